@@ -1,0 +1,97 @@
+//! From two byte strings to the changes between them.
+//!
+//! Trim what both ends share at the speed of `memcmp`; intern the lines between ([`intern`]); find the edits ([`solve`]);
+//! move each to where a person would put it ([`slide`]). Every stage is bounded in work by the size of the input times a
+//! constant, except Myers on what has no rare lines, which git's heuristics keep at about the power 1.5.
+
+mod anchors;
+mod histogram;
+mod intern;
+mod slide;
+mod solve;
+
+pub(crate) use intern::intern_slices;
+pub(crate) use solve::{Edit, solve};
+
+use crate::change::{Block, Change, Cursor};
+use crate::lines::{LineBreak, common_prefix, common_suffix};
+
+/// One side as the engine sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) line_break: LineBreak,
+}
+
+/// The changes from `old` to `new`, in order, at least one unchanged line apart.
+pub(crate) fn changes(old: Text<'_>, new: Text<'_>) -> Vec<Change> {
+    let (prefix, suffix) = common_lines(old, new);
+    let old_middle = &old.bytes[prefix..old.bytes.len() - suffix];
+    let new_middle = &new.bytes[prefix..new.bytes.len() - suffix];
+    if old_middle.is_empty() && new_middle.is_empty() {
+        return Vec::new();
+    }
+    let start = Cursor { line: old.line_break.count(old.bytes, 0, prefix), offset: prefix };
+    let mut changes = if needs_search(old_middle, old.line_break) && needs_search(new_middle, new.line_break) {
+        middle_changes(old_middle, old.line_break, new_middle, new.line_break, start)
+    } else {
+        let block = |text: Text<'_>| {
+            let end = text.bytes.len() - suffix;
+            let line = start.line + text.line_break.count(text.bytes, start.offset, end);
+            Block { start, end: Cursor { line, offset: end } }
+        };
+        vec![Change { old: block(old), new: block(new) }]
+    };
+    slide::settle(&mut changes, old, new);
+    changes
+}
+
+/// How many bytes of whole lines both sides share at their start, and how many at their end after that.
+fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
+    if old.line_break != new.line_break {
+        let equal = old.bytes == new.bytes;
+        return (if equal { old.bytes.len() } else { 0 }, 0);
+    }
+    let line_break = old.line_break;
+    let mut prefix = common_prefix(old.bytes, new.bytes);
+    if prefix == old.bytes.len() && prefix == new.bytes.len() {
+        return (prefix, 0);
+    }
+    if !line_break.breaks_before(old.bytes, prefix) {
+        prefix = if prefix == 0 { 0 } else { line_break.line_start(old.bytes, prefix) };
+    }
+    let (old_rest, new_rest) = (&old.bytes[prefix..], &new.bytes[prefix..]);
+    let mut suffix = common_suffix(old_rest, new_rest);
+    let starts_line = |text: &[u8], suffix: usize| {
+        let at = text.len() - suffix;
+        at == prefix || line_break.breaks_before(text, at)
+    };
+    if suffix > 0 && !(starts_line(old.bytes, suffix) && starts_line(new.bytes, suffix)) {
+        suffix = old.bytes.len() - line_break.line_end(old.bytes, old.bytes.len() - suffix);
+    }
+    (prefix, suffix)
+}
+
+/// Whether a trimmed middle can hold a line that the other side has: one line cannot, nor can we index 4 GiB.
+fn needs_search(middle: &[u8], line_break: LineBreak) -> bool {
+    u32::try_from(middle.len()).is_ok() && !middle.is_empty() && line_break.line_end(middle, 0) < middle.len()
+}
+
+fn middle_changes(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak, start: Cursor) -> Vec<Change> {
+    let interned = intern::intern_lines(old, old_break, new, new_break);
+    let cursor = |starts: &[u32], line: u32| Cursor {
+        line: start.line + line as usize,
+        offset: start.offset + starts[line as usize] as usize,
+    };
+    let block = |starts: &[u32], lines: std::ops::Range<u32>| Block {
+        start: cursor(starts, lines.start),
+        end: cursor(starts, lines.end),
+    };
+    solve(&interned.old, &interned.new, interned.distinct)
+        .into_iter()
+        .map(|Edit { old, new }| Change {
+            old: block(&interned.old_starts, old),
+            new: block(&interned.new_starts, new),
+        })
+        .collect()
+}

@@ -1,0 +1,263 @@
+//! What kind of content this is: text or binary, encoding, line ending, final newline.
+//!
+//! All of it is a matter of display and of notes. Lines, hunks and patches carry the bytes as they are.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use memchr::{memchr, memchr_iter};
+use serde::Serialize;
+
+use crate::lines::LineBreak;
+
+/// How the bytes of a content stand for characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encoding {
+    /// UTF-8, of which ASCII is a part.
+    Utf8,
+    /// UTF-16, low byte first.
+    Utf16Le,
+    /// UTF-16, high byte first.
+    Utf16Be,
+    /// One byte a character: what is neither of the above is read as Windows-1252, which gives every byte a character.
+    Latin1,
+}
+
+/// How the lines of a content end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineEnding {
+    /// There is no line break.
+    None,
+    /// `\n` throughout.
+    Lf,
+    /// `\r\n` throughout.
+    Crlf,
+    /// Some lines end with `\n`, some with `\r\n`.
+    Mixed,
+}
+
+/// Whether a content can be shown as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A person can read it.
+    Text,
+    /// Showing it would show noise.
+    Binary,
+}
+
+/// What is known about one side beyond its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Form {
+    /// Text or binary.
+    pub kind: Kind,
+    /// The encoding; meaningless for binary content.
+    pub encoding: Encoding,
+    /// Whether a byte order mark comes first.
+    pub bom: bool,
+    /// How lines end.
+    pub line_ending: LineEnding,
+    /// Whether the last line has its break. True of an empty content.
+    pub final_newline: bool,
+}
+
+impl Form {
+    /// Looks at a whole content.
+    pub fn of(bytes: &[u8]) -> Self {
+        let (wide, bom) = wide_encoding(bytes);
+        let utf8_bom = bytes.starts_with(UTF8_BOM);
+        let encoding = match wide {
+            Some(encoding) => encoding,
+            None if std::str::from_utf8(bytes).is_ok() => Encoding::Utf8,
+            None => Encoding::Latin1,
+        };
+        let line_break = encoding.line_break();
+        Self {
+            kind: if wide.is_none() && looks_binary(bytes, encoding) { Kind::Binary } else { Kind::Text },
+            encoding,
+            bom: bom || utf8_bom,
+            line_ending: line_ending(bytes, line_break),
+            final_newline: bytes.is_empty() || line_break.breaks_before(bytes, bytes.len()),
+        }
+    }
+}
+
+impl Encoding {
+    pub(crate) fn line_break(self) -> LineBreak {
+        match self {
+            Self::Utf8 | Self::Latin1 => LineBreak::Byte,
+            Self::Utf16Le => LineBreak::Utf16Le,
+            Self::Utf16Be => LineBreak::Utf16Be,
+        }
+    }
+
+    /// The text for people to read; what is not valid shows as `U+FFFD`.
+    pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
+        match self {
+            Self::Utf8 => String::from_utf8_lossy(bytes),
+            Self::Latin1 => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0,
+            Self::Utf16Le => encoding_rs::UTF_16LE.decode_without_bom_handling(bytes).0,
+            Self::Utf16Be => encoding_rs::UTF_16BE.decode_without_bom_handling(bytes).0,
+        }
+    }
+}
+
+/// How to find the lines of a content, without looking at all of it.
+pub(crate) fn line_break(bytes: &[u8]) -> LineBreak {
+    wide_encoding(bytes).0.map_or(LineBreak::Byte, Encoding::line_break)
+}
+
+const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
+/// How much of a content is looked at to recognise UTF-16 that has no byte order mark.
+const SAMPLE: usize = 512;
+
+/// UTF-16 by its byte order mark or, lacking one, by zero bytes that all stand on one side of the code units.
+fn wide_encoding(bytes: &[u8]) -> (Option<Encoding>, bool) {
+    if bytes.starts_with(b"\xFF\xFE") && !bytes.starts_with(b"\xFF\xFE\0\0") {
+        return (Some(Encoding::Utf16Le), true);
+    }
+    if bytes.starts_with(b"\xFE\xFF") {
+        return (Some(Encoding::Utf16Be), true);
+    }
+    let sample = &bytes[..bytes.len().min(SAMPLE)];
+    if bytes.len() < 4 || !bytes.len().is_multiple_of(2) || memchr(0, sample).is_none() {
+        return (None, false);
+    }
+    let units = sample.as_chunks::<2>().0;
+    let (mut zero_first, mut zero_second, mut control) = (0, 0, 0);
+    for [first, second] in units {
+        zero_first += usize::from(*first == 0);
+        zero_second += usize::from(*second == 0);
+        let character = first | second;
+        control += usize::from(character < b' ' && !matches!(character, b'\t' | b'\n' | b'\r'));
+    }
+    let mostly = |zeros: usize| zeros * 4 >= units.len() * 3 && control == 0;
+    match (zero_first, zero_second) {
+        (0, zeros) if mostly(zeros) => (Some(Encoding::Utf16Le), false),
+        (zeros, 0) if mostly(zeros) => (Some(Encoding::Utf16Be), false),
+        _ => (None, false),
+    }
+}
+
+/// A zero byte anywhere, or one control character in ten among bytes that are not UTF-8.
+fn looks_binary(bytes: &[u8], encoding: Encoding) -> bool {
+    if memchr(0, bytes).is_some() {
+        return true;
+    }
+    let sample = &bytes[..bytes.len().min(8000)];
+    let is_control = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
+    encoding == Encoding::Latin1 && sample.iter().filter(is_control).count() * 10 > sample.len()
+}
+
+fn line_ending(bytes: &[u8], line_break: LineBreak) -> LineEnding {
+    let (mut lf, mut crlf) = (false, false);
+    let mut seen = |is_crlf: bool| {
+        *(if is_crlf { &mut crlf } else { &mut lf }) = true;
+        lf && crlf
+    };
+    // Stops at the first line that ends in the other way.
+    match line_break {
+        LineBreak::Byte => {
+            let _ = memchr_iter(b'\n', bytes).any(|at| seen(at > 0 && bytes[at - 1] == b'\r'));
+        }
+        LineBreak::Utf16Le | LineBreak::Utf16Be => {
+            let mut start = 0;
+            while start < bytes.len() {
+                let end = line_break.line_end(bytes, start);
+                if line_break.breaks_before(bytes, end) {
+                    let line = line_break.without_break(&bytes[start..end]);
+                    let carriage_return: &[u8] = if line_break == LineBreak::Utf16Le { b"\r\0" } else { b"\0\r" };
+                    if seen(line.ends_with(carriage_return)) {
+                        break;
+                    }
+                }
+                start = end;
+            }
+        }
+    }
+    match (lf, crlf) {
+        (false, false) => LineEnding::None,
+        (true, false) => LineEnding::Lf,
+        (false, true) => LineEnding::Crlf,
+        (true, true) => LineEnding::Mixed,
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Utf8 => "UTF-8",
+            Self::Utf16Le => "UTF-16 LE",
+            Self::Utf16Be => "UTF-16 BE",
+            Self::Latin1 => "Latin-1",
+        })
+    }
+}
+
+impl fmt::Display for LineEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Lf => "LF",
+            Self::Crlf => "CRLF",
+            Self::Mixed => "mixed LF and CRLF",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::Binary => "binary",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], kind: Kind, encoding: Encoding, bom: bool, line_ending: LineEnding, final_newline: bool) {
+        let expected = Form { kind, encoding, bom, line_ending, final_newline };
+        assert_eq!(Form::of(bytes), expected, "of {:?}", String::from_utf8_lossy(bytes));
+    }
+
+    fn utf16(text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        text.encode_utf16().flat_map(to_bytes).collect()
+    }
+
+    #[test]
+    fn forms() {
+        use Encoding::{Latin1, Utf8, Utf16Be, Utf16Le};
+        use Kind::{Binary, Text};
+        use LineEnding::{Crlf, Lf, Mixed, None};
+        check(b"", Text, Utf8, false, None, true);
+        check(b"a", Text, Utf8, false, None, false);
+        check(b"a\nb\n", Text, Utf8, false, Lf, true);
+        check(b"a\r\nb\r\n", Text, Utf8, false, Crlf, true);
+        check(b"a\r\nb\nc", Text, Utf8, false, Mixed, false);
+        check(b"lone\rcarriage\n", Text, Utf8, false, Lf, true);
+        check("\u{FEFF}a\n".as_bytes(), Text, Utf8, true, Lf, true);
+        check("grüße\n".as_bytes(), Text, Utf8, false, Lf, true);
+        check(b"gr\xFC\xDFe\n", Text, Latin1, false, Lf, true);
+        check(b"a\0b\n", Binary, Utf8, false, Lf, true);
+        check(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Binary, Latin1, false, Mixed, false);
+        check(&utf16("\u{FEFF}a\r\nb\r\n", u16::to_le_bytes), Text, Utf16Le, true, Crlf, true);
+        check(&utf16("\u{FEFF}a\nb", u16::to_be_bytes), Text, Utf16Be, true, Lf, false);
+        check(&utf16("no mark here\r\n", u16::to_le_bytes), Text, Utf16Le, false, Crlf, true);
+        check(&utf16("no mark here\n", u16::to_be_bytes), Text, Utf16Be, false, Lf, true);
+        // 32-bit numbers look a little like UTF-16, but are not text.
+        check(&[1, 0, 0, 0, 2, 0, 0, 0], Binary, Utf8, false, None, false);
+    }
+
+    #[test]
+    fn decoding_never_fails() {
+        assert_eq!(Encoding::Latin1.decode(b"caf\xE9 \x80"), "café €");
+        assert_eq!(Encoding::Utf8.decode(b"a\xFFb"), "a\u{FFFD}b");
+        assert_eq!(Encoding::Utf16Le.decode(&utf16("naïve 🦀", u16::to_le_bytes)), "naïve 🦀");
+        assert_eq!(Encoding::Utf16Be.decode(b"\0a\xD8\0"), "a\u{FFFD}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Three-way merge: two changes of one base, brought together.
+
+use crate::change::{Change, Cursor};
+use crate::diff::Diff;
+use crate::engine::Text;
+
+/// A part of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunk<'a> {
+    /// What both agree on, or only one changed.
+    Resolved(&'a [u8]),
+    /// What each changed in its own way.
+    Conflict(Conflict<'a>),
+}
+
+/// The three versions of what could not be merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict<'a> {
+    /// The lines as both found them.
+    pub base: &'a [u8],
+    /// The lines as we have them.
+    pub ours: &'a [u8],
+    /// The lines as they have them.
+    pub theirs: &'a [u8],
+    /// The 1-based line of the base it starts at.
+    pub base_line: usize,
+}
+
+/// The result of a merge: its parts in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merge<'a> {
+    /// Concatenated, with a choice made for each conflict, they are the merged content.
+    pub chunks: Vec<Chunk<'a>>,
+}
+
+/// The names that conflict markers carry.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkerLabels<'a> {
+    /// After `<<<<<<<`.
+    pub ours: &'a str,
+    /// After `|||||||`.
+    pub base: &'a str,
+    /// After `>>>>>>>`.
+    pub theirs: &'a str,
+}
+
+/// Merges what `ours` and `theirs` each made of `base`.
+///
+/// Changes conflict where they overlap or touch, unless they are the same.
+pub fn merge<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merge<'a> {
+    let (ours_diff, theirs_diff) = (Diff::new(base, ours), Diff::new(base, theirs));
+    let mut ours = Branch::new(&ours_diff);
+    let mut theirs = Branch::new(&theirs_diff);
+    let mut merge = Merge::default();
+    let mut done = Cursor::default();
+    while let Some(start) = earliest(ours.next_start(), theirs.next_start()) {
+        merge.resolve(&base[done.offset..start.offset]);
+        // Grow the region until no change of either side reaches into it.
+        let mut end = start;
+        while ours.take(&mut end) || theirs.take(&mut end) {}
+        let base_part = &base[start.offset..end.offset];
+        let (our_part, their_part) = (ours.finish(start, end), theirs.finish(start, end));
+        if our_part == their_part || their_part == base_part {
+            merge.resolve(our_part);
+        } else if our_part == base_part {
+            merge.resolve(their_part);
+        } else {
+            merge.chunks.push(Chunk::Conflict(Conflict {
+                base: base_part,
+                ours: our_part,
+                theirs: their_part,
+                base_line: start.line + 1,
+            }));
+        }
+        done = end;
+    }
+    merge.resolve(&base[done.offset..]);
+    merge
+}
+
+fn earliest(a: Option<Cursor>, b: Option<Cursor>) -> Option<Cursor> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
+/// One side's changes of the base, in order.
+struct Branch<'d, 'a> {
+    text: Text<'a>,
+    waiting: &'d [Change],
+    /// The changes taken into the current region.
+    taken: &'d [Change],
+    /// How far this side's offsets are from the base's after the last change.
+    shift: isize,
+}
+
+impl<'d, 'a> Branch<'d, 'a> {
+    fn new(diff: &'d Diff<'a>) -> Self {
+        Self { text: diff.new, waiting: diff.changes(), taken: &[], shift: 0 }
+    }
+
+    fn next_start(&self) -> Option<Cursor> {
+        self.waiting.first().map(|change| change.old.start)
+    }
+
+    /// Takes the changes that touch the region up to `end`, which moves; returns whether there were any.
+    fn take(&mut self, end: &mut Cursor) -> bool {
+        let all = self.taken.len();
+        let mut count = 0;
+        while let Some(change) = self.waiting.get(count).filter(|change| change.old.start <= *end) {
+            *end = (*end).max(change.old.end);
+            count += 1;
+        }
+        // The taken changes are the ones just before the waiting: both are parts of one slice.
+        if count > 0 {
+            let (now, later) = self.waiting.split_at(count);
+            self.waiting = later;
+            if all == 0 {
+                self.taken = now;
+            }
+            self.shift = shift(now.last().unwrap_or(&Change::default()));
+        }
+        count > 0
+    }
+
+    /// This side's bytes for the base's region.
+    fn finish(&mut self, start: Cursor, end: Cursor) -> &'a [u8] {
+        let before = match self.taken.first() {
+            Some(first) => first.new.start.offset.cast_signed() - first.old.start.offset.cast_signed(),
+            None => self.shift,
+        };
+        self.taken = &[];
+        &self.text.bytes[start.offset.saturating_add_signed(before)..end.offset.saturating_add_signed(self.shift)]
+    }
+}
+
+fn shift(change: &Change) -> isize {
+    change.new.end.offset.cast_signed() - change.old.end.offset.cast_signed()
+}
+
+impl<'a> Merge<'a> {
+    fn resolve(&mut self, bytes: &'a [u8]) {
+        if !bytes.is_empty() {
+            self.chunks.push(Chunk::Resolved(bytes));
+        }
+    }
+
+    /// The conflicts, in order.
+    pub fn conflicts(&self) -> impl Iterator<Item = &Conflict<'a>> {
+        self.chunks.iter().filter_map(|chunk| match chunk {
+            Chunk::Conflict(conflict) => Some(conflict),
+            Chunk::Resolved(_) => None,
+        })
+    }
+
+    /// The merged content, if nothing conflicts.
+    pub fn clean(&self) -> Option<Vec<u8>> {
+        self.conflicts().next().is_none().then(|| self.resolved_with(|_| &[]))
+    }
+
+    /// The merged content with `choose`'s answer for each conflict.
+    pub fn resolved_with(&self, mut choose: impl FnMut(&Conflict<'a>) -> &'a [u8]) -> Vec<u8> {
+        let mut merged = Vec::new();
+        for chunk in &self.chunks {
+            merged.extend_from_slice(match chunk {
+                Chunk::Resolved(bytes) => bytes,
+                Chunk::Conflict(conflict) => choose(conflict),
+            });
+        }
+        merged
+    }
+
+    /// The content with conflict markers, in git's `diff3` style.
+    pub fn with_markers(&self, labels: MarkerLabels<'_>) -> Vec<u8> {
+        let mut text = Vec::new();
+        for chunk in &self.chunks {
+            let conflict = match chunk {
+                Chunk::Resolved(bytes) => {
+                    text.extend_from_slice(bytes);
+                    continue;
+                }
+                Chunk::Conflict(conflict) => conflict,
+            };
+            let parts = [
+                ("<<<<<<<", labels.ours, conflict.ours),
+                ("|||||||", labels.base, conflict.base),
+                ("=======", "", conflict.theirs),
+            ];
+            for (marker, label, bytes) in parts {
+                text.extend_from_slice(format!("{marker} {label}").trim_end().as_bytes());
+                text.push(b'\n');
+                text.extend_from_slice(bytes);
+                if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+                    text.push(b'\n');
+                }
+            }
+            text.extend_from_slice(format!(">>>>>>> {}\n", labels.theirs).as_bytes());
+        }
+        text
+    }
+}

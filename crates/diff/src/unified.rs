@@ -1,0 +1,245 @@
+//! The unified format, as `git apply` and `patch` read it.
+
+use std::borrow::Cow;
+
+use crate::change::Block;
+use crate::diff::{Diff, Side};
+use crate::engine::Text;
+use crate::form::{Encoding, Form};
+use crate::hunk::Hunk;
+
+/// How to write a unified diff.
+#[derive(Clone, Copy, Debug)]
+pub struct UnifiedOptions<'a> {
+    /// Unchanged lines around each change.
+    pub context: usize,
+    /// The name after `---`; see [`path_label`] for names of files.
+    pub old_label: &'a str,
+    /// The name after `+++`.
+    pub new_label: &'a str,
+    /// Bytes for programs or text for people.
+    pub rendering: Rendering,
+    /// The most bytes to write; the text is cut after the last line that fits.
+    pub limit: Option<usize>,
+}
+
+/// How the lines' bytes are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rendering {
+    /// As they are: a patch that can be applied. UTF-16 is decoded all the same, since no tool can apply it.
+    Exact,
+    /// Decoded to UTF-8.
+    Readable,
+}
+
+/// A unified diff, or the fact that there is nothing to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unified {
+    /// Both sides are the same.
+    NoChanges,
+    /// The text of the diff.
+    Changes {
+        /// File header and hunks, each line with its break. Without hunks when an empty file comes or goes.
+        text: Vec<u8>,
+        /// Whether the limit cut it.
+        truncated: bool,
+    },
+}
+
+impl Unified {
+    /// The text; empty for no changes.
+    pub fn into_text(self) -> Vec<u8> {
+        match self {
+            Self::NoChanges => Vec::new(),
+            Self::Changes { text, .. } => text,
+        }
+    }
+}
+
+/// The name that stands for a file that does not exist.
+pub const NO_FILE: &str = "/dev/null";
+
+/// A file's name for `---` and `+++`: quoted as git does where it holds unusual characters, and ended with a tab where it
+/// holds blanks, so that `patch` does not end the name there.
+pub fn path_label(prefix: &str, path: &str) -> String {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7F;
+    if !path.bytes().all(plain) {
+        let mut quoted = format!("\"{prefix}");
+        for character in path.chars() {
+            match character {
+                '"' => quoted.push_str("\\\""),
+                '\\' => quoted.push_str("\\\\"),
+                '\n' => quoted.push_str("\\n"),
+                '\t' => quoted.push_str("\\t"),
+                '\r' => quoted.push_str("\\r"),
+                control if control.is_ascii_control() => {
+                    quoted.push_str(&format!("\\{:03o}", u32::from(control)));
+                }
+                other => quoted.push(other),
+            }
+        }
+        quoted.push('"');
+        quoted
+    } else if path.contains(' ') {
+        format!("{prefix}{path}\t")
+    } else {
+        format!("{prefix}{path}")
+    }
+}
+
+impl Diff<'_> {
+    /// Writes the diff in the unified format.
+    pub fn unified(&self, options: &UnifiedOptions<'_>) -> Unified {
+        if self.is_unchanged() {
+            return Unified::NoChanges;
+        }
+        let mut writer = Writer {
+            text: Vec::new(),
+            limit: options.limit.unwrap_or(usize::MAX),
+            old: LineWriter::new(self.old, options.rendering),
+            new: LineWriter::new(self.new, options.rendering),
+        };
+        let truncated = writer.write(self, options).is_err();
+        Unified::Changes { text: writer.text, truncated }
+    }
+
+    /// What `git apply` needs besides the hunks when a file comes or goes; empty otherwise.
+    pub fn git_mode_line(&self) -> &'static str {
+        match (self.old(), self.new_side()) {
+            (Side::Absent, Side::Present(_)) => "new file mode 100644\n",
+            (Side::Present(_), Side::Absent) => "deleted file mode 100644\n",
+            _ => "",
+        }
+    }
+}
+
+/// The limit is reached.
+struct Full;
+
+struct Writer<'a> {
+    text: Vec<u8>,
+    limit: usize,
+    old: LineWriter<'a>,
+    new: LineWriter<'a>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, diff: &Diff<'_>, options: &UnifiedOptions<'_>) -> Result<(), Full> {
+        self.header(b"--- ", options.old_label)?;
+        self.header(b"+++ ", options.new_label)?;
+        for hunk in diff.hunks(options.context) {
+            self.hunk(&hunk)?;
+        }
+        Ok(())
+    }
+
+    fn header(&mut self, marker: &[u8], label: &str) -> Result<(), Full> {
+        // A line break in a label would forge a line of the diff.
+        let label = if label.contains(['\n', '\r']) { label.replace(['\n', '\r'], " ") } else { label.to_owned() };
+        self.line(&[marker, label.as_bytes(), b"\n"].concat())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Full> {
+        if self.text.len() + line.len() > self.limit {
+            return Err(Full);
+        }
+        self.text.extend_from_slice(line);
+        Ok(())
+    }
+
+    fn hunk(&mut self, hunk: &Hunk<'_, '_>) -> Result<(), Full> {
+        let mut header = Vec::with_capacity(48);
+        header.extend_from_slice(b"@@ -");
+        range(&mut header, &hunk.old);
+        header.extend_from_slice(b" +");
+        range(&mut header, &hunk.new);
+        header.extend_from_slice(b" @@\n");
+        self.line(&header)?;
+        let Self { text, limit, old, new } = self;
+        let mut at = hunk.old.start.offset;
+        for change in hunk.changes() {
+            old.write(text, *limit, b' ', at, change.old.start.offset)?;
+            old.write(text, *limit, b'-', change.old.start.offset, change.old.end.offset)?;
+            new.write(text, *limit, b'+', change.new.start.offset, change.new.end.offset)?;
+            at = change.old.end.offset;
+        }
+        old.write(text, *limit, b' ', at, hunk.old.end.offset)
+    }
+}
+
+/// `start,count`; the count is left out where it is 1, and the line before is named where it is 0.
+fn range(out: &mut Vec<u8>, block: &Block) {
+    let lines = block.lines();
+    decimal(out, block.start.line + usize::from(lines > 0));
+    if lines != 1 {
+        out.push(b',');
+        decimal(out, lines);
+    }
+}
+
+fn decimal(out: &mut Vec<u8>, mut number: usize) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+const NO_NEWLINE: &[u8] = b"\n\\ No newline at end of file\n";
+
+struct LineWriter<'a> {
+    text: Text<'a>,
+    /// How to decode the lines; `None` to write them as they are.
+    decode: Option<Encoding>,
+}
+
+impl<'a> LineWriter<'a> {
+    fn new(text: Text<'a>, rendering: Rendering) -> Self {
+        let decode = match (text.line_break, rendering) {
+            (crate::lines::LineBreak::Utf16Le, _) => Some(Encoding::Utf16Le),
+            (crate::lines::LineBreak::Utf16Be, _) => Some(Encoding::Utf16Be),
+            (_, Rendering::Exact) => None,
+            (_, Rendering::Readable) => match Form::of(text.bytes).encoding {
+                Encoding::Utf8 => None,
+                other => Some(other),
+            },
+        };
+        Self { text, decode }
+    }
+
+    /// Writes whole lines, each after its marker.
+    fn write(&self, out: &mut Vec<u8>, limit: usize, marker: u8, start: usize, end: usize) -> Result<(), Full> {
+        let Text { bytes, line_break } = self.text;
+        let mut at = start;
+        while at < end {
+            let next = line_break.line_end(bytes, at);
+            let line = &bytes[at..next];
+            let line = match self.decode {
+                None => Cow::Borrowed(line),
+                Some(encoding) => match encoding.decode(line) {
+                    Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                    Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+                },
+            };
+            let broken = line.last() == Some(&b'\n');
+            let length = 1 + line.len() + if broken { 0 } else { NO_NEWLINE.len() };
+            if out.len() + length > limit {
+                return Err(Full);
+            }
+            out.reserve(length);
+            out.push(marker);
+            out.extend_from_slice(&line);
+            if !broken {
+                out.extend_from_slice(NO_NEWLINE);
+            }
+            at = next;
+        }
+        Ok(())
+    }
+}
