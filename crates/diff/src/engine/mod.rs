@@ -62,6 +62,13 @@ fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
     }
     let (old_rest, new_rest) = (&old.bytes[prefix..], &new.bytes[prefix..]);
     let mut suffix = common_suffix(old_rest, new_rest);
+    if line_break != LineBreak::Byte {
+        // Equal bytes are equal code units only where they start at an even offset on both sides.
+        suffix -= suffix.min((old.bytes.len() - suffix) % 2);
+        if !(new.bytes.len() - suffix).is_multiple_of(2) {
+            suffix = 0;
+        }
+    }
     let starts_line = |text: &[u8], suffix: usize| {
         let at = text.len() - suffix;
         at == prefix || line_break.breaks_before(text, at)

@@ -1,0 +1,3 @@
+//! Does nothing: the floor that `sayso diff` is measured from.
+
+fn main() {}

@@ -1,0 +1,217 @@
+//! Thousands of real edits: the files that differ between versions of large crates, out of the cargo registry.
+//!
+//! `cargo info NAME@VERSION` downloads and unpacks one crate without its dependencies. What it unpacked stays in cargo's own
+//! cache, so only the first run needs the network, and nothing of it is ever in the repository.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// Crates with much code of different hands, each with versions a release or two apart, so that files changed as they do in
+/// daily work: some a little, some throughout.
+const CRATES: [(&str, &[&str]); 11] = [
+    ("bevy_ecs", &["0.14.0", "0.15.0", "0.16.0", "0.17.0", "0.18.0", "0.19.0"]),
+    ("clap_builder", &["4.2.0", "4.3.0", "4.4.0", "4.5.2", "4.5.20", "4.5.50", "4.6.0"]),
+    ("cranelift-codegen", &["0.116.0", "0.120.0", "0.124.0", "0.128.0", "0.132.0"]),
+    ("egui", &["0.24.0", "0.26.0", "0.28.0", "0.30.0", "0.32.0", "0.34.0"]),
+    ("image", &["0.23.14", "0.24.0", "0.24.9", "0.25.0", "0.25.6", "0.25.10"]),
+    ("naga", &["22.0.0", "23.0.0", "24.0.0", "25.0.0", "26.0.0", "27.0.0"]),
+    ("polars-core", &["0.44.0", "0.46.0", "0.48.0", "0.50.0", "0.52.0"]),
+    ("rustls", &["0.21.0", "0.21.9", "0.22.0", "0.23.0", "0.23.10", "0.23.20", "0.23.32"]),
+    ("syn", &["1.0.50", "1.0.109", "2.0.0", "2.0.50", "2.0.100", "3.0.0"]),
+    ("tokio", &["1.36.0", "1.39.1", "1.42.0", "1.45.0", "1.48.0", "1.51.0"]),
+    ("wasmparser", &["0.200.0", "0.210.0", "0.220.0", "0.230.0", "0.240.0", "0.250.0"]),
+];
+
+/// How many pairs a quick run looks at.
+const QUICK_PAIRS: usize = 300;
+
+/// How much of the corpus to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Full,
+    /// A few hundred pairs, spread evenly.
+    Quick,
+}
+
+/// One file in two versions that differ.
+pub struct Pair {
+    old_path: PathBuf,
+    new_path: PathBuf,
+    /// The earlier content.
+    pub old: Vec<u8>,
+    /// The later content.
+    pub new: Vec<u8>,
+}
+
+impl Pair {
+    /// The pair if both files are text and differ.
+    fn read(old_path: PathBuf, new_path: PathBuf) -> Result<Option<Self>> {
+        let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+        let (old, new) = (read(&old_path)?, read(&new_path)?);
+        let is_text = |bytes: &[u8]| !bytes[..bytes.len().min(8000)].contains(&0);
+        Ok((old != new && is_text(&old) && is_text(&new)).then_some(Self { old_path, new_path, old, new }))
+    }
+
+    /// Where the newer file lies, for messages.
+    pub fn path(&self) -> &Path {
+        &self.new_path
+    }
+
+    /// Bytes on both sides.
+    pub fn size(&self) -> usize {
+        self.old.len() + self.new.len()
+    }
+}
+
+/// The file pairs, in a fixed order.
+pub struct Corpus {
+    /// Every pair differs.
+    pub pairs: Vec<Pair>,
+}
+
+/// Where everything that a run leaves behind lies.
+pub fn work_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/corpus")
+}
+
+impl Corpus {
+    /// Fetches what is missing and reads all pairs.
+    pub fn fetch(extent: Extent) -> Result<Self> {
+        let mut pairs = Vec::new();
+        for (name, versions) in CRATES {
+            let mut previous: Option<PathBuf> = None;
+            for version in versions {
+                let Some(folder) = fetch_crate(name, version)? else { continue };
+                if let Some(previous) = previous.replace(folder.clone()) {
+                    pair_up(&previous, &folder, &mut pairs)?;
+                }
+            }
+        }
+        ensure!(!pairs.is_empty(), "the corpus is empty: no crate could be fetched from the registry");
+        if extent == Extent::Quick {
+            let step = pairs.len().div_ceil(QUICK_PAIRS);
+            pairs = pairs.into_iter().step_by(step).collect();
+        }
+        Ok(Self { pairs })
+    }
+
+    /// Bytes on both sides of all pairs.
+    pub fn size(&self) -> usize {
+        self.pairs.iter().map(Pair::size).sum()
+    }
+
+    /// Writes the paths of all pairs to a file, for [`Corpus::from_list`] in another process.
+    pub fn write_list(&self) -> Result<PathBuf> {
+        let list: String =
+            self.pairs.iter().map(|pair| format!("{}\t{}\n", pair.old_path.display(), pair.new_path.display())).collect();
+        let path = work_directory().join("pairs.tsv");
+        fs::create_dir_all(work_directory())?;
+        fs::write(&path, list)?;
+        Ok(path)
+    }
+
+    /// Reads the pairs of a list.
+    pub fn from_list(list: &Path) -> Result<Self> {
+        let mut pairs = Vec::new();
+        for line in fs::read_to_string(list)?.lines() {
+            let (old, new) = line.split_once('\t').context("a line of the list is not two paths")?;
+            pairs.extend(Pair::read(old.into(), new.into())?);
+        }
+        Ok(Self { pairs })
+    }
+
+    /// Lays all pairs out as two directories with the same names in them, for programs that compare trees.
+    pub fn write_trees(&self) -> Result<Trees> {
+        let contents = self.pairs.iter().map(|pair| (pair.old.as_slice(), pair.new.as_slice()));
+        Trees::write("pairs", contents)
+    }
+}
+
+/// Two directories that programs compare.
+pub struct Trees {
+    /// The folder that holds both.
+    pub folder: PathBuf,
+}
+
+impl Trees {
+    /// Writes `old/NUMBER` and `new/NUMBER` for each pair of contents beneath a folder of this name.
+    pub fn write<'a>(name: &str, contents: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Result<Self> {
+        let folder = work_directory().join("trees").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        let sides = [folder.join("old"), folder.join("new")];
+        for side in &sides {
+            fs::create_dir_all(side)?;
+        }
+        for (number, (old, new)) in contents.enumerate() {
+            fs::write(sides[0].join(format!("{number:05}")), old)?;
+            fs::write(sides[1].join(format!("{number:05}")), new)?;
+        }
+        Ok(Self { folder })
+    }
+}
+
+/// The unpacked crate, or `None` with a warning where the registry does not give it: a yanked version must not end the run.
+fn fetch_crate(name: &str, version: &str) -> Result<Option<PathBuf>> {
+    if let Some(folder) = unpacked(name, version)? {
+        return Ok(Some(folder));
+    }
+    eprintln!("fetching {name} {version}");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["info", "--quiet", &format!("{name}@{version}")])
+        // Outside of any workspace, so that no lock file has a say.
+        .current_dir(std::env::temp_dir())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("cannot start cargo")?;
+    let folder = unpacked(name, version)?;
+    if !status.success() || folder.is_none() {
+        eprintln!("warning: {name} {version} could not be fetched; its pairs are missing");
+    }
+    Ok(folder)
+}
+
+/// Where cargo unpacked this version of a crate.
+fn unpacked(name: &str, version: &str) -> Result<Option<PathBuf>> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
+        .context("neither CARGO_HOME nor a home directory is set")?;
+    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(None) };
+    for registry in registries {
+        let folder = registry?.path().join(format!("{name}-{version}"));
+        // Cargo writes this file last.
+        if folder.join(".cargo-ok").exists() {
+            return Ok(Some(folder));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds the files that two folders both have and that differ, in the order of their names.
+fn pair_up(old: &Path, new: &Path, pairs: &mut Vec<Pair>) -> Result<()> {
+    let mut names: Vec<_> = fs::read_dir(old)?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
+    names.sort();
+    // Files with a dot are cargo's own.
+    for name in names.iter().filter(|name| !hidden(name)) {
+        let (old, new) = (old.join(name), new.join(name));
+        if old.is_dir() && new.is_dir() {
+            pair_up(&old, &new, pairs)?;
+        } else if old.is_file() && new.is_file() {
+            pairs.extend(Pair::read(old, new)?);
+        }
+    }
+    Ok(())
+}
+
+fn hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}

@@ -1,0 +1,71 @@
+//! Three-way merges, by example; their laws are in `laws`.
+
+use sayso_diff::{MarkerLabels, merge};
+
+const LABELS: MarkerLabels<'_> = MarkerLabels { ours: "yours", base: "before", theirs: "the agent's" };
+
+fn merged(base: &str, ours: &str, theirs: &str) -> String {
+    String::from_utf8(merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).with_markers(LABELS)).unwrap()
+}
+
+#[test]
+fn changes_apart_are_both_kept() {
+    assert_eq!(merged("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
+    assert_eq!(merged("a\nb\nc\n", "a\nb\nc\nd\n", "z\na\nb\nc\n"), "z\na\nb\nc\nd\n");
+}
+
+#[test]
+fn the_same_change_on_both_sides_is_made_once() {
+    assert_eq!(merged("a\nb\n", "a\nx\nb\n", "a\nx\nb\n"), "a\nx\nb\n");
+}
+
+#[test]
+fn overlapping_changes_conflict_with_all_three_versions() {
+    insta::assert_snapshot!(merged("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n"), @"
+    a
+    <<<<<<< yours
+    ours
+    ||||||| before
+    b
+    =======
+    theirs
+    >>>>>>> the agent's
+    c
+    ");
+}
+
+#[test]
+fn changes_that_touch_conflict() {
+    let (base, ours, theirs) = ("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nB\nc\nd\n");
+    let merge = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
+    let conflicts: Vec<_> = merge.conflicts().collect();
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!((conflicts[0].base, conflicts[0].ours, conflicts[0].theirs), (&b"a\nb\n"[..], &b"A\nb\n"[..], &b"a\nB\n"[..]));
+    assert_eq!(conflicts[0].base_line, 1);
+}
+
+#[test]
+fn one_large_change_over_several_small_ones_is_one_conflict() {
+    let base = "1\n2\n3\n4\n5\n6\n7\n";
+    let merge = merge(base.as_bytes(), b"1\nx\n3\n4\n5\ny\n7\n", b"1\nrewritten\n7\n");
+    let conflicts: Vec<_> = merge.conflicts().collect();
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(conflicts[0].base, b"2\n3\n4\n5\n6\n");
+    assert_eq!(conflicts[0].ours, b"x\n3\n4\n5\ny\n");
+    assert_eq!(conflicts[0].theirs, b"rewritten\n");
+}
+
+#[test]
+fn a_final_newline_is_a_change_like_any_other() {
+    assert_eq!(merged("a\nb\nc", "a\nb\nc\n", "A\nb\nc"), "A\nb\nc\n");
+    insta::assert_snapshot!(merged("a\nb", "a\nb\n", "a\nx"), @"
+    a
+    <<<<<<< yours
+    b
+    ||||||| before
+    b
+    =======
+    x
+    >>>>>>> the agent's
+    ");
+}

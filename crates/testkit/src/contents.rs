@@ -1,0 +1,94 @@
+//! Inputs that have broken diff tools before: repeated lines, `\r\n` among `\n`, no final newline, zero bytes, nothing at
+//! all, lines beyond any buffer, UTF-16.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A line with its break.
+fn line() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        // Few distinct lines, so that they repeat and slide.
+        8 => "[abc]{0,2}\n".prop_map(String::into_bytes),
+        4 => "[ \t]{0,6}(fn|if|\\}|end|return)[a-z(){};]{0,8}\n".prop_map(String::into_bytes),
+        2 => "[a-z ]{0,20}\r\n".prop_map(String::into_bytes),
+        1 => vec(any::<u8>(), 0..12).prop_map(|mut bytes| { bytes.push(b'\n'); bytes }),
+        1 => Just(b"\0\0\n".to_vec()),
+        1 => Just(b"-- looks like a header\n".to_vec()),
+        1 => Just(b"\\ No newline at end of file\n".to_vec()),
+        1 => (1..3usize).prop_map(|size| { let mut bytes = vec![b'x'; size * 70_000]; bytes.push(b'\n'); bytes }),
+    ]
+}
+
+/// A whole content.
+pub fn content() -> impl Strategy<Value = Vec<u8>> {
+    (vec(line(), 0..40), any::<bool>(), vec(any::<u8>(), 0..4)).prop_map(|(lines, finished, rest)| {
+        let mut bytes = lines.concat();
+        if !finished {
+            bytes.extend(rest);
+        }
+        bytes
+    })
+}
+
+/// What happens to a run of lines.
+#[derive(Clone, Debug)]
+enum Edit {
+    Remove(usize),
+    Insert(Vec<Vec<u8>>),
+    Replace(usize, Vec<Vec<u8>>),
+    Repeat(usize),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        (1..6usize).prop_map(Edit::Remove),
+        vec(line(), 1..6).prop_map(Edit::Insert),
+        (1..4usize, vec(line(), 1..4)).prop_map(|(count, lines)| Edit::Replace(count, lines)),
+        (1..6usize).prop_map(Edit::Repeat),
+    ]
+}
+
+fn edited(old: &[u8], edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = old.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+    for (at, edit) in edits {
+        let at = at.index(lines.len() + 1);
+        let up_to = |count: &usize| (at + count).min(lines.len());
+        match edit {
+            Edit::Remove(count) => drop(lines.drain(at..up_to(count))),
+            Edit::Insert(added) => drop(lines.splice(at..at, added.iter().cloned())),
+            Edit::Replace(count, added) => drop(lines.splice(at..up_to(count), added.iter().cloned())),
+            Edit::Repeat(count) => {
+                let run = lines[at..up_to(count)].to_vec();
+                lines.splice(at..at, run);
+            }
+        }
+    }
+    lines.concat()
+}
+
+/// Two contents, mostly one an edit of the other.
+pub fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let related = (content(), vec((any::<prop::sample::Index>(), edit()), 0..6))
+        .prop_map(|(old, edits)| { let new = edited(&old, &edits); (old, new) });
+    prop_oneof![6 => related, 1 => (content(), content())]
+}
+
+/// A base and two edits of it.
+pub fn three() -> impl Strategy<Value = (Vec<u8>, Vec<u8>, Vec<u8>)> {
+    let edits = || vec((any::<prop::sample::Index>(), edit()), 0..4);
+    (content(), edits(), edits()).prop_map(|(base, ours, theirs)| {
+        let (ours, theirs) = (edited(&base, &ours), edited(&base, &theirs));
+        (base, ours, theirs)
+    })
+}
+
+/// A pair of UTF-16 contents, in either byte order.
+pub fn wide_pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let text = || "[a-cĀਊ🦀]{0,3}(\r?\n[a-cĀਊ🦀]{0,3}){0,20}";
+    let encode = |text: &str, big: bool| -> Vec<u8> {
+        let to_bytes = if big { u16::to_be_bytes } else { u16::to_le_bytes };
+        format!("\u{FEFF}{text}").encode_utf16().flat_map(to_bytes).collect()
+    };
+    (text(), text(), any::<bool>(), any::<bool>())
+        .prop_map(move |(old, new, old_big, new_big)| (encode(&old, old_big), encode(&new, new_big)))
+}

@@ -1,0 +1,18 @@
+//! For tests only.
+//!
+//! [`laws`] states what must hold for any input, once; the property tests and the fuzz targets both call it. [`contents`]
+//! makes inputs that have broken diff tools before. [`programs`] runs the real `git` and `patch` in a throw-away directory.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "tests panic to fail, and this crate runs programs for them"
+)]
+
+#[cfg(feature = "programs")]
+pub mod contents;
+pub mod laws;
+#[cfg(feature = "programs")]
+pub mod programs;
