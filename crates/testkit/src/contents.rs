@@ -68,8 +68,10 @@ fn edited(old: &[u8], edits: &[(prop::sample::Index, Edit)]) -> Vec<u8> {
 
 /// Two contents, mostly one an edit of the other.
 pub fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
-    let related = (content(), vec((any::<prop::sample::Index>(), edit()), 0..6))
-        .prop_map(|(old, edits)| { let new = edited(&old, &edits); (old, new) });
+    let related = (content(), vec((any::<prop::sample::Index>(), edit()), 0..6)).prop_map(|(old, edits)| {
+        let new = edited(&old, &edits);
+        (old, new)
+    });
     prop_oneof![6 => related, 1 => (content(), content())]
 }
 

@@ -127,7 +127,10 @@ pub fn merge_laws(base: &[u8], ours: &[u8], theirs: &[u8]) {
 pub fn patch_laws(text: &[u8], base: &[u8]) {
     let patch = Patch::parse(text);
     for file in &patch.files {
-        assert_eq!(file.apply(base, &Selection::Hunks(Vec::new()), Placement::Strict).expect("nothing fits").bytes, base);
+        assert_eq!(
+            file.apply(base, &Selection::Hunks(Vec::new()), Placement::Strict).expect("nothing fits").bytes,
+            base
+        );
         for placement in [Placement::Strict, Placement::Within(3)] {
             match file.apply(base, &Selection::All, placement) {
                 Ok(applied) => {

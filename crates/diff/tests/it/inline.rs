@@ -15,7 +15,8 @@ fn card(old: &str, new: &str, most: usize) -> String {
             LineKind::Context => ' ',
         };
         let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
-        writeln!(text, "{:>2} {:>2} {marker} {:?}", number(line.old_number), number(line.new_number), line.text).unwrap();
+        writeln!(text, "{:>2} {:>2} {marker} {:?}", number(line.old_number), number(line.new_number), line.text)
+            .unwrap();
     }
     if inline.truncated {
         writeln!(text, "... {} more lines", inline.more_lines()).unwrap();

@@ -40,7 +40,10 @@ fn changes_that_touch_conflict() {
     let merge = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
     let conflicts: Vec<_> = merge.conflicts().collect();
     assert_eq!(conflicts.len(), 1);
-    assert_eq!((conflicts[0].base, conflicts[0].ours, conflicts[0].theirs), (&b"a\nb\n"[..], &b"A\nb\n"[..], &b"a\nB\n"[..]));
+    assert_eq!(
+        (conflicts[0].base, conflicts[0].ours, conflicts[0].theirs),
+        (&b"a\nb\n"[..], &b"A\nb\n"[..], &b"a\nB\n"[..])
+    );
     assert_eq!(conflicts[0].base_line, 1);
 }
 

@@ -129,7 +129,10 @@ fn readable_text_is_decoded() {
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
     let (old, new) = (utf16("\u{FEFF}a\nb\n"), utf16("\u{FEFF}a\nc"));
     let wide = Diff::new(&old[..], &new[..]).unified(&exact(0)).into_text();
-    assert_eq!(String::from_utf8(wide).unwrap(), "--- a/f\n+++ b/f\n@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n");
+    assert_eq!(
+        String::from_utf8(wide).unwrap(),
+        "--- a/f\n+++ b/f\n@@ -2 +2 @@\n-b\n+c\n\\ No newline at end of file\n"
+    );
 }
 
 #[test]

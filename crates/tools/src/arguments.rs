@@ -1,0 +1,36 @@
+//! Arguments: one type that parses them and describes them.
+
+use sayso_review::ErrorKind;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::ToolError;
+
+/// Parses arguments, or says which is wrong.
+pub(crate) fn parse<T: DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+    if !arguments.is_object() {
+        return Err(invalid(format!("the arguments are {}, not a JSON object", kind_of(arguments))));
+    }
+    T::deserialize(arguments).map_err(|error| invalid(error.to_string()))
+}
+
+pub(crate) fn invalid(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorKind::InvalidArgs, message)
+}
+
+/// The schema that a model is shown.
+pub(crate) fn schema<T: JsonSchema>() -> Value {
+    schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value()
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

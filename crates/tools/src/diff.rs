@@ -1,0 +1,162 @@
+//! `Diff`: what differs between two files or two texts (seed `001…`).
+
+use std::borrow::Cow;
+
+use sayso_diff::{Rendering, Unified, UnifiedOptions};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arguments::{self, invalid};
+use crate::context::{Context, FILE_LIMIT};
+use crate::error::ToolError;
+use crate::registry::{Capability, FileAccess, Needs, Tool};
+
+pub(crate) struct Diff;
+
+/// The most context lines that can be asked for.
+pub const MOST_CONTEXT: i64 = 20;
+/// The most bytes of diff text, the truncation marker not counted.
+pub const DIFF_LIMIT: usize = 2 * 1024 * 1024;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The first file. Give both paths or both texts.
+    path_a: Option<String>,
+    /// The second file.
+    path_b: Option<String>,
+    /// The first text.
+    text_a: Option<String>,
+    /// The second text.
+    text_b: Option<String>,
+    /// The first side's name in the diff's header; the path or `a` if left out.
+    label_a: Option<String>,
+    /// The second side's name in the diff's header; the path or `b` if left out.
+    label_b: Option<String>,
+    /// Unchanged lines around each change.
+    #[serde(default = "three")]
+    #[schemars(range(min = 0, max = 20))]
+    context_lines: i64,
+}
+
+fn three() -> i64 {
+    3
+}
+
+/// The two sides, by the one mode that was used.
+enum Sides {
+    Paths(String, String),
+    Texts(String, String),
+}
+
+impl Arguments {
+    fn sides(&mut self) -> Result<Sides, ToolError> {
+        let Self { path_a, path_b, text_a, text_b, .. } = self;
+        match (path_a.take(), path_b.take(), text_a.take(), text_b.take()) {
+            (Some(a), Some(b), None, None) => Ok(Sides::Paths(a, b)),
+            (None, None, Some(a), Some(b)) => Ok(Sides::Texts(a, b)),
+            (None, None, None, None) => {
+                Err(invalid("nothing to compare: give path_a and path_b, or text_a and text_b"))
+            }
+            (a, b, None, None) => Err(missing("path", a.is_none(), b.is_none())),
+            (None, None, a, b) => Err(missing("text", a.is_none(), b.is_none())),
+            _ => Err(invalid("paths and texts are mixed: give path_a and path_b, or text_a and text_b, not both")),
+        }
+    }
+}
+
+fn missing(mode: &str, a: bool, b: bool) -> ToolError {
+    let missing = if a && !b { "a" } else { "b" };
+    invalid(format!("`{mode}_{missing}` is missing: {mode}_a and {mode}_b go together"))
+}
+
+impl Tool for Diff {
+    fn name(&self) -> &'static str {
+        "Diff"
+    }
+
+    fn description(&self) -> &'static str {
+        "Compares two files of at most 4 MB each, or two texts, and returns a unified diff."
+    }
+
+    fn schema(&self) -> Value {
+        arguments::schema::<Arguments>()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { capability: Capability::ByName, files: FileAccess::Read }
+    }
+
+    fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
+        let mut arguments: Arguments = arguments::parse(arguments)?;
+        let context_lines = arguments.context_lines;
+        if !(0..=MOST_CONTEXT).contains(&context_lines) {
+            return Err(invalid(format!("`context_lines` is {context_lines}; it can be 0 to {MOST_CONTEXT}")));
+        }
+        let (a, b, names) = match arguments.sides()? {
+            Sides::Texts(a, b) => (a.into_bytes(), b.into_bytes(), ("a".to_owned(), "b".to_owned())),
+            Sides::Paths(a, b) => {
+                // Both have to be readable before either is looked at.
+                let (path_a, path_b) = (context.readable(&a)?, context.readable(&b)?);
+                let (opened_a, opened_b) = (context.open(&path_a)?, context.open(&path_b)?);
+                (opened_a.read(FILE_LIMIT)?, opened_b.read(FILE_LIMIT)?, (a, b))
+            }
+        };
+        let label_a = arguments.label_a.unwrap_or(names.0);
+        let label_b = arguments.label_b.unwrap_or(names.1);
+        let diff = sayso_diff::Diff::new(&a[..], &b[..]);
+        Ok(diff_object(&diff, &label_a, &label_b, context_lines as usize))
+    }
+}
+
+/// The tool's result object for a comparison, however its sides were come by.
+pub fn diff_object(diff: &sayso_diff::Diff<'_>, label_a: &str, label_b: &str, context: usize) -> Value {
+    let (lines_a, lines_b) = diff.line_counts();
+    let options = UnifiedOptions {
+        context,
+        old_label: label_a,
+        new_label: label_b,
+        rendering: Rendering::Readable,
+        limit: Some(DIFF_LIMIT),
+    };
+    let binary = diff.is_binary();
+    let (text, truncated) = if binary && !diff.is_unchanged() {
+        (format!("Binary files {label_a} and {label_b} differ\n"), false)
+    } else {
+        match diff.unified(&options) {
+            Unified::NoChanges => (String::new(), false),
+            Unified::Changes { text, truncated } => {
+                let mut text = match String::from_utf8_lossy(&text) {
+                    Cow::Borrowed(text) => text.to_owned(),
+                    Cow::Owned(text) => text,
+                };
+                if truncated {
+                    text.push_str(&format!("[diff truncated at {DIFF_LIMIT} bytes]\n"));
+                }
+                (text, truncated)
+            }
+        }
+    };
+    let mut result = json!({
+        "diff": text,
+        "label_a": label_a,
+        "label_b": label_b,
+        "lines_a": lines_a,
+        "lines_b": lines_b,
+        "identical": diff.is_unchanged(),
+        "diff_lines": text.lines().count(),
+    });
+    // Said only where there is something to say, so that the usual result is the seed's object and nothing else.
+    if truncated {
+        result["truncated"] = json!(true);
+    }
+    if binary {
+        result["binary"] = json!(true);
+    }
+    let notes: Vec<String> = diff.notes().iter().map(ToString::to_string).collect();
+    if !notes.is_empty() {
+        result["notes"] = json!(notes);
+    }
+    result
+}

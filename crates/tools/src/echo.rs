@@ -1,0 +1,42 @@
+//! `Echo`: says back what it was told.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arguments;
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::registry::{Capability, FileAccess, Needs, Tool};
+
+pub(crate) struct Echo;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// What to say back.
+    text: String,
+}
+
+impl Tool for Echo {
+    fn name(&self) -> &'static str {
+        "Echo"
+    }
+
+    fn description(&self) -> &'static str {
+        "Says back its text, to see that calls arrive."
+    }
+
+    fn schema(&self) -> Value {
+        arguments::schema::<Arguments>()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { capability: Capability::None, files: FileAccess::None }
+    }
+
+    fn run(&self, arguments: &Value, _: &Context<'_>) -> Result<Value, ToolError> {
+        let Arguments { text } = arguments::parse(arguments)?;
+        Ok(json!({ "text": text }))
+    }
+}

@@ -1,0 +1,64 @@
+//! `Glob`: files by pattern.
+
+use globset::GlobBuilder;
+use sayso_workspace::{WalkLimit, WsPath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arguments::{self, invalid};
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::registry::{Capability, FileAccess, Needs, Tool};
+
+pub(crate) struct Glob;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The pattern, such as `**/*.rs`; `*` stays within a name, `**` crosses directories.
+    pattern: String,
+    /// The directory that the pattern starts from; the workspace itself if left out.
+    path: Option<String>,
+}
+
+/// More files than a model can use.
+const MOST_RESULTS: usize = 10_000;
+const MOST_FILES: WalkLimit = WalkLimit(1_000_000);
+
+impl Tool for Glob {
+    fn name(&self) -> &'static str {
+        "Glob"
+    }
+
+    fn description(&self) -> &'static str {
+        "Finds files by a pattern. Leaves out what git ignores and what may not be read; follows no symbolic links."
+    }
+
+    fn schema(&self) -> Value {
+        arguments::schema::<Arguments>()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { capability: Capability::ByName, files: FileAccess::Read }
+    }
+
+    fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
+        let Arguments { pattern, path } = arguments::parse(arguments)?;
+        let start = context.workspace().locate(path.as_deref().unwrap_or("."))?;
+        let glob = GlobBuilder::new(pattern.trim_start_matches("./"))
+            .literal_separator(true)
+            .build()
+            .map_err(|error| invalid(format!("the pattern `{pattern}` is not understood: {}", error.kind())))?
+            .compile_matcher();
+        let walk = context.workspace().walk_files(&start, MOST_FILES)?;
+        let below = |path: &WsPath| {
+            let rest = path.as_str().strip_prefix(walk.root.as_str()).unwrap_or_default();
+            rest.trim_start_matches('/').to_owned()
+        };
+        let mut matching = walk.files.iter().filter(|file| context.check(file).is_ok() && glob.is_match(below(file)));
+        let paths: Vec<_> = matching.by_ref().take(MOST_RESULTS).collect();
+        let truncated = walk.truncated || matching.next().is_some();
+        Ok(json!({ "paths": paths, "truncated": truncated }))
+    }
+}

@@ -1,0 +1,70 @@
+//! Bounded reads.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use rustix::fs::FileType;
+use sayso_review::WsPath;
+use thiserror::Error;
+
+use crate::confine::{OpenError, Opened};
+
+/// The most bytes a read may return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLimit(pub u64);
+
+/// Why a file could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It is a directory.
+    #[error("`{0}` is a directory")]
+    Directory(WsPath),
+    /// It is a device, a pipe or a socket.
+    #[error("`{0}` is not a regular file")]
+    Special(WsPath),
+    /// It is larger than the limit.
+    #[error("`{path}` is larger than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        path: WsPath,
+        /// The limit.
+        limit: u64,
+    },
+    /// The system fails.
+    #[error("`{path}` cannot be read: {error}")]
+    System {
+        /// The file.
+        path: WsPath,
+        /// What it says.
+        error: std::io::Error,
+    },
+}
+
+impl Opened {
+    /// Reads the whole of a regular file, or fails if it is not one or has more bytes than the limit.
+    pub fn read(self, limit: ReadLimit) -> Result<Vec<u8>, ReadError> {
+        let path = self.resolved;
+        let system = |error: std::io::Error| ReadError::System { path: path.clone(), error };
+        let stat = rustix::fs::fstat(&self.handle).map_err(|errno| system(errno.into()))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(ReadError::Directory(path)),
+            _ => return Err(ReadError::Special(path)),
+        }
+        let too_large = || ReadError::TooLarge { path: path.clone(), limit: limit.0 };
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > limit.0 {
+            return Err(too_large());
+        }
+        // One byte more than allowed tells a file that grew since.
+        let mut bytes = Vec::with_capacity(size as usize + 1);
+        File::from(self.handle).take(limit.0.saturating_add(1)).read_to_end(&mut bytes).map_err(system)?;
+        if bytes.len() as u64 > limit.0 {
+            return Err(too_large());
+        }
+        Ok(bytes)
+    }
+}
