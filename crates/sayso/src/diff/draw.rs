@@ -1,0 +1,201 @@
+//! A diff drawn for a person: numbers, markers, syntax, changed words.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use anstyle::Style;
+use sayso_diff::{Diff, Encoding, Form, Hunk, LineKind, MarkedLine, Note, Side};
+
+use super::Show;
+use super::highlight::{self, Colour, Colours, Highlight};
+use super::style::Styles;
+use super::visible::visible;
+use crate::terminal::{Palette, Terminal};
+
+/// What stands above a file's hunks.
+pub(crate) enum Title<'a> {
+    /// Two files by their names.
+    Files { old: &'a str, new: &'a str },
+    /// A file of two trees, and what happened to it.
+    Tree { path: &'a str, event: &'a str },
+}
+
+pub(crate) fn diff(diff: &Diff<'_>, title: &Title<'_>, name: &str, show: &Show) -> String {
+    let mut drawing = Drawing::new(diff, name, show.terminal);
+    drawing.title(diff, title);
+    for note in diff.notes() {
+        drawing.note(note);
+    }
+    for hunk in diff.hunks(show.context) {
+        drawing.hunk(&hunk);
+    }
+    drawing.text
+}
+
+/// The line that stands for a file that is not drawn.
+pub(crate) fn title_only(terminal: Terminal, path: &str, event: &str) -> String {
+    let styles = Styles::of(terminal);
+    let mut text = String::new();
+    styles.paint(&mut text, styles.title, &visible(path));
+    styles.paint(&mut text, styles.number, &format!("  {event}"));
+    text.push('\n');
+    text
+}
+
+struct Drawing<'a> {
+    text: String,
+    styles: Styles,
+    terminal: Terminal,
+    /// How many digits line numbers need.
+    digits: usize,
+    encodings: (Encoding, Encoding),
+    old: Option<Highlight<'a>>,
+    new: Option<Highlight<'a>>,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(diff: &Diff<'a>, name: &str, terminal: Terminal) -> Self {
+        let (old_lines, new_lines) = diff.line_counts();
+        let start = |text: &'a str| Highlight::new(text, name, terminal.background);
+        let sides = if terminal.palette == Palette::None { None } else { highlight::sides(diff) };
+        let (old, new) = sides.map_or((None, None), |(old, new)| (start(old), start(new)));
+        let encoding = |side| match side {
+            Side::Absent => Encoding::Utf8,
+            Side::Present(bytes) => Form::of(bytes).encoding,
+        };
+        Self {
+            text: String::new(),
+            styles: Styles::of(terminal),
+            terminal,
+            digits: old_lines.max(new_lines).max(1).ilog10() as usize + 1,
+            encodings: (encoding(diff.old()), encoding(diff.new_side())),
+            old,
+            new,
+        }
+    }
+
+    fn title(&mut self, diff: &Diff<'_>, title: &Title<'_>) {
+        let Self { text, styles, .. } = self;
+        match title {
+            Title::Files { old, new } => {
+                styles.paint(text, styles.title, &format!("{} → {}", visible(old), visible(new)));
+            }
+            Title::Tree { path, event } => {
+                styles.paint(text, styles.title, &visible(path));
+                if !event.is_empty() {
+                    styles.paint(text, styles.number, &format!("  {event}"));
+                }
+            }
+        }
+        let counts = diff.counts();
+        if counts.added + counts.removed > 0 {
+            styles.paint(text, styles.added.marker, &format!("  +{}", counts.added));
+            styles.paint(text, styles.removed.marker, &format!(" -{}", counts.removed));
+        }
+        text.push('\n');
+    }
+
+    fn note(&mut self, note: Note) {
+        self.styles.paint(&mut self.text, self.styles.note, &format!("note: {note}"));
+        self.text.push('\n');
+    }
+
+    fn hunk(&mut self, hunk: &Hunk<'_, '_>) {
+        let range = |block: &sayso_diff::Block| match block.lines() {
+            0 => format!("{},0", block.start.line),
+            1 => format!("{}", block.start.line + 1),
+            lines => format!("{},{lines}", block.start.line + 1),
+        };
+        let header = format!("@@ -{} +{} @@", range(&hunk.old), range(&hunk.new));
+        self.styles.paint(&mut self.text, self.styles.hunk, &header);
+        self.text.push('\n');
+        for line in hunk.marked_lines() {
+            self.line(&line);
+        }
+    }
+
+    fn line(&mut self, marked: &MarkedLine<'_>) {
+        let line = &marked.line;
+        // Both sides' highlighters see every line that is shown, in order.
+        let old = line.old_number.and_then(|number| self.old.as_mut()?.line(number - 1));
+        let new = line.new_number.and_then(|number| self.new.as_mut()?.line(number - 1));
+        let (colours, encoding, marker) = match line.kind {
+            LineKind::Add => (new, self.encodings.1, '+'),
+            LineKind::Remove => (old, self.encodings.0, '-'),
+            LineKind::Context => (old, self.encodings.0, ' '),
+        };
+        let digits = self.digits;
+        let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
+        let gutter = format!("{:>digits$} {:>digits$} ", number(line.old_number), number(line.new_number));
+        let Self { text, styles, terminal, .. } = self;
+        let style = styles.line(line.kind);
+        styles.paint(text, styles.number, &gutter);
+        styles.paint(text, style.map_or(Style::new(), |style| style.marker), &format!("{marker} "));
+
+        let decoded = encoding.decode(line.bytes);
+        let finished = decoded.ends_with('\n');
+        let content = decoded.strip_suffix('\n').unwrap_or(&decoded);
+        // A carriage return matters where the line changed; around it, it is only noise.
+        let content =
+            if line.kind == LineKind::Context { content.strip_suffix('\r').unwrap_or(content) } else { content };
+        // Spans count bytes of the file: after decoding they fit UTF-8 only.
+        let spans: &[Range<usize>] =
+            if encoding == Encoding::Utf8 && decoded.len() == line.bytes.len() { &marked.spans } else { &[] };
+        let base = style.map_or(Style::new(), |style| style.line);
+        let word = style.map_or(Style::new(), |style| style.word);
+        for (range, style) in parts(content.len(), &colours.unwrap_or_default(), spans, |colour, marked| {
+            let style = if marked { word } else { base };
+            match colour {
+                Some(Colour::Plain(_)) if style == Style::new() => style,
+                Some(Colour::Plain(colour) | Colour::Special(colour)) => style.fg_color(Some(terminal.colour(colour))),
+                None => style,
+            }
+        }) {
+            // Parts of syntax and of words both end between characters; were one not to, nothing is lost.
+            let part = match content.get(range.clone()) {
+                Some(part) => part.into(),
+                None => String::from_utf8_lossy(&content.as_bytes()[range]),
+            };
+            styles.paint(text, style, &visible(&part));
+        }
+        styles.fill(text, base);
+        text.push('\n');
+        if !finished {
+            let blank = " ".repeat(2 * digits + 2);
+            let mut line = String::new();
+            let _ = write!(line, "{blank}\\ No newline at end of file");
+            styles.paint(text, styles.number, &line);
+            text.push('\n');
+        }
+    }
+}
+
+/// Cuts a line where its style changes.
+fn parts(
+    length: usize,
+    colours: &Colours,
+    spans: &[Range<usize>],
+    style: impl Fn(Option<Colour>, bool) -> Style,
+) -> Vec<(Range<usize>, Style)> {
+    let mut cuts: Vec<usize> = vec![0, length];
+    cuts.extend(colours.iter().flat_map(|(range, _)| [range.start, range.end]));
+    cuts.extend(spans.iter().flat_map(|span| [span.start, span.end]));
+    cuts.retain(|&cut| cut <= length);
+    cuts.sort_unstable();
+    cuts.dedup();
+    // Both lists are in order, so one pass over each is enough however long the line is.
+    let (mut colours, mut spans) = (colours.iter().peekable(), spans.iter().peekable());
+    let mut parts: Vec<(Range<usize>, Style)> = Vec::new();
+    for cut in cuts.windows(2) {
+        let (start, end) = (cut[0], cut[1]);
+        while colours.next_if(|(range, _)| range.end <= start).is_some() {}
+        while spans.next_if(|span| span.end <= start).is_some() {}
+        let colour = colours.peek().filter(|(range, _)| range.contains(&start)).map(|(_, colour)| *colour);
+        let style = style(colour, spans.peek().is_some_and(|span| span.contains(&start)));
+        match parts.last_mut() {
+            Some((range, last)) if *last == style => range.end = end,
+            _ => parts.push((start..end, style)),
+        }
+    }
+    parts
+}

@@ -1,0 +1,100 @@
+//! `sayso diff`: two files or two directories.
+
+mod card;
+mod draw;
+mod highlight;
+mod input;
+mod patch;
+mod style;
+mod summary;
+mod tree;
+mod visible;
+
+use std::process::ExitCode;
+
+use sayso_diff::Diff;
+use sayso_tools::diff_object;
+use serde_json::json;
+
+use crate::cli::DiffArguments;
+use crate::failure::Failure;
+use crate::output::{Output, say};
+use crate::terminal::Terminal;
+use input::{Input, Inputs};
+
+/// How to show each file's diff.
+pub(crate) struct Show {
+    pub(crate) terminal: Terminal,
+    pub(crate) context: usize,
+    pub(crate) form: Form,
+    /// Whether binary files are shown line by line too.
+    pub(crate) binary_as_text: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Unified,
+    /// At most this many lines.
+    Card(usize),
+    Json,
+    JsonCard(usize),
+}
+
+pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
+    let show = Show {
+        terminal: Terminal::detect(arguments.color, arguments.theme),
+        context: arguments.context,
+        form: match (arguments.inline, arguments.json) {
+            (None, false) => Form::Unified,
+            (None, true) => Form::Json,
+            (Some(lines), false) => Form::Card(lines),
+            (Some(lines), true) => Form::JsonCard(lines),
+        },
+        binary_as_text: arguments.text,
+    };
+    let different = match input::open(&arguments.old, &arguments.new)? {
+        Inputs::Files(old, new) => {
+            let label = |given: &Option<String>, input: &Input| given.clone().unwrap_or_else(|| input.name.clone());
+            let labels = (label(&arguments.label_a, &old), label(&arguments.label_b, &new));
+            files(&old, &new, &labels, &show)?
+        }
+        Inputs::Directories(old, new) => {
+            if arguments.label_a.is_some() || arguments.label_b.is_some() {
+                return Err(Failure::bad_input("labels cannot be given for directories")
+                    .hint("files of two directories are named a/… and b/…, as git does"));
+            }
+            return tree::run(&old, &new, &show);
+        }
+    };
+    Ok(ExitCode::from(u8::from(different)))
+}
+
+/// Shows two files and tells whether they differ.
+fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), show: &Show) -> Result<bool, Failure> {
+    let diff = Diff::new(old.content.as_deref(), new.content.as_deref());
+    let mut output = Output::stdout();
+    let binary = !show.binary_as_text && diff.is_binary();
+    match show.form {
+        Form::Json => output.json(&diff_object(&diff, old_label, new_label, show.context))?,
+        Form::JsonCard(lines) => output.json(&json!(diff.inline(if binary { 0 } else { lines })))?,
+        _ if diff.is_unchanged() => {}
+        Form::Card(_) | Form::Unified if binary => {
+            output.write(format!("Binary files {old_label} and {new_label} differ\n").as_bytes())?;
+        }
+        Form::Card(lines) => output.write(card::text(&diff, lines, show.terminal).as_bytes())?,
+        Form::Unified if show.terminal.draws() => {
+            let name = if new.is_absent() { &old.name } else { &new.name };
+            let title = draw::Title::Files { old: old_label, new: new_label };
+            output.write(draw::diff(&diff, &title, name, show).as_bytes())?;
+        }
+        Form::Unified => {
+            output.write(&patch::of_files(&diff, old_label, new_label, show.context))?;
+            // Beside the patch, so that the patch stays one.
+            for note in diff.notes() {
+                say(&format!("note: {note}"));
+            }
+        }
+    }
+    output.finish()?;
+    Ok(!diff.is_unchanged())
+}

@@ -1,0 +1,23 @@
+//! Patches for programs.
+
+use sayso_diff::{Diff, NO_FILE, Rendering, Side, UnifiedOptions, path_label};
+
+/// Two files by the names they were given.
+pub(crate) fn of_files(diff: &Diff<'_>, old_label: &str, new_label: &str, context: usize) -> Vec<u8> {
+    unified(diff, &path_label("", old_label), &path_label("", new_label), context)
+}
+
+/// One file of two trees, without its git header.
+pub(crate) fn of_tree_file(diff: &Diff<'_>, path: &str, context: usize) -> Vec<u8> {
+    // An empty file that comes or goes is all in the git header.
+    if diff.changes().is_empty() {
+        return Vec::new();
+    }
+    let label = |side, prefix| if side == Side::Absent { NO_FILE.to_owned() } else { path_label(prefix, path) };
+    unified(diff, &label(diff.old(), "a/"), &label(diff.new_side(), "b/"), context)
+}
+
+fn unified(diff: &Diff<'_>, old_label: &str, new_label: &str, context: usize) -> Vec<u8> {
+    let options = UnifiedOptions { context, old_label, new_label, rendering: Rendering::Exact, limit: None };
+    diff.unified(&options).into_text()
+}

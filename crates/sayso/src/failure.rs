@@ -1,0 +1,66 @@
+//! What went wrong, for a person: what happened, why, what to do next.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use sayso_review::ErrorKind;
+
+/// Why a command could not be carried out.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something to tell.
+    Told { kind: ErrorKind, what: String, why: Option<String>, hint: Option<String> },
+    /// Whoever read our output has gone: no reason to make a noise.
+    BrokenPipe,
+}
+
+impl Failure {
+    pub(crate) fn bad_input(what: impl Into<String>) -> Self {
+        Self::Told { kind: ErrorKind::InvalidArgs, what: what.into(), why: None, hint: None }
+    }
+
+    pub(crate) fn why(mut self, reason: impl ToString) -> Self {
+        if let Self::Told { why, .. } = &mut self {
+            *why = Some(reason.to_string());
+        }
+        self
+    }
+
+    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+        if let Self::Told { hint, .. } = &mut self {
+            *hint = Some(text.into());
+        }
+        self
+    }
+
+    /// Says it on standard error and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            // As a shell reports a program that SIGPIPE has ended.
+            Self::BrokenPipe => ExitCode::from(141),
+            Self::Told { kind, what, why, hint } => {
+                let mut text = format!("Error: {what}\n");
+                if let Some(why) = why {
+                    let _ = writeln!(text, "Caused by: {why}");
+                }
+                if let Some(hint) = hint {
+                    let _ = writeln!(text, "Hint: {hint}");
+                }
+                // Nobody is left to tell if this fails.
+                let _ = std::io::stderr().write_all(text.as_bytes());
+                exit_code(*kind)
+            }
+        }
+    }
+}
+
+/// The one place where kinds become exit codes.
+pub(crate) fn exit_code(kind: ErrorKind) -> ExitCode {
+    ExitCode::from(match kind {
+        ErrorKind::InvalidArgs | ErrorKind::ToolFailed => 2,
+        ErrorKind::ToolDenied | ErrorKind::FsDenied => 3,
+        ErrorKind::Stale | ErrorKind::Conflict => 4,
+        ErrorKind::Unavailable | ErrorKind::Internal => 70,
+    })
+}

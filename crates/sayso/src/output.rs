@@ -1,0 +1,41 @@
+//! Standard output that ends quietly when its reader does.
+
+use std::io::{BufWriter, ErrorKind, StdoutLock, Write as _};
+
+use crate::failure::Failure;
+
+pub(crate) struct Output {
+    inner: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    pub(crate) fn stdout() -> Self {
+        Self { inner: BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()) }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.inner.write_all(bytes).map_err(|error| failure(&error))
+    }
+
+    /// Writes one JSON value and a line break.
+    pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
+        self.write(format!("{value:#}\n").as_bytes())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.inner.flush().map_err(|error| failure(&error))
+    }
+}
+
+fn failure(error: &std::io::Error) -> Failure {
+    if error.kind() == ErrorKind::BrokenPipe {
+        Failure::BrokenPipe
+    } else {
+        Failure::bad_input("the output could not be written").why(error)
+    }
+}
+
+/// Says something beside the output.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}

@@ -1,0 +1,104 @@
+//! What the terminal can show.
+
+use std::io::IsTerminal as _;
+
+use anstyle::{Ansi256Color, Color, RgbColor};
+
+use crate::cli::{ThemeChoice, When};
+
+/// How to show things to whoever reads our standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// Whether a person reads it as we write it.
+    pub(crate) interactive: bool,
+    pub(crate) palette: Palette,
+    pub(crate) background: Background,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Palette {
+    None,
+    Indexed,
+    True,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Background {
+    Dark,
+    Light,
+}
+
+impl Terminal {
+    pub(crate) fn detect(when: When, theme: ThemeChoice) -> Self {
+        let interactive = std::io::stdout().is_terminal();
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let colours = match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => interactive && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+        };
+        let palette = match variable("COLORTERM").as_str() {
+            _ if !colours => Palette::None,
+            "truecolor" | "24bit" => Palette::True,
+            _ => Palette::Indexed,
+        };
+        let background = match theme {
+            ThemeChoice::Dark => Background::Dark,
+            ThemeChoice::Light => Background::Light,
+            ThemeChoice::Auto => background(&variable("COLORFGBG")),
+        };
+        Self { interactive, palette, background }
+    }
+
+    /// Whether to draw for a person rather than write a patch.
+    pub(crate) fn draws(self) -> bool {
+        self.interactive || self.palette != Palette::None
+    }
+
+    /// The nearest colour that the terminal has.
+    pub(crate) fn colour(self, RgbColor(red, green, blue): RgbColor) -> Color {
+        if self.palette == Palette::True {
+            return RgbColor(red, green, blue).into();
+        }
+        // The 6 × 6 × 6 cube of the 256 colours has levels 0, 95, 135, 175, 215 and 255.
+        let level = |value: u8| {
+            if value < 48 {
+                0
+            } else if value < 115 {
+                1
+            } else {
+                (value - 35) / 40
+            }
+        };
+        Ansi256Color(16 + 36 * level(red) + 6 * level(green) + level(blue)).into()
+    }
+}
+
+/// Some terminals say "foreground;background" as numbers of the 16 colours.
+fn background(colorfgbg: &str) -> Background {
+    match colorfgbg.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
+        Some(7 | 9..=15) => Background::Light,
+        _ => Background::Dark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backgrounds() {
+        assert_eq!(background("15;0"), Background::Dark);
+        assert_eq!(background("0;15"), Background::Light);
+        assert_eq!(background("0;default;7"), Background::Light);
+        assert_eq!(background(""), Background::Dark);
+    }
+
+    #[test]
+    fn the_nearest_of_256_colours() {
+        let terminal = Terminal { interactive: true, palette: Palette::Indexed, background: Background::Dark };
+        assert_eq!(terminal.colour(RgbColor(0, 0, 0)), Ansi256Color(16).into());
+        assert_eq!(terminal.colour(RgbColor(255, 255, 255)), Ansi256Color(231).into());
+        assert_eq!(terminal.colour(RgbColor(95, 0, 0)), Ansi256Color(52).into());
+    }
+}
