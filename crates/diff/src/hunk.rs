@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::change::{Block, Change, Cursor};
 use crate::diff::Diff;
-use crate::words;
+use crate::words::{self, WordSpans};
 
 /// What a line is to the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -113,9 +113,14 @@ impl<'d, 'a> Hunk<'d, 'a> {
         Lines { diff: self.diff, changes: self.changes, old: self.old.start, new: self.new.start, end: self.old.end }
     }
 
+    /// The parts of its changed lines that changed.
+    pub fn word_spans(&self) -> WordSpans {
+        words::spans(self.diff, self.changes)
+    }
+
     /// Its lines with the changed parts of each marked.
     pub fn marked_lines(&self) -> Vec<MarkedLine<'a>> {
-        let spans = words::spans(self.diff, self.changes);
+        let spans = self.word_spans();
         let (mut old, mut new) = (self.old.start.offset, self.new.start.offset);
         self.lines()
             .map(|line| {

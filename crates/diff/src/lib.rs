@@ -43,3 +43,4 @@ pub use patch::{
     Applied, FilePatch, Patch, PatchHunk, PatchLine, Placement, Problem, ProblemKind, Reason, Rejection, Selection,
 };
 pub use unified::{NO_FILE, Rendering, Unified, UnifiedOptions, path_label};
+pub use words::WordSpans;

@@ -8,54 +8,108 @@ use std::ops::Range;
 
 use crate::change::Change;
 use crate::diff::Diff;
-use crate::engine::{Edit, intern_slices, solve};
-use crate::lines::LineBreak;
+use crate::engine::{Edit, Slices, Solver, intern_slices};
+use crate::lines::{LineBreak, common_prefix, common_suffix};
 
 /// A change with more bytes than this on its two sides is not looked into.
 const MOST_BYTES: usize = 128 * 1024;
 const MOST_WORDS: usize = 16 * 1024;
 
-/// Changed byte ranges of both contents, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spans {
-    pub(crate) old: Vec<Range<usize>>,
-    pub(crate) new: Vec<Range<usize>>,
+/// The parts of changed lines that changed: byte ranges of both contents, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordSpans {
+    /// Ranges of the old content.
+    pub old: Vec<Range<usize>>,
+    /// Ranges of the new content.
+    pub new: Vec<Range<usize>>,
 }
 
-pub(crate) fn spans(diff: &Diff<'_>, changes: &[Change]) -> Spans {
-    let mut spans = Spans::default();
+pub(crate) fn spans(diff: &Diff<'_>, changes: &[Change]) -> WordSpans {
+    let mut spans = WordSpans::default();
+    let mut solver = Solver::default();
     for change in changes {
         let (old, new) = (change.old.of(diff.old.bytes), change.new.of(diff.new.bytes));
         if old.is_empty() || new.is_empty() || old.len() + new.len() > MOST_BYTES {
             continue;
         }
-        let old_words = words(old, diff.old.line_break);
-        let new_words = words(new, diff.new.line_break);
-        if old_words.len() + new_words.len() > MOST_WORDS {
-            continue;
-        }
-        let slice = |side, ends: &[u32], at: usize| word(side, ends, at);
-        let (old_tokens, new_tokens, distinct) = intern_slices(
-            (0..old_words.len()).map(|at| slice(old, &old_words, at)),
-            (0..new_words.len()).map(|at| slice(new, &new_words, at)),
-        );
-        let edits = solve(&old_tokens, &new_tokens, distinct);
-        if !worth_showing(&edits, old, &old_words, new, &new_words) {
-            continue;
-        }
-        for Edit { old: old_edit, new: new_edit } in edits {
-            push(&mut spans.old, old_edit, &old_words, change.old.start.offset, old);
-            push(&mut spans.new, new_edit, &new_words, change.new.start.offset, new);
-        }
+        let old = Part { bytes: old, line_break: diff.old.line_break, offset: change.old.start.offset };
+        let new = Part { bytes: new, line_break: diff.new.line_break, offset: change.new.start.offset };
+        compare(old, new, &mut solver, &mut spans);
     }
     spans
+}
+
+/// One side of a change.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    bytes: &'a [u8],
+    line_break: LineBreak,
+    /// Where it starts in its content.
+    offset: usize,
+}
+
+fn compare(old: Part<'_>, new: Part<'_>, solver: &mut Solver, spans: &mut WordSpans) {
+    // What both share at their ends needs no words: most changes of a line are one word in its middle.
+    let (prefix, suffix) = common_words(old, new);
+    let middle = |part: Part<'_>| prefix..part.bytes.len() - suffix;
+    let old_middle = &old.bytes[middle(old)];
+    let new_middle = &new.bytes[middle(new)];
+    let old_words = words(old_middle, old.line_break);
+    let new_words = words(new_middle, new.line_break);
+    if old_words.len() + new_words.len() > MOST_WORDS {
+        return;
+    }
+    let edits = if old_words.len() < 2 || new_words.len() < 2 && old_words.is_empty() {
+        vec![Edit { old: 0..old_words.len() as u32, new: 0..new_words.len() as u32 }]
+    } else {
+        let (old_tokens, new_tokens, bound) = intern_slices(
+            Slices { bytes: old_middle, ends: &old_words },
+            Slices { bytes: new_middle, ends: &new_words },
+        );
+        solver.solve(&old_tokens, &new_tokens, bound)
+    };
+    let bytes = |range: &Range<u32>, ends: &[u32]| {
+        prefix + start(ends, range.start as usize)..prefix + start(ends, range.end as usize)
+    };
+    let changed: Vec<(Range<usize>, Range<usize>)> =
+        edits.iter().map(|edit| (bytes(&edit.old, &old_words), bytes(&edit.new, &new_words))).collect();
+    if worth_showing(&changed, old.bytes, new.bytes) {
+        for (in_old, in_new) in changed {
+            push(&mut spans.old, in_old, old);
+            push(&mut spans.new, in_new, new);
+        }
+    }
+}
+
+/// How many bytes of whole words both sides share at their start, and how many at their end after that.
+fn common_words(old: Part<'_>, new: Part<'_>) -> (usize, usize) {
+    if old.line_break != LineBreak::Byte || new.line_break != LineBreak::Byte {
+        return (0, 0);
+    }
+    let (a, b) = (old.bytes, new.bytes);
+    // Whether a word goes on across `at`.
+    let joined = |bytes: &[u8], at: usize| {
+        at > 0 && at < bytes.len() && {
+            let before = CLASSES[bytes[at - 1] as usize];
+            before != Class::Other && before == CLASSES[bytes[at] as usize]
+        }
+    };
+    let mut prefix = common_prefix(a, b);
+    while joined(a, prefix) || joined(b, prefix) {
+        prefix -= 1;
+    }
+    let mut suffix = common_suffix(&a[prefix..], &b[prefix..]);
+    while suffix > 0 && (joined(a, a.len() - suffix) || joined(b, b.len() - suffix)) {
+        suffix -= 1;
+    }
+    (prefix, suffix)
 }
 
 /// The end of each word.
 fn words(bytes: &[u8], line_break: LineBreak) -> Vec<u32> {
     let mut ends = Vec::with_capacity(bytes.len() / 3 + 1);
     if line_break == LineBreak::Byte {
-        split(bytes.iter().map(|&byte| class(u16::from(byte))), 1, &mut ends);
+        split(bytes.iter().map(|&byte| CLASSES[byte as usize]), 1, &mut ends);
     } else {
         let unit = if line_break == LineBreak::Utf16Le { u16::from_le_bytes } else { u16::from_be_bytes };
         let (units, torn) = bytes.as_chunks::<2>();
@@ -74,8 +128,19 @@ enum Class {
     Other,
 }
 
+/// The classes of single bytes.
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = class(byte as u16);
+        byte += 1;
+    }
+    classes
+};
+
 /// Whatever is not ASCII counts as part of a word, so that no character is ever cut.
-fn class(unit: u16) -> Class {
+const fn class(unit: u16) -> Class {
     match unit {
         0x30..=0x39 | 0x41..=0x5A | 0x5F | 0x61..=0x7A | 0x80.. => Class::Word,
         0x20 | 0x09 => Class::Blank,
@@ -102,41 +167,27 @@ fn start(ends: &[u32], at: usize) -> usize {
     if at == 0 { 0 } else { ends[at - 1] as usize }
 }
 
-fn word<'a>(bytes: &'a [u8], ends: &[u32], at: usize) -> &'a [u8] {
-    &bytes[start(ends, at)..ends[at] as usize]
-}
-
 /// Whether at least a fifth of the visible characters stay.
-fn worth_showing(edits: &[Edit], old: &[u8], old_words: &[u32], new: &[u8], new_words: &[u32]) -> bool {
-    let visible = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii_whitespace() && **byte != 0).count();
-    let share = |bytes: &[u8], ends: &[u32], range: fn(&Edit) -> &Range<u32>| {
-        let changed: usize = edits
-            .iter()
-            .map(|edit| {
-                let range = range(edit);
-                visible(&bytes[start(ends, range.start as usize)..start(ends, range.end as usize)])
-            })
-            .sum();
-        (visible(bytes) - changed, visible(bytes))
-    };
-    let (old_kept, old_all) = share(old, old_words, |edit| &edit.old);
-    let (new_kept, new_all) = share(new, new_words, |edit| &edit.new);
-    (old_kept + new_kept) * 5 >= old_all + new_all
+fn worth_showing(changed: &[(Range<usize>, Range<usize>)], old: &[u8], new: &[u8]) -> bool {
+    let visible = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte > b' ').count();
+    let gone: usize = changed.iter().map(|(in_old, _)| visible(&old[in_old.clone()])).sum();
+    let come: usize = changed.iter().map(|(_, in_new)| visible(&new[in_new.clone()])).sum();
+    let all = visible(old) + visible(new);
+    (all - gone - come) * 5 >= all
 }
 
 /// Adds a span, joined to the one before it where only blanks lie between.
-fn push(spans: &mut Vec<Range<usize>>, edit: Range<u32>, ends: &[u32], offset: usize, bytes: &[u8]) {
-    let (from, to) = (start(ends, edit.start as usize), start(ends, edit.end as usize));
-    if from == to {
+fn push(spans: &mut Vec<Range<usize>>, span: Range<usize>, part: Part<'_>) {
+    if span.is_empty() {
         return;
     }
     if let Some(last) = spans.last_mut()
-        && last.end >= offset
-        && bytes[last.end - offset..from].iter().all(|byte| matches!(byte, b' ' | b'\t' | 0))
+        && last.end >= part.offset
+        && part.bytes[last.end - part.offset..span.start].iter().all(|byte| matches!(byte, b' ' | b'\t' | 0))
     {
-        last.end = offset + to;
+        last.end = part.offset + span.end;
     } else {
-        spans.push(offset + from..offset + to);
+        spans.push(part.offset + span.start..part.offset + span.end);
     }
 }
 
@@ -178,6 +229,6 @@ mod tests {
         let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         let (old, new) = (utf16("\u{FEFF}let x = 1\n"), utf16("\u{FEFF}let y = 1\n"));
         let diff = Diff::new(old.as_slice(), new.as_slice());
-        assert_eq!(spans(&diff, diff.changes()), Spans { old: vec![10..12], new: vec![10..12] });
+        assert_eq!(spans(&diff, diff.changes()), WordSpans { old: vec![10..12], new: vec![10..12] });
     }
 }

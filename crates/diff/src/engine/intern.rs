@@ -15,25 +15,24 @@ use crate::lines::{LineBreak, common_prefix};
 
 /// The two sides of one comparison as tokens, with where each line starts.
 pub(crate) struct Interned {
+    /// An old line's token is the number of the first line like it.
     pub(crate) old: Vec<Token>,
     pub(crate) new: Vec<Token>,
     /// Offsets of the lines' starts, and the end of the last.
     pub(crate) old_starts: Vec<u32>,
     pub(crate) new_starts: Vec<u32>,
-    /// Old lines have tokens below this number; this number itself stands for every line that the old side lacks.
-    pub(crate) distinct: u32,
+    /// Tokens of old lines are below this number; this number itself stands for every line that the old side lacks.
+    pub(crate) bound: u32,
 }
 
 /// Interns the lines of both sides, each shorter than 4 GiB.
 pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak) -> Interned {
     let old_starts = starts(old, old_break);
-    let mut table = Table::new(old_starts.len() - 1);
-    let mut old_tokens = Vec::with_capacity(old_starts.len() - 1);
-    for line in old_starts.windows(2) {
-        old_tokens.push(table.insert(&old[line[0] as usize..line[1] as usize]));
-    }
+    let old_lines = Slices { bytes: old, ends: &old_starts[1..] };
+    let mut table = Table::new(old_lines);
+    let old_tokens = table.insert_all();
 
-    let missing = Token(table.firsts.len() as u32);
+    let bound = old_tokens.len() as u32;
     let mut new_tokens = Vec::with_capacity(old_tokens.len());
     let mut new_starts = Vec::with_capacity(old_starts.len());
     let mut at = 0;
@@ -52,32 +51,48 @@ pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_bre
             continue;
         }
         let end = new_break.line_end(new, at);
-        let token = table.find(&new[at..end]).unwrap_or(missing);
-        if token != missing {
-            if let Some(place) = table.only_place(token) {
-                expected = place + 1;
-            } else if let Some(ahead) = old_tokens[expected..].iter().take(LOOK_AHEAD).position(|&old| old == token) {
+        let token = table.find(&new[at..end]);
+        if let Some(token) = token {
+            if !table.repeated[token as usize] {
+                expected = token as usize + 1;
+            } else if let Some(ahead) = old_tokens[expected..].iter().take(LOOK_AHEAD).position(|old| old.0 == token) {
                 expected += ahead + 1;
             }
         }
         new_starts.push(at as u32);
-        new_tokens.push(token);
+        new_tokens.push(Token(token.unwrap_or(bound)));
         at = end;
     }
     new_starts.push(new.len() as u32);
-    Interned { old: old_tokens, new: new_tokens, old_starts, new_starts, distinct: missing.0 }
+    Interned { old: old_tokens, new: new_tokens, old_starts, new_starts, bound }
 }
 
-/// Interns any two sequences of slices, such as words.
-pub(crate) fn intern_slices<'a>(
-    old: impl ExactSizeIterator<Item = &'a [u8]>,
-    new: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<Token>, Vec<Token>, u32) {
-    let mut table = Table::new(old.len());
-    let old: Vec<Token> = old.map(|slice| table.insert(slice)).collect();
-    let missing = Token(table.firsts.len() as u32);
-    let new = new.map(|slice| table.find(slice).unwrap_or(missing)).collect();
-    (old, new, missing.0)
+/// Interns two sequences of adjacent slices, such as words. The last is the token of those that the old side lacks.
+pub(crate) fn intern_slices(old: Slices<'_>, new: Slices<'_>) -> (Vec<Token>, Vec<Token>, u32) {
+    let mut table = Table::new(old);
+    let old = table.insert_all();
+    let bound = old.len() as u32;
+    let new = (0..new.len()).map(|at| Token(table.find(new.slice(at)).unwrap_or(bound))).collect();
+    (old, new, bound)
+}
+
+/// Slices that follow one another, by their ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Slices<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) ends: &'a [u32],
+}
+
+impl<'a> Slices<'a> {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    #[inline]
+    pub(crate) fn slice(&self, at: usize) -> &'a [u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.bytes[start as usize..self.ends[at] as usize]
+    }
 }
 
 /// How far to look for a repeated line (a closing brace, say) to get back into step with it.
@@ -127,100 +142,105 @@ fn lines_in_step(old: &[u8], old_starts: &[u32], expected: usize, new: &[u8], li
 
 /// Sixteen probes on average is far beyond what honest input needs at a load of at most one half.
 const PROBES_PER_LINE: usize = 16;
-
-/// In place of a place: the token was seen more than once.
-const REPEATED: u32 = u32::MAX;
+const MARK: u64 = 0xFFFF_FFFF_0000_0000;
 
 struct Table<'a> {
+    old: Slices<'a>,
     /// The upper half of a hash beside a token plus one; 0 where free.
     slots: Vec<u64>,
-    /// For each token: its slice, and the place it was seen at if that is the only one.
-    firsts: Vec<&'a [u8]>,
-    places: Vec<u32>,
-    inserted: u32,
+    /// Of each token, whether it was seen more than once.
+    repeated: Vec<bool>,
     probes_left: usize,
     /// What replaces `slots` once probing got out of hand.
-    sorted: Option<BTreeMap<&'a [u8], Token>>,
+    sorted: Option<BTreeMap<&'a [u8], u32>>,
+}
+
+enum Slot {
+    Taken(u32),
+    Free { at: usize, mark: u64 },
 }
 
 impl<'a> Table<'a> {
-    fn new(lines: usize) -> Self {
-        let slots = (lines * 2).next_power_of_two().max(16);
+    fn new(old: Slices<'a>) -> Self {
         Self {
-            slots: vec![0; slots],
-            firsts: Vec::with_capacity(lines),
-            places: Vec::with_capacity(lines),
-            inserted: 0,
-            probes_left: lines * PROBES_PER_LINE + 1024,
+            old,
+            slots: vec![0; (old.len() * 2).next_power_of_two()],
+            repeated: vec![false; old.len()],
+            probes_left: old.len() * PROBES_PER_LINE + 1024,
             sorted: None,
         }
     }
 
-    #[inline]
-    fn insert(&mut self, slice: &'a [u8]) -> Token {
-        let place = self.inserted;
-        self.inserted += 1;
-        match self.slot_of(slice) {
-            Ok(token) => {
-                self.places[token.0 as usize] = REPEATED;
-                token
-            }
-            Err(slot) => {
-                let token = Token(self.firsts.len() as u32);
-                self.firsts.push(slice);
-                self.places.push(place);
-                match &mut self.sorted {
-                    Some(sorted) => drop(sorted.insert(slice, token)),
-                    None => self.slots[slot.at] = slot.mark | u64::from(token.0 + 1),
+    /// The tokens of the old side.
+    fn insert_all(&mut self) -> Vec<Token> {
+        let mut tokens = Vec::with_capacity(self.old.len());
+        let mut start = 0;
+        for (&end, number) in self.old.ends.iter().zip(0u32..) {
+            let slice = &self.old.bytes[start..end as usize];
+            start = end as usize;
+            let token = match self.slot_of(slice) {
+                Slot::Taken(token) => {
+                    self.repeated[token as usize] = true;
+                    token
                 }
-                token
-            }
+                Slot::Free { at, mark } => {
+                    match &mut self.sorted {
+                        Some(sorted) => drop(sorted.insert(slice, number)),
+                        None => self.slots[at] = mark | u64::from(number + 1),
+                    }
+                    number
+                }
+            };
+            tokens.push(Token(token));
+        }
+        tokens
+    }
+
+    #[inline]
+    fn find(&mut self, slice: &[u8]) -> Option<u32> {
+        match self.slot_of(slice) {
+            Slot::Taken(token) => Some(token),
+            Slot::Free { .. } => None,
         }
     }
 
     #[inline]
-    fn find(&mut self, slice: &'a [u8]) -> Option<Token> {
-        self.slot_of(slice).ok()
-    }
-
-    fn only_place(&self, token: Token) -> Option<usize> {
-        let place = self.places[token.0 as usize];
-        (place != REPEATED).then_some(place as usize)
-    }
-
-    #[inline]
-    fn slot_of(&mut self, slice: &'a [u8]) -> Result<Token, FreeSlot> {
-        if let Some(sorted) = &self.sorted {
-            return sorted.get(slice).copied().ok_or(FreeSlot { at: 0, mark: 0 });
+    fn slot_of(&mut self, slice: &[u8]) -> Slot {
+        if self.sorted.is_some() {
+            return self.sorted_slot_of(slice);
         }
         let hash = hash(slice);
-        let mark = hash & 0xFFFF_FFFF_0000_0000;
+        let mark = hash & MARK;
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
             if slot == 0 {
-                return Err(FreeSlot { at, mark });
+                return Slot::Free { at, mark };
             }
-            if slot & 0xFFFF_FFFF_0000_0000 == mark {
+            if slot & MARK == mark {
                 let token = slot as u32 - 1;
-                if self.firsts[token as usize] == slice {
-                    return Ok(Token(token));
+                if self.old.slice(token as usize) == slice {
+                    return Slot::Taken(token);
                 }
             }
             at = (at + 1) & mask;
             self.probes_left = self.probes_left.saturating_sub(1);
             if self.probes_left == 0 {
-                self.sorted = Some(self.firsts.iter().zip(0..).map(|(&slice, token)| (slice, Token(token))).collect());
-                return self.slot_of(slice);
+                return self.sorted_slot_of(slice);
             }
         }
     }
-}
 
-struct FreeSlot {
-    at: usize,
-    mark: u64,
+    #[cold]
+    fn sorted_slot_of(&mut self, slice: &[u8]) -> Slot {
+        let (old, slots) = (self.old, &self.slots);
+        let sorted = self.sorted.get_or_insert_with(|| {
+            let tokens = slots.iter().filter(|slot| **slot != 0).map(|slot| *slot as u32 - 1);
+            tokens.map(|token| (old.slice(token as usize), token)).collect()
+        });
+        sorted.get(slice).map_or(Slot::Free { at: 0, mark: 0 }, |&token| Slot::Taken(token))
+    }
 }
 
 /// Mixes sixteen bytes at a time by the folded product of their halves.
@@ -231,25 +251,30 @@ fn hash(bytes: &[u8]) -> u64 {
         let product = u128::from(a) * u128::from(b);
         product as u64 ^ (product >> 64) as u64
     };
-    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
-    let half = |at: usize| u64::from(u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default()));
-    let length = bytes.len();
-    let mut state = length as u64 ^ SEEDS[0];
-    let (low, high) = match length {
-        17.. => {
-            let mut at = 0;
-            while at + 16 < length {
-                state = fold(word(at) ^ state, word(at + 8) ^ SEEDS[1]);
-                at += 16;
-            }
-            (word(length - 16), word(length - 8))
+    let mut state = (bytes.len() as u64).wrapping_mul(SEEDS[1]) ^ SEEDS[0];
+    let (low, high) = if let Some(tail) = bytes.last_chunk::<16>() {
+        // The tail may overlap the last whole block, which does no harm.
+        for block in bytes.as_chunks::<16>().0 {
+            let (low, high) = halves(block);
+            state = fold(low ^ state, high ^ SEEDS[1]);
         }
-        8..=16 => (word(0), word(length - 8)),
-        4..=7 => (half(0), half(length - 4)),
-        0 => (0, 0),
-        _ => (u64::from(bytes[0]) << 8 | u64::from(bytes[length / 2]), u64::from(bytes[length - 1])),
+        halves(tail)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+    } else if let [first, .., last] = bytes {
+        (u64::from(*first) << 8 | u64::from(bytes[bytes.len() / 2]), u64::from(*last))
+    } else {
+        (u64::from(bytes.first().copied().unwrap_or(0)), 0)
     };
     fold(low ^ state, high ^ SEEDS[2])
+}
+
+#[inline]
+fn halves(block: &[u8; 16]) -> (u64, u64) {
+    let whole = u128::from_le_bytes(*block);
+    (whole as u64, (whole >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -274,7 +299,7 @@ mod tests {
 
     #[test]
     fn equal_lines_get_equal_tokens() {
-        check("a\nb\na\n", "b\nx\na\ny\n", &[0, 1, 0], &[1, 2, 0, 2]);
+        check("a\nb\na\n", "b\nx\na\ny\n", &[0, 1, 0], &[1, 3, 0, 3]);
         check("a\nb\nc\nd\n", "a\nb\nX\nc\nd\n", &[0, 1, 2, 3], &[0, 1, 4, 2, 3]);
     }
 
@@ -288,13 +313,24 @@ mod tests {
 
     #[test]
     fn colliding_lines_fall_back_to_sorting() {
-        let lines: Vec<Vec<u8>> = (0..500).map(|i| format!("line {i}\n").into_bytes()).collect();
-        let mut table = Table::new(lines.len());
+        let text: String = (0..500).map(|i| format!("line {}\n", i % 400)).collect();
+        let starts = starts(text.as_bytes(), LineBreak::Byte);
+        let lines = Slices { bytes: text.as_bytes(), ends: &starts[1..] };
+        let honest = Table::new(lines).insert_all();
+        let mut table = Table::new(lines);
         table.probes_left = 1;
-        let tokens: Vec<Token> = lines.iter().map(|line| table.insert(line)).collect();
-        assert!(table.sorted.is_some(), "one probe is not enough for 500 lines");
-        assert_eq!(tokens, (0..500).map(Token).collect::<Vec<_>>());
-        assert!(lines.iter().zip(&tokens).all(|(line, token)| table.find(line) == Some(*token)));
-        assert_eq!(table.find(b"absent\n"), None);
+        assert_eq!(table.insert_all(), honest);
+        assert!(table.sorted.is_some(), "one probe is not enough for 400 lines");
+        assert_eq!((table.find(b"line 7\n"), table.find(b"absent\n")), (Some(7), None));
+        assert!(table.repeated[7] && !table.repeated[399]);
+    }
+
+    #[test]
+    fn short_slices_of_every_length_are_told_apart() {
+        let bytes: Vec<u8> = (1..=40).collect();
+        let mut hashes: Vec<u64> = (0..bytes.len()).map(|length| hash(&bytes[..length])).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), bytes.len());
     }
 }

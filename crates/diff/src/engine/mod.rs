@@ -4,14 +4,15 @@
 //! move each to where a person would put it ([`slide`]). Every stage is bounded in work by the size of the input times a
 //! constant, except Myers on what has no rare lines, which git's heuristics keep at about the power 1.5.
 
-mod anchors;
-mod histogram;
+mod chain;
+mod greedy;
 mod intern;
+mod runs;
 mod slide;
 mod solve;
 
-pub(crate) use intern::intern_slices;
-pub(crate) use solve::{Edit, solve};
+pub(crate) use intern::{Slices, intern_slices};
+pub(crate) use solve::{Edit, Solver};
 
 use crate::change::{Block, Change, Cursor};
 use crate::lines::{LineBreak, common_prefix, common_suffix};
@@ -94,7 +95,8 @@ fn middle_changes(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineB
         start: cursor(starts, lines.start),
         end: cursor(starts, lines.end),
     };
-    solve(&interned.old, &interned.new, interned.distinct)
+    let edits = Solver::default().solve(&interned.old, &interned.new, interned.bound);
+    edits
         .into_iter()
         .map(|Edit { old, new }| Change {
             old: block(&interned.old_starts, old),

@@ -1,11 +1,12 @@
 //! Tokens to edits, with a bound on the work.
 //!
-//! Three ways to find what two sequences have in common, each used where it is best:
+//! A piece of both sides is split at what they surely have in common, and so are the parts between, until nothing is left:
 //!
-//! 1. **Histogram**: split at the longest run around the rarest common line. Its output is what people like to read, but a
-//!    file with many scattered edits makes it quadratic, so it works on a budget.
-//! 2. **Anchors**: where the budget ran out, split at all lines that occur exactly once on both sides, in one go.
-//! 3. **Myers** (`gix-imara-diff`, with git's heuristics): what has neither rare nor unique lines.
+//! 1. Runs of equal lines that start with a line the old side has once: the heaviest chain of them in order ([`chain`]).
+//!    Most pieces are settled by this alone, all runs at once.
+//! 2. Where no line is unique, the longest run around the rarest line, as the "histogram" algorithm has it.
+//! 3. Where every line is frequent, or the budget for the above is used up, a minimal edit script: by a plain greedy search
+//!    while few edits are enough ([`greedy`]), else by Myers' algorithm with git's heuristics (`gix-imara-diff`).
 //!
 //! Pieces wait on a stack of our own rather than on the call stack, so depth is no concern.
 
@@ -13,8 +14,9 @@ use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, Token};
 
-use super::anchors::Anchors;
-use super::histogram::{Histogram, Step};
+use super::chain::heaviest_chain;
+use super::greedy;
+use super::runs::{Found, Run, Runs};
 
 /// Old tokens `old` become new tokens `new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,46 +30,54 @@ pub(crate) struct Edit {
 pub(super) struct Piece {
     pub(super) old: Range<u32>,
     pub(super) new: Range<u32>,
-    /// How many times it has been split at anchors; each level has a budget of its own.
-    pub(super) level: usize,
 }
 
-/// What the histogram may do at each level, in steps per line. Real files need under ten.
-const WORK_PER_LINE: u64 = 48;
-const LEVELS: usize = 4;
+/// What looking for runs may cost in all, in steps per line. Real files need under ten.
+const WORK_PER_LINE: u64 = 64;
 
-/// Compares two sequences whose common ends have been trimmed. Tokens of `new` that `old` lacks are `distinct`.
-pub(crate) fn solve(old: &[Token], new: &[Token], distinct: u32) -> Vec<Edit> {
-    let mut edits = Edits(Vec::new());
-    let whole = Piece { old: 0..old.len() as u32, new: 0..new.len() as u32, level: 0 };
-    let histogram = Histogram::new(old, new, distinct);
-    let mut anchors = Anchors::new(old, new, distinct);
-    let mut myers = Myers::default();
-    let mut budgets = [WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096; LEVELS];
-    let mut stack = vec![whole];
-    while let Some(mut piece) = stack.pop() {
-        trim(old, new, &mut piece);
-        if piece.old.is_empty() || piece.new.is_empty() {
-            edits.push(piece.old, piece.new);
-            continue;
-        }
-        match histogram.step(&piece, &mut budgets[piece.level]) {
-            Step::Split(run) => {
-                let Piece { old, new, level } = piece;
-                stack.push(Piece { old: run.old + run.length..old.end, new: run.new + run.length..new.end, level });
-                stack.push(Piece { old: old.start..run.old, new: new.start..run.new, level });
+/// Compares sequences; keeps its memory for the next comparison.
+#[derive(Default)]
+pub(crate) struct Solver {
+    runs: Runs,
+    found: Vec<Run>,
+    stack: Vec<Piece>,
+    myers: Myers,
+}
+
+impl Solver {
+    /// Finds the edits from `old` to `new`. Tokens are below `bound`; one that `old` lacks is `bound` itself.
+    pub(crate) fn solve(&mut self, old: &[Token], new: &[Token], bound: u32) -> Vec<Edit> {
+        let Self { runs, found, stack, myers } = self;
+        let mut edits = Edits(Vec::new());
+        let mut budget = WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096;
+        runs.reserve(old.len(), bound);
+        stack.push(Piece { old: 0..old.len() as u32, new: 0..new.len() as u32 });
+        while let Some(mut piece) = stack.pop() {
+            trim(old, new, &mut piece);
+            if piece.old.is_empty() || piece.new.is_empty() {
+                edits.push(piece.old, piece.new);
+                continue;
             }
-            Step::NothingInCommon => edits.push(piece.old, piece.new),
-            Step::TooRepetitive => myers.run(old, new, distinct, &piece, &mut edits),
-            Step::OutOfBudget => {
-                let split = piece.level + 1 < LEVELS && anchors.split(&piece, &mut stack);
-                if !split {
-                    myers.run(old, new, distinct, &piece, &mut edits);
+            if budget == 0 {
+                myers.run(old, new, bound, &piece, &mut edits);
+                continue;
+            }
+            match runs.find(old, new, &piece, found, &mut budget) {
+                Found::NothingInCommon => edits.push(piece.old, piece.new),
+                Found::OnlyFrequent => myers.run(old, new, bound, &piece, &mut edits),
+                Found::Runs => {
+                    heaviest_chain(found);
+                    let mut end = (piece.old.end, piece.new.end);
+                    for run in found.iter().rev() {
+                        stack.push(Piece { old: run.old + run.length..end.0, new: run.new + run.length..end.1 });
+                        end = (run.old, run.new);
+                    }
+                    stack.push(Piece { old: piece.old.start..end.0, new: piece.new.start..end.1 });
                 }
             }
         }
+        edits.0
     }
-    edits.0
 }
 
 fn trim(old: &[Token], new: &[Token], piece: &mut Piece) {
@@ -78,7 +88,7 @@ fn trim(old: &[Token], new: &[Token], piece: &mut Piece) {
     piece.new = piece.new.start + prefix as u32..piece.new.end - suffix as u32;
 }
 
-/// The library's Myers on one piece at a time.
+/// Minimal edit scripts of one piece at a time.
 #[derive(Default)]
 struct Myers {
     diff: Diff,
@@ -89,10 +99,20 @@ struct Myers {
 }
 
 impl Myers {
-    fn run(&mut self, old: &[Token], new: &[Token], distinct: u32, piece: &Piece, edits: &mut Edits) {
+    fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
         let (old, new) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
+        let mut push = |before: Range<u32>, after: Range<u32>| {
+            let (old, new) = (piece.old.start, piece.new.start);
+            edits.push(old + before.start..old + before.end, new + after.start..new + after.end);
+        };
+        if let Some(script) = greedy::few_edits(old, new) {
+            script.into_iter().for_each(|edit| push(edit.old, edit.new));
+            return;
+        }
         // The library counts tokens in arrays as long as the greatest one, so a small piece gets small numbers.
-        self.numbers.resize(distinct as usize + 1, u32::MAX);
+        if self.numbers.len() <= bound as usize {
+            self.numbers.resize(bound as usize + 1, u32::MAX);
+        }
         let mut next = 0;
         for (tokens, renumbered) in [(old, &mut self.before), (new, &mut self.after)] {
             renumbered.clear();
@@ -109,12 +129,7 @@ impl Myers {
             self.numbers[token.0 as usize] = u32::MAX;
         }
         self.diff.compute_with(Algorithm::Myers, &self.before, &self.after, next);
-        for hunk in self.diff.hunks() {
-            edits.push(
-                piece.old.start + hunk.before.start..piece.old.start + hunk.before.end,
-                piece.new.start + hunk.after.start..piece.new.start + hunk.after.end,
-            );
-        }
+        self.diff.hunks().for_each(|hunk| push(hunk.before, hunk.after));
     }
 }
 
@@ -146,10 +161,12 @@ mod tests {
 
     /// Applies the edits to `old` and checks that `new` comes out; returns how many tokens changed.
     fn check(old: &[u32], new: &[u32]) -> usize {
-        let distinct = old.iter().copied().max().map_or(0, |max| max + 1);
+        let bound = old.iter().copied().max().map_or(0, |max| max + 1);
         let old: Vec<Token> = old.iter().copied().map(Token).collect();
-        let new: Vec<Token> = new.iter().map(|&token| Token(token.min(distinct))).collect();
-        let edits = solve(&old, &new, distinct);
+        let new: Vec<Token> = new.iter().map(|&token| Token(token.min(bound))).collect();
+        let mut solver = Solver::default();
+        let edits = solver.solve(&old, &new, bound);
+        assert_eq!(edits, solver.solve(&old, &new, bound), "a used solver gives the same");
         let mut result = Vec::new();
         let mut at = 0;
         for edit in &edits {
@@ -180,6 +197,14 @@ mod tests {
         assert_eq!(check(&[1, 2, 3], &[4, 5]), 5);
         assert_eq!(check(&[1, 2, 3, 4, 5], &[1, 9, 3, 8, 5]), 4);
         assert_eq!(check(&[7; 300], &[7; 310]), 10);
+    }
+
+    #[test]
+    fn a_block_that_moved_stays_one_block() {
+        let block: Vec<u32> = (100..150).collect();
+        let rest: Vec<u32> = (0..60).collect();
+        let (old, new) = ([&rest[..], &block].concat(), [&block[..], &rest].concat());
+        assert_eq!(check(&old, &new), 100, "the smaller block moves");
     }
 
     #[test]
