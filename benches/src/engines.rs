@@ -24,13 +24,8 @@ pub enum Engine {
 /// Lines of context in every unified text.
 pub const CONTEXT: usize = 3;
 
-const OPTIONS: UnifiedOptions<'static> = UnifiedOptions {
-    context: CONTEXT,
-    old_label: "old",
-    new_label: "new",
-    rendering: Rendering::Exact,
-    limit: None,
-};
+const OPTIONS: UnifiedOptions<'static> =
+    UnifiedOptions { context: CONTEXT, old_label: "old", new_label: "new", rendering: Rendering::Exact, limit: None };
 
 impl Engine {
     /// All engines, ours first.

@@ -86,7 +86,8 @@ impl Program {
             .map(|seconds| Ok(Duration::try_from_secs_f64(seconds.parse()?)?))
             .collect::<Result<_>>()
             .context("difflib.py printed something else than seconds")?;
-        let text = fs::read(trees.folder.join("difflib.diff")).context("difflib.py wrote no diff; is there a python3?")?;
+        let text =
+            fs::read(trees.folder.join("difflib.diff")).context("difflib.py wrote no diff; is there a python3?")?;
         Ok(Some(Measured { cpu: each.iter().sum(), each, text }))
     }
 

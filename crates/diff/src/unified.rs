@@ -1,12 +1,11 @@
 //! The unified format, as `git apply` and `patch` read it.
 
-use std::borrow::Cow;
-
 use crate::change::Block;
 use crate::diff::{Diff, Side};
 use crate::engine::Text;
 use crate::form::{Encoding, Form};
 use crate::hunk::Hunk;
+use crate::lines::LineBreak;
 
 /// How to write a unified diff.
 #[derive(Clone, Copy, Debug)]
@@ -202,8 +201,8 @@ struct LineWriter<'a> {
 impl<'a> LineWriter<'a> {
     fn new(text: Text<'a>, rendering: Rendering) -> Self {
         let decode = match (text.line_break, rendering) {
-            (crate::lines::LineBreak::Utf16Le, _) => Some(Encoding::Utf16Le),
-            (crate::lines::LineBreak::Utf16Be, _) => Some(Encoding::Utf16Be),
+            (LineBreak::Utf16Le, _) => Some(Encoding::Utf16Le),
+            (LineBreak::Utf16Be, _) => Some(Encoding::Utf16Be),
             (_, Rendering::Exact) => None,
             (_, Rendering::Readable) => match Form::of(text.bytes).encoding {
                 Encoding::Utf8 => None,
@@ -217,29 +216,37 @@ impl<'a> LineWriter<'a> {
     fn write(&self, out: &mut Vec<u8>, limit: usize, marker: u8, start: usize, end: usize) -> Result<(), Full> {
         let Text { bytes, line_break } = self.text;
         let mut at = start;
+        if let (LineBreak::Byte, None) = (line_break, self.decode) {
+            for line_feed in memchr::memchr_iter(b'\n', &bytes[start..end]) {
+                let next = start + line_feed + 1;
+                push_line(out, limit, marker, &bytes[at..next])?;
+                at = next;
+            }
+        }
+        // All lines that have to be decoded, or a last one without a break.
         while at < end {
             let next = line_break.line_end(bytes, at);
             let line = &bytes[at..next];
-            let line = match self.decode {
-                None => Cow::Borrowed(line),
-                Some(encoding) => match encoding.decode(line) {
-                    Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                    Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-                },
-            };
-            let broken = line.last() == Some(&b'\n');
-            let length = 1 + line.len() + if broken { 0 } else { NO_NEWLINE.len() };
-            if out.len() + length > limit {
-                return Err(Full);
-            }
-            out.reserve(length);
-            out.push(marker);
-            out.extend_from_slice(&line);
-            if !broken {
-                out.extend_from_slice(NO_NEWLINE);
+            match self.decode {
+                None => push_line(out, limit, marker, line)?,
+                Some(encoding) => push_line(out, limit, marker, encoding.decode(line).as_bytes())?,
             }
             at = next;
         }
         Ok(())
     }
+}
+
+#[inline]
+fn push_line(out: &mut Vec<u8>, limit: usize, marker: u8, line: &[u8]) -> Result<(), Full> {
+    let end: &[u8] = if line.last() == Some(&b'\n') { b"" } else { NO_NEWLINE };
+    let length = 1 + line.len() + end.len();
+    if out.len() + length > limit {
+        return Err(Full);
+    }
+    out.reserve(length);
+    out.push(marker);
+    out.extend_from_slice(line);
+    out.extend_from_slice(end);
+    Ok(())
 }

@@ -71,13 +71,16 @@ fn compare(old: Part<'_>, new: Part<'_>, solver: &mut Solver, spans: &mut WordSp
     let bytes = |range: &Range<u32>, ends: &[u32]| {
         prefix + start(ends, range.start as usize)..prefix + start(ends, range.end as usize)
     };
-    let changed: Vec<(Range<usize>, Range<usize>)> =
-        edits.iter().map(|edit| (bytes(&edit.old, &old_words), bytes(&edit.new, &new_words))).collect();
-    if worth_showing(&changed, old.bytes, new.bytes) {
-        for (in_old, in_new) in changed {
-            push(&mut spans.old, in_old, old);
-            push(&mut spans.new, in_new, new);
-        }
+    let old_changed: Vec<_> = edits.iter().map(|edit| bytes(&edit.old, &old_words)).collect();
+    let new_changed: Vec<_> = edits.iter().map(|edit| bytes(&edit.new, &new_words)).collect();
+    let sides = [(old.bytes, &old_changed), (new.bytes, &new_changed)];
+    let all: usize = sides.iter().map(|(bytes, _)| visible(bytes)).sum();
+    let gone: usize =
+        sides.iter().flat_map(|(bytes, changed)| changed.iter().map(|span| visible(&bytes[span.clone()]))).sum();
+    // At least a fifth of the visible characters stay.
+    if (all - gone) * 5 >= all {
+        tidy(&old_changed, old, &mut spans.old);
+        tidy(&new_changed, new, &mut spans.new);
     }
 }
 
@@ -167,27 +170,46 @@ fn start(ends: &[u32], at: usize) -> usize {
     if at == 0 { 0 } else { ends[at - 1] as usize }
 }
 
-/// Whether at least a fifth of the visible characters stay.
-fn worth_showing(changed: &[(Range<usize>, Range<usize>)], old: &[u8], new: &[u8]) -> bool {
-    let visible = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte > b' ').count();
-    let gone: usize = changed.iter().map(|(in_old, _)| visible(&old[in_old.clone()])).sum();
-    let come: usize = changed.iter().map(|(_, in_new)| visible(&new[in_new.clone()])).sum();
-    let all = visible(old) + visible(new);
-    (all - gone - come) * 5 >= all
+fn visible(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte > b' ').count()
 }
 
-/// Adds a span, joined to the one before it where only blanks lie between.
-fn push(spans: &mut Vec<Range<usize>>, span: Range<usize>, part: Part<'_>) {
-    if span.is_empty() {
-        return;
-    }
-    if let Some(last) = spans.last_mut()
-        && last.end >= part.offset
-        && part.bytes[last.end - part.offset..span.start].iter().all(|byte| matches!(byte, b' ' | b'\t' | 0))
-    {
-        last.end = part.offset + span.end;
-    } else {
-        spans.push(part.offset + span.start..part.offset + span.end);
+/// Adds a side's changed ranges line by line, as a person would mark them: what stays between two marks has to be longer than
+/// the shorter of them to be left out, and a line of which hardly anything stays is not marked at all.
+fn tidy(changed: &[Range<usize>], part: Part<'_>, spans: &mut Vec<Range<usize>>) {
+    let mut start = 0;
+    let mut changed = changed.iter().filter(|span| !span.is_empty()).peekable();
+    while start < part.bytes.len() && changed.peek().is_some() {
+        let end = part.line_break.line_end(part.bytes, start);
+        let line = start..start + part.line_break.without_break(&part.bytes[start..end]).len();
+        let count = |span: &Range<usize>| visible(&part.bytes[span.clone()]);
+        let first = spans.len();
+        while let Some(&span) = changed.peek()
+            && span.start < end
+        {
+            let here = span.start.max(line.start)..span.end.min(line.end);
+            if here.start < here.end {
+                match spans[first..].last_mut() {
+                    Some(last) if count(&(last.end..here.start)) <= count(last).min(count(&here)) => {
+                        last.end = here.end
+                    }
+                    _ => spans.push(here),
+                }
+            }
+            // One that goes on is met again on the next line.
+            if span.end > end {
+                break;
+            }
+            changed.next();
+        }
+        let marked: usize = spans[first..].iter().map(count).sum();
+        if marked * 20 > count(&line) * 17 {
+            spans.truncate(first);
+        }
+        for span in &mut spans[first..] {
+            *span = span.start + part.offset..span.end + part.offset;
+        }
+        start = end;
     }
 }
 
@@ -214,12 +236,17 @@ mod tests {
         check("one two three\n", "one 2 3 three\n", &["two"], &["2 3"]);
         check("größe = 1\n", "grüße = 1\n", &["größe"], &["grüße"]);
         check("same\r\n", "same\n", &["\r"], &[]);
+        // Little between two marks is part of them; much is not.
+        check("f(alpha, beta, x)\n", "f(gamma, delta, x)\n", &["alpha, beta"], &["gamma, delta"]);
+        check("f(a, middle, b)\n", "f(c, middle, d)\n", &["a", "b"], &["c", "d"]);
     }
 
     #[test]
     fn says_nothing_where_little_is_common() {
         check("alpha beta gamma\n", "x(y)[z]{w}\n", &[], &[]);
         check("a\n", "", &[], &[]);
+        // Lines that are new altogether are not marked, though some of their words stand in what they replace.
+        check("call(first, second)\n", "call(first, third)\nother(first);\n}\n", &["second"], &["third"]);
         let large = |word: &str| format!("{}\n", word.repeat(20_000));
         check(&large("ab "), &large("cb "), &[], &[]);
     }

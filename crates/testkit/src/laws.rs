@@ -4,6 +4,12 @@ use sayso_diff::{
     Diff, Form, LineKind, NO_FILE, Patch, Placement, Rendering, Selection, Side, Unified, UnifiedOptions, merge,
 };
 
+/// Cuts a fuzzer's input into three at the byte F8, which no UTF-8 text has, so that seeds can be written by hand.
+pub fn three_parts(data: &[u8]) -> [&[u8]; 3] {
+    let mut parts = data.splitn(3, |&byte| byte == 0xF8);
+    [(); 3].map(|()| parts.next().unwrap_or_default())
+}
+
 /// Options for an exact patch of one file.
 pub fn exact(context: usize) -> UnifiedOptions<'static> {
     UnifiedOptions { context, old_label: "a/f", new_label: "b/f", rendering: Rendering::Exact, limit: None }

@@ -1,54 +1,75 @@
 //! Of many runs that cross each other, those to keep.
 
 use super::runs::Run;
+use super::solve::Piece;
 
-/// Reduces `runs`, which are in the order of the new side and do not overlap there, to the chain of greatest total length
-/// that is in order on the old side too.
-pub(super) fn heaviest_chain(runs: &mut Vec<Run>) {
-    let in_order = |pair: &[Run]| pair[0].old + pair[0].length <= pair[1].old;
-    if runs.windows(2).all(in_order) {
-        return;
-    }
-    // The heaviest chain that ends within a prefix of the old side, for each prefix that ends where a run ends: a Fenwick
-    // tree of maxima over these ends. Runs come in new order, so whatever is in the tree may precede the one at hand.
-    let mut ends: Vec<u32> = runs.iter().map(|run| run.old + run.length).collect();
-    ends.sort_unstable();
-    let mut tree = vec![Chain { weight: 0, last: NONE }; ends.len() + 1];
-    let mut before = vec![NONE; runs.len()];
-    let mut best = tree[0];
-    for (run, at) in runs.iter().zip(0u32..) {
-        let mut prefix = ends.partition_point(|&end| end <= run.old);
-        let mut longest = tree[0];
-        while prefix > 0 {
-            longest = longest.heavier(tree[prefix]);
-            prefix &= prefix - 1;
-        }
-        before[at as usize] = longest.last;
-        let chain = Chain { weight: longest.weight + run.length, last: at };
-        best = best.heavier(chain);
-        let mut place = ends.partition_point(|&end| end < run.old + run.length) + 1;
-        while place < tree.len() {
-            tree[place] = tree[place].heavier(chain);
-            place += place & place.wrapping_neg();
-        }
-    }
-    let mut chain = Vec::new();
-    let mut at = best.last;
-    while at != NONE {
-        chain.push(runs[at as usize]);
-        at = before[at as usize];
-    }
-    chain.reverse();
-    *runs = chain;
+/// Finds heaviest chains; keeps its memory for the next.
+#[derive(Default)]
+pub(super) struct Chains {
+    /// The heaviest chain that ends within each prefix of the piece's old side: a Fenwick tree of maxima.
+    tree: Vec<Chain>,
+    /// For each run, the one that precedes it in the heaviest chain that it ends.
+    before: Vec<u32>,
 }
-
-const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Chain {
     weight: u32,
     /// The run it ends with.
     last: u32,
+}
+
+const NONE: u32 = u32::MAX;
+const EMPTY: Chain = Chain { weight: 0, last: NONE };
+
+impl Chains {
+    /// Reduces runs, which come as [`Found::Runs`](super::runs::Found::Runs) describes, to the chain of greatest total length
+    /// that is in order on both sides.
+    pub(super) fn keep_heaviest(&mut self, piece: &Piece, runs: &mut Vec<Run>) {
+        let in_order = |pair: &[Run]| pair[0].new < pair[1].new && pair[0].old + pair[0].length <= pair[1].old;
+        if runs.windows(2).all(in_order) {
+            return;
+        }
+        self.tree.clear();
+        self.tree.resize(piece.old.len() + 1, EMPTY);
+        self.before.clear();
+        let mut best = EMPTY;
+        for (run, at) in runs.iter().zip(0u32..) {
+            // Runs come in the order of the new side, so whatever is in the tree may precede this one; what starts at the
+            // same new line lies further down on the old side, and is not within the prefix.
+            let start = (run.old - piece.old.start) as usize;
+            let longest = self.heaviest_within(start);
+            self.before.push(longest.last);
+            let chain = Chain { weight: longest.weight + run.length, last: at };
+            best = best.heavier(chain);
+            self.add(start + run.length as usize, chain);
+        }
+        // The chain comes out backwards; it is built up from the end of the list, whose runs are not needed any more.
+        let mut at = best.last;
+        let mut kept = runs.len();
+        while at != NONE {
+            kept -= 1;
+            runs[kept] = runs[at as usize];
+            at = self.before[at as usize];
+        }
+        runs.drain(..kept);
+    }
+
+    fn heaviest_within(&self, mut prefix: usize) -> Chain {
+        let mut heaviest = EMPTY;
+        while prefix > 0 {
+            heaviest = heaviest.heavier(self.tree[prefix]);
+            prefix &= prefix - 1;
+        }
+        heaviest
+    }
+
+    fn add(&mut self, mut end: usize, chain: Chain) {
+        while let Some(node) = self.tree.get_mut(end) {
+            *node = node.heavier(chain);
+            end += end & end.wrapping_neg();
+        }
+    }
 }
 
 impl Chain {
@@ -62,30 +83,25 @@ impl Chain {
 mod tests {
     use super::*;
 
-    fn check(runs: &[(u32, u32)], expected: &[(u32, u32)]) {
-        let mut new = 0;
-        let mut chain: Vec<Run> = runs
-            .iter()
-            .map(|&(old, length)| {
-                new += length + 1;
-                Run { old, new: new - length - 1, length }
-            })
-            .collect();
-        heaviest_chain(&mut chain);
-        let kept: Vec<(u32, u32)> = chain.iter().map(|run| (run.old, run.length)).collect();
+    fn check(runs: &[(u32, u32, u32)], expected: &[(u32, u32, u32)]) {
+        let piece = Piece { old: 0..100, new: 0..100 };
+        let mut chain: Vec<Run> = runs.iter().map(|&(old, new, length)| Run { old, new, length }).collect();
+        Chains::default().keep_heaviest(&piece, &mut chain);
+        let kept: Vec<_> = chain.iter().map(|run| (run.old, run.new, run.length)).collect();
         assert_eq!(kept, expected, "of {runs:?}");
     }
 
     #[test]
     fn chains() {
         check(&[], &[]);
-        check(&[(3, 1)], &[(3, 1)]);
-        check(&[(0, 2), (2, 5), (9, 1)], &[(0, 2), (2, 5), (9, 1)]);
+        check(&[(3, 0, 1)], &[(3, 0, 1)]);
+        check(&[(0, 0, 2), (2, 5, 5), (9, 20, 1)], &[(0, 0, 2), (2, 5, 5), (9, 20, 1)]);
         // One long run outweighs two short ones, and three outweigh it.
-        check(&[(50, 5), (0, 2), (10, 2)], &[(50, 5)]);
-        check(&[(50, 5), (0, 2), (10, 2), (20, 2)], &[(0, 2), (10, 2), (20, 2)]);
-        // Runs that overlap on the old side cannot both stay.
-        check(&[(0, 10), (5, 3)], &[(0, 10)]);
-        check(&[(0, 3), (2, 10)], &[(2, 10)]);
+        check(&[(50, 0, 5), (0, 10, 2), (10, 20, 2)], &[(50, 0, 5)]);
+        check(&[(50, 0, 5), (0, 10, 2), (10, 20, 2), (20, 30, 2)], &[(0, 10, 2), (10, 20, 2), (20, 30, 2)]);
+        // Runs that overlap on the old side, or start at the same new line, cannot both stay.
+        check(&[(0, 0, 10), (5, 20, 3)], &[(0, 0, 10)]);
+        check(&[(0, 0, 3), (2, 20, 10)], &[(2, 20, 10)]);
+        check(&[(40, 0, 1), (20, 0, 2), (0, 0, 1), (22, 10, 3)], &[(20, 0, 2), (22, 10, 3)]);
     }
 }

@@ -95,8 +95,8 @@ fn middle_changes(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineB
         start: cursor(starts, lines.start),
         end: cursor(starts, lines.end),
     };
-    let edits = Solver::default().solve(&interned.old, &interned.new, interned.bound);
-    edits
+    Solver::default()
+        .solve(&interned.old, &interned.new, interned.bound)
         .into_iter()
         .map(|Edit { old, new }| Change {
             old: block(&interned.old_starts, old),

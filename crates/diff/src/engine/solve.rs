@@ -2,10 +2,10 @@
 //!
 //! A piece of both sides is split at what they surely have in common, and so are the parts between, until nothing is left:
 //!
-//! 1. Runs of equal lines that start with a line the old side has once: the heaviest chain of them in order ([`chain`]).
-//!    Most pieces are settled by this alone, all runs at once.
-//! 2. Where no line is unique, the longest run around the rarest line, as the "histogram" algorithm has it.
-//! 3. Where every line is frequent, or the budget for the above is used up, a minimal edit script: by a plain greedy search
+//! 1. Runs of equal lines that start with the rarest line in common, mostly one that the old side has once: of all of them,
+//!    the heaviest chain in order ([`Chains`]). "Patience" and "histogram" diffs are the ideas behind it; taking a whole
+//!    chain at a time spares them their many rounds.
+//! 2. Where every line is frequent, or the budget for the above is used up, a minimal edit script: by a plain greedy search
 //!    while few edits are enough ([`greedy`]), else by Myers' algorithm with git's heuristics (`gix-imara-diff`).
 //!
 //! Pieces wait on a stack of our own rather than on the call stack, so depth is no concern.
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use gix_imara_diff::{Algorithm, Diff, Token};
 
-use super::chain::heaviest_chain;
+use super::chain::Chains;
 use super::greedy;
 use super::runs::{Found, Run, Runs};
 
@@ -39,6 +39,7 @@ const WORK_PER_LINE: u64 = 64;
 #[derive(Default)]
 pub(crate) struct Solver {
     runs: Runs,
+    chains: Chains,
     found: Vec<Run>,
     stack: Vec<Piece>,
     myers: Myers,
@@ -47,8 +48,12 @@ pub(crate) struct Solver {
 impl Solver {
     /// Finds the edits from `old` to `new`. Tokens are below `bound`; one that `old` lacks is `bound` itself.
     pub(crate) fn solve(&mut self, old: &[Token], new: &[Token], bound: u32) -> Vec<Edit> {
-        let Self { runs, found, stack, myers } = self;
+        let Self { runs, chains, found, stack, myers } = self;
         let mut edits = Edits(Vec::new());
+        if new.iter().all(|token| token.0 == bound) {
+            edits.push(0..old.len() as u32, 0..new.len() as u32);
+            return edits.0;
+        }
         let mut budget = WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096;
         runs.reserve(old.len(), bound);
         stack.push(Piece { old: 0..old.len() as u32, new: 0..new.len() as u32 });
@@ -66,7 +71,7 @@ impl Solver {
                 Found::NothingInCommon => edits.push(piece.old, piece.new),
                 Found::OnlyFrequent => myers.run(old, new, bound, &piece, &mut edits),
                 Found::Runs => {
-                    heaviest_chain(found);
+                    chains.keep_heaviest(&piece, found);
                     let mut end = (piece.old.end, piece.new.end);
                     for run in found.iter().rev() {
                         stack.push(Piece { old: run.old + run.length..end.0, new: run.new + run.length..end.1 });

@@ -1,0 +1,11 @@
+//! Any two contents: what a diff of them must hold to.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sayso_testkit::laws;
+
+fuzz_target!(|data: &[u8]| {
+    let [old, new, _] = laws::three_parts(data);
+    laws::diff_laws(old, new);
+    laws::presence_laws(old);
+});

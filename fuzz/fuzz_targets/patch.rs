@@ -1,0 +1,10 @@
+//! Any text read as a patch, and applied to any base.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sayso_testkit::laws;
+
+fuzz_target!(|data: &[u8]| {
+    let [text, base, _] = laws::three_parts(data);
+    laws::patch_laws(text, base);
+});
