@@ -8,7 +8,7 @@
 //! computed when asked for: [`Hunk`]s and their lines, word spans, the unified text, the inline form of a card, the result
 //! of accepting some hunks. A diff is therefore cheap to keep, and a card of a 10,000-line change builds ten lines.
 //!
-//! [`Patch`] goes the other way, from unified text to hunks that can be applied; [`merge`] brings two changes of one base
+//! [`Patch`] goes the other way, from unified text to hunks that can be applied; [`merge()`] brings two changes of one base
 //! together.
 //!
 //! # Limits

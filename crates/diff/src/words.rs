@@ -191,7 +191,7 @@ fn tidy(changed: &[Range<usize>], part: Part<'_>, spans: &mut Vec<Range<usize>>)
             if here.start < here.end {
                 match spans[first..].last_mut() {
                     Some(last) if count(&(last.end..here.start)) <= count(last).min(count(&here)) => {
-                        last.end = here.end
+                        last.end = here.end;
                     }
                     _ => spans.push(here),
                 }
@@ -254,8 +254,12 @@ mod tests {
     #[test]
     fn utf16_words_are_code_units() {
         let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        let (old, new) = (utf16("\u{FEFF}let x = 1\n"), utf16("\u{FEFF}let y = 1\n"));
-        let diff = Diff::new(old.as_slice(), new.as_slice());
-        assert_eq!(spans(&diff, diff.changes()), WordSpans { old: vec![10..12], new: vec![10..12] });
+        let (before, after) = (utf16("\u{FEFF}let x = 1\n"), utf16("\u{FEFF}let y = 1\n"));
+        let diff = Diff::new(before.as_slice(), after.as_slice());
+        let WordSpans { old, new } = spans(&diff, diff.changes());
+        let marked = |content: &[u8], spans: &[Range<usize>]| {
+            spans.iter().map(|span| content[span.clone()].to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!((marked(&before, &old), marked(&after, &new)), (vec![utf16("x")], vec![utf16("y")]));
     }
 }

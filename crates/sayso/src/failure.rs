@@ -20,7 +20,7 @@ impl Failure {
         Self::Told { kind: ErrorKind::InvalidArgs, what: what.into(), why: None, hint: None }
     }
 
-    pub(crate) fn why(mut self, reason: impl ToString) -> Self {
+    pub(crate) fn why(mut self, reason: &impl ToString) -> Self {
         if let Self::Told { why, .. } = &mut self {
             *why = Some(reason.to_string());
         }

@@ -15,7 +15,7 @@ use crate::registry::{Capability, FileAccess, Needs, Tool};
 pub(crate) struct Diff;
 
 /// The most context lines that can be asked for.
-pub const MOST_CONTEXT: i64 = 20;
+pub const MOST_CONTEXT: usize = 20;
 /// The most bytes of diff text, the truncation marker not counted.
 pub const DIFF_LIMIT: usize = 2 * 1024 * 1024;
 
@@ -90,10 +90,10 @@ impl Tool for Diff {
 
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let mut arguments: Arguments = arguments::parse(arguments)?;
-        let context_lines = arguments.context_lines;
-        if !(0..=MOST_CONTEXT).contains(&context_lines) {
-            return Err(invalid(format!("`context_lines` is {context_lines}; it can be 0 to {MOST_CONTEXT}")));
-        }
+        let wanted = usize::try_from(arguments.context_lines).ok().filter(|wanted| *wanted <= MOST_CONTEXT);
+        let context_lines = wanted.ok_or_else(|| {
+            invalid(format!("`context_lines` is {}; it can be 0 to {MOST_CONTEXT}", arguments.context_lines))
+        })?;
         let (a, b, names) = match arguments.sides()? {
             Sides::Texts(a, b) => (a.into_bytes(), b.into_bytes(), ("a".to_owned(), "b".to_owned())),
             Sides::Paths(a, b) => {
@@ -106,7 +106,7 @@ impl Tool for Diff {
         let label_a = arguments.label_a.unwrap_or(names.0);
         let label_b = arguments.label_b.unwrap_or(names.1);
         let diff = sayso_diff::Diff::new(&a[..], &b[..]);
-        Ok(diff_object(&diff, &label_a, &label_b, context_lines as usize))
+        Ok(diff_object(&diff, &label_a, &label_b, context_lines))
     }
 }
 

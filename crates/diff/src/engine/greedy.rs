@@ -8,6 +8,8 @@ use gix_imara_diff::Token;
 use super::solve::Edit;
 
 const MOST_EDITS: usize = 24;
+/// The index of the diagonal on which both sides are equally far; there is one to spare at either end.
+const MIDDLE: usize = MOST_EDITS + 1;
 
 /// The edits from `old` to `new` if at most [`MOST_EDITS`] lines have to be added or removed.
 pub(super) fn few_edits(old: &[Token], new: &[Token]) -> Option<Vec<Edit>> {
@@ -16,7 +18,6 @@ pub(super) fn few_edits(old: &[Token], new: &[Token]) -> Option<Vec<Edit>> {
     }
     // reached[k] is how far into `old` a script of `edits` edits gets on the diagonal k - MOST_EDITS - 1, where `new` is
     // `old` minus the diagonal. One array is kept per number of edits, to walk back along them.
-    const MIDDLE: usize = MOST_EDITS + 1;
     let mut trace: Vec<[u32; 2 * MIDDLE + 1]> = Vec::new();
     let mut reached = [0u32; 2 * MIDDLE + 1];
     for edits in 0..=MOST_EDITS {

@@ -20,8 +20,7 @@ pub(super) fn settle(changes: &mut Vec<Change>, old: Text<'_>, new: Text<'_>) {
     let mut waiting = changes.drain(..).peekable();
     while let Some(mut change) = waiting.next() {
         // Until it is both an insertion and a removal, or has no neighbour to merge with.
-        loop {
-            let Some(mut slider) = Slider::new(change, old, new) else { break };
+        while let Some(mut slider) = Slider::new(change, old, new) {
             let before = settled.last().map_or(0, |previous| previous.old.end.line);
             let room = slider.change.old.start.line - before;
             slider.move_up(room.min(MOST_MOVES));

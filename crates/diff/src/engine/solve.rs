@@ -111,7 +111,9 @@ impl Myers {
             edits.push(old + before.start..old + before.end, new + after.start..new + after.end);
         };
         if let Some(script) = greedy::few_edits(old, new) {
-            script.into_iter().for_each(|edit| push(edit.old, edit.new));
+            for edit in script {
+                push(edit.old, edit.new);
+            }
             return;
         }
         // The library counts tokens in arrays as long as the greatest one, so a small piece gets small numbers.
@@ -134,7 +136,9 @@ impl Myers {
             self.numbers[token.0 as usize] = u32::MAX;
         }
         self.diff.compute_with(Algorithm::Myers, &self.before, &self.after, next);
-        self.diff.hunks().for_each(|hunk| push(hunk.before, hunk.after));
+        for hunk in self.diff.hunks() {
+            push(hunk.before, hunk.after);
+        }
     }
 }
 

@@ -174,7 +174,7 @@ impl Range {
             let plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
             // A number near the end of the range would overflow sums of lines.
             let number = plain.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()?;
-            (number <= u32::MAX as usize).then_some(number)
+            u32::try_from(number).is_ok().then_some(number)
         };
         match split_once(text, b",") {
             Some((start, count)) => Some(Self { start: number(start)?, count: number(count)? }),

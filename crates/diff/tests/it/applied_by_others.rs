@@ -50,7 +50,6 @@ proptest! {
 #[test]
 fn real_pairs_of_two_versions() {
     for pair in real_pairs() {
-        println!("{}", pair.name);
         check(Some(&pair.old), Some(&pair.new), 3);
         check(Some(&pair.new), Some(&pair.old), 1);
     }

@@ -59,7 +59,6 @@ proptest! {
 #[test]
 fn real_files_round_trip() {
     for pair in programs::real_pairs() {
-        println!("{}", pair.name);
         laws::diff_laws(&pair.old, &pair.new);
         laws::diff_laws(&pair.new, &pair.old);
     }

@@ -67,6 +67,6 @@ fn read(path: &Path) -> Result<Input, Failure> {
             Err(Failure::bad_input(format!("`{name}` does not exist"))
                 .hint("check the name; `/dev/null` stands for a file that is not there"))
         }
-        Err(error) => Err(Failure::bad_input(format!("`{name}` cannot be read")).why(error)),
+        Err(error) => Err(Failure::bad_input(format!("`{name}` cannot be read")).why(&error)),
     }
 }

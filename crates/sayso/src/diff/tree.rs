@@ -96,7 +96,7 @@ pub(crate) fn run(old: &Path, new: &Path, show: &Show) -> Result<ExitCode, Failu
     for problem in &problems {
         say(&format!("Error: {problem}"));
     }
-    Ok(ExitCode::from(if !problems.is_empty() { 2 } else { u8::from(summary.files > 0) }))
+    Ok(ExitCode::from(if problems.is_empty() { u8::from(summary.files > 0) } else { 2 }))
 }
 
 /// Everything below a directory but the directories themselves.

@@ -30,7 +30,7 @@ const CLIENTS_MAY_USE: [&str; 4] = ["diff", "wire", "review", "api"];
 
 /// Everything that a pure crate may pull in, itself without file system, network, clock, environment or process. A new name
 /// here is a decision: read the crate first.
-const PURE_DEPENDENCIES: [&str; 27] = [
+const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "bstr",
     "cfg-if",
@@ -40,6 +40,7 @@ const PURE_DEPENDENCIES: [&str; 27] = [
     "gix-imara-diff",
     "globset",
     "hashbrown",
+    "log",
     "memchr",
     "multiversion_no_op",
     "proc-macro2",
