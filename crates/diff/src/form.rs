@@ -68,11 +68,7 @@ impl Form {
     pub fn of(bytes: &[u8]) -> Self {
         let (wide, bom) = wide_encoding(bytes);
         let utf8_bom = bytes.starts_with(UTF8_BOM);
-        let encoding = match wide {
-            Some(encoding) => encoding,
-            None if std::str::from_utf8(bytes).is_ok() => Encoding::Utf8,
-            None => Encoding::Latin1,
-        };
+        let encoding = Encoding::of(bytes);
         let line_break = encoding.line_break();
         Self {
             kind: if wide.is_none() && looks_binary(bytes, encoding) { Kind::Binary } else { Kind::Text },
@@ -85,6 +81,15 @@ impl Form {
 }
 
 impl Encoding {
+    /// Recognises the encoding of a whole content.
+    pub fn of(bytes: &[u8]) -> Self {
+        match wide_encoding(bytes).0 {
+            Some(encoding) => encoding,
+            None if std::str::from_utf8(bytes).is_ok() => Self::Utf8,
+            None => Self::Latin1,
+        }
+    }
+
     pub(crate) fn line_break(self) -> LineBreak {
         match self {
             Self::Utf8 | Self::Latin1 => LineBreak::Byte,

@@ -3,9 +3,7 @@
 use serde::Serialize;
 
 use crate::diff::Diff;
-use crate::form::{Encoding, Form};
 use crate::hunk::LineKind;
-use crate::lines::LineBreak;
 
 /// How many lines a card shows unless told otherwise.
 pub const INLINE_LINES: usize = 10;
@@ -49,17 +47,12 @@ impl Diff<'_> {
     pub fn inline(&self, most: usize) -> InlineDiff {
         let mut lines = Vec::new();
         let mut total_lines = 0;
-        // Finding the encoding reads the whole content, so it waits until there is a line to show.
-        let encoding = |text: crate::engine::Text<'_>| match text.line_break {
-            LineBreak::Utf16Le => Encoding::Utf16Le,
-            LineBreak::Utf16Be => Encoding::Utf16Be,
-            LineBreak::Byte => Form::of(text.bytes).encoding,
-        };
+        // Recognising the encoding reads the whole content, so it waits until there is a line to show.
         let mut encodings = None;
         for hunk in self.hunks(CONTEXT) {
             total_lines += hunk.line_count();
             for line in hunk.lines().take(most - lines.len()) {
-                let (old, new) = *encodings.get_or_insert_with(|| (encoding(self.old), encoding(self.new)));
+                let (old, new) = *encodings.get_or_insert_with(|| (self.old.encoding(), self.new.encoding()));
                 let (text, encoding) = if line.kind == LineKind::Add { (self.new, new) } else { (self.old, old) };
                 lines.push(InlineLine {
                     kind: line.kind,

@@ -3,7 +3,7 @@
 use crate::change::Block;
 use crate::diff::{Diff, Side};
 use crate::engine::Text;
-use crate::form::{Encoding, Form};
+use crate::form::Encoding;
 use crate::hunk::Hunk;
 use crate::lines::LineBreak;
 
@@ -201,13 +201,8 @@ struct LineWriter<'a> {
 impl<'a> LineWriter<'a> {
     fn new(text: Text<'a>, rendering: Rendering) -> Self {
         let decode = match (text.line_break, rendering) {
-            (LineBreak::Utf16Le, _) => Some(Encoding::Utf16Le),
-            (LineBreak::Utf16Be, _) => Some(Encoding::Utf16Be),
-            (_, Rendering::Exact) => None,
-            (_, Rendering::Readable) => match Form::of(text.bytes).encoding {
-                Encoding::Utf8 => None,
-                other => Some(other),
-            },
+            (LineBreak::Byte, Rendering::Exact) => None,
+            _ => Some(text.encoding()).filter(|encoding| *encoding != Encoding::Utf8),
         };
         Self { text, decode }
     }

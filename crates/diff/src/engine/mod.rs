@@ -15,6 +15,7 @@ pub(crate) use intern::{Slices, intern_slices};
 pub(crate) use solve::{Edit, Solver};
 
 use crate::change::{Block, Change, Cursor};
+use crate::form::Encoding;
 use crate::lines::{LineBreak, common_prefix, common_suffix};
 
 /// One side as the engine sees it.
@@ -22,6 +23,17 @@ use crate::lines::{LineBreak, common_prefix, common_suffix};
 pub(crate) struct Text<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) line_break: LineBreak,
+}
+
+impl Text<'_> {
+    /// How to decode its lines; the way they break settles it where it is UTF-16.
+    pub(crate) fn encoding(self) -> Encoding {
+        match self.line_break {
+            LineBreak::Utf16Le => Encoding::Utf16Le,
+            LineBreak::Utf16Be => Encoding::Utf16Be,
+            LineBreak::Byte => Encoding::of(self.bytes),
+        }
+    }
 }
 
 /// The changes from `old` to `new`, in order, at least one unchanged line apart.

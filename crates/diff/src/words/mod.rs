@@ -4,7 +4,11 @@
 //! engine as lines. Bounded: a change too large to read word by word gets no spans, and neither does one whose sides
 //! have next to nothing in common, where spans would be confetti.
 
+mod marks;
+
 use std::ops::Range;
+
+use marks::Same;
 
 use crate::change::Change;
 use crate::diff::Diff;
@@ -34,12 +38,30 @@ pub(crate) fn spans(diff: &Diff<'_>, changes: &[Change]) -> WordSpans {
         }
         let old = Part { bytes: old, line_break: diff.old.line_break, offset: change.old.start.offset };
         let new = Part { bytes: new, line_break: diff.new.line_break, offset: change.new.start.offset };
-        compare(old, new, &mut solver, &mut spans);
+        let Some(same) = common(old, new, &mut solver) else { continue };
+        if old.is_one_line() && new.is_one_line() {
+            spans.add(marks::marks(old, new, &same));
+            continue;
+        }
+        for (old, new) in marks::partners(old, new, &same) {
+            if let Some(same) = common(old, new, &mut solver) {
+                spans.add(marks::marks(old, new, &same));
+            }
+        }
     }
     spans
 }
 
-/// One side of a change.
+impl WordSpans {
+    fn add(&mut self, marks: Option<[Vec<Range<usize>>; 2]>) {
+        if let Some([old, new]) = marks {
+            self.old.extend(old);
+            self.new.extend(new);
+        }
+    }
+}
+
+/// One side of a change, or a line of it.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     bytes: &'a [u8],
@@ -48,7 +70,25 @@ struct Part<'a> {
     offset: usize,
 }
 
-fn compare(old: Part<'_>, new: Part<'_>, solver: &mut Solver, spans: &mut WordSpans) {
+impl<'a> Part<'a> {
+    fn is_one_line(self) -> bool {
+        self.line_break.line_end(self.bytes, 0) == self.bytes.len()
+    }
+
+    fn lines(self) -> Vec<Part<'a>> {
+        let mut lines = Vec::new();
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let end = self.line_break.line_end(self.bytes, at);
+            lines.push(Part { bytes: &self.bytes[at..end], offset: self.offset + at, ..self });
+            at = end;
+        }
+        lines
+    }
+}
+
+/// What two parts have in common, in order; `None` if they have too many words to look.
+fn common(old: Part<'_>, new: Part<'_>, solver: &mut Solver) -> Option<Vec<Same>> {
     // What both share at their ends needs no words: most changes of a line are one word in its middle.
     let (prefix, suffix) = common_words(old, new);
     let middle = |part: Part<'_>| prefix..part.bytes.len() - suffix;
@@ -57,9 +97,9 @@ fn compare(old: Part<'_>, new: Part<'_>, solver: &mut Solver, spans: &mut WordSp
     let old_words = words(old_middle, old.line_break);
     let new_words = words(new_middle, new.line_break);
     if old_words.len() + new_words.len() > MOST_WORDS {
-        return;
+        return None;
     }
-    let edits = if old_words.len() < 2 || new_words.len() < 2 && old_words.is_empty() {
+    let edits = if old_words.is_empty() || new_words.is_empty() {
         vec![Edit { old: 0..old_words.len() as u32, new: 0..new_words.len() as u32 }]
     } else {
         let (old_tokens, new_tokens, bound) = intern_slices(
@@ -68,20 +108,16 @@ fn compare(old: Part<'_>, new: Part<'_>, solver: &mut Solver, spans: &mut WordSp
         );
         solver.solve(&old_tokens, &new_tokens, bound)
     };
-    let bytes = |range: &Range<u32>, ends: &[u32]| {
-        prefix + start(ends, range.start as usize)..prefix + start(ends, range.end as usize)
-    };
-    let old_changed: Vec<_> = edits.iter().map(|edit| bytes(&edit.old, &old_words)).collect();
-    let new_changed: Vec<_> = edits.iter().map(|edit| bytes(&edit.new, &new_words)).collect();
-    let sides = [(old.bytes, &old_changed), (new.bytes, &new_changed)];
-    let all: usize = sides.iter().map(|(bytes, _)| visible(bytes)).sum();
-    let gone: usize =
-        sides.iter().flat_map(|(bytes, changed)| changed.iter().map(|span| visible(&bytes[span.clone()]))).sum();
-    // At least a fifth of the visible characters stay.
-    if (all - gone) * 5 >= all {
-        tidy(&old_changed, old, &mut spans.old);
-        tidy(&new_changed, new, &mut spans.new);
+    // What lies between the edits is the same, and so are the common ends.
+    let mut same = Vec::with_capacity(edits.len() + 1);
+    let mut at = (0, 0);
+    for Edit { old: gone, new: come } in edits {
+        let old_edit = prefix + start(&old_words, gone.start as usize);
+        same.push(Same { old: at.0, new: at.1, length: old_edit - at.0 });
+        at = (prefix + start(&old_words, gone.end as usize), prefix + start(&new_words, come.end as usize));
     }
+    same.push(Same { old: at.0, new: at.1, length: old.bytes.len() - at.0 });
+    Some(same)
 }
 
 /// How many bytes of whole words both sides share at their start, and how many at their end after that.
@@ -170,49 +206,6 @@ fn start(ends: &[u32], at: usize) -> usize {
     if at == 0 { 0 } else { ends[at - 1] as usize }
 }
 
-fn visible(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| byte > b' ').count()
-}
-
-/// Adds a side's changed ranges line by line, as a person would mark them: what stays between two marks has to be longer than
-/// the shorter of them to be left out, and a line of which hardly anything stays is not marked at all.
-fn tidy(changed: &[Range<usize>], part: Part<'_>, spans: &mut Vec<Range<usize>>) {
-    let mut start = 0;
-    let mut changed = changed.iter().filter(|span| !span.is_empty()).peekable();
-    while start < part.bytes.len() && changed.peek().is_some() {
-        let end = part.line_break.line_end(part.bytes, start);
-        let line = start..start + part.line_break.without_break(&part.bytes[start..end]).len();
-        let count = |span: &Range<usize>| visible(&part.bytes[span.clone()]);
-        let first = spans.len();
-        while let Some(&span) = changed.peek()
-            && span.start < end
-        {
-            let here = span.start.max(line.start)..span.end.min(line.end);
-            if here.start < here.end {
-                match spans[first..].last_mut() {
-                    Some(last) if count(&(last.end..here.start)) <= count(last).min(count(&here)) => {
-                        last.end = here.end;
-                    }
-                    _ => spans.push(here),
-                }
-            }
-            // One that goes on is met again on the next line.
-            if span.end > end {
-                break;
-            }
-            changed.next();
-        }
-        let marked: usize = spans[first..].iter().map(count).sum();
-        if marked * 20 > count(&line) * 17 {
-            spans.truncate(first);
-        }
-        for span in &mut spans[first..] {
-            *span = span.start + part.offset..span.end + part.offset;
-        }
-        start = end;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +231,7 @@ mod tests {
         check("same\r\n", "same\n", &["\r"], &[]);
         // Little between two marks is part of them; much is not.
         check("f(alpha, beta, x)\n", "f(gamma, delta, x)\n", &["alpha, beta"], &["gamma, delta"]);
+        check("middle\n", "a middle c\n", &[], &["a ", " c"]);
         check("f(a, middle, b)\n", "f(c, middle, d)\n", &["a", "b"], &["c", "d"]);
     }
 
@@ -247,6 +241,8 @@ mod tests {
         check("a\n", "", &[], &[]);
         // Lines that are new altogether are not marked, though some of their words stand in what they replace.
         check("call(first, second)\n", "call(first, third)\nother(first);\n}\n", &["second"], &["third"]);
+        // A word that goes is marked although one like it comes on another line.
+        check("say(name, two)\n", "say(name)\n\nfn all(names) {\n    say(two, two)\n", &[", two"], &[]);
         let large = |word: &str| format!("{}\n", word.repeat(20_000));
         check(&large("ab "), &large("cb "), &[], &[]);
     }
