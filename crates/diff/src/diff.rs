@@ -112,10 +112,11 @@ impl<'a> Diff<'a> {
         [old, new].into_iter().flatten().any(|form| form.kind == Kind::Binary)
     }
 
-    /// Differences in form: encoding, byte order mark, line ending, final newline.
+    /// Differences in form between two contents that have one: encoding, byte order mark, line ending, final newline.
     pub fn notes(&self) -> Vec<Note> {
         match self.forms() {
-            (Some(old), Some(new)) => note::notes(old, new),
+            // An empty content has no form to differ from.
+            (Some(old), Some(new)) if !self.old.bytes.is_empty() && !self.new.bytes.is_empty() => note::notes(old, new),
             _ => Vec::new(),
         }
     }

@@ -60,29 +60,37 @@ pub const NO_FILE: &str = "/dev/null";
 
 /// A file's name for `---` and `+++`: quoted as git does where it holds unusual characters, and ended with a tab where it
 /// holds blanks, so that `patch` does not end the name there.
-pub fn path_label(prefix: &str, path: &str) -> String {
+pub fn path_label(prefix: &str, path: &[u8]) -> String {
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7F;
-    if !path.bytes().all(plain) {
+    let text = std::str::from_utf8(path).ok().filter(|text| text.bytes().all(plain));
+    let Some(text) = text else {
         let mut quoted = format!("\"{prefix}");
-        for character in path.chars() {
-            match character {
-                '"' => quoted.push_str("\\\""),
-                '\\' => quoted.push_str("\\\\"),
-                '\n' => quoted.push_str("\\n"),
-                '\t' => quoted.push_str("\\t"),
-                '\r' => quoted.push_str("\\r"),
-                control if control.is_ascii_control() => {
-                    quoted.push_str(&format!("\\{:03o}", u32::from(control)));
-                }
-                other => quoted.push(other),
+        for chunk in path.utf8_chunks() {
+            quote(chunk.valid(), &mut quoted);
+            for byte in chunk.invalid() {
+                quoted.push_str(&format!("\\{byte:03o}"));
             }
         }
         quoted.push('"');
-        quoted
-    } else if path.contains(' ') {
-        format!("{prefix}{path}\t")
-    } else {
-        format!("{prefix}{path}")
+        return quoted;
+    };
+    let tab = if text.contains(' ') { "\t" } else { "" };
+    format!("{prefix}{text}{tab}")
+}
+
+fn quote(text: &str, quoted: &mut String) {
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            control if control.is_ascii_control() => {
+                quoted.push_str(&format!("\\{:03o}", u32::from(control)));
+            }
+            other => quoted.push(other),
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! The command line, once: parsing, help and completions all come from here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::output::say;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -27,15 +31,44 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   sayso diff old.rs new.rs                 what changed, with words and syntax coloured
-  sayso diff old.rs new.rs > change.patch  the same as a patch for `git apply` or `patch`
+  sayso diff old.rs new.rs > change.patch  the same as a patch
   git show HEAD:a.rs | sayso diff - a.rs   one side from standard input
-  sayso diff before/ after/                two directory trees
+  sayso diff before/ after/ | git apply -  two directory trees, and what to do with them
   sayso diff a b --inline                  the ten lines that a card in the stream shows
   sayso tool list                          the built-in tools, their arguments and needs
   sayso tool Diff --grant Diff --read 'src/**' --args '{\"path_a\":\"src/a.rs\",\"path_b\":\"src/b.rs\"}'
 
-Exit codes: 0 done or no difference, 1 a difference, 2 wrong usage or bad input, 3 refused, 4 stale or conflict,
-70 a fault of sayso itself.";
+Exit codes:
+  0   done, or no difference
+  1   a difference
+  2   wrong usage or bad input
+  3   refused: not granted
+  4   stale or conflict
+  70  a fault or a limit of sayso itself";
+
+/// Gives a bare `--inline` its number, so that a file name may follow it.
+pub(crate) fn with_inline_lines(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let is_number = |argument: &OsString| argument.to_str().is_some_and(|text| text.parse::<usize>().is_ok());
+    for at in 0..arguments.len() {
+        if arguments[at] == "--inline" && !arguments.get(at + 1).is_some_and(is_number) {
+            arguments[at] = format!("--inline={}", sayso_diff::INLINE_LINES).into();
+        }
+    }
+    arguments
+}
+
+/// Prints help, or what is wrong with the command line; that names arguments, which may hold anything.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    let plain = error.render().to_string();
+    if plain.chars().any(|character| character.is_control() && character != '\n') {
+        say(&plain);
+    } else {
+        // Coloured where the terminal has colours. Nobody is left to tell if it fails.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -51,8 +84,12 @@ pub(crate) enum Command {
 /// Shows what differs between two files, or two directories.
 ///
 /// On a terminal: line numbers, changed words and syntax coloured, control characters made visible. Into a pipe or a file: a
-/// patch with exactly the files' bytes, for `git apply` and `patch`; differences in encoding, line ending or final newline
-/// are noted on standard error. Exit code 0 if there is no difference, 1 if there is one, 2 if something went wrong.
+/// patch with exactly the files' bytes; differences in encoding, line ending or final newline are noted on standard error.
+///
+/// `patch` takes any of it. `git apply` wants one name for both sides: that is so for two directories, and for two files with
+/// --label-a a/NAME --label-b b/NAME. UTF-16 is shown decoded, to be read. Binary files are only named, unless with --text.
+///
+/// Exit code 0 if there is no difference, 1 if there is one, 2 if something went wrong.
 #[derive(Args)]
 pub(crate) struct DiffArguments {
     /// The old file or directory; `-` for standard input, `/dev/null` for none.
@@ -67,7 +104,7 @@ pub(crate) struct DiffArguments {
     /// Print one JSON value: the Diff tool's object, or with --inline the card's.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the short form of a card: at most N lines, one line of context.
+    /// Print the short form of a card: at most N lines (10 if not said), one line of context.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
     pub(crate) inline: Option<usize>,
     /// When to use colours; `auto` means on a terminal.

@@ -1,10 +1,13 @@
 //! What went wrong, for a person: what happened, why, what to do next.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use sayso_review::ErrorKind;
+use sayso_tools::ToolError;
+use serde_json::json;
+
+use crate::output::{Output, say};
 
 /// Why a command could not be carried out.
 #[derive(Debug)]
@@ -34,6 +37,18 @@ impl Failure {
         self
     }
 
+    /// Prints it as a JSON value, for a program that asked for JSON, and gives the exit code.
+    pub(crate) fn report_json(&self) -> ExitCode {
+        let Self::Told { kind, what, why, hint } = self else { return self.report() };
+        let message = why.as_ref().map_or_else(|| what.clone(), |why| format!("{what}: {why}"));
+        let error = ToolError { kind: *kind, message, hint: hint.clone() };
+        let mut output = Output::stdout();
+        match output.json(&json!({ "error": error })).and_then(|()| output.finish()) {
+            Ok(()) => exit_code(*kind),
+            Err(failure) => failure.report(),
+        }
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
@@ -47,8 +62,7 @@ impl Failure {
                 if let Some(hint) = hint {
                     let _ = writeln!(text, "Hint: {hint}");
                 }
-                // Nobody is left to tell if this fails.
-                let _ = std::io::stderr().write_all(text.as_bytes());
+                say(text.trim_end());
                 exit_code(*kind)
             }
         }

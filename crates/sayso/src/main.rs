@@ -12,6 +12,7 @@ mod failure;
 mod output;
 mod terminal;
 mod tool;
+mod visible;
 
 use std::process::ExitCode;
 
@@ -20,8 +21,14 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse_from(cli::with_inline_lines(std::env::args_os())) {
+        Ok(cli) => cli,
+        Err(error) => return cli::report(&error),
+    };
     let code = match cli.command {
+        Command::Diff(arguments) if arguments.json => {
+            return diff::run(&arguments).unwrap_or_else(|failure| failure.report_json());
+        }
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
         Command::Completions { shell } => completions::run(shell),

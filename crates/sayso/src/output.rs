@@ -3,6 +3,7 @@
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write as _};
 
 use crate::failure::Failure;
+use crate::visible::visible;
 
 pub(crate) struct Output {
     inner: BufWriter<StdoutLock<'static>>,
@@ -35,7 +36,9 @@ fn failure(error: &std::io::Error) -> Failure {
     }
 }
 
-/// Says something beside the output.
+/// Says something beside the output. It may name files, whose names may hold anything.
 pub(crate) fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    let lines: Vec<_> = text.lines().map(visible).collect();
+    // Nobody is left to tell if this fails.
+    let _ = std::io::stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes());
 }

@@ -12,7 +12,11 @@ pub(crate) fn parse<T: DeserializeOwned>(arguments: &Value) -> Result<T, ToolErr
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments are {}, not a JSON object", kind_of(arguments))));
     }
-    T::deserialize(arguments).map_err(|error| invalid(error.to_string()))
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let (field, reason) = (error.path().to_string(), error.inner().to_string());
+        // A path of nothing but a dot is the object itself: a field is missing or unknown, and the reason names it.
+        if field == "." { invalid(reason) } else { invalid(format!("`{field}`: {reason}")) }
+    })
 }
 
 pub(crate) fn invalid(message: impl Into<String>) -> ToolError {

@@ -106,12 +106,27 @@ impl Tool for Diff {
         let label_a = arguments.label_a.unwrap_or(names.0);
         let label_b = arguments.label_b.unwrap_or(names.1);
         let diff = sayso_diff::Diff::new(&a[..], &b[..]);
-        Ok(diff_object(&diff, &label_a, &label_b, context_lines))
+        Ok(diff_object(&diff, &label_a, &label_b, context_lines, BinaryContent::Named))
     }
 }
 
+/// What to do with content that is not text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryContent {
+    /// Say that it differs.
+    Named,
+    /// Show its lines all the same.
+    AsText,
+}
+
 /// The tool's result object for a comparison, however its sides were come by.
-pub fn diff_object(diff: &sayso_diff::Diff<'_>, label_a: &str, label_b: &str, context: usize) -> Value {
+pub fn diff_object(
+    diff: &sayso_diff::Diff<'_>,
+    label_a: &str,
+    label_b: &str,
+    context: usize,
+    binary_content: BinaryContent,
+) -> Value {
     let (lines_a, lines_b) = diff.line_counts();
     let options = UnifiedOptions {
         context,
@@ -121,7 +136,8 @@ pub fn diff_object(diff: &sayso_diff::Diff<'_>, label_a: &str, label_b: &str, co
         limit: Some(DIFF_LIMIT),
     };
     let binary = diff.is_binary();
-    let (text, truncated) = if binary && !diff.is_unchanged() {
+    let named = binary && binary_content == BinaryContent::Named;
+    let (text, truncated) = if named && !diff.is_unchanged() {
         (format!("Binary files {label_a} and {label_b} differ\n"), false)
     } else {
         match diff.unified(&options) {

@@ -18,6 +18,6 @@ mod registry;
 mod write;
 
 pub use context::{Context, FILE_LIMIT};
-pub use diff::{DIFF_LIMIT, MOST_CONTEXT, diff_object};
+pub use diff::{BinaryContent, DIFF_LIMIT, MOST_CONTEXT, diff_object};
 pub use error::ToolError;
 pub use registry::{Capability, FileAccess, Needs, Registry, Tool};

@@ -112,9 +112,10 @@ fn a_label_cannot_forge_a_line() {
 
 #[test]
 fn file_names_are_quoted_as_git_does() {
-    assert_eq!(path_label("a/", "plain.txt"), "a/plain.txt");
-    assert_eq!(path_label("a/", "two words.txt"), "a/two words.txt\t");
-    assert_eq!(path_label("b/", "quo\"te\n\u{1}é"), "\"b/quo\\\"te\\n\\001é\"");
+    assert_eq!(path_label("a/", b"plain.txt"), "a/plain.txt");
+    assert_eq!(path_label("a/", b"two words.txt"), "a/two words.txt\t");
+    assert_eq!(path_label("b/", "quo\"te\n\u{1}é".as_bytes()), "\"b/quo\\\"te\\n\\001é\"");
+    assert_eq!(path_label("b/", b"not \xFF\xFEutf8"), "\"b/not \\377\\376utf8\"");
 }
 
 #[test]

@@ -1,10 +1,29 @@
 //! The short form of a card, for a person.
 
 use sayso_diff::{Diff, LineKind};
+use sayso_tools::BinaryContent;
+use serde_json::{Value, json};
 
+use super::draw::shorten;
+use super::notes;
 use super::style::Styles;
-use super::visible::visible;
 use crate::terminal::Terminal;
+use crate::visible::visible;
+
+/// The card as data, with what a program should not have to find out by itself.
+pub(crate) fn value(diff: &Diff<'_>, lines: usize, binary: BinaryContent) -> Value {
+    let is_binary = diff.is_binary();
+    let hidden = is_binary && binary == BinaryContent::Named;
+    let mut value = json!(diff.inline(if hidden { 0 } else { lines }));
+    if is_binary {
+        value["binary"] = json!(true);
+    }
+    let notes = notes(diff);
+    if !notes.is_empty() {
+        value["notes"] = json!(notes);
+    }
+    value
+}
 
 pub(crate) fn text(diff: &Diff<'_>, lines: usize, terminal: Terminal) -> String {
     let styles = Styles::of(terminal);
@@ -17,8 +36,9 @@ pub(crate) fn text(diff: &Diff<'_>, lines: usize, terminal: Terminal) -> String 
             LineKind::Context => "  ",
         };
         let style = styles.line(line.kind).map_or(styles.number, |style| style.marker);
-        let shown = if terminal.draws() { visible(&line.text) } else { line.text.as_str().into() };
-        styles.paint(&mut text, style, &format!("{marker}{shown}"));
+        let (shown, left_out) = shorten(&line.text);
+        let shown = if terminal.draws() { visible(shown) } else { shown.into() };
+        styles.paint(&mut text, style, &format!("{marker}{shown}{left_out}"));
         text.push('\n');
     }
     if card.truncated {

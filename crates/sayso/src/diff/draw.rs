@@ -1,16 +1,15 @@
 //! A diff drawn for a person: numbers, markers, syntax, changed words.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use anstyle::Style;
-use sayso_diff::{Diff, Encoding, Form, Hunk, LineKind, MarkedLine, Note, Side};
+use sayso_diff::{Diff, Encoding, Hunk, LineKind, MarkedLine, Side};
 
-use super::Show;
 use super::highlight::{self, Colour, Colours, Highlight};
 use super::style::Styles;
-use super::visible::visible;
+use super::{Show, notes};
 use crate::terminal::{Palette, Terminal};
+use crate::visible::visible;
 
 /// What stands above a file's hunks.
 pub(crate) enum Title<'a> {
@@ -23,8 +22,8 @@ pub(crate) enum Title<'a> {
 pub(crate) fn diff(diff: &Diff<'_>, title: &Title<'_>, name: &str, show: &Show) -> String {
     let mut drawing = Drawing::new(diff, name, show.terminal);
     drawing.title(diff, title);
-    for note in diff.notes() {
-        drawing.note(note);
+    for note in notes(diff) {
+        drawing.note(&note);
     }
     for hunk in diff.hunks(show.context) {
         drawing.hunk(&hunk);
@@ -61,7 +60,7 @@ impl<'a> Drawing<'a> {
         let (old, new) = sides.map_or((None, None), |(old, new)| (start(old), start(new)));
         let encoding = |side| match side {
             Side::Absent => Encoding::Utf8,
-            Side::Present(bytes) => Form::of(bytes).encoding,
+            Side::Present(bytes) => Encoding::of(bytes),
         };
         Self {
             text: String::new(),
@@ -95,7 +94,7 @@ impl<'a> Drawing<'a> {
         text.push('\n');
     }
 
-    fn note(&mut self, note: Note) {
+    fn note(&mut self, note: &str) {
         self.styles.paint(&mut self.text, self.styles.note, &format!("note: {note}"));
         self.text.push('\n');
     }
@@ -116,14 +115,12 @@ impl<'a> Drawing<'a> {
 
     fn line(&mut self, marked: &MarkedLine<'_>) {
         let line = &marked.line;
-        // Both sides' highlighters see every line that is shown, in order.
-        let old = line.old_number.and_then(|number| self.old.as_mut()?.line(number - 1));
-        let new = line.new_number.and_then(|number| self.new.as_mut()?.line(number - 1));
-        let (colours, encoding, marker) = match line.kind {
-            LineKind::Add => (new, self.encodings.1, '+'),
-            LineKind::Remove => (old, self.encodings.0, '-'),
-            LineKind::Context => (old, self.encodings.0, ' '),
+        let (highlight, number, encoding, marker) = match line.kind {
+            LineKind::Add => (&mut self.new, line.new_number, self.encodings.1, '+'),
+            LineKind::Remove => (&mut self.old, line.old_number, self.encodings.0, '-'),
+            LineKind::Context => (&mut self.old, line.old_number, self.encodings.0, ' '),
         };
+        let colours = highlight.as_mut().zip(number).and_then(|(highlight, number)| highlight.line(number - 1));
         let digits = self.digits;
         let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
         let gutter = format!("{:>digits$} {:>digits$} ", number(line.old_number), number(line.new_number));
@@ -138,6 +135,7 @@ impl<'a> Drawing<'a> {
         // A carriage return matters where the line changed; around it, it is only noise.
         let content =
             if line.kind == LineKind::Context { content.strip_suffix('\r').unwrap_or(content) } else { content };
+        let (content, left_out) = shorten(content);
         // Spans count bytes of the file: after decoding they fit UTF-8 only.
         let spans: &[Range<usize>] =
             if encoding == Encoding::Utf8 && decoded.len() == line.bytes.len() { &marked.spans } else { &[] };
@@ -158,16 +156,27 @@ impl<'a> Drawing<'a> {
             };
             styles.paint(text, style, &visible(&part));
         }
+        styles.paint(text, styles.number, &left_out);
         styles.fill(text, base);
         text.push('\n');
         if !finished {
             let blank = " ".repeat(2 * digits + 2);
-            let mut line = String::new();
-            let _ = write!(line, "{blank}\\ No newline at end of file");
-            styles.paint(text, styles.number, &line);
+            styles.paint(text, styles.number, &format!("{blank}\\ No newline at end of file"));
             text.push('\n');
         }
     }
+}
+
+/// A line longer than this is no longer read; drawing all of a minified file would bury everything else.
+const LONGEST_SHOWN: usize = 2_000;
+
+/// The start of a long line, and how much is not shown.
+pub(crate) fn shorten(line: &str) -> (&str, String) {
+    if line.len() <= LONGEST_SHOWN {
+        return (line, String::new());
+    }
+    let (shown, rest) = line.split_at(line.floor_char_boundary(LONGEST_SHOWN));
+    (shown, format!(" … {} more characters", rest.chars().count()))
 }
 
 /// Cuts a line where its style changes.

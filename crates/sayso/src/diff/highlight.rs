@@ -15,9 +15,12 @@ use crate::terminal::Background;
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 static THEMES: LazyLock<EmbeddedLazyThemeSet> = LazyLock::new(two_face::theme::extra);
 
-/// A file larger than this, or with a longer line, is shown without syntax: it is data, and parsing it would be felt.
-const MOST_BYTES: usize = 1024 * 1024;
+/// A line longer than this is data, and parsing it would be felt.
 const LONGEST_LINE: usize = 4096;
+/// How many lines before the one to show are parsed at most: enough to know the syntax there, save in a longer comment.
+const WARM_UP: usize = 200;
+/// How many lines of a file are parsed in all. The rest is shown without syntax, which nobody reads line by line anyway.
+const MOST_LINES: usize = 10_000;
 
 /// Coloured parts of a line.
 pub(crate) type Colours = Vec<(Range<usize>, Colour)>;
@@ -30,10 +33,12 @@ pub(crate) enum Colour {
     Special(RgbColor),
 }
 
-/// Goes through a side of a diff from its first line to the last that is shown, since syntax depends on what came before.
+/// Goes through the lines of a side that are shown, and some before them, since syntax depends on what came before.
 pub(crate) struct Highlight<'t> {
     text: &'t str,
     line: usize,
+    lines_left: usize,
+    syntax: &'static SyntaxReference,
     parse: ParseState,
     state: HighlightState,
     highlighter: Highlighter<'static>,
@@ -43,19 +48,26 @@ pub(crate) struct Highlight<'t> {
 impl<'t> Highlight<'t> {
     /// Starts on a text, if its name or first line tells its language.
     pub(crate) fn new(text: &'t str, name: &str, background: Background) -> Option<Self> {
-        if text.len() > MOST_BYTES {
-            return None;
-        }
         let syntax = syntax(name, text)?;
         let highlighter = Highlighter::new(theme(background));
         let state = HighlightState::new(&highlighter, ScopeStack::new());
         let plain = highlighter.get_default().foreground;
-        Some(Self { text, line: 0, parse: ParseState::new(syntax), state, highlighter, plain })
+        let parse = ParseState::new(syntax);
+        Some(Self { text, line: 0, lines_left: MOST_LINES, syntax, parse, state, highlighter, plain })
     }
 
     /// The colours of a line by its 0-based number; lines have to be asked for in order.
     pub(crate) fn line(&mut self, number: usize) -> Option<Colours> {
-        while !self.text.is_empty() {
+        if number > self.line + WARM_UP {
+            while self.line + WARM_UP < number {
+                self.text = self.text.split_once('\n').map_or("", |(_, rest)| rest);
+                self.line += 1;
+            }
+            self.parse = ParseState::new(self.syntax);
+            self.state = HighlightState::new(&self.highlighter, ScopeStack::new());
+        }
+        while !self.text.is_empty() && self.lines_left > 0 {
+            self.lines_left -= 1;
             let end = self.text.find('\n').map_or(self.text.len(), |at| at + 1);
             let (line, rest) = self.text.split_at(end);
             if line.len() > LONGEST_LINE {

@@ -21,12 +21,20 @@ impl Input {
 
 pub(crate) enum Inputs {
     Files(Input, Input),
-    Directories(PathBuf, PathBuf),
+    /// Two directories, of which one may be none.
+    Directories(Option<PathBuf>, Option<PathBuf>),
 }
 
 pub(crate) fn open(old: &Path, new: &Path) -> Result<Inputs, Failure> {
+    for path in [old, new] {
+        if !is_standard_input(path) && !path.exists() && path.symlink_metadata().is_err() {
+            return Err(missing(path));
+        }
+    }
     match (is_directory(old), is_directory(new)) {
-        (true, true) => Ok(Inputs::Directories(old.to_owned(), new.to_owned())),
+        (true, true) => Ok(Inputs::Directories(Some(old.to_owned()), Some(new.to_owned()))),
+        (true, false) if is_nothing(new) => Ok(Inputs::Directories(Some(old.to_owned()), None)),
+        (false, true) if is_nothing(old) => Ok(Inputs::Directories(None, Some(new.to_owned()))),
         (false, false) => {
             if is_standard_input(old) && is_standard_input(new) {
                 return Err(Failure::bad_input("both sides are `-`")
@@ -46,13 +54,22 @@ fn is_directory(path: &Path) -> bool {
     !is_standard_input(path) && path.is_dir()
 }
 
+fn is_nothing(path: &Path) -> bool {
+    path == Path::new(sayso_diff::NO_FILE)
+}
+
+fn missing(path: &Path) -> Failure {
+    Failure::bad_input(format!("`{}` does not exist", path.display()))
+        .hint("check the name; `/dev/null` stands for a file or directory that is not there")
+}
+
 fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 fn read(path: &Path) -> Result<Input, Failure> {
     let name = path.to_string_lossy().into_owned();
-    if path == Path::new("/dev/null") {
+    if is_nothing(path) {
         return Ok(Input { name, content: None });
     }
     let content = if is_standard_input(path) {
@@ -63,10 +80,9 @@ fn read(path: &Path) -> Result<Input, Failure> {
     };
     match content {
         Ok(bytes) => Ok(Input { name, content: Some(bytes) }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failure::bad_input(format!("`{name}` does not exist"))
-                .hint("check the name; `/dev/null` stands for a file that is not there"))
-        }
-        Err(error) => Err(Failure::bad_input(format!("`{name}` cannot be read")).why(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing(path)),
+        Err(error) => Err(Failure::bad_input(format!("`{name}` cannot be read"))
+            .why(&error)
+            .hint("check its permissions, and that it is a file")),
     }
 }

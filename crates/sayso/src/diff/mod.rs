@@ -8,19 +8,35 @@ mod patch;
 mod style;
 mod summary;
 mod tree;
-mod visible;
 
 use std::process::ExitCode;
 
-use sayso_diff::Diff;
-use sayso_tools::diff_object;
-use serde_json::json;
+use sayso_diff::{Diff, Encoding, Side};
+use sayso_tools::{BinaryContent, diff_object};
 
 use crate::cli::DiffArguments;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::terminal::Terminal;
 use input::{Input, Inputs};
+
+/// What to tell about a diff besides its lines.
+pub(crate) fn notes(diff: &Diff<'_>) -> Vec<String> {
+    diff.notes().iter().map(ToString::to_string).collect()
+}
+
+/// What to tell beside a patch, so that the patch stays one.
+pub(crate) fn beside(diff: &Diff<'_>) -> Vec<String> {
+    let is_wide = |side| match side {
+        Side::Absent => false,
+        Side::Present(bytes) => matches!(Encoding::of(bytes), Encoding::Utf16Le | Encoding::Utf16Be),
+    };
+    let mut notes = notes(diff);
+    if is_wide(diff.old()) || is_wide(diff.new_side()) {
+        notes.push("UTF-16 is shown decoded, to be read; it cannot be applied as a patch".to_owned());
+    }
+    notes
+}
 
 /// How to show each file's diff.
 pub(crate) struct Show {
@@ -29,6 +45,17 @@ pub(crate) struct Show {
     pub(crate) form: Form,
     /// Whether binary files are shown line by line too.
     pub(crate) binary_as_text: bool,
+}
+
+impl Show {
+    /// Whether a diff is only named, since its content is not text.
+    pub(crate) fn names_only(&self, diff: &Diff<'_>) -> bool {
+        !self.binary_as_text && diff.is_binary()
+    }
+
+    pub(crate) fn binary(&self) -> BinaryContent {
+        if self.binary_as_text { BinaryContent::AsText } else { BinaryContent::Named }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +90,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
                 return Err(Failure::bad_input("labels cannot be given for directories")
                     .hint("files of two directories are named a/… and b/…, as git does"));
             }
-            return tree::run(&old, &new, &show);
+            return tree::run(old.as_deref(), new.as_deref(), &show);
         }
     };
     Ok(ExitCode::from(u8::from(different)))
@@ -73,15 +100,18 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
 fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), show: &Show) -> Result<bool, Failure> {
     let diff = Diff::new(old.content.as_deref(), new.content.as_deref());
     let mut output = Output::stdout();
-    let binary = !show.binary_as_text && diff.is_binary();
+    let binary = show.names_only(&diff);
     match show.form {
-        Form::Json => output.json(&diff_object(&diff, old_label, new_label, show.context))?,
-        Form::JsonCard(lines) => output.json(&json!(diff.inline(if binary { 0 } else { lines })))?,
+        Form::Json => output.json(&diff_object(&diff, old_label, new_label, show.context, show.binary()))?,
+        Form::JsonCard(lines) => output.json(&card::value(&diff, lines, show.binary()))?,
         _ if diff.is_unchanged() => {}
         Form::Card(_) | Form::Unified if binary => {
             output.write(format!("Binary files {old_label} and {new_label} differ\n").as_bytes())?;
         }
-        Form::Card(lines) => output.write(card::text(&diff, lines, show.terminal).as_bytes())?,
+        Form::Card(lines) => {
+            output.write(card::text(&diff, lines, show.terminal).as_bytes())?;
+            notes(&diff).iter().for_each(|note| say(&format!("note: {note}")));
+        }
         Form::Unified if show.terminal.draws() => {
             let name = if new.is_absent() { &old.name } else { &new.name };
             let title = draw::Title::Files { old: old_label, new: new_label };
@@ -89,10 +119,7 @@ fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), sh
         }
         Form::Unified => {
             output.write(&patch::of_files(&diff, old_label, new_label, show.context))?;
-            // Beside the patch, so that the patch stays one.
-            for note in diff.notes() {
-                say(&format!("note: {note}"));
-            }
+            beside(&diff).iter().for_each(|note| say(&format!("note: {note}")));
         }
     }
     output.finish()?;

@@ -84,7 +84,7 @@ impl Styles {
 
     /// Text in a style, and back to none.
     pub(crate) fn paint(&self, out: &mut String, style: Style, text: &str) {
-        if self.coloured && style != Style::new() {
+        if self.coloured && style != Style::new() && !text.is_empty() {
             out.push_str(&format!("{style}{text}{Reset}"));
         } else {
             out.push_str(text);

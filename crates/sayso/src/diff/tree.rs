@@ -14,7 +14,7 @@ use sayso_tools::diff_object;
 use serde_json::{Value, json};
 
 use super::summary::Summary;
-use super::{Form, Show, card, draw, patch};
+use super::{Form, Show, beside, card, draw, notes, patch};
 use crate::failure::Failure;
 use crate::output::{Output, say};
 
@@ -38,7 +38,7 @@ struct Task {
 /// What became of a task.
 enum Finding {
     Same,
-    Different { shown: Shown, counts: Counts },
+    Different { shown: Shown, counts: Counts, beside: Vec<String> },
     Problem(String),
 }
 
@@ -47,9 +47,12 @@ enum Shown {
     Value(Value),
 }
 
-pub(crate) fn run(old: &Path, new: &Path, show: &Show) -> Result<ExitCode, Failure> {
+pub(crate) fn run(old: Option<&Path>, new: Option<&Path>, show: &Show) -> Result<ExitCode, Failure> {
     let mut problems = Vec::new();
-    let (old_nodes, new_nodes) = (nodes(old, &mut problems), nodes(new, &mut problems));
+    let mut nodes_of = |root: Option<&Path>| root.map_or_else(Nodes::new, |root| nodes(root, &mut problems));
+    let (old_nodes, new_nodes) = (nodes_of(old), nodes_of(new));
+    // No node is in a tree that is not there.
+    let (old, new) = (old.unwrap_or(Path::new("")), new.unwrap_or(Path::new("")));
     let paths: BTreeSet<&PathBuf> = old_nodes.keys().chain(new_nodes.keys()).collect();
     let tasks: Vec<Task> = paths
         .into_iter()
@@ -59,6 +62,7 @@ pub(crate) fn run(old: &Path, new: &Path, show: &Show) -> Result<ExitCode, Failu
     let mut output = Output::stdout();
     let mut summary = Summary::default();
     let mut values = Vec::new();
+    let mut beside = Vec::new();
     in_order(
         &tasks,
         |task| compare(old, new, task, show),
@@ -66,8 +70,12 @@ pub(crate) fn run(old: &Path, new: &Path, show: &Show) -> Result<ExitCode, Failu
             match finding {
                 Finding::Same => {}
                 Finding::Problem(problem) => problems.push(problem),
-                Finding::Different { shown, counts } => {
+                Finding::Different { shown, counts, beside: notes } => {
+                    if show.terminal.draws() && summary.files > 0 {
+                        output.write(b"\n")?;
+                    }
                     summary.add(counts);
+                    beside.extend(notes);
                     match shown {
                         Shown::Text(text) => output.write(&text)?,
                         Shown::Value(value) => values.push(value),
@@ -93,6 +101,9 @@ pub(crate) fn run(old: &Path, new: &Path, show: &Show) -> Result<ExitCode, Failu
         say(&summary.text());
     }
     output.finish()?;
+    for note in &beside {
+        say(&format!("note: {note}"));
+    }
     for problem in &problems {
         say(&format!("Error: {problem}"));
     }
@@ -222,7 +233,7 @@ fn compare(old: &Path, new: &Path, task: &Task, show: &Show) -> Finding {
     }
     let diff = Diff::new(old_content.as_deref(), new_content.as_deref());
     let file = File { task, diff: &diff, path: task.path.to_string_lossy().into_owned() };
-    Finding::Different { shown: file.show(show), counts: diff.counts() }
+    Finding::Different { shown: file.show(show), counts: diff.counts(), beside: file.beside(show) }
 }
 
 fn problem(root: &Path, task: &Task, error: &std::io::Error) -> Finding {
@@ -237,23 +248,39 @@ struct File<'t> {
 }
 
 impl File<'_> {
+    /// What to tell beside the output: all that a patch cannot say. What is drawn or JSON has it inside.
+    fn beside(&self, show: &Show) -> Vec<String> {
+        let path = &self.path;
+        let notes = match show.form {
+            Form::Json | Form::JsonCard(_) => Vec::new(),
+            Form::Unified if show.terminal.draws() => Vec::new(),
+            Form::Unified if show.names_only(self.diff) => {
+                return vec![format!("{path} is binary and not in the patch; --text puts it in")];
+            }
+            Form::Unified => beside(self.diff),
+            Form::Card(_) => notes(self.diff),
+        };
+        notes.into_iter().map(|note| format!("{path}: {note}")).collect()
+    }
+
     fn show(&self, show: &Show) -> Shown {
-        let binary = !show.binary_as_text && self.diff.is_binary();
+        let binary = show.names_only(self.diff);
         match show.form {
             Form::Json => {
-                let mut value = diff_object(self.diff, &self.label_a(), &self.label_b(), show.context);
+                let mut value = diff_object(self.diff, &self.label_a(), &self.label_b(), show.context, show.binary());
                 value["path"] = json!(self.path);
                 value["status"] = json!(self.status());
                 Shown::Value(value)
             }
             Form::JsonCard(lines) => {
-                let mut value = json!(self.diff.inline(if binary { 0 } else { lines }));
+                let mut value = card::value(self.diff, lines, show.binary());
                 value["path"] = json!(self.path);
                 value["status"] = json!(self.status());
                 Shown::Value(value)
             }
             Form::Card(lines) => {
-                let mut text = draw::title_only(show.terminal, &self.path, self.status());
+                let event = if binary { format!("{}, binary", self.status()) } else { self.status().to_owned() };
+                let mut text = draw::title_only(show.terminal, &self.path, &event);
                 if !binary {
                     text.push_str(&card::text(self.diff, lines, show.terminal));
                 }
@@ -262,6 +289,11 @@ impl File<'_> {
             Form::Unified if show.terminal.draws() => Shown::Text(self.drawn(binary, show).into_bytes()),
             Form::Unified => Shown::Text(self.patch(binary, show)),
         }
+    }
+
+    /// Its path as the file system has it.
+    fn name(&self) -> &[u8] {
+        self.task.path.as_os_str().as_bytes()
     }
 
     fn label_a(&self) -> String {
@@ -306,7 +338,7 @@ impl File<'_> {
     }
 
     fn patch_of(&self, diff: &Diff<'_>, binary: bool, show: &Show) -> Vec<u8> {
-        let git = |prefix: &str| path_label(prefix, &self.path).trim_end_matches('\t').to_owned();
+        let git = |prefix: &str| path_label(prefix, self.name()).trim_end_matches('\t').to_owned();
         let mut header = format!("diff --git {} {}\n", git("a/"), git("b/"));
         let mode = |node: &Option<Node>| node.as_ref().map_or("100644", Node::mode);
         let (old_mode, new_mode) = (mode(&self.task.old), mode(&self.task.new));
@@ -323,7 +355,7 @@ impl File<'_> {
         if binary && !diff.is_unchanged() {
             text.extend(format!("Binary files {} and {} differ\n", self.label_a(), self.label_b()).into_bytes());
         } else {
-            text.extend(patch::of_tree_file(diff, &self.path, show.context));
+            text.extend(patch::of_tree_file(diff, self.name(), show.context));
         }
         text
     }

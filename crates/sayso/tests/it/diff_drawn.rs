@@ -42,13 +42,29 @@ fn on_a_terminal_without_colours() {
 }
 
 #[test]
+fn syntax_far_down_a_file_is_coloured_without_reading_it_all() {
+    let scene = scene();
+    let filler = "fn filler() {}\n".repeat(50_000);
+    scene.write("deep.rs", format!("{filler}let x = \"text\";\n").as_bytes());
+    scene.write("deeper.rs", format!("{filler}let y = \"text\";\n").as_bytes());
+    let transcript = scene.transcript(&["diff", "deep.rs", "deeper.rs", "--color", "always", "--context", "0"]);
+    // The keyword and the string have colours of their own.
+    insta::assert_snapshot!(transcript);
+}
+
+#[test]
 fn ten_thousand_lines_and_one_very_long_one_are_drawn() {
     let scene = scene();
     scene.write("many.rs", "let x = 1;\n".repeat(10_000).as_bytes());
-    scene.write("long.json", format!("{{\"a\": \"{}\"}}\n", "x".repeat(300_000)).as_bytes());
-    for name in ["many.rs", "long.json"] {
-        let output = scene.run(&["diff", "/dev/null", name, "--color", "always"], b"");
-        assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.len() > 100_000, "{name}");
+    let many = scene.run(&["diff", "/dev/null", "many.rs", "--color", "always"], b"");
+    assert_eq!(many.stdout.split(|&byte| byte == b'\n').count(), 10_000 + 3);
+
+    scene.write("long.json", format!("{{\"a\": \"{}\"}}\n", "ü".repeat(300_000)).as_bytes());
+    for form in ["--color=always", "--inline"] {
+        let long = scene.run(&["diff", "/dev/null", "long.json", form], b"");
+        let text = String::from_utf8(long.stdout).unwrap();
+        assert!(text.len() < 5_000 && text.contains(" … 299006 more characters"), "{text}");
     }
+    let patch = scene.run(&["diff", "/dev/null", "long.json"], b"");
+    assert!(patch.stdout.len() > 600_000, "a patch has all of it");
 }

@@ -12,6 +12,8 @@ fn scene() -> Scene {
         ("crlf.txt", b"one\r\ntwo\r\nthree"),
         ("a.png", b"\x89PNG\0\x01"),
         ("b.png", b"\x89PNG\0\x02"),
+        ("wide.txt", b"\xFF\xFEa\0\n\0"),
+        ("empty.txt", b""),
     ])
 }
 
@@ -23,7 +25,13 @@ fn forms() {
         &["diff", "old.txt", "same.txt"],
         &["diff", "old.txt", "new.txt", "--context", "0", "--label-a", "before", "--label-b", "two words"],
         &["diff", "old.txt", "new.txt", "--inline"],
+        &["diff", "--inline", "old.txt", "new.txt"],
         &["diff", "old.txt", "new.txt", "--inline", "1"],
+        &["diff", "old.txt", "crlf.txt", "--inline"],
+        &["diff", "old.txt", "crlf.txt", "--inline", "0", "--json"],
+        &["diff", "a.png", "b.png", "--inline", "--json"],
+        &["diff", "wide.txt", "/dev/null"],
+        &["diff", "empty.txt", "crlf.txt"],
         &["diff", "old.txt", "new.txt", "--json"],
         &["diff", "old.txt", "new.txt", "--json", "--inline", "2"],
         &["diff", "old.txt", "crlf.txt"],
@@ -31,6 +39,7 @@ fn forms() {
         &["diff", "new.txt", "/dev/null"],
         &["diff", "a.png", "b.png"],
         &["diff", "a.png", "b.png", "--json"],
+        &["diff", "a.png", "b.png", "--json", "--text"],
     ];
     insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));
 }
@@ -41,12 +50,16 @@ fn mistakes() {
     std::fs::create_dir(scene.path("folder")).unwrap();
     let runs = [
         &["diff", "old.txt", "absent.txt"][..],
+        &["diff", "old.txt", "absent.txt", "--json"],
+        &["diff", "folder", "absent"],
         &["diff", "-", "-"],
         &["diff", "folder", "old.txt"],
         &["diff", "folder", "folder", "--label-a", "x"],
         &["diff", "old.txt"],
         &["diff", "old.txt", "new.txt", "--context", "-1"],
-        &["diff", "old.txt", "new.txt", "--inline", "many"],
+        &["diff", "old.txt", "new.txt", "--inline=many"],
+        &["diff", "bad\x1b[31mname", "new.txt"],
+        &["diff", "--bad\x1b[31mflag"],
         &["diff", "old.txt", "new.txt", "--color", "red"],
     ];
     insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));

@@ -1,5 +1,6 @@
 //! `sayso diff` of two directories.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use sayso_testkit::programs;
@@ -23,6 +24,8 @@ fn scene() -> Scene {
         ("new/quo\"te\nd", b"odd\n"),
         ("old/type", b"file\n"),
     ]);
+    let not_text = std::ffi::OsStr::from_bytes(b"new/not\xFFutf8");
+    std::fs::write(scene.directory.path().join(not_text), b"x\n").unwrap();
     std::fs::set_permissions(scene.path("new/mode"), std::fs::Permissions::from_mode(0o755)).unwrap();
     symlink("here", scene.path("old/link")).unwrap();
     symlink("there", scene.path("new/link")).unwrap();
@@ -35,12 +38,16 @@ fn every_form() {
     let scene = scene();
     scene.write("old/a.bin", b"\0\x01");
     scene.write("new/a.bin", b"\0\x02");
+    scene.write("old/crlf", b"x\r\n");
+    scene.write("new/crlf", b"x\n");
     let runs = [
         &["diff", "old", "new"][..],
         &["diff", "old", "new", "--color", "always"],
         &["diff", "old", "new", "--inline", "1"],
         &["diff", "old/sub", "new/sub", "--json"],
         &["diff", "old", "old"],
+        &["diff", "/dev/null", "old/sub"],
+        &["diff", "old/sub", "/dev/null"],
     ];
     insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));
 }

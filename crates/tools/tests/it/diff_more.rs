@@ -21,8 +21,9 @@ fn unknown_fields_and_wrong_types_are_invalid_and_named() {
     let bench = bench(&[]);
     for (arguments, named) in [
         (json!({ "text_a": "", "text_b": "", "contxt": 1 }), "contxt"),
-        (json!({ "text_a": 1, "text_b": "" }), "integer `1`"),
-        (json!({ "text_a": "", "text_b": "", "label_a": [] }), "sequence"),
+        (json!({ "text_a": 1, "text_b": "" }), "`text_a`: invalid type: integer `1`"),
+        (json!({ "text_a": "", "text_b": "", "context_lines": "3" }), "`context_lines`"),
+        (json!({ "text_a": "", "text_b": "", "label_a": [] }), "`label_a`: invalid type: sequence"),
         (json!([]), "an array"),
         (json!("text"), "a string"),
     ] {
