@@ -85,7 +85,7 @@ fn mark(line: Part<'_>, kept: impl Iterator<Item = Range<usize>>) -> Vec<Range<u
     let end = line.line_break.without_break(line.bytes).len();
     let mut marks: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    for same in kept.chain([end..end]) {
+    for same in kept.chain(std::iter::once(end..end)) {
         let mark = at..same.start.min(end);
         at = same.end;
         if mark.start >= mark.end {

@@ -38,6 +38,12 @@ pub(crate) fn beside(diff: &Diff<'_>) -> Vec<String> {
     notes
 }
 
+pub(crate) fn say_all(notes: &[String]) {
+    for note in notes {
+        say(&format!("note: {note}"));
+    }
+}
+
 /// How to show each file's diff.
 pub(crate) struct Show {
     pub(crate) terminal: Terminal,
@@ -110,7 +116,7 @@ fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), sh
         }
         Form::Card(lines) => {
             output.write(card::text(&diff, lines, show.terminal).as_bytes())?;
-            notes(&diff).iter().for_each(|note| say(&format!("note: {note}")));
+            say_all(&notes(&diff));
         }
         Form::Unified if show.terminal.draws() => {
             let name = if new.is_absent() { &old.name } else { &new.name };
@@ -119,7 +125,7 @@ fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), sh
         }
         Form::Unified => {
             output.write(&patch::of_files(&diff, old_label, new_label, show.context))?;
-            beside(&diff).iter().for_each(|note| say(&format!("note: {note}")));
+            say_all(&beside(&diff));
         }
     }
     output.finish()?;

@@ -14,7 +14,7 @@ use sayso_tools::diff_object;
 use serde_json::{Value, json};
 
 use super::summary::Summary;
-use super::{Form, Show, beside, card, draw, notes, patch};
+use super::{Form, Show, beside, card, draw, notes, patch, say_all};
 use crate::failure::Failure;
 use crate::output::{Output, say};
 
@@ -101,9 +101,7 @@ pub(crate) fn run(old: Option<&Path>, new: Option<&Path>, show: &Show) -> Result
         say(&summary.text());
     }
     output.finish()?;
-    for note in &beside {
-        say(&format!("note: {note}"));
-    }
+    say_all(&beside);
     for problem in &problems {
         say(&format!("Error: {problem}"));
     }
