@@ -28,7 +28,7 @@ test: setup-tools lint docs dependencies fuzz
 	  $(CARGO) test --locked --workspace; \
 	fi
 
-lint: format
+lint: setup format
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	$(CARGO) clippy --locked --manifest-path benches/Cargo.toml --all-targets -- --deny warnings
 	$(CARGO) clippy --locked --manifest-path fuzz/Cargo.toml -- --deny warnings
