@@ -3,8 +3,9 @@
 use crate::change::{Change, Cursor};
 use crate::engine::{self, Text};
 use crate::form::{self, Form, Kind};
-use crate::hunk::{Hunk, Hunks};
+use crate::hunk::Hunks;
 use crate::note::{self, Note};
+use crate::patch::{Rejection, Selection};
 
 /// One side of a comparison. A file that does not exist is not an empty file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl<'a> Diff<'a> {
     }
 
     /// The old side.
-    pub fn old(&self) -> Side<'a> {
+    pub fn old_side(&self) -> Side<'a> {
         self.old_side
     }
 
@@ -121,25 +122,42 @@ impl<'a> Diff<'a> {
         }
     }
 
-    /// The changes with `context` unchanged lines around each; those closer than twice that share a hunk.
+    /// The changes with `context` unchanged lines around each; those at most twice that apart share a hunk.
     pub fn hunks(&self, context: usize) -> Hunks<'_, 'a> {
         Hunks::new(self, context)
     }
 
-    /// The old content with the chosen hunks applied: all of them give exactly the new bytes, none exactly the old.
-    pub fn accept<'d>(&'d self, chosen: impl IntoIterator<Item = Hunk<'d, 'a>>) -> Vec<u8> {
-        let mut changes: Vec<&Change> = chosen.into_iter().flat_map(|hunk| hunk.changes()).collect();
-        changes.sort_by_key(|change| (change.old.start, change.new.start));
-        changes.dedup();
+    /// The old side with the selected hunks applied, by their numbers with that much context: all of them give exactly the new
+    /// side, none exactly the old. `None` stands for no file.
+    pub fn accept(&self, context: usize, selection: &Selection) -> Result<Option<Vec<u8>>, Vec<Rejection>> {
         let mut result = Vec::with_capacity(self.old.bytes.len());
         let mut at = 0;
-        for change in changes {
-            result.extend_from_slice(&self.old.bytes[at..change.old.start.offset]);
-            result.extend_from_slice(change.new.of(self.new.bytes));
-            at = change.old.end.offset;
+        let (mut hunks, mut taken) = (0, 0);
+        for hunk in self.hunks(context) {
+            hunks += 1;
+            if !selection.has(hunk.number) {
+                continue;
+            }
+            taken += 1;
+            for change in hunk.changes() {
+                result.extend_from_slice(&self.old.bytes[at..change.old.start.offset]);
+                result.extend_from_slice(change.new.of(self.new.bytes));
+                at = change.old.end.offset;
+            }
         }
         result.extend_from_slice(&self.old.bytes[at..]);
-        result
+        let rejections = selection.beyond(hunks);
+        if !rejections.is_empty() {
+            return Err(rejections);
+        }
+        // Whether there is a file is decided with the content: by all hunks, or by `All` where an empty file has none.
+        let all = *selection == Selection::All || (hunks > 0 && taken == hunks);
+        let side = match (all, taken) {
+            (true, _) => self.new_side,
+            (false, 0) => self.old_side,
+            (false, _) => Side::Present(&[]),
+        };
+        Ok((side != Side::Absent).then_some(result))
     }
 
     /// The cursor `lines` lines up from `from` on both sides at once, where these lines are unchanged.

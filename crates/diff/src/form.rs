@@ -66,12 +66,12 @@ pub struct Form {
 impl Form {
     /// Looks at a whole content.
     pub fn of(bytes: &[u8]) -> Self {
-        let (wide, bom) = wide_encoding(bytes);
+        let (_, bom) = wide_encoding(bytes);
         let utf8_bom = bytes.starts_with(UTF8_BOM);
         let encoding = Encoding::of(bytes);
         let line_break = encoding.line_break();
         Self {
-            kind: if wide.is_none() && looks_binary(bytes, encoding) { Kind::Binary } else { Kind::Text },
+            kind: if looks_binary(bytes, encoding) { Kind::Binary } else { Kind::Text },
             encoding,
             bom: bom || utf8_bom,
             line_ending: line_ending(bytes, line_break),
@@ -146,14 +146,25 @@ fn wide_encoding(bytes: &[u8]) -> (Option<Encoding>, bool) {
     }
 }
 
-/// A zero byte anywhere, or one control character in ten among bytes that are not UTF-8.
+/// A zero byte anywhere in bytes, or one character in ten that is a control character or none at all.
 fn looks_binary(bytes: &[u8], encoding: Encoding) -> bool {
-    if memchr(0, bytes).is_some() {
-        return true;
-    }
     let sample = &bytes[..bytes.len().min(8000)];
-    let is_control = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B);
-    encoding == Encoding::Latin1 && sample.iter().filter(is_control).count() * 10 > sample.len()
+    let is_noise = |character: char| {
+        let control = character.is_control() && !matches!(character, '\t' | '\n' | '\r' | '\x0C' | '\x1B');
+        control || matches!(character, '\u{FFFD}' | '\u{E000}'..='\u{F8FF}')
+    };
+    match encoding {
+        Encoding::Utf8 => memchr(0, bytes).is_some(),
+        Encoding::Latin1 if memchr(0, bytes).is_some() => true,
+        // Nine of the bytes that Latin-1 decodes to control characters are letters elsewhere, so only the first 32 count.
+        Encoding::Latin1 => {
+            sample.iter().filter(|byte| byte.is_ascii() && is_noise(char::from(**byte))).count() * 10 > sample.len()
+        }
+        Encoding::Utf16Le | Encoding::Utf16Be => {
+            let text = encoding.decode(sample);
+            text.chars().filter(|character| is_noise(*character)).count() * 10 > text.chars().count()
+        }
+    }
 }
 
 fn line_ending(bytes: &[u8], line_break: LineBreak) -> LineEnding {
@@ -254,6 +265,9 @@ mod tests {
         check(&utf16("\u{FEFF}a\nb", u16::to_be_bytes), Text, Utf16Be, true, Lf, false);
         check(&utf16("no mark here\r\n", u16::to_le_bytes), Text, Utf16Le, false, Crlf, true);
         check(&utf16("no mark here\n", u16::to_be_bytes), Text, Utf16Be, false, Lf, true);
+        // A byte order mark does not make noise text.
+        let noise: Vec<u8> = (0..300u32).map(|i| (i * i * 7919 >> 5) as u8).collect();
+        check(&[b"\xFE\xFF", &noise[..]].concat(), Binary, Utf16Be, true, None, false);
         // 32-bit numbers look a little like UTF-16, but are not text.
         check(&[1, 0, 0, 0, 2, 0, 0, 0], Binary, Utf8, false, None, false);
     }

@@ -18,6 +18,9 @@ pub struct InlineLine {
     pub kind: LineKind,
     /// The line without its `\n`; a `\r` belongs to it.
     pub text: String,
+    /// Whether it is a last line without a line break.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_newline: bool,
     /// Its 1-based number in the old content, unless it is added.
     pub old_number: Option<usize>,
     /// Its 1-based number in the new content, unless it is removed.
@@ -57,6 +60,7 @@ impl Diff<'_> {
                 lines.push(InlineLine {
                     kind: line.kind,
                     text: encoding.decode(text.line_break.without_break(line.bytes)).into_owned(),
+                    no_newline: !text.line_break.breaks_before(line.bytes, line.bytes.len()),
                     old_number: line.old_number,
                     new_number: line.new_number,
                 });

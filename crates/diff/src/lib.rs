@@ -40,7 +40,7 @@ pub use inline::{INLINE_LINES, InlineDiff, InlineLine};
 pub use merge::{Chunk, Conflict, MarkerLabels, Merge, merge};
 pub use note::Note;
 pub use patch::{
-    Applied, FilePatch, Patch, PatchHunk, PatchLine, Placement, Problem, ProblemKind, Reason, Rejection, Selection,
+    FilePatch, Patch, PatchHunk, PatchLine, Patched, Placement, Problem, ProblemKind, Reason, Rejection, Selection,
 };
-pub use unified::{NO_FILE, Rendering, Unified, UnifiedOptions, path_label};
+pub use unified::{NO_FILE, Rendering, Unified, UnifiedOptions, one_line, path_label};
 pub use words::WordSpans;

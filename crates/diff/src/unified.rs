@@ -1,7 +1,7 @@
 //! The unified format, as `git apply` and `patch` read it.
 
 use crate::change::Block;
-use crate::diff::{Diff, Side};
+use crate::diff::Diff;
 use crate::engine::Text;
 use crate::form::Encoding;
 use crate::hunk::Hunk;
@@ -53,6 +53,11 @@ impl Unified {
             Self::Changes { text, .. } => text,
         }
     }
+}
+
+/// A label without line breaks, which would forge a line of the diff.
+pub fn one_line(label: &str) -> String {
+    label.replace(['\n', '\r'], " ")
 }
 
 /// The name that stands for a file that does not exist.
@@ -109,15 +114,6 @@ impl Diff<'_> {
         let truncated = writer.write(self, options).is_err();
         Unified::Changes { text: writer.text, truncated }
     }
-
-    /// What `git apply` needs besides the hunks when a file comes or goes; empty otherwise.
-    pub fn git_mode_line(&self) -> &'static str {
-        match (self.old(), self.new_side()) {
-            (Side::Absent, Side::Present(_)) => "new file mode 100644\n",
-            (Side::Present(_), Side::Absent) => "deleted file mode 100644\n",
-            _ => "",
-        }
-    }
 }
 
 /// The limit is reached.
@@ -141,9 +137,7 @@ impl Writer<'_> {
     }
 
     fn header(&mut self, marker: &[u8], label: &str) -> Result<(), Full> {
-        // A line break in a label would forge a line of the diff.
-        let label = if label.contains(['\n', '\r']) { label.replace(['\n', '\r'], " ") } else { label.to_owned() };
-        self.line(&[marker, label.as_bytes(), b"\n"].concat())
+        self.line(&[marker, one_line(label).as_bytes(), b"\n"].concat())
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Full> {

@@ -1,7 +1,10 @@
 //! What must hold for any input. Each function panics with the broken law.
 
+use std::collections::BTreeSet;
+
 use sayso_diff::{
-    Diff, Form, LineKind, NO_FILE, Patch, Placement, Rendering, Selection, Side, Unified, UnifiedOptions, merge,
+    Diff, FilePatch, Form, LineKind, NO_FILE, Patch, Patched, Placement, Rendering, Selection, Side, Unified,
+    UnifiedOptions, merge,
 };
 
 /// Cuts a fuzzer's input into three at the byte F8, which no UTF-8 text has, so that seeds can be written by hand.
@@ -21,10 +24,13 @@ pub fn diff_laws(old: &[u8], new: &[u8]) {
     assert_eq!(diff.is_unchanged(), old == new, "unchanged means equal bytes");
     changes_are_ordered_and_apart(&diff);
     let utf16 = [old, new].iter().any(|side| is_wide(side));
+    if !utf16 {
+        something_in_common_is_kept(&diff, old, new);
+    }
     for context in [0, 1, 3, 1000] {
         let hunks: Vec<_> = diff.hunks(context).collect();
-        assert_eq!(diff.accept(hunks.iter().copied()), new, "all hunks give the new bytes");
-        assert_eq!(diff.accept([]), old, "no hunk gives the old bytes");
+        assert_eq!(accepted(&diff, context, &Selection::All).as_deref(), Some(new), "all hunks give the new bytes");
+        assert_eq!(accepted(&diff, context, &Selection::none()).as_deref(), Some(old), "no hunk gives the old bytes");
         for hunk in &hunks {
             hunk_numbers_are_true(hunk, old, new);
         }
@@ -45,6 +51,20 @@ pub fn diff_laws(old: &[u8], new: &[u8]) {
                 end = span.end;
             }
         }
+    }
+}
+
+fn accepted(diff: &Diff<'_>, context: usize, selection: &Selection) -> Option<Vec<u8>> {
+    diff.accept(context, selection).expect("there are such hunks")
+}
+
+/// A diff need not be the shortest, but where the sides share a line it may not replace everything.
+fn something_in_common_is_kept(diff: &Diff<'_>, old: &[u8], new: &[u8]) {
+    let lines =
+        |side: &[u8]| -> Vec<Vec<u8>> { side.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect() };
+    let (old, new) = (lines(old), lines(new));
+    if old.len() <= 60 && new.len() <= 60 && old.iter().any(|line| new.contains(line)) {
+        assert!(diff.counts().removed < old.len(), "a common line stays");
     }
 }
 
@@ -91,16 +111,16 @@ fn subsets_agree_with_patches(diff: &Diff<'_>, old: &[u8], new: &[u8], context: 
     let hunks: Vec<_> = diff.hunks(context).collect();
     assert_eq!(file.hunks.len(), hunks.len());
     for subset in subsets(hunks.len()) {
-        let numbers: Vec<usize> = (1..=hunks.len()).filter(|number| subset & (1 << (number % 64)) != 0).collect();
-        let accepted = diff.accept(hunks.iter().copied().filter(|hunk| numbers.contains(&hunk.number)));
+        let numbers: BTreeSet<usize> = (1..=hunks.len()).filter(|number| subset & (1 << (number % 64)) != 0).collect();
         let selection = Selection::Hunks(numbers);
-        let applied = file.apply(old, &selection, Placement::Strict).expect("our own hunks fit");
-        assert_eq!(applied.bytes, accepted, "accepting and applying agree on {selection:?}");
+        let patched = file.apply(old.into(), &selection, Placement::Strict).expect("our own hunks fit");
+        let accepted = accepted(diff, context, &selection);
+        assert_eq!(patched.content, accepted, "accepting and applying agree on {selection:?}");
     }
-    let all = file.apply(old, &Selection::All, Placement::Strict).expect("our own patch applies");
-    assert_eq!(all.bytes, new);
-    let relocated = file.apply(old, &Selection::All, Placement::Within(10)).expect("in place is within any distance");
-    assert_eq!(relocated.bytes, new);
+    for placement in [Placement::Strict, Placement::Within(10)] {
+        let all = file.apply(old.into(), &Selection::All, placement).expect("our own patch applies");
+        assert_eq!(all.content.as_deref(), Some(new));
+    }
 }
 
 /// Every subset of few hunks; of many, a spread of them.
@@ -133,31 +153,44 @@ pub fn merge_laws(base: &[u8], ours: &[u8], theirs: &[u8]) {
 pub fn patch_laws(text: &[u8], base: &[u8]) {
     let patch = Patch::parse(text);
     for file in &patch.files {
-        assert_eq!(
-            file.apply(base, &Selection::Hunks(Vec::new()), Placement::Strict).expect("nothing fits").bytes,
-            base
-        );
-        for placement in [Placement::Strict, Placement::Within(3)] {
-            match file.apply(base, &Selection::All, placement) {
-                Ok(applied) => {
-                    assert_eq!(applied.moves.len(), file.hunks.len());
-                    if placement == Placement::Strict {
-                        assert!(applied.moves.iter().all(|&(_, distance)| distance == 0), "strict means in place");
-                    }
+        for side in [Side::Absent, base.into()] {
+            let untouched = file.apply(side, &Selection::none(), Placement::Strict).expect("nothing fits");
+            assert_eq!(Side::from(untouched.content.as_deref()), side);
+            for placement in [Placement::Strict, Placement::Within(3)] {
+                match file.apply(side, &Selection::All, placement) {
+                    Ok(patched) => patched_laws(file, side, &patched, placement),
+                    Err(rejections) => assert!(!rejections.is_empty(), "a failure names its hunks"),
                 }
-                Err(rejections) => assert!(!rejections.is_empty(), "a failure names its hunks"),
             }
         }
     }
+}
+
+fn patched_laws(file: &FilePatch<'_>, base: Side<'_>, patched: &Patched, placement: Placement) {
+    assert!(!file.incomplete, "what was not understood is not applied");
+    assert_eq!(patched.moves.len(), file.hunks.len());
+    if placement == Placement::Strict {
+        assert!(patched.moves.iter().all(|&(_, distance)| distance == 0), "strict means in place");
+    }
+    // No line is lost, made up or joined to another.
+    let lines = |content: &[u8]| content.split_inclusive(|&byte| byte == b'\n').count();
+    let before = if let Side::Present(bytes) = base { lines(bytes) } else { 0 };
+    let after = patched.content.as_deref().map_or(0, lines);
+    let added: usize = file.hunks.iter().map(|hunk| hunk.new_lines()).sum();
+    let removed: usize = file.hunks.iter().map(|hunk| hunk.old_lines()).sum();
+    assert_eq!(after + removed, before + added, "lines after = lines before - old + new");
 }
 
 /// The laws of a file that comes or goes.
 pub fn presence_laws(content: &[u8]) {
     let created = Diff::new(Side::Absent, content);
     assert!(!created.is_unchanged(), "an empty file is not the same as no file");
-    assert_eq!(created.accept(created.hunks(3)), content);
+    assert_eq!(accepted(&created, 3, &Selection::All).as_deref(), Some(content));
+    assert_eq!(accepted(&created, 3, &Selection::none()), None, "not created");
     let deleted = Diff::new(content, Side::Absent);
-    assert!(deleted.accept(deleted.hunks(3)).is_empty());
+    assert_eq!(accepted(&deleted, 3, &Selection::All), None);
+    assert_eq!(accepted(&deleted, 3, &Selection::none()).as_deref(), Some(content), "not deleted");
+    assert!(deleted.accept(3, &Selection::Hunks([9].into())).is_err(), "there is no such hunk");
     let options = UnifiedOptions { old_label: NO_FILE, ..exact(3) };
     let text = created.unified(&options).into_text();
     assert!(text.starts_with(b"--- /dev/null\n+++ b/f\n"));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sayso_diff::{Rendering, Unified, UnifiedOptions};
+use sayso_diff::{Rendering, Unified, UnifiedOptions, one_line};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -138,7 +138,7 @@ pub fn diff_object(
     let binary = diff.is_binary();
     let named = binary && binary_content == BinaryContent::Named;
     let (text, truncated) = if named && !diff.is_unchanged() {
-        (format!("Binary files {label_a} and {label_b} differ\n"), false)
+        (format!("Binary files {} and {} differ\n", one_line(label_a), one_line(label_b)), false)
     } else {
         match diff.unified(&options) {
             Unified::NoChanges => (String::new(), false),

@@ -30,6 +30,8 @@ pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_bre
     let old_starts = starts(old, old_break);
     let old_lines = Slices { bytes: old, ends: &old_starts[1..] };
     let mut table = Table::new(old_lines);
+    // Looking up takes probes too; there are at most as many lines as bytes.
+    table.probes_left += new.len();
     let old_tokens = table.insert_all();
 
     let bound = old_tokens.len() as u32;

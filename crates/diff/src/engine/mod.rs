@@ -1,8 +1,8 @@
 //! From two byte strings to the changes between them.
 //!
 //! Trim what both ends share at the speed of `memcmp`; intern the lines between ([`intern`]); find the edits ([`solve`]);
-//! move each to where a person would put it ([`slide`]). Every stage is bounded in work by the size of the input times a
-//! constant, except Myers on what has no rare lines, which git's heuristics keep at about the power 1.5.
+//! move each to where a person would put it ([`slide`]). Every stage is bounded in work: by the size of the input times its
+//! logarithm, or times a constant that a budget or a limit sets.
 
 mod chain;
 mod greedy;
@@ -45,7 +45,7 @@ pub(crate) fn changes(old: Text<'_>, new: Text<'_>) -> Vec<Change> {
         return Vec::new();
     }
     let start = Cursor { line: old.line_break.count(old.bytes, 0, prefix), offset: prefix };
-    let mut changes = if needs_search(old_middle, old.line_break) && needs_search(new_middle, new.line_break) {
+    let mut changes = if can_share(old_middle, old.line_break, new_middle, new.line_break) {
         middle_changes(old_middle, old.line_break, new_middle, new.line_break, start)
     } else {
         let block = |text: Text<'_>| {
@@ -92,9 +92,12 @@ fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
     (prefix, suffix)
 }
 
-/// Whether a trimmed middle can hold a line that the other side has: one line cannot, nor can we index 4 GiB.
-fn needs_search(middle: &[u8], line_break: LineBreak) -> bool {
-    u32::try_from(middle.len()).is_ok() && !middle.is_empty() && line_break.line_end(middle, 0) < middle.len()
+/// Whether trimmed middles can have a line in common: two single lines cannot, or they would have been trimmed. Nor do we look
+/// into 4 GiB.
+fn can_share(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak) -> bool {
+    let is_small = |middle: &[u8]| u32::try_from(middle.len()).is_ok() && !middle.is_empty();
+    let is_one_line = |middle: &[u8], line_break: LineBreak| line_break.line_end(middle, 0) == middle.len();
+    is_small(old) && is_small(new) && !(is_one_line(old, old_break) && is_one_line(new, new_break))
 }
 
 fn middle_changes(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak, start: Cursor) -> Vec<Change> {

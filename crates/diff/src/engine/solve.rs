@@ -35,6 +35,10 @@ pub(super) struct Piece {
 /// What looking for runs may cost in all, in steps per line. Real files need under ten.
 const WORK_PER_LINE: u64 = 64;
 
+/// A piece with more lines on its two sides than this goes to Myers in blocks of this many.
+const MOST_LINES_AT_ONCE: usize = 1 << 18;
+const BLOCK: usize = 1 << 15;
+
 /// Compares sequences; keeps its memory for the next comparison.
 #[derive(Default)]
 pub(crate) struct Solver {
@@ -48,13 +52,17 @@ pub(crate) struct Solver {
 impl Solver {
     /// Finds the edits from `old` to `new`. Tokens are below `bound`; one that `old` lacks is `bound` itself.
     pub(crate) fn solve(&mut self, old: &[Token], new: &[Token], bound: u32) -> Vec<Edit> {
+        let budget = WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096;
+        self.solve_within(budget, old, new, bound)
+    }
+
+    fn solve_within(&mut self, mut budget: u64, old: &[Token], new: &[Token], bound: u32) -> Vec<Edit> {
         let Self { runs, chains, found, stack, myers } = self;
         let mut edits = Edits(Vec::new());
         if new.iter().all(|token| token.0 == bound) {
             edits.push(0..old.len() as u32, 0..new.len() as u32);
             return edits.0;
         }
-        let mut budget = WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096;
         runs.reserve(old.len(), bound);
         stack.push(Piece { old: 0..old.len() as u32, new: 0..new.len() as u32 });
         while let Some(mut piece) = stack.pop() {
@@ -64,12 +72,12 @@ impl Solver {
                 continue;
             }
             if budget == 0 {
-                myers.run(old, new, bound, &piece, &mut edits);
+                myers.run_in_blocks(old, new, bound, &piece, &mut edits);
                 continue;
             }
             match runs.find(old, new, &piece, found, &mut budget) {
                 Found::NothingInCommon => edits.push(piece.old, piece.new),
-                Found::OnlyFrequent => myers.run(old, new, bound, &piece, &mut edits),
+                Found::OnlyFrequent => myers.run_in_blocks(old, new, bound, &piece, &mut edits),
                 Found::Runs => {
                     chains.keep_heaviest(&piece, found);
                     let mut end = (piece.old.end, piece.new.end);
@@ -104,6 +112,19 @@ struct Myers {
 }
 
 impl Myers {
+    /// Myers' work grows faster than its input, so a very large piece is taken in blocks, the same share of each side at a
+    /// time. Where nothing is rare, a few lines more or less at the seams make no difference to anybody.
+    fn run_in_blocks(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
+        let lines = piece.old.len() + piece.new.len();
+        let blocks = if lines > MOST_LINES_AT_ONCE { lines.div_ceil(BLOCK) as u64 } else { 1 };
+        let share = |range: &Range<u32>, block: u64| range.start + (range.len() as u64 * block / blocks) as u32;
+        for block in 0..blocks {
+            let old_block = share(&piece.old, block)..share(&piece.old, block + 1);
+            let new_block = share(&piece.new, block)..share(&piece.new, block + 1);
+            self.run(old, new, bound, &Piece { old: old_block, new: new_block }, edits);
+        }
+    }
+
     fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
         let (old, new) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
         let mut push = |before: Range<u32>, after: Range<u32>| {
@@ -176,17 +197,46 @@ mod tests {
         let mut solver = Solver::default();
         let edits = solver.solve(&old, &new, bound);
         assert_eq!(edits, solver.solve(&old, &new, bound), "a used solver gives the same");
+        for budget in [0, 1, old.len() as u64] {
+            assert_eq!(apply(&old, &new, &solver.solve_within(budget, &old, &new, bound)), new, "budget {budget}");
+        }
+        assert_eq!(apply(&old, &new, &edits), new);
+        edits.iter().map(|edit| edit.old.len() + edit.new.len()).sum()
+    }
+
+    fn apply(old: &[Token], new: &[Token], edits: &[Edit]) -> Vec<Token> {
         let mut result = Vec::new();
         let mut at = 0;
-        for edit in &edits {
+        for edit in edits {
             assert!(edit.old.start as usize >= at, "edits overlap: {edits:?}");
             result.extend_from_slice(&old[at..edit.old.start as usize]);
             result.extend_from_slice(&new[usizes(&edit.new)]);
             at = edit.old.end as usize;
         }
         result.extend_from_slice(&old[at..]);
-        assert_eq!(result, new);
-        edits.iter().map(|edit| edit.old.len() + edit.new.len()).sum()
+        result
+    }
+
+    #[test]
+    fn finding_runs_is_paid_for() {
+        let old: Vec<Token> = (0..1000).map(Token).collect();
+        let new: Vec<Token> = (0..1000).rev().map(Token).collect();
+        let mut runs = Runs::default();
+        runs.reserve(old.len(), 1000);
+        let mut budget = 10_000;
+        let piece = Piece { old: 0..1000, new: 0..1000 };
+        runs.find(&old, &new, &piece, &mut Vec::new(), &mut budget);
+        assert_eq!(budget, 10_000 - 1000 - 1000 - 1000, "both sides and the runs");
+        // With nothing left, no piece is looked into any more: the whole goes to Myers at once.
+        let exhausted = Solver::default().solve_within(0, &old, &new, 1000);
+        assert_eq!(apply(&old, &new, &exhausted), new);
+    }
+
+    #[test]
+    fn very_large_pieces_of_frequent_lines_go_in_blocks() {
+        let (old, new) = (shuffled(150_000, 3, 1), shuffled(150_000, 3, 2));
+        let changed = check(&old, &new);
+        assert!(changed < 170_000, "most lines are matched all the same: {changed}");
     }
 
     fn shuffled(length: u32, distinct: u32, seed: u64) -> Vec<u32> {

@@ -1,13 +1,15 @@
 //! Unified diffs as input: read what a model, an agent or a tool wrote, and apply all or some of it.
 //!
-//! Reading never fails and never loses bytes: it returns what it understood and a list of problems. Applying is all or
-//! nothing per file: either every chosen hunk found its place, or each that did not says why.
+//! Reading never fails: it returns what it understood and a list of problems. A file of which something was not understood is
+//! marked so, and is not applied. Applying is all or nothing per file: either every chosen hunk found its place, or each that
+//! did not says why.
 
 mod apply;
 mod parse;
 
-pub use apply::{Applied, Placement, Reason, Rejection, Selection};
+pub use apply::{Patched, Placement, Reason, Rejection, Selection};
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::hunk::LineKind;
@@ -32,6 +34,8 @@ pub struct FilePatch<'a> {
     pub extended: Vec<&'a [u8]>,
     /// The hunks in order.
     pub hunks: Vec<PatchHunk<'a>>,
+    /// Whether the patch says more about this file than could be read.
+    pub incomplete: bool,
 }
 
 /// A hunk that was read.
@@ -50,12 +54,13 @@ pub struct PatchHunk<'a> {
 }
 
 /// A line of a hunk that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchLine<'a> {
     /// Added, removed or context.
     pub kind: LineKind,
-    /// Its bytes after the marker, line break included unless the patch says there is none.
-    pub bytes: &'a [u8],
+    /// Its bytes after the marker, line break included unless the patch says that there is none. That the patch itself ends
+    /// without one says nothing about the file.
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// Something about a patch that is not as it should be.
@@ -79,9 +84,9 @@ pub enum ProblemKind {
         /// Old and new lines found.
         found: (usize, usize),
     },
-    /// A hunk or a `+++` before any `---`.
+    /// A hunk before any `---` and `+++`, or one of these without the other.
     NoFileHeader,
-    /// A binary patch, which this crate does not read.
+    /// A binary patch, or the mere statement that binary files differ.
     Binary,
 }
 
@@ -96,7 +101,7 @@ impl fmt::Display for Problem {
                 promised.0, promised.1, found.0, found.1
             ),
             ProblemKind::NoFileHeader => f.write_str("a hunk needs `---` and `+++` lines before it"),
-            ProblemKind::Binary => f.write_str("binary patches cannot be read"),
+            ProblemKind::Binary => f.write_str("changes of binary files cannot be read"),
         }
     }
 }

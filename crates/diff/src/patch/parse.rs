@@ -1,5 +1,7 @@
 //! Reads unified diffs.
 
+use std::borrow::Cow;
+
 use super::{FilePatch, Patch, PatchHunk, PatchLine, Problem, ProblemKind};
 use crate::hunk::LineKind;
 use crate::lines::LineBreak;
@@ -12,15 +14,13 @@ pub(super) fn parse(text: &[u8]) -> Patch<'_> {
         lines.push(&text[at..end]);
         at = end;
     }
-    Parser { lines, at: 0, patch: Patch::default(), open: false }.run()
+    Parser { lines, at: 0, patch: Patch::default() }.run()
 }
 
 struct Parser<'a> {
     lines: Vec<&'a [u8]>,
     at: usize,
     patch: Patch<'a>,
-    /// Whether the last file still waits for hunks.
-    open: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -29,12 +29,14 @@ impl<'a> Parser<'a> {
             if line.starts_with(b"diff --git ") {
                 self.git_header(line);
             } else if line.starts_with(b"--- ") && self.line_at(1).starts_with(b"+++ ") {
+                self.patch.files.push(FilePatch::default());
                 self.file_header(line);
             } else if line.starts_with(b"@@") {
                 self.hunk(line);
-            } else if line.starts_with(b"GIT binary patch") {
-                self.problem(ProblemKind::Binary);
-                self.at += 1;
+            } else if line.starts_with(b"GIT binary patch") || is_binary_sentence(line) {
+                self.not_understood(ProblemKind::Binary);
+            } else if line.starts_with(b"+++ ") {
+                self.not_understood(ProblemKind::NoFileHeader);
             } else {
                 // Anything else between files is a comment, as `patch` has it.
                 self.at += 1;
@@ -51,6 +53,15 @@ impl<'a> Parser<'a> {
         self.patch.problems.push(Problem { line: self.at + 1, kind });
     }
 
+    /// Passes over a line that says something about the last file which is lost.
+    fn not_understood(&mut self, kind: ProblemKind) {
+        self.problem(kind);
+        if let Some(file) = self.patch.files.last_mut() {
+            file.incomplete = true;
+        }
+        self.at += 1;
+    }
+
     fn git_header(&mut self, line: &'a [u8]) {
         let mut file = FilePatch::default();
         if let Some((old, new)) = git_names(trim_break(&line[b"diff --git ".len()..])) {
@@ -65,10 +76,11 @@ impl<'a> Parser<'a> {
                 break;
             }
             let line = trim_break(line);
-            let name = |prefix: &[u8]| line.strip_prefix(prefix).map(name);
-            if let Some(from) = name(b"rename from ").or_else(|| name(b"copy from ")) {
+            let name = |word: &[u8], side: &[u8]| line.strip_prefix(word).map(|path| [side, &name(path)].concat());
+            // These come without the prefix that all other names have.
+            if let Some(from) = name(b"rename from ", b"a/").or_else(|| name(b"copy from ", b"a/")) {
                 file.old_path = from;
-            } else if let Some(to) = name(b"rename to ").or_else(|| name(b"copy to ")) {
+            } else if let Some(to) = name(b"rename to ", b"b/").or_else(|| name(b"copy to ", b"b/")) {
                 file.new_path = to;
             } else if line.starts_with(b"new file mode ") {
                 file.old_path = b"/dev/null".to_vec();
@@ -79,34 +91,38 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         self.patch.files.push(file);
-        self.open = true;
+        let next = self.line_at(0);
+        if next.starts_with(b"--- ") && self.line_at(1).starts_with(b"+++ ") {
+            self.file_header(next);
+        }
     }
 
+    /// Reads the two lines that name the last file.
     fn file_header(&mut self, line: &'a [u8]) {
-        // After a git header the two lines belong to that file, unless it has hunks already.
-        if !self.open || self.patch.files.last().is_none_or(|file| !file.hunks.is_empty()) {
-            self.patch.files.push(FilePatch::default());
-        }
         let new = self.line_at(1);
         if let Some(file) = self.patch.files.last_mut() {
             file.old_path = name(trim_break(&line[4..]));
             file.new_path = name(trim_break(&new[4..]));
         }
-        self.open = true;
         self.at += 2;
+    }
+
+    /// Whether the header of another file starts here. Inside a hunk that promises more lines, removed and added lines may look
+    /// like one, but hardly with a hunk after them.
+    fn starts_file(&self, complete: bool) -> bool {
+        let looks_like = self.line_at(0).starts_with(b"--- ") && self.line_at(1).starts_with(b"+++ ");
+        looks_like && (complete || self.line_at(2).starts_with(b"@@ -"))
     }
 
     fn hunk(&mut self, header: &'a [u8]) {
         let header_at = self.at;
         let Some(Header { old, new, section }) = Header::parse(header) else {
-            self.problem(ProblemKind::BadHunkHeader);
-            self.at += 1;
+            self.not_understood(ProblemKind::BadHunkHeader);
             return;
         };
-        if !self.open {
+        if self.patch.files.is_empty() {
             self.problem(ProblemKind::NoFileHeader);
             self.patch.files.push(FilePatch::default());
-            self.open = true;
         }
         self.at += 1;
         let mut lines: Vec<PatchLine<'a>> = Vec::new();
@@ -116,12 +132,15 @@ impl<'a> Parser<'a> {
             let (kind, bytes) = match line[0] {
                 b'\\' => {
                     if let Some(last) = lines.last_mut() {
-                        last.bytes = trim_line_feed(last.bytes);
+                        let without = last.bytes.strip_suffix(b"\n").map(<[u8]>::to_vec);
+                        last.bytes = without.map_or_else(|| std::mem::take(&mut last.bytes), Cow::Owned);
                     }
                     self.at += 1;
                     continue;
                 }
-                b'-' if complete && line.starts_with(b"--- ") && self.line_at(1).starts_with(b"+++ ") => break,
+                b'-' if self.starts_file(complete) => break,
+                // The signature that `git format-patch` ends with.
+                b'-' if complete && trim_break(line) == b"-- " => break,
                 b'+' => (LineKind::Add, &line[1..]),
                 b'-' => (LineKind::Remove, &line[1..]),
                 b' ' => (LineKind::Context, &line[1..]),
@@ -131,6 +150,8 @@ impl<'a> Parser<'a> {
             };
             found.0 += usize::from(kind != LineKind::Add);
             found.1 += usize::from(kind != LineKind::Remove);
+            // Only the last line of the patch can lack a break, and a `\` after it would have said if it is meant.
+            let bytes = if bytes.ends_with(b"\n") { Cow::Borrowed(bytes) } else { Cow::Owned([bytes, b"\n"].concat()) };
             lines.push(PatchLine { kind, bytes });
             self.at += 1;
         }
@@ -186,6 +207,10 @@ impl Range {
 fn split_once<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memchr::memmem::find(text, separator)?;
     Some((&text[..at], &text[at + separator.len()..]))
+}
+
+fn is_binary_sentence(line: &[u8]) -> bool {
+    line.starts_with(b"Binary files ") && trim_break(line).ends_with(b" differ")
 }
 
 fn trim_line_feed(line: &[u8]) -> &[u8] {

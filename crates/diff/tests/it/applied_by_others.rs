@@ -5,15 +5,20 @@ use sayso_diff::{Diff, NO_FILE, Side, UnifiedOptions};
 use sayso_testkit::programs::{git_apply, gnu_patch, real_pairs};
 use sayso_testkit::{contents, laws};
 
-/// The patch as `sayso diff` writes it between directories.
+/// A patch with git's header, without which an empty file cannot come or go.
 fn patch(diff: &Diff<'_>, context: usize) -> Vec<u8> {
     let label = |side, name| if side == Side::Absent { NO_FILE } else { name };
     let options = UnifiedOptions {
-        old_label: label(diff.old(), "a/f"),
+        old_label: label(diff.old_side(), "a/f"),
         new_label: label(diff.new_side(), "b/f"),
         ..laws::exact(context)
     };
-    let mut text = format!("diff --git a/f b/f\n{}", diff.git_mode_line()).into_bytes();
+    let mode = match (diff.old_side(), diff.new_side()) {
+        (Side::Absent, _) => "new file mode 100644\n",
+        (_, Side::Absent) => "deleted file mode 100644\n",
+        _ => "",
+    };
+    let mut text = format!("diff --git a/f b/f\n{mode}").into_bytes();
     text.extend(diff.unified(&options).into_text());
     text
 }

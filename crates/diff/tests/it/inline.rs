@@ -15,7 +15,8 @@ fn card(old: &str, new: &str, most: usize) -> String {
             LineKind::Context => ' ',
         };
         let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
-        writeln!(text, "{:>2} {:>2} {marker} {:?}", number(line.old_number), number(line.new_number), line.text)
+        let end = if line.no_newline { " without newline" } else { "" };
+        writeln!(text, "{:>2} {:>2} {marker} {:?}{end}", number(line.old_number), number(line.new_number), line.text)
             .unwrap();
     }
     if inline.truncated {
@@ -94,7 +95,7 @@ fn a_carriage_return_and_a_missing_newline_are_visible() {
     "#);
     insta::assert_snapshot!(card("a\nb", "a\nb\n", INLINE_LINES), @r#"
      1  1   "a"
-     2    - "b"
+     2    - "b" without newline
         2 + "b"
     "#);
 }

@@ -1,5 +1,10 @@
 //! One test binary for the crate.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests panic to fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "tests panic to fail, and make files for other programs"
+)]
 
 mod applied_by_others;
 mod inline;

@@ -72,3 +72,25 @@ fn a_final_newline_is_a_change_like_any_other() {
     >>>>>>> the agent's
     ");
 }
+
+/// What `git merge-file` makes of it, if it finds no conflict.
+fn merged_by_git(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, content) in [("base", base), ("ours", ours), ("theirs", theirs)] {
+        std::fs::write(directory.path().join(name), content).unwrap();
+    }
+    let arguments = ["merge-file", "-p", "-q", "ours", "base", "theirs"];
+    let output = sayso_testkit::programs::run(directory.path(), "git", &arguments, b"");
+    output.status.success().then_some(output.stdout)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn clean_merges_are_those_of_git((base, ours, theirs) in sayso_testkit::contents::three()) {
+        if let (Some(clean), Some(git)) = (merge(&base, &ours, &theirs).clean(), merged_by_git(&base, &ours, &theirs)) {
+            proptest::prop_assert_eq!(clean, git);
+        }
+    }
+}

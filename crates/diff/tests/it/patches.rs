@@ -1,14 +1,14 @@
 //! Patches that somebody else wrote: read, applied, refused.
 
-use sayso_diff::{LineKind, Patch, Placement, ProblemKind, Reason, Selection};
+use sayso_diff::{LineKind, Patch, Placement, ProblemKind, Reason, Selection, Side};
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
 
 fn apply(base: &str, patch: &str, placement: Placement) -> Result<String, String> {
     let patch = Patch::parse(patch.as_bytes());
     assert_eq!(patch.files.len(), 1, "{patch:?}");
-    match patch.files[0].apply(base.as_bytes(), &Selection::All, placement) {
-        Ok(applied) => Ok(String::from_utf8(applied.bytes).unwrap()),
+    match patch.files[0].apply(base.as_bytes().into(), &Selection::All, placement) {
+        Ok(patched) => Ok(String::from_utf8(patched.content.unwrap_or_default()).unwrap()),
         Err(rejections) => Err(rejections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
     }
 }
@@ -49,12 +49,12 @@ fn every_rejection_names_its_hunk() {
     let patch = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n@@ -3 +3 @@\n-nope\n+3\n@@ -99 +99 @@\n-x\n+y\n";
     let parsed = Patch::parse(patch.as_bytes());
     let file = &parsed.files[0];
-    let rejections = file.apply(BASE.as_bytes(), &Selection::All, Placement::Strict).unwrap_err();
+    let rejections = file.apply(BASE.as_bytes().into(), &Selection::All, Placement::Strict).unwrap_err();
     let reasons: Vec<_> = rejections.iter().map(|rejection| (rejection.hunk, rejection.reason)).collect();
     assert_eq!(reasons, [(2, Reason::DoesNotMatch { line: 3 }), (3, Reason::BaseTooShort { lines: 8 })]);
-    let first = file.apply(BASE.as_bytes(), &Selection::Hunks(vec![1]), Placement::Strict).unwrap();
-    assert_eq!(first.bytes, BASE.replace("one", "1").as_bytes(), "the others do not matter when not chosen");
-    let none = file.apply(BASE.as_bytes(), &Selection::Hunks(vec![4]), Placement::Strict).unwrap_err();
+    let first = file.apply(BASE.as_bytes().into(), &Selection::Hunks([1].into()), Placement::Strict).unwrap();
+    assert_eq!(first.content.unwrap(), BASE.replace("one", "1").as_bytes(), "the others do not matter when not chosen");
+    let none = file.apply(BASE.as_bytes().into(), &Selection::Hunks([4].into()), Placement::Strict).unwrap_err();
     assert_eq!(none[0].reason, Reason::NoSuchHunk);
 }
 
@@ -65,10 +65,101 @@ fn hunks_out_of_order_overlap() {
 }
 
 #[test]
-fn lines_are_not_joined_to_an_unfinished_one() {
+fn no_two_lines_become_one() {
     let patch = "--- f\n+++ f\n@@ -1,0 +2 @@\n+more\n";
-    assert!(apply("last", patch, Placement::Strict).unwrap_err().contains("no line break"));
+    assert!(apply("last", patch, Placement::Strict).unwrap_err().contains("join two lines"));
     assert_eq!(apply("last\n", patch, Placement::Strict).unwrap(), "last\nmore\n");
+    // The patch says that a line in the middle has no line break.
+    let marked = "--- f\n+++ f\n@@ -1 +1,2 @@\n a\n+b\n\\ No newline at end of file\n";
+    assert!(apply("a\nc\n", marked, Placement::Strict).unwrap_err().contains("join two lines"));
+    assert_eq!(apply("a\n", marked, Placement::Strict).unwrap(), "a\nb");
+}
+
+#[test]
+fn regression_a_patch_without_its_own_last_newline() {
+    let inserts = "--- f\n+++ f\n@@ -1 +1,2 @@\n a\n+b";
+    assert_eq!(apply("a\nc\n", inserts, Placement::Strict).unwrap(), "a\nb\nc\n");
+    let context_last = "--- f\n+++ f\n@@ -1,2 +1,3 @@\n a\n+b\n c";
+    assert_eq!(apply("a\nc\n", context_last, Placement::Strict).unwrap(), "a\nb\nc\n");
+}
+
+#[test]
+fn regression_an_overcounted_hunk_does_not_swallow_the_next_file() {
+    let text = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\n+A\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+Z\n";
+    let patch = Patch::parse(text.as_bytes());
+    let paths: Vec<_> = patch.files.iter().map(|file| (&*file.new_path, file.hunks.len())).collect();
+    assert_eq!(paths, [(&b"b/f"[..], 1), (&b"b/g"[..], 1)]);
+    assert_eq!(patch.problems.len(), 1, "and the wrong counts are told");
+}
+
+#[test]
+fn regression_the_signature_of_format_patch_is_no_line() {
+    let text = "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n f | 2 +-\n\n\
+        diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n-- \n2.43.0\n\n";
+    assert_eq!(Patch::parse(text.as_bytes()).problems, []);
+    assert_eq!(apply(BASE, text, Placement::Strict).unwrap(), BASE.replace("two", "2"));
+}
+
+#[test]
+fn moves_of_earlier_hunks_count_for_later_ones() {
+    // The second hunk alone is out of reach, but it follows the first.
+    let patch = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n@@ -8 +8 @@\n-eight\n+8\n";
+    let moved = format!("0\n0\n{BASE}").replace("seven\n", "seven\nmore\n");
+    let expected = moved.replace("one", "1").replace("eight", "8");
+    assert_eq!(apply(&moved, patch, Placement::Within(2)).unwrap(), expected);
+    let second_only = "--- f\n+++ f\n@@ -8 +8 @@\n-eight\n+8\n";
+    assert!(apply(&moved, second_only, Placement::Within(2)).is_err());
+}
+
+#[test]
+fn hunks_without_old_lines_are_not_moved() {
+    let patch = "--- f\n+++ f\n@@ -99,0 +100 @@\n+x\n";
+    assert_eq!(apply(BASE, patch, Placement::Within(1000)).unwrap_err(), "hunk 1: the file has only 8 lines");
+}
+
+#[test]
+fn files_are_created_and_deleted_only_where_that_makes_sense() {
+    let outcome = |text: &str, base: Side<'_>| -> Result<Option<Vec<u8>>, String> {
+        let patch = Patch::parse(text.as_bytes());
+        let patched = patch.files[0].apply(base, &Selection::All, Placement::Strict);
+        patched.map(|patched| patched.content).map_err(|rejections| rejections[0].to_string())
+    };
+    let create = "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n";
+    assert_eq!(outcome(create, Side::Absent), Ok(Some(b"x\n".to_vec())));
+    assert_eq!(outcome(create, Side::Present(b"y\n")), Err("the patch creates a file that exists already".to_owned()));
+    let delete = "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
+    assert_eq!(outcome(delete, Side::Present(b"x\n")), Ok(None));
+    assert!(outcome(delete, Side::Present(b"x\ny\n")).unwrap_err().contains("more lines than the patch removes"));
+    assert!(outcome(delete, Side::Absent).unwrap_err().contains("does not exist"));
+}
+
+#[test]
+fn what_was_not_understood_is_not_applied() {
+    for text in [
+        "--- f\n+++ f\n@@ nonsense @@\n-one\n+1\n",
+        "diff --git a/f b/f\nindex 1..2 100644\nBinary files a/f and b/f differ\n",
+        "diff --git a/f b/f\nGIT binary patch\nliteral 0\n",
+    ] {
+        let error = apply(BASE, text, Placement::Strict).unwrap_err();
+        assert_eq!(error, "part of the patch for this file could not be read", "{text}");
+    }
+}
+
+#[test]
+fn a_change_of_mode_alone_stays_with_its_file() {
+    let text = "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n\n--- y\n+++ y\n@@ -1 +1 @@\n-a\n+b\n";
+    let patch = Patch::parse(text.as_bytes());
+    let seen: Vec<_> = patch.files.iter().map(|file| (&*file.new_path, file.extended.len())).collect();
+    assert_eq!(seen, [(&b"b/x"[..], 2), (&b"y"[..], 0)]);
+}
+
+#[test]
+fn searching_a_repetitive_file_is_linear() {
+    // With a comparison per place this takes thousands of millions of steps.
+    let base = "x\n".repeat(200_000);
+    let lines = "-x\n".repeat(100_000);
+    let patch = format!("--- f\n+++ f\n@@ -400000000,100001 +1 @@\n{lines}-y\n+z\n");
+    assert!(apply(&base, &patch, Placement::Within(usize::MAX)).unwrap_err().contains("not in the file"));
 }
 
 #[test]

@@ -69,6 +69,26 @@ fn hunks_start_where_a_person_would_put_them() {
 }
 
 #[test]
+fn regression_a_line_that_is_wrapped_stays() {
+    let lines = |text: String| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines(text("x\n", "if y {\nx\n}\n", 3)), ["@@ -1 +1,3 @@", "+if y {", " x", "+}"]);
+    assert_eq!(lines(text("if y {\nx\n}\n", "x\n", 3)), ["@@ -1,3 +1 @@", "-if y {", " x", "-}"]);
+}
+
+#[test]
+fn the_best_place_is_not_always_the_lowest() {
+    let old = "class A\n  def a\n  end\nend\n";
+    let new = "class A\n  def a\n  end\n\n  def b\n  end\nend\n";
+    let diff = Diff::new(old.as_bytes(), new.as_bytes());
+    assert_eq!(String::from_utf8_lossy(diff.changes()[0].new.of(new.as_bytes())), "\n  def b\n  end\n");
+    // Pushed down as far as it goes, the block would start with its second line and end with the next one's first.
+    let old = "[x]\na = 1\n\n[z]\na = 1\n";
+    let new = "[x]\na = 1\n\n[y]\nb = 1\n\n[z]\na = 1\n";
+    let diff = Diff::new(old.as_bytes(), new.as_bytes());
+    assert_eq!(String::from_utf8_lossy(diff.changes()[0].new.of(new.as_bytes())), "[y]\nb = 1\n\n");
+}
+
+#[test]
 fn a_long_block_slides_too() {
     let body = |name: &str| format!("fn {name}() {{\n{}}}\n\n", format!("    {name}();\n").repeat(300));
     let (old, new) = (body("a") + &body("c"), body("a") + &body("b") + &body("c"));

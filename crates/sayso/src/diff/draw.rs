@@ -67,7 +67,7 @@ impl<'a> Drawing<'a> {
             styles: Styles::of(terminal),
             terminal,
             digits: old_lines.max(new_lines).max(1).ilog10() as usize + 1,
-            encodings: (encoding(diff.old()), encoding(diff.new_side())),
+            encodings: (encoding(diff.old_side()), encoding(diff.new_side())),
             old,
             new,
         }

@@ -119,5 +119,5 @@ pub(crate) fn sides<'a>(diff: &Diff<'a>) -> Option<(&'a str, &'a str)> {
         sayso_diff::Side::Absent => Some(""),
         sayso_diff::Side::Present(bytes) => std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
     };
-    Some((text(diff.old())?, text(diff.new_side())?))
+    Some((text(diff.old_side())?, text(diff.new_side())?))
 }

@@ -32,7 +32,7 @@ pub(crate) fn beside(diff: &Diff<'_>) -> Vec<String> {
         Side::Present(bytes) => matches!(Encoding::of(bytes), Encoding::Utf16Le | Encoding::Utf16Be),
     };
     let mut notes = notes(diff);
-    if is_wide(diff.old()) || is_wide(diff.new_side()) {
+    if is_wide(diff.old_side()) || is_wide(diff.new_side()) {
         notes.push("UTF-16 is shown decoded, to be read; it cannot be applied as a patch".to_owned());
     }
     notes

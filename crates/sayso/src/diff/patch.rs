@@ -15,7 +15,7 @@ pub(crate) fn of_tree_file(diff: &Diff<'_>, path: &[u8], context: usize) -> Vec<
         return Vec::new();
     }
     let label = |side, prefix| if side == Side::Absent { NO_FILE.to_owned() } else { path_label(prefix, path) };
-    unified(diff, &label(diff.old(), "a/"), &label(diff.new_side(), "b/"), context)
+    unified(diff, &label(diff.old_side(), "a/"), &label(diff.new_side(), "b/"), context)
 }
 
 fn unified(diff: &Diff<'_>, old_label: &str, new_label: &str, context: usize) -> Vec<u8> {

@@ -330,7 +330,7 @@ impl File<'_> {
         if matches!(old, Node::Symlink) == matches!(new, Node::Symlink) {
             return self.patch_of(self.diff, binary, show);
         }
-        let deleted = Diff::new(self.diff.old(), Side::Absent);
+        let deleted = Diff::new(self.diff.old_side(), Side::Absent);
         let created = Diff::new(Side::Absent, self.diff.new_side());
         [self.patch_of(&deleted, binary, show), self.patch_of(&created, binary, show)].concat()
     }
@@ -340,7 +340,7 @@ impl File<'_> {
         let mut header = format!("diff --git {} {}\n", git("a/"), git("b/"));
         let mode = |node: &Option<Node>| node.as_ref().map_or("100644", Node::mode);
         let (old_mode, new_mode) = (mode(&self.task.old), mode(&self.task.new));
-        match (diff.old(), diff.new_side()) {
+        match (diff.old_side(), diff.new_side()) {
             (Side::Absent, _) => header.push_str(&format!("new file mode {new_mode}\n")),
             (_, Side::Absent) => header.push_str(&format!("deleted file mode {old_mode}\n")),
             _ if old_mode != new_mode => header.push_str(&format!("old mode {old_mode}\nnew mode {new_mode}\n")),
