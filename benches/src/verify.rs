@@ -10,8 +10,8 @@ pub fn check(text: &[u8], old: &[u8], new: &[u8]) -> Result<()> {
         bail!("{problem}");
     }
     let [file] = patch.files.as_slice() else { bail!("it has {} files instead of one", patch.files.len()) };
-    match file.apply(old, &Selection::All, Placement::Strict) {
-        Ok(applied) if applied.bytes == new => Ok(()),
+    match file.apply(old.into(), &Selection::All, Placement::Strict) {
+        Ok(patched) if patched.content.as_deref() == Some(new) => Ok(()),
         Ok(_) => bail!("it applies, but gives other bytes"),
         Err(rejections) => match rejections.first() {
             Some(rejection) => bail!("{rejection}"),

@@ -266,7 +266,7 @@ mod tests {
         check(&utf16("no mark here\r\n", u16::to_le_bytes), Text, Utf16Le, false, Crlf, true);
         check(&utf16("no mark here\n", u16::to_be_bytes), Text, Utf16Be, false, Lf, true);
         // A byte order mark does not make noise text.
-        let noise: Vec<u8> = (0..300u32).map(|i| (i * i * 7919 >> 5) as u8).collect();
+        let noise: Vec<u8> = (0..300u32).map(|i| ((i * i * 7919) >> 5) as u8).collect();
         check(&[b"\xFE\xFF", &noise[..]].concat(), Binary, Utf16Be, true, None, false);
         // 32-bit numbers look a little like UTF-16, but are not text.
         check(&[1, 0, 0, 0, 2, 0, 0, 0], Binary, Utf8, false, None, false);

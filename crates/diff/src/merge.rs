@@ -3,6 +3,7 @@
 use crate::change::{Change, Cursor};
 use crate::diff::Diff;
 use crate::engine::Text;
+use crate::form::{Encoding, Form, LineEnding};
 
 /// A part of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,15 +90,15 @@ fn earliest(a: Option<Cursor>, b: Option<Cursor>) -> Option<Cursor> {
 struct Branch<'d, 'a> {
     text: Text<'a>,
     waiting: &'d [Change],
-    /// The changes taken into the current region.
-    taken: &'d [Change],
+    /// The first change of the current region.
+    first: Option<&'d Change>,
     /// How far this side's offsets are from the base's after the last change.
     shift: isize,
 }
 
 impl<'d, 'a> Branch<'d, 'a> {
     fn new(diff: &'d Diff<'a>) -> Self {
-        Self { text: diff.new, waiting: diff.changes(), taken: &[], shift: 0 }
+        Self { text: diff.new, waiting: diff.changes(), first: None, shift: 0 }
     }
 
     fn next_start(&self) -> Option<Cursor> {
@@ -106,37 +107,25 @@ impl<'d, 'a> Branch<'d, 'a> {
 
     /// Takes the changes that touch the region up to `end`, which moves; returns whether there were any.
     fn take(&mut self, end: &mut Cursor) -> bool {
-        let all = self.taken.len();
-        let mut count = 0;
-        while let Some(change) = self.waiting.get(count).filter(|change| change.old.start <= *end) {
+        let mut taken = false;
+        while let Some((change, later)) = self.waiting.split_first().filter(|(change, _)| change.old.start <= *end) {
             *end = (*end).max(change.old.end);
-            count += 1;
-        }
-        // The taken changes are the ones just before the waiting: both are parts of one slice.
-        if count > 0 {
-            let (now, later) = self.waiting.split_at(count);
             self.waiting = later;
-            if all == 0 {
-                self.taken = now;
-            }
-            self.shift = shift(now.last().unwrap_or(&Change::default()));
+            self.first = self.first.or(Some(change));
+            self.shift = change.new.end.offset.cast_signed() - change.old.end.offset.cast_signed();
+            taken = true;
         }
-        count > 0
+        taken
     }
 
     /// This side's bytes for the base's region.
     fn finish(&mut self, start: Cursor, end: Cursor) -> &'a [u8] {
-        let before = match self.taken.first() {
+        let before = match self.first.take() {
             Some(first) => first.new.start.offset.cast_signed() - first.old.start.offset.cast_signed(),
             None => self.shift,
         };
-        self.taken = &[];
         &self.text.bytes[start.offset.saturating_add_signed(before)..end.offset.saturating_add_signed(self.shift)]
     }
-}
-
-fn shift(change: &Change) -> isize {
-    change.new.end.offset.cast_signed() - change.old.end.offset.cast_signed()
 }
 
 impl<'a> Merge<'a> {
@@ -171,8 +160,18 @@ impl<'a> Merge<'a> {
         merged
     }
 
-    /// The content with conflict markers, in git's `diff3` style.
+    /// The content with conflict markers, in git's `diff3` style, in the encoding and with the line ending of our side.
     pub fn with_markers(&self, labels: MarkerLabels<'_>) -> Vec<u8> {
+        let form = Form::of(&self.resolved_with(|conflict| conflict.ours));
+        let line_break = form.encoding.line_break();
+        let encode = |text: &str| -> Vec<u8> {
+            match form.encoding {
+                Encoding::Utf8 | Encoding::Latin1 => text.as_bytes().to_vec(),
+                Encoding::Utf16Le => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+                Encoding::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            }
+        };
+        let end = encode(if form.line_ending == LineEnding::Crlf { "\r\n" } else { "\n" });
         let mut text = Vec::new();
         for chunk in &self.chunks {
             let conflict = match chunk {
@@ -183,19 +182,19 @@ impl<'a> Merge<'a> {
                 Chunk::Conflict(conflict) => conflict,
             };
             let parts = [
-                ("<<<<<<<", labels.ours, conflict.ours),
-                ("|||||||", labels.base, conflict.base),
-                ("=======", "", conflict.theirs),
+                (format!("<<<<<<< {}", labels.ours), conflict.ours),
+                (format!("||||||| {}", labels.base), conflict.base),
+                ("=======".to_owned(), conflict.theirs),
+                (format!(">>>>>>> {}", labels.theirs), &[]),
             ];
-            for (marker, label, bytes) in parts {
-                text.extend_from_slice(format!("{marker} {label}").trim_end().as_bytes());
-                text.push(b'\n');
+            for (marker, bytes) in parts {
+                text.extend(encode(&marker));
+                text.extend_from_slice(&end);
                 text.extend_from_slice(bytes);
-                if !bytes.is_empty() && !bytes.ends_with(b"\n") {
-                    text.push(b'\n');
+                if !bytes.is_empty() && !line_break.breaks_before(bytes, bytes.len()) {
+                    text.extend_from_slice(&end);
                 }
             }
-            text.extend_from_slice(format!(">>>>>>> {}\n", labels.theirs).as_bytes());
         }
         text
     }

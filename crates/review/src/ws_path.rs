@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 /// A path inside the workspace, from its root, with `/` between names.
 ///
 /// The type cannot express `..`, an absolute path or a NUL, so nothing that takes one needs to check for them. It says
 /// nothing about symlinks: whether a path stays inside is decided by opening it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WsPath(String);
 
 /// Why a text is not a path inside the workspace.
@@ -101,6 +100,13 @@ impl WsPath {
 impl fmt::Display for WsPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_root() { "." } else { &self.0 })
+    }
+}
+
+impl Serialize for WsPath {
+    /// As it is shown, which is how it can be read again.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -14,7 +14,11 @@ use crate::output::Output;
 
 pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, Failure> {
     let registry = Registry::builtin();
-    let result = if arguments.name == "list" { Ok(list(&registry)) } else { call(&registry, arguments) };
+    let result = if arguments.name == "list" {
+        Ok(json!(registry.descriptions().collect::<Vec<_>>()))
+    } else {
+        call(&registry, arguments)
+    };
     let mut output = Output::stdout();
     let code = match result {
         Ok(value) => {
@@ -29,18 +33,6 @@ pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, Failure> {
     };
     output.finish()?;
     Ok(code)
-}
-
-fn list(registry: &Registry) -> Value {
-    let tools = registry.tools().map(|tool| {
-        json!({
-            "name": tool.name(),
-            "description": tool.description(),
-            "needs": tool.needs(),
-            "schema": tool.schema(),
-        })
-    });
-    Value::Array(tools.collect())
 }
 
 fn call(registry: &Registry, arguments: &ToolArguments) -> Result<Value, ToolError> {

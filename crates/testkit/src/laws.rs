@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use sayso_diff::{
-    Diff, FilePatch, Form, LineKind, NO_FILE, Patch, Patched, Placement, Rendering, Selection, Side, Unified,
-    UnifiedOptions, merge,
+    Diff, FilePatch, Form, LineKind, NO_FILE, Patch, PatchHunk, Patched, Placement, Rendering, Selection, Side,
+    Unified, UnifiedOptions, merge,
 };
 
 /// Cuts a fuzzer's input into three at the byte F8, which no UTF-8 text has, so that seeds can be written by hand.
@@ -176,8 +176,8 @@ fn patched_laws(file: &FilePatch<'_>, base: Side<'_>, patched: &Patched, placeme
     let lines = |content: &[u8]| content.split_inclusive(|&byte| byte == b'\n').count();
     let before = if let Side::Present(bytes) = base { lines(bytes) } else { 0 };
     let after = patched.content.as_deref().map_or(0, lines);
-    let added: usize = file.hunks.iter().map(|hunk| hunk.new_lines()).sum();
-    let removed: usize = file.hunks.iter().map(|hunk| hunk.old_lines()).sum();
+    let added: usize = file.hunks.iter().map(PatchHunk::new_lines).sum();
+    let removed: usize = file.hunks.iter().map(PatchHunk::old_lines).sum();
     assert_eq!(after + removed, before + added, "lines after = lines before - old + new");
 }
 

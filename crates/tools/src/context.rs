@@ -1,7 +1,7 @@
 //! All that a tool can reach.
 
 use sayso_review::{ErrorKind, Grants, WsPath};
-use sayso_workspace::{Opened, ReadLimit, Workspace};
+use sayso_workspace::{Listing, Opened, ReadLimit, Walk, WalkLimit, Workspace};
 
 use crate::error::ToolError;
 
@@ -25,8 +25,41 @@ impl<'a> Context<'a> {
         self.grants
     }
 
-    pub(crate) fn workspace(&self) -> &Workspace {
-        self.workspace
+    /// A path as an agent wrote it.
+    pub(crate) fn locate(&self, path: &str) -> Result<WsPath, ToolError> {
+        Ok(self.workspace.locate(path)?)
+    }
+
+    /// What may be seen of a directory. A grant such as `src/*.rs` shows those files of `src` and no others; where nothing may be
+    /// seen, it is not even told whether the directory exists.
+    pub(crate) fn list(&self, path: &WsPath) -> Result<Listing, ToolError> {
+        let opened = self.workspace.open_path(path);
+        let granted =
+            self.check(path).is_ok() && opened.as_ref().is_ok_and(|opened| self.check(&opened.resolved).is_ok());
+        let mut listing = match opened.and_then(|opened| opened.list()) {
+            Ok(listing) => listing,
+            Err(error) => return Err(if self.check(path).is_ok() { error.into() } else { not_granted(path) }),
+        };
+        listing.entries.retain(|entry| self.check(&entry.path).is_ok());
+        if listing.entries.is_empty() && !granted {
+            return Err(not_granted(path));
+        }
+        Ok(listing)
+    }
+
+    /// The files below a directory that may be read, and where the directory really is.
+    pub(crate) fn walk(&self, path: &WsPath, limit: WalkLimit) -> Result<Walk, ToolError> {
+        let granted = self.check(path).is_ok();
+        let mut walk = match self.workspace.walk_files(path, limit) {
+            Ok(walk) => walk,
+            Err(error) => return Err(if granted { error.into() } else { not_granted(path) }),
+        };
+        walk.files.retain(|file| self.check(file).is_ok());
+        // From the root, finding nothing is an answer; elsewhere it would tell that there is such a directory.
+        if walk.files.is_empty() && !granted && !path.is_root() {
+            return Err(not_granted(path));
+        }
+        Ok(walk)
     }
 
     /// A path as an agent wrote it, if it may be read by that name.
@@ -44,12 +77,12 @@ impl<'a> Context<'a> {
         Ok(opened)
     }
 
-    pub(crate) fn check(&self, path: &WsPath) -> Result<(), ToolError> {
+    fn check(&self, path: &WsPath) -> Result<(), ToolError> {
         if self.grants.read.allow(path) { Ok(()) } else { Err(not_granted(path)) }
     }
 }
 
-pub(crate) fn not_granted(path: &WsPath) -> ToolError {
+fn not_granted(path: &WsPath) -> ToolError {
     ToolError::new(ErrorKind::FsDenied, format!("reading `{path}` is not granted"))
         .hint(format!("grant it with a pattern that matches, such as --read '{path}'"))
 }

@@ -59,15 +59,14 @@ impl Arguments {
             (None, None, None, None) => {
                 Err(invalid("nothing to compare: give path_a and path_b, or text_a and text_b"))
             }
-            (a, b, None, None) => Err(missing("path", a.is_none(), b.is_none())),
-            (None, None, a, b) => Err(missing("text", a.is_none(), b.is_none())),
+            (a, _, None, None) => Err(missing("path", if a.is_none() { "a" } else { "b" })),
+            (None, None, a, _) => Err(missing("text", if a.is_none() { "a" } else { "b" })),
             _ => Err(invalid("paths and texts are mixed: give path_a and path_b, or text_a and text_b, not both")),
         }
     }
 }
 
-fn missing(mode: &str, a: bool, b: bool) -> ToolError {
-    let missing = if a && !b { "a" } else { "b" };
+fn missing(mode: &str, missing: &str) -> ToolError {
     invalid(format!("`{mode}_{missing}` is missing: {mode}_a and {mode}_b go together"))
 }
 

@@ -44,6 +44,9 @@ impl From<OpenError> for ToolError {
             OpenError::Outside { .. } => Self::new(ErrorKind::FsDenied, message)
                 .hint("only files that lie inside the workspace themselves can be reached"),
             OpenError::NotFound(_) => Self::new(ErrorKind::ToolFailed, message).hint("List or Glob show what there is"),
+            OpenError::NotADirectory(_) => {
+                Self::new(ErrorKind::ToolFailed, message).hint("name a directory; Read shows a file")
+            }
             _ => Self::new(ErrorKind::ToolFailed, message),
         }
     }
@@ -55,6 +58,9 @@ impl From<ReadError> for ToolError {
             ReadError::Open(error) => error.into(),
             ReadError::Directory(_) => {
                 Self::new(ErrorKind::ToolFailed, error.to_string()).hint("name a file; List shows a directory")
+            }
+            ReadError::TooLarge { .. } => {
+                Self::new(ErrorKind::ToolFailed, error.to_string()).hint("this tool reads files of at most 4 MB")
             }
             _ => Self::new(ErrorKind::ToolFailed, error.to_string()),
         }

@@ -45,18 +45,18 @@ impl Tool for Glob {
 
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { pattern, path } = arguments::parse(arguments)?;
-        let start = context.workspace().locate(path.as_deref().unwrap_or("."))?;
+        let start = context.locate(path.as_deref().unwrap_or("."))?;
         let glob = GlobBuilder::new(pattern.trim_start_matches("./"))
             .literal_separator(true)
             .build()
             .map_err(|error| invalid(format!("the pattern `{pattern}` is not understood: {}", error.kind())))?
             .compile_matcher();
-        let walk = context.workspace().walk_files(&start, MOST_FILES)?;
+        let walk = context.walk(&start, MOST_FILES)?;
         let below = |path: &WsPath| {
             let rest = path.as_str().strip_prefix(walk.root.as_str()).unwrap_or_default();
             rest.trim_start_matches('/').to_owned()
         };
-        let mut matching = walk.files.iter().filter(|file| context.check(file).is_ok() && glob.is_match(below(file)));
+        let mut matching = walk.files.iter().filter(|file| glob.is_match(below(file)));
         let paths: Vec<_> = matching.by_ref().take(MOST_RESULTS).collect();
         let truncated = walk.truncated || matching.next().is_some();
         Ok(json!({ "paths": paths, "truncated": truncated }))

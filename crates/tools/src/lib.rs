@@ -20,4 +20,4 @@ mod write;
 pub use context::{Context, FILE_LIMIT};
 pub use diff::{BinaryContent, DIFF_LIMIT, MOST_CONTEXT, diff_object};
 pub use error::ToolError;
-pub use registry::{Capability, FileAccess, Needs, Registry, Tool};
+pub use registry::{Capability, Description, FileAccess, Needs, Registry, Tool};

@@ -1,12 +1,12 @@
 //! `List`: what a directory holds.
 
-use sayso_workspace::{EntryKind, OpenError};
+use sayso_workspace::EntryKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::context::{Context, not_granted};
+use crate::context::Context;
 use crate::error::ToolError;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
 
@@ -38,25 +38,10 @@ impl Tool for List {
 
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path } = arguments::parse(arguments)?;
-        let path = context.workspace().locate(path.as_deref().unwrap_or("."))?;
-        let granted = context.check(&path).is_ok();
-        let listing = context.workspace().open_path(&path).and_then(|opened| opened.list());
-        let listing = match listing {
-            Ok(listing) => listing,
-            // Whether an ungranted directory exists is nobody's business.
-            Err(OpenError::NotFound(_) | OpenError::NotADirectory(_)) if !granted => return Err(not_granted(&path)),
-            Err(OpenError::NotADirectory(path)) => {
-                let message = format!("`{path}` is not a directory");
-                return Err(ToolError::new(sayso_review::ErrorKind::ToolFailed, message).hint("Read shows a file"));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        // A grant such as `src/*.rs` shows those files of `src` and no others.
-        let visible: Vec<_> = listing.entries.into_iter().filter(|entry| context.check(&entry.path).is_ok()).collect();
-        if visible.is_empty() && !granted {
-            return Err(not_granted(&path));
-        }
-        let entries: Vec<Value> = visible
+        let path = context.locate(path.as_deref().unwrap_or("."))?;
+        let listing = context.list(&path)?;
+        let entries: Vec<Value> = listing
+            .entries
             .into_iter()
             .map(|entry| {
                 let kind = match entry.kind {

@@ -53,6 +53,19 @@ pub enum FileAccess {
     Write,
 }
 
+/// A tool as it is listed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// See [`Tool::name`].
+    pub name: &'static str,
+    /// See [`Tool::description`].
+    pub description: &'static str,
+    /// See [`Tool::needs`].
+    pub needs: Needs,
+    /// See [`Tool::schema`].
+    pub schema: Value,
+}
+
 /// The tools there are.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
@@ -78,9 +91,14 @@ impl Registry {
         self.tools.iter().map(|tool| tool.name())
     }
 
-    /// The tools.
-    pub fn tools(&self) -> impl Iterator<Item = &dyn Tool> {
-        self.tools.iter().map(AsRef::as_ref)
+    /// What to tell about the tools. They themselves are not handed out: calling one goes through [`Registry::run`].
+    pub fn descriptions(&self) -> impl Iterator<Item = Description> {
+        self.tools.iter().map(|tool| Description {
+            name: tool.name(),
+            description: tool.description(),
+            needs: tool.needs(),
+            schema: tool.schema(),
+        })
     }
 
     /// Calls a tool by name, if it was granted.
@@ -91,7 +109,7 @@ impl Registry {
     }
 
     fn find(&self, name: &str) -> Result<&dyn Tool, ToolError> {
-        self.tools().find(|tool| tool.name() == name).ok_or_else(|| {
+        self.tools.iter().map(AsRef::as_ref).find(|tool| tool.name() == name).ok_or_else(|| {
             let names: Vec<_> = self.names().collect();
             ToolError::new(ErrorKind::InvalidArgs, format!("there is no tool `{name}`"))
                 .hint(format!("the tools are {}", names.join(", ")))

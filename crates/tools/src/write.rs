@@ -41,7 +41,7 @@ impl Tool for Write {
 
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path, .. } = arguments::parse(arguments)?;
-        let path = context.workspace().locate(&path)?;
+        let path = context.locate(&path)?;
         // Writes happen only through the gate, where they are shown first. There is none yet, so there is no write.
         Err(ToolError::new(
             ErrorKind::Unavailable,

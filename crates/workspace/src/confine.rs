@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use sayso_review::{WsPath, WsPathError};
 use thiserror::Error;
@@ -64,6 +64,9 @@ pub enum OpenError {
     /// A name on the way is not a directory.
     #[error("`{0}` goes through something that is not a directory")]
     NotADirectory(WsPath),
+    /// It is a device, a pipe or a socket.
+    #[error("`{0}` is not a regular file")]
+    Special(WsPath),
     /// More symlinks than any honest path has.
     #[error("`{0}` goes through too many symbolic links")]
     TooManyLinks(WsPath),
@@ -124,15 +127,17 @@ impl Workspace {
         }
     }
 
-    /// Opens a file for reading, or a directory. Follows symlinks that stay inside.
+    /// Opens a regular file for reading, or a directory. Follows symlinks that stay inside. Nothing else is ever opened, since
+    /// opening a pipe or a device does something to it.
     pub fn open_path(&self, path: &WsPath) -> Result<Opened, OpenError> {
         if self.backend == Backend::OpenAt2 {
             let name = if path.is_root() { "." } else { path.as_str() };
-            match openat2(self.root.as_fd(), name, OFlags::empty()) {
-                Ok(handle) => return Ok(Opened { handle, resolved: path.clone() }),
+            let open = |flags| openat2(self.root.as_fd(), name, flags);
+            match open_looked_at(path, open) {
+                Ok(Looked::Opened(handle)) => return Ok(Opened { handle, resolved: path.clone() }),
                 // A symlink somewhere: what it leads to has to be known, so walk.
-                Err(Errno::LOOP) => {}
-                Err(errno) => return Err(failed(path, errno)),
+                Ok(Looked::Symlink) => {}
+                Err(error) => return Err(error),
             }
         }
         self.walk(path)
@@ -158,11 +163,21 @@ impl Workspace {
             let here = directories.last().map_or(self.root.as_fd(), |(handle, _)| handle.as_fd());
             let at = directories.last().map_or_else(WsPath::root, |(_, path)| path.clone());
             let Some(next) = at.join(&name) else { return Err(outside(path, "a symbolic link's target is no path")) };
-            let opened = rustix::fs::openat(here, name.as_str(), SAFE | OFlags::RDONLY, Mode::empty());
-            match opened {
-                Ok(handle) if waiting.is_empty() => return Ok(Opened { handle, resolved: next }),
-                Ok(handle) => directories.push((handle, next)),
-                Err(Errno::LOOP) => {
+            let open = |flags| rustix::fs::openat(here, name.as_str(), SAFE | flags, Mode::empty());
+            let looked = if waiting.is_empty() {
+                open_looked_at(path, open)?
+            } else {
+                // Only passed through, which needs no right to read it.
+                match open(OFlags::PATH | OFlags::DIRECTORY) {
+                    Ok(handle) => Looked::Opened(handle),
+                    Err(Errno::NOTDIR | Errno::LOOP) if is_symlink(here, &name) => Looked::Symlink,
+                    Err(errno) => return Err(failed(path, errno)),
+                }
+            };
+            match looked {
+                Looked::Opened(handle) if waiting.is_empty() => return Ok(Opened { handle, resolved: next }),
+                Looked::Opened(handle) => directories.push((handle, next)),
+                Looked::Symlink => {
                     links += 1;
                     if links > MOST_LINKS {
                         return Err(OpenError::TooManyLinks(path.clone()));
@@ -172,7 +187,6 @@ impl Workspace {
                         waiting.push_front(part.to_owned());
                     }
                 }
-                Err(errno) => return Err(failed(path, errno)),
             }
         }
         // Only `.` or symlinks' `..` were left: the directory we are in.
@@ -183,9 +197,40 @@ impl Workspace {
     }
 }
 
+enum Looked {
+    Opened(OwnedFd),
+    Symlink,
+}
+
+/// Opens something after a look at what it is. Should it be exchanged for a pipe in between, opening still does not hang.
+fn open_looked_at(path: &WsPath, open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>) -> Result<Looked, OpenError> {
+    let handle = match open(OFlags::PATH) {
+        Ok(handle) => handle,
+        Err(Errno::LOOP) => return Ok(Looked::Symlink),
+        Err(errno) => return Err(failed(path, errno)),
+    };
+    let stat = rustix::fs::fstat(&handle).map_err(|errno| failed(path, errno))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => Ok(Looked::Symlink),
+        FileType::RegularFile | FileType::Directory => match open(OFlags::RDONLY) {
+            Ok(handle) => Ok(Looked::Opened(handle)),
+            Err(Errno::LOOP) => Ok(Looked::Symlink),
+            Err(errno) => Err(failed(path, errno)),
+        },
+        _ => Err(OpenError::Special(path.clone())),
+    }
+}
+
+fn is_symlink(directory: BorrowedFd<'_>, name: &str) -> bool {
+    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+}
+
 fn openat2(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(root, path, SAFE | OFlags::RDONLY | flags, Mode::empty(), resolve)
+    // With `O_PATH` the kernel takes only those flags that mean something for it.
+    let kept = if flags.contains(OFlags::PATH) { SAFE & !(OFlags::NONBLOCK | OFlags::NOCTTY) } else { SAFE };
+    rustix::fs::openat2(root, path, kept | flags, Mode::empty(), resolve)
 }
 
 fn link_target(directory: BorrowedFd<'_>, name: &str, path: &WsPath) -> Result<String, OpenError> {

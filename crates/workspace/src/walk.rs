@@ -59,7 +59,13 @@ impl Workspace {
         }
         let depth = ignores.len();
         ignores.extend(self.ignore_file(&directory.resolved));
-        for entry in directory.list()?.entries {
+        // A directory that vanished in the meantime has no files, save the one that was asked for.
+        let entries = match directory.list() {
+            Ok(listing) => listing.entries,
+            Err(error) if directory.resolved == walk.root => return Err(error),
+            Err(_) => Vec::new(),
+        };
+        for entry in entries {
             let is_directory = entry.kind == EntryKind::Directory;
             if entry.name == ".git" || is_ignored(ignores, &entry.path, is_directory) {
                 continue;

@@ -73,6 +73,16 @@ fn a_final_newline_is_a_change_like_any_other() {
     ");
 }
 
+#[test]
+fn markers_are_written_as_the_file_is() {
+    assert!(merged("a\r\nb\r\n", "a\r\nx\r\n", "a\r\ny\r\n").ends_with("\r\n=======\r\ny\r\n>>>>>>> the agent's\r\n"));
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let [base, ours, theirs] = ["b", "x", "y"].map(|line| utf16(&format!("\u{FEFF}a\n{line}\n")));
+    let text = merge(&base, &ours, &theirs).with_markers(LABELS);
+    let expected = "\u{FEFF}a\n<<<<<<< yours\nx\n||||||| before\nb\n=======\ny\n>>>>>>> the agent's\n";
+    assert_eq!(text, utf16(expected));
+}
+
 /// What `git merge-file` makes of it, if it finds no conflict.
 fn merged_by_git(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();

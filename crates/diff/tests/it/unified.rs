@@ -77,15 +77,13 @@ fn regression_a_line_that_is_wrapped_stays() {
 
 #[test]
 fn the_best_place_is_not_always_the_lowest() {
-    let old = "class A\n  def a\n  end\nend\n";
-    let new = "class A\n  def a\n  end\n\n  def b\n  end\nend\n";
+    // Pushed down as far as it goes, the block would start inside its own comment and end with the next one's first line.
+    let item = |name: &str| format!("/**\n * {name}\n */\nfn {name}\n\n");
+    let (old, new) = (item("a") + &item("c"), item("a") + &item("b") + &item("c"));
     let diff = Diff::new(old.as_bytes(), new.as_bytes());
-    assert_eq!(String::from_utf8_lossy(diff.changes()[0].new.of(new.as_bytes())), "\n  def b\n  end\n");
-    // Pushed down as far as it goes, the block would start with its second line and end with the next one's first.
-    let old = "[x]\na = 1\n\n[z]\na = 1\n";
-    let new = "[x]\na = 1\n\n[y]\nb = 1\n\n[z]\na = 1\n";
-    let diff = Diff::new(old.as_bytes(), new.as_bytes());
-    assert_eq!(String::from_utf8_lossy(diff.changes()[0].new.of(new.as_bytes())), "[y]\nb = 1\n\n");
+    assert_eq!(String::from_utf8_lossy(diff.changes()[0].new.of(new.as_bytes())), item("b"));
+    let removed = Diff::new(new.as_bytes(), old.as_bytes());
+    assert_eq!(String::from_utf8_lossy(removed.changes()[0].old.of(new.as_bytes())), item("b"));
 }
 
 #[test]

@@ -3,17 +3,17 @@
 use sayso_tools::Registry;
 use serde_json::json;
 
-use crate::Bench;
+use crate::Scene;
 
-fn bench() -> Bench {
-    Bench::new(&[("x", b"hello\nworld\n"), ("same", b"hello\nworld\n"), ("y", b"hello\nthere\n"), ("folder/z", b"")])
+fn scene() -> Scene {
+    Scene::new(&[("x", b"hello\nworld\n"), ("same", b"hello\nworld\n"), ("y", b"hello\nthere\n"), ("folder/z", b"")])
         .grant("Diff")
         .read(&["**"])
 }
 
 #[test]
 fn criterion_1_identical_files() {
-    let result = bench().run("Diff", &json!({ "path_a": "x", "path_b": "same" })).unwrap();
+    let result = scene().run("Diff", &json!({ "path_a": "x", "path_b": "same" })).unwrap();
     let expected = json!({
         "diff": "", "label_a": "x", "label_b": "same", "lines_a": 2, "lines_b": 2, "identical": true, "diff_lines": 0
     });
@@ -22,11 +22,11 @@ fn criterion_1_identical_files() {
 
 #[test]
 fn criterion_2_different_files() {
-    let bench = bench();
+    let scene = scene();
     // By full path, as the seed writes them.
-    let path = |name: &str| bench.directory.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| scene.directory.path().join(name).to_str().unwrap().to_owned();
     let (a, b) = (path("x"), path("y"));
-    let result = bench.run("Diff", &json!({ "path_a": a, "path_b": b })).unwrap();
+    let result = scene.run("Diff", &json!({ "path_a": a, "path_b": b })).unwrap();
     let diff = format!("--- {a}\n+++ {b}\n@@ -1,2 +1,2 @@\n hello\n-world\n+there\n");
     let expected = json!({
         "diff": diff, "label_a": a, "label_b": b, "lines_a": 2, "lines_b": 2, "identical": false, "diff_lines": 6
@@ -37,16 +37,16 @@ fn criterion_2_different_files() {
 #[test]
 fn criterion_3_text_mode_touches_no_file() {
     // No file is granted at all.
-    let bench = Bench::new(&[]).grant("Diff");
+    let scene = Scene::new(&[]).grant("Diff");
     let texts =
         json!({ "text_a": "hello\nworld\n", "text_b": "hello\nthere\n", "label_a": "before", "label_b": "after" });
-    let result = bench.run("Diff", &texts).unwrap();
+    let result = scene.run("Diff", &texts).unwrap();
     let expected = json!({
         "diff": "--- before\n+++ after\n@@ -1,2 +1,2 @@\n hello\n-world\n+there\n",
         "label_a": "before", "label_b": "after", "lines_a": 2, "lines_b": 2, "identical": false, "diff_lines": 6
     });
     assert_eq!(result, expected);
-    let unnamed = bench.run("Diff", &json!({ "text_a": "", "text_b": "" })).unwrap();
+    let unnamed = scene.run("Diff", &json!({ "text_a": "", "text_b": "" })).unwrap();
     assert_eq!(
         (&unnamed["label_a"], &unnamed["label_b"], &unnamed["identical"]),
         (&json!("a"), &json!("b"), &json!(true))
@@ -55,7 +55,7 @@ fn criterion_3_text_mode_touches_no_file() {
 
 #[test]
 fn criterion_4_mixed_modes_are_invalid() {
-    let bench = bench();
+    let scene = scene();
     for arguments in [
         json!({ "path_a": "x", "text_a": "y" }),
         json!({ "path_a": "x", "path_b": "y", "text_a": "z" }),
@@ -65,43 +65,43 @@ fn criterion_4_mixed_modes_are_invalid() {
         json!({ "text_b": "x" }),
         json!({}),
     ] {
-        assert_eq!(bench.kind("Diff", &arguments), "invalid_args", "{arguments}");
+        assert_eq!(scene.kind("Diff", &arguments), "invalid_args", "{arguments}");
     }
 }
 
 #[test]
 fn criterion_5_context_lines_from_0_to_20() {
-    let bench = bench();
+    let scene = scene();
     let texts = |context| json!({ "text_a": "a", "text_b": "b", "context_lines": context });
     for wrong in [json!(-1), json!(21), json!(1e9), json!(1.5), json!("3"), json!(true)] {
-        assert_eq!(bench.kind("Diff", &texts(wrong.clone())), "invalid_args", "{wrong}");
+        assert_eq!(scene.kind("Diff", &texts(wrong.clone())), "invalid_args", "{wrong}");
     }
     for right in [0, 20] {
-        bench.run("Diff", &texts(json!(right))).unwrap();
+        scene.run("Diff", &texts(json!(right))).unwrap();
     }
 }
 
 #[test]
 fn criterion_6_both_files_have_to_be_granted() {
     let paths = json!({ "path_a": "x", "path_b": "y" });
-    assert_eq!(bench().read(&[]).kind("Diff", &paths), "fs_denied");
-    assert_eq!(bench().read(&["x"]).kind("Diff", &paths), "fs_denied");
-    assert_eq!(bench().read(&["y"]).kind("Diff", &paths), "fs_denied");
-    bench().read(&["x", "y"]).run("Diff", &paths).unwrap();
+    assert_eq!(scene().read(&[]).kind("Diff", &paths), "fs_denied");
+    assert_eq!(scene().read(&["x"]).kind("Diff", &paths), "fs_denied");
+    assert_eq!(scene().read(&["y"]).kind("Diff", &paths), "fs_denied");
+    scene().read(&["x", "y"]).run("Diff", &paths).unwrap();
     let absent = json!({ "path_a": "absent", "path_b": "y" });
-    assert_eq!(bench().read(&["absent"]).kind("Diff", &absent), "fs_denied", "before either is looked at");
+    assert_eq!(scene().read(&["absent"]).kind("Diff", &absent), "fs_denied", "before either is looked at");
 }
 
 #[test]
 fn criterion_7_a_directory_fails() {
-    assert_eq!(bench().kind("Diff", &json!({ "path_a": "x", "path_b": "folder" })), "tool_failed");
-    assert_eq!(bench().kind("Diff", &json!({ "path_a": "folder", "path_b": "x" })), "tool_failed");
+    assert_eq!(scene().kind("Diff", &json!({ "path_a": "x", "path_b": "folder" })), "tool_failed");
+    assert_eq!(scene().kind("Diff", &json!({ "path_a": "folder", "path_b": "x" })), "tool_failed");
 }
 
 #[test]
 fn criterion_8_a_diff_beyond_two_megabytes_is_cut_between_lines() {
     let large: String = (0..400_000).map(|n| format!("line {n}\n")).collect();
-    let result = bench().run("Diff", &json!({ "text_a": "", "text_b": large })).unwrap();
+    let result = scene().run("Diff", &json!({ "text_a": "", "text_b": large })).unwrap();
     assert_eq!(result["truncated"], json!(true));
     let diff = result["diff"].as_str().unwrap();
     let (body, marker) = diff.trim_end().rsplit_once('\n').unwrap();

@@ -2,23 +2,23 @@
 
 use serde_json::json;
 
-use crate::Bench;
+use crate::Scene;
 
-fn bench(files: &[(&str, &[u8])]) -> Bench {
-    Bench::new(files).grant("Diff").read(&["**"])
+fn scene(files: &[(&str, &[u8])]) -> Scene {
+    Scene::new(files).grant("Diff").read(&["**"])
 }
 
 #[test]
 fn without_the_grant_it_is_denied_whatever_the_arguments() {
-    let bench = Bench::new(&[]).grant("Read");
-    assert_eq!(bench.kind("Diff", &json!({ "nonsense": 1 })), "tool_denied");
-    let error = bench.run("Diff", &json!({})).unwrap_err();
+    let scene = Scene::new(&[]).grant("Read");
+    assert_eq!(scene.kind("Diff", &json!({ "nonsense": 1 })), "tool_denied");
+    let error = scene.run("Diff", &json!({})).unwrap_err();
     assert_eq!(error.hint.as_deref(), Some("grant it with --grant Diff"));
 }
 
 #[test]
 fn unknown_fields_and_wrong_types_are_invalid_and_named() {
-    let bench = bench(&[]);
+    let scene = scene(&[]);
     for (arguments, named) in [
         (json!({ "text_a": "", "text_b": "", "contxt": 1 }), "contxt"),
         (json!({ "text_a": 1, "text_b": "" }), "`text_a`: invalid type: integer `1`"),
@@ -27,7 +27,7 @@ fn unknown_fields_and_wrong_types_are_invalid_and_named() {
         (json!([]), "an array"),
         (json!("text"), "a string"),
     ] {
-        let error = bench.run("Diff", &arguments).unwrap_err();
+        let error = scene.run("Diff", &arguments).unwrap_err();
         assert_eq!(error.kind.name(), "invalid_args");
         assert!(error.message.contains(named), "{} names {named}", error.message);
     }
@@ -35,60 +35,60 @@ fn unknown_fields_and_wrong_types_are_invalid_and_named() {
 
 #[test]
 fn a_missing_file_and_one_over_four_megabytes_fail() {
-    let bench = bench(&[("a", b""), ("exactly", &vec![b'x'; 4 << 20]), ("large", &vec![b'x'; (4 << 20) + 1])]);
+    let scene = scene(&[("a", b""), ("exactly", &vec![b'x'; 4 << 20]), ("large", &vec![b'x'; (4 << 20) + 1])]);
     let paths = |a: &str, b: &str| json!({ "path_a": a, "path_b": b });
-    assert_eq!(bench.kind("Diff", &paths("a", "absent")), "tool_failed");
-    assert_eq!(bench.kind("Diff", &paths("a", "large")), "tool_failed");
+    assert_eq!(scene.kind("Diff", &paths("a", "absent")), "tool_failed");
+    assert_eq!(scene.kind("Diff", &paths("a", "large")), "tool_failed");
     // The largest file that may be read makes a diff that is too large to return: header, hunk and marker are left.
-    let largest = bench.run("Diff", &paths("a", "exactly")).unwrap();
+    let largest = scene.run("Diff", &paths("a", "exactly")).unwrap();
     assert_eq!((&largest["truncated"], &largest["diff_lines"]), (&json!(true), &json!(4)));
 }
 
 #[test]
 fn paths_outside_are_denied_however_they_are_written() {
-    let bench = bench(&[("in/a", b"a\n"), ("b", b"b\n")]);
-    std::os::unix::fs::symlink("/etc", bench.directory.path().join("etc")).unwrap();
-    std::os::unix::fs::symlink("../../../../../../etc/passwd", bench.directory.path().join("in/passwd")).unwrap();
+    let scene = scene(&[("in/a", b"a\n"), ("b", b"b\n")]);
+    std::os::unix::fs::symlink("/etc", scene.directory.path().join("etc")).unwrap();
+    std::os::unix::fs::symlink("../../../../../../etc/passwd", scene.directory.path().join("in/passwd")).unwrap();
     for outside in ["/etc/passwd", "../b", "in/../../b", "etc/passwd", "in/passwd"] {
-        assert_eq!(bench.kind("Diff", &json!({ "path_a": "b", "path_b": outside })), "fs_denied", "{outside}");
+        assert_eq!(scene.kind("Diff", &json!({ "path_a": "b", "path_b": outside })), "fs_denied", "{outside}");
     }
 }
 
 #[test]
 fn a_symlink_does_not_widen_a_grant() {
-    let bench = bench(&[("open/a", b"a\n"), ("secret/key", b"k\n")]).read(&["open/**"]);
-    std::os::unix::fs::symlink("../secret/key", bench.directory.path().join("open/link")).unwrap();
-    std::os::unix::fs::symlink("a", bench.directory.path().join("open/fine")).unwrap();
-    assert_eq!(bench.kind("Diff", &json!({ "path_a": "open/a", "path_b": "open/link" })), "fs_denied");
-    let same = bench.run("Diff", &json!({ "path_a": "open/a", "path_b": "open/fine" })).unwrap();
+    let scene = scene(&[("open/a", b"a\n"), ("secret/key", b"k\n")]).read(&["open/**"]);
+    std::os::unix::fs::symlink("../secret/key", scene.directory.path().join("open/link")).unwrap();
+    std::os::unix::fs::symlink("a", scene.directory.path().join("open/fine")).unwrap();
+    assert_eq!(scene.kind("Diff", &json!({ "path_a": "open/a", "path_b": "open/link" })), "fs_denied");
+    let same = scene.run("Diff", &json!({ "path_a": "open/a", "path_b": "open/fine" })).unwrap();
     assert_eq!(same["identical"], json!(true));
 }
 
 #[test]
 fn binary_content_gives_a_sentence() {
-    let bench = bench(&[("a.png", b"\x89PNG\0\0\x01"), ("b.png", b"\x89PNG\0\0\x02")]);
-    let result = bench.run("Diff", &json!({ "path_a": "a.png", "path_b": "b.png" })).unwrap();
+    let scene = scene(&[("a.png", b"\x89PNG\0\0\x01"), ("b.png", b"\x89PNG\0\0\x02")]);
+    let result = scene.run("Diff", &json!({ "path_a": "a.png", "path_b": "b.png" })).unwrap();
     assert_eq!(result["diff"], json!("Binary files a.png and b.png differ\n"));
     assert_eq!(
         (&result["binary"], &result["identical"], &result["diff_lines"]),
         (&json!(true), &json!(false), &json!(1))
     );
-    let same = bench.run("Diff", &json!({ "path_a": "a.png", "path_b": "a.png" })).unwrap();
+    let same = scene.run("Diff", &json!({ "path_a": "a.png", "path_b": "a.png" })).unwrap();
     assert_eq!((&same["diff"], &same["identical"]), (&json!(""), &json!(true)));
 }
 
 #[test]
 fn other_encodings_read_well_and_are_noted() {
-    let bench = bench(&[("latin", b"caf\xE9\n"), ("utf8", "café\n".as_bytes())]);
-    let result = bench.run("Diff", &json!({ "path_a": "latin", "path_b": "utf8" })).unwrap();
+    let scene = scene(&[("latin", b"caf\xE9\n"), ("utf8", "café\n".as_bytes())]);
+    let result = scene.run("Diff", &json!({ "path_a": "latin", "path_b": "utf8" })).unwrap();
     assert!(result["diff"].as_str().unwrap().ends_with("-café\n+café\n"));
     assert_eq!(result["notes"], json!(["encoding changes from Latin-1 to UTF-8"]));
 }
 
 #[test]
 fn labels_apply_to_paths_too() {
-    let bench = bench(&[("a", b"1\n"), ("b", b"2\n")]);
+    let scene = scene(&[("a", b"1\n"), ("b", b"2\n")]);
     let arguments = json!({ "path_a": "a", "path_b": "b", "label_a": "left", "label_b": "right" });
-    let result = bench.run("Diff", &arguments).unwrap();
+    let result = scene.run("Diff", &arguments).unwrap();
     assert!(result["diff"].as_str().unwrap().starts_with("--- left\n+++ right\n"));
 }

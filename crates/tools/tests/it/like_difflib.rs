@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sayso_testkit::programs;
 use serde_json::{Value, json};
 
-use crate::Bench;
+use crate::Scene;
 
 const SCRIPT: &str = r#"
 import difflib, json, sys
@@ -57,13 +57,13 @@ fn cases() -> Vec<Value> {
 
 #[test]
 fn the_same_text_where_there_is_one_way_to_say_it() {
-    let bench = Bench::new(&[]).grant("Diff");
+    let scene = Scene::new(&[]).grant("Diff");
     let cases = cases();
     for (case, theirs) in cases.iter().zip(python(&cases)) {
         let arguments = json!({
             "text_a": case["a"], "text_b": case["b"], "label_a": "one", "label_b": "two", "context_lines": case["n"]
         });
-        let ours = bench.run("Diff", &arguments).unwrap();
+        let ours = scene.run("Diff", &arguments).unwrap();
         for key in ["diff", "lines_a", "lines_b"] {
             assert_eq!(ours[key], theirs[key], "{key} of {case}");
         }

@@ -13,12 +13,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A workspace with some files, and what was granted in it.
-pub(crate) struct Bench {
+pub(crate) struct Scene {
     pub(crate) directory: TempDir,
     pub(crate) grants: Grants,
 }
 
-impl Bench {
+impl Scene {
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         for (path, content) in files {

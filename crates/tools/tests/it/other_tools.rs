@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use crate::Bench;
+use crate::Scene;
 
 #[test]
 fn echo_needs_nothing() {
-    assert_eq!(Bench::new(&[]).run("Echo", &json!({ "text": "hi" })).unwrap(), json!({ "text": "hi" }));
+    assert_eq!(Scene::new(&[]).run("Echo", &json!({ "text": "hi" })).unwrap(), json!({ "text": "hi" }));
 }
 
 #[test]
 fn an_unknown_tool_is_named_with_those_there_are() {
-    let error = Bench::new(&[]).run("Dif", &json!({})).unwrap_err();
+    let error = Scene::new(&[]).run("Dif", &json!({})).unwrap_err();
     assert_eq!(error.kind.name(), "invalid_args");
     assert!(error.message.contains("`Dif`") && error.hint.unwrap().contains("Diff"));
 }
@@ -19,38 +19,41 @@ fn an_unknown_tool_is_named_with_those_there_are() {
 #[test]
 fn read_returns_decoded_lines() {
     let utf16: Vec<u8> = "\u{FEFF}a\r\nb\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let bench = Bench::new(&[("w", &utf16), ("n", b"1\n2\n3\n4\n"), ("bin", b"\0\x01")]).grant("Read").read(&["**"]);
-    let wide = bench.run("Read", &json!({ "path": "w" })).unwrap();
+    let scene = Scene::new(&[("w", &utf16), ("n", b"1\n2\n3\n4\n"), ("bin", b"\0\x01")]).grant("Read").read(&["**"]);
+    let wide = scene.run("Read", &json!({ "path": "w" })).unwrap();
     assert_eq!(
         (&wide["content"], &wide["encoding"], &wide["line_ending"], &wide["bom"]),
         (&json!("a\r\nb\r\n"), &json!("utf16-le"), &json!("crlf"), &json!(true))
     );
-    let some = bench.run("Read", &json!({ "path": "n", "offset": 2, "limit": 2 })).unwrap();
+    let some = scene.run("Read", &json!({ "path": "n", "offset": 2, "limit": 2 })).unwrap();
     assert_eq!((&some["content"], &some["lines"], &some["truncated"]), (&json!("2\n3\n"), &json!(4), &json!(true)));
-    let beyond = bench.run("Read", &json!({ "path": "n", "offset": 99 })).unwrap();
+    let beyond = scene.run("Read", &json!({ "path": "n", "offset": 99 })).unwrap();
     assert_eq!(beyond["content"], json!(""));
-    assert_eq!(bench.run("Read", &json!({ "path": "bin" })).unwrap()["binary"], json!(true));
-    assert_eq!(bench.kind("Read", &json!({ "path": "n", "offset": 0 })), "invalid_args");
-    assert_eq!(bench.kind("Read", &json!({ "path": "" })), "invalid_args");
+    assert_eq!(scene.run("Read", &json!({ "path": "bin" })).unwrap()["binary"], json!(true));
+    assert_eq!(scene.kind("Read", &json!({ "path": "n", "offset": 0 })), "invalid_args");
+    assert_eq!(scene.kind("Read", &json!({ "path": "" })), "invalid_args");
 }
 
 #[test]
 fn write_is_unavailable_and_writes_nothing() {
-    let bench = Bench::new(&[("a", b"old")]).grant("Write");
-    assert_eq!(bench.kind("Write", &json!({ "path": "a", "content": "new" })), "unavailable");
-    assert_eq!(bench.kind("Write", &json!({ "path": "../a", "content": "new" })), "fs_denied");
-    assert_eq!(std::fs::read(bench.directory.path().join("a")).unwrap(), b"old");
+    let scene = Scene::new(&[("a", b"old")]).grant("Write");
+    assert_eq!(scene.kind("Write", &json!({ "path": "a", "content": "new" })), "unavailable");
+    assert_eq!(scene.kind("Write", &json!({ "path": "../a", "content": "new" })), "fs_denied");
+    assert_eq!(std::fs::read(scene.directory.path().join("a")).unwrap(), b"old");
 }
 
 #[test]
 fn list_shows_what_may_be_read() {
     let files: &[(&str, &[u8])] = &[("src/a.rs", b"12"), ("src/b.txt", b""), ("src/sub/c.rs", b"")];
-    let bench = Bench::new(files).grant("List").read(&["src/*.rs"]);
-    let listed = bench.run("List", &json!({ "path": "src" })).unwrap();
+    let scene = Scene::new(files).grant("List").read(&["src/*.rs"]);
+    let listed = scene.run("List", &json!({ "path": "src" })).unwrap();
     assert_eq!(listed["entries"], json!([{ "name": "a.rs", "type": "file", "size": 2 }]));
-    assert_eq!(bench.kind("List", &json!({ "path": "src/sub" })), "fs_denied");
-    assert_eq!(bench.kind("List", &json!({ "path": "absent" })), "fs_denied", "existence is not told");
-    let all = Bench::new(files).grant("List").read(&["."]);
+    assert_eq!(scene.kind("List", &json!({ "path": "src/sub" })), "fs_denied");
+    assert_eq!(scene.kind("List", &json!({ "path": "absent" })), "fs_denied", "existence is not told");
+    let linked = Scene::new(&[("open/x", b""), ("secret/key", b"")]).grant("List").read(&["open"]);
+    std::os::unix::fs::symlink("../secret", linked.directory.path().join("open/way")).unwrap();
+    assert_eq!(linked.kind("List", &json!({ "path": "open/way" })), "fs_denied");
+    let all = Scene::new(files).grant("List").read(&["."]);
     let root = all.run("List", &json!({})).unwrap();
     assert_eq!(root["entries"], json!([{ "name": "src", "type": "directory", "size": 0 }]));
     assert_eq!(all.kind("List", &json!({ "path": "src/a.rs" })), "tool_failed");
@@ -69,12 +72,16 @@ fn glob_respects_grants_and_gitignore() {
         ("keep.log", b""),
         (".git/config", b""),
     ];
-    let bench = Bench::new(files).grant("Glob").read(&["."]);
-    let paths = |bench: &Bench, arguments| bench.run("Glob", &arguments).unwrap()["paths"].clone();
-    assert_eq!(paths(&bench, json!({ "pattern": "**/*.rs" })), json!(["src/a.rs", "src/deep/b.rs"]));
-    assert_eq!(paths(&bench, json!({ "pattern": "*.rs", "path": "src" })), json!(["src/a.rs"]));
-    assert_eq!(paths(&bench, json!({ "pattern": "*.log" })), json!(["keep.log"]));
-    let narrow = Bench::new(files).grant("Glob").read(&["src/*"]);
+    let scene = Scene::new(files).grant("Glob").read(&["."]);
+    let paths = |scene: &Scene, arguments| scene.run("Glob", &arguments).unwrap()["paths"].clone();
+    assert_eq!(paths(&scene, json!({ "pattern": "**/*.rs" })), json!(["src/a.rs", "src/deep/b.rs"]));
+    assert_eq!(paths(&scene, json!({ "pattern": "*.rs", "path": "src" })), json!(["src/a.rs"]));
+    assert_eq!(paths(&scene, json!({ "pattern": "*.log" })), json!(["keep.log"]));
+    let narrow = Scene::new(files).grant("Glob").read(&["src/*"]);
     assert_eq!(paths(&narrow, json!({ "pattern": "**/*.rs" })), json!(["src/a.rs"]));
-    assert_eq!(bench.kind("Glob", &json!({ "pattern": "a[" })), "invalid_args");
+    assert_eq!(scene.kind("Glob", &json!({ "pattern": "a[" })), "invalid_args");
+    for hidden in ["target", "target/absent", "x.log"] {
+        let kind = narrow.kind("Glob", &json!({ "pattern": "**", "path": hidden }));
+        assert_eq!(kind, "fs_denied", "{hidden}: existence is not told");
+    }
 }

@@ -1,10 +1,10 @@
 //! Every known way out, over both backends.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sayso_workspace::{Backend, OpenError, ReadError, ReadLimit, Workspace, WsPath, WsPathError};
+use sayso_workspace::{Backend, OpenError, ReadError, ReadLimit, WalkLimit, Workspace, WsPath, WsPathError};
 
 const LIMIT: ReadLimit = ReadLimit(1000);
 
@@ -86,9 +86,64 @@ fn pipes_devices_sockets_and_directories_are_not_read_and_do_not_hang() {
         let fifo = root.join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
-        assert!(matches!(read(workspace, "pipe"), Err(ReadError::Special(_))));
-        assert!(read(workspace, "socket").is_err());
+        for special in ["pipe", "socket"] {
+            let error = read(workspace, special).unwrap_err();
+            assert!(matches!(error, ReadError::Open(OpenError::Special(_))), "{special}: {error}");
+        }
         assert!(matches!(read(workspace, "dir"), Err(ReadError::Directory(_))));
+    });
+}
+
+#[test]
+fn a_directory_that_may_only_be_passed_through_is_passed_through() {
+    // Root may read anything, so this runs as nobody where we are root: a copy of this test binary, told which test to run.
+    let inside = std::env::var_os("SAYSO_AS_NOBODY").is_some();
+    if !inside && rustix::process::geteuid().is_root() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let copy = scratch.path().join("it");
+        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        let status = std::process::Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&copy)
+            .args(["--exact", "confinement::a_directory_that_may_only_be_passed_through_is_passed_through"])
+            .env("SAYSO_AS_NOBODY", "1")
+            .env("TMPDIR", scratch.path())
+            .current_dir(scratch.path())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        return;
+    }
+    with_workspaces(|workspace, root| {
+        symlink("dir/sub/deep", root.join("link")).unwrap();
+        let closed = root.join("dir");
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o111)).unwrap();
+        assert_eq!(read(workspace, "dir/sub/deep").unwrap().1, "deep");
+        assert_eq!(read(workspace, "link").unwrap().1, "deep");
+        assert!(workspace.open_path(&WsPath::parse("dir").unwrap()).is_err(), "it cannot be listed");
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o755)).unwrap();
+    });
+}
+
+#[test]
+fn walks_are_bounded_and_leave_out_what_vanishes() {
+    with_workspaces(|workspace, root| {
+        for number in 0..20 {
+            std::fs::write(root.join(format!("dir/{number}")), "").unwrap();
+        }
+        let walk = |limit| workspace.walk_files(&WsPath::root(), WalkLimit(limit)).unwrap();
+        assert_eq!((walk(5).files.len(), walk(5).truncated), (5, true));
+        assert_eq!((walk(22).files.len(), walk(22).truncated), (22, false));
+        let mut deep = root.join("deep");
+        for _ in 0..300 {
+            deep.push("d");
+        }
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(deep.join("f"), "").unwrap();
+        assert!(walk(1000).truncated, "too deep to be a source tree");
+        symlink("..", root.join("dir/loop")).unwrap();
+        assert!(walk(1000).files.iter().all(|file| !file.as_str().contains("loop")));
     });
 }
 
