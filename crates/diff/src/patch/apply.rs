@@ -158,7 +158,10 @@ impl FilePatch<'_> {
         let mut drift: isize = 0;
         for hunk in chosen {
             let place = Place { hunk, lines: &lines, floor: done };
-            match place.find(placement, drift) {
+            // An earlier hunk may have ended the file with a line without a break.
+            let ended = !content.is_empty() && !content.ends_with(b"\n");
+            let found = if ended { Err(Reason::JoinsLines) } else { place.find(placement, drift) };
+            match found {
                 Ok(line) => {
                     lines[done..line].iter().for_each(|line| content.extend_from_slice(line));
                     let kept = hunk.lines.iter().filter(|line| line.kind != LineKind::Remove);

@@ -73,6 +73,9 @@ fn no_two_lines_become_one() {
     let marked = "--- f\n+++ f\n@@ -1 +1,2 @@\n a\n+b\n\\ No newline at end of file\n";
     assert!(apply("a\nc\n", marked, Placement::Strict).unwrap_err().contains("join two lines"));
     assert_eq!(apply("a\n", marked, Placement::Strict).unwrap(), "a\nb");
+    // Two hunks at the end, of which the first leaves no line break.
+    let twice = "--- f\n+++ f\n@@ -1,0 +2 @@\n+b\n\\ No newline at end of file\n@@ -1,0 +3 @@\n+c\n";
+    assert_eq!(apply("a\n", twice, Placement::Strict).unwrap_err().split(':').next(), Some("hunk 2"));
 }
 
 #[test]
