@@ -112,9 +112,15 @@ struct Myers {
 }
 
 impl Myers {
-    /// Myers' work grows faster than its input, so a very large piece is taken in blocks, the same share of each side at a
-    /// time. Where nothing is rare, a few lines more or less at the seams make no difference to anybody.
+    /// The library's work grows faster than its input, so a very large piece that differs in more than a few places is taken in
+    /// blocks, the same share of each side at a time. Where nothing is rare, a few lines more at the seams bother nobody.
     fn run_in_blocks(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
+        if let Some(script) = greedy::few_edits(&old[usizes(&piece.old)], &new[usizes(&piece.new)]) {
+            for edit in script {
+                edits.push_within(piece, edit.old, edit.new);
+            }
+            return;
+        }
         let lines = piece.old.len() + piece.new.len();
         let blocks = if lines > MOST_LINES_AT_ONCE { lines.div_ceil(BLOCK) as u64 } else { 1 };
         let share = |range: &Range<u32>, block: u64| range.start + (range.len() as u64 * block / blocks) as u32;
@@ -127,16 +133,6 @@ impl Myers {
 
     fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
         let (old, new) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
-        let mut push = |before: Range<u32>, after: Range<u32>| {
-            let (old, new) = (piece.old.start, piece.new.start);
-            edits.push(old + before.start..old + before.end, new + after.start..new + after.end);
-        };
-        if let Some(script) = greedy::few_edits(old, new) {
-            for edit in script {
-                push(edit.old, edit.new);
-            }
-            return;
-        }
         // The library counts tokens in arrays as long as the greatest one, so a small piece gets small numbers.
         if self.numbers.len() <= bound as usize {
             self.numbers.resize(bound as usize + 1, u32::MAX);
@@ -158,7 +154,7 @@ impl Myers {
         }
         self.diff.compute_with(Algorithm::Myers, &self.before, &self.after, next);
         for hunk in self.diff.hunks() {
-            push(hunk.before, hunk.after);
+            edits.push_within(piece, hunk.before, hunk.after);
         }
     }
 }
@@ -171,6 +167,12 @@ pub(super) fn usizes(range: &Range<u32>) -> Range<usize> {
 struct Edits(Vec<Edit>);
 
 impl Edits {
+    /// Adds an edit that is counted from the start of a piece.
+    fn push_within(&mut self, piece: &Piece, old: Range<u32>, new: Range<u32>) {
+        let (old_start, new_start) = (piece.old.start, piece.new.start);
+        self.push(old_start + old.start..old_start + old.end, new_start + new.start..new_start + new.end);
+    }
+
     fn push(&mut self, old: Range<u32>, new: Range<u32>) {
         if old.is_empty() && new.is_empty() {
             return;
@@ -237,6 +239,12 @@ mod tests {
         let (old, new) = (shuffled(150_000, 3, 1), shuffled(150_000, 3, 2));
         let changed = check(&old, &new);
         assert!(changed < 170_000, "most lines are matched all the same: {changed}");
+        // Few edits are found whatever the size.
+        let mut inserted = vec![7; 200_000];
+        for at in [10, 70_000, 199_000] {
+            inserted.insert(at, 1_000_000);
+        }
+        assert_eq!(check(&vec![7; 200_000], &inserted), 3);
     }
 
     fn shuffled(length: u32, distinct: u32, seed: u64) -> Vec<u32> {

@@ -1,5 +1,6 @@
 //! Three-way merges, by example; their laws are in `laws`.
 
+use proptest::prelude::*;
 use sayso_diff::{MarkerLabels, merge};
 
 const LABELS: MarkerLabels<'_> = MarkerLabels { ours: "yours", base: "before", theirs: "the agent's" };
@@ -94,13 +95,40 @@ fn merged_by_git(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     output.status.success().then_some(output.stdout)
 }
 
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(100))]
+/// What one side makes of a line of the base.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Kept,
+    Removed,
+    Replaced,
+    Followed,
+}
+
+/// A version of a base in which every line is different, so that there is one way to compare the two.
+fn version(fates: &[Fate], side: &str) -> String {
+    let line = |(number, fate): (usize, &Fate)| match fate {
+        Fate::Kept => format!("line {number}\n"),
+        Fate::Removed => String::new(),
+        Fate::Replaced => format!("{side} {number}\n"),
+        Fate::Followed => format!("line {number}\n{side} after {number}\n"),
+    };
+    fates.iter().enumerate().map(line).collect()
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![8 => Just(Fate::Kept), 1 => Just(Fate::Removed), 1 => Just(Fate::Replaced), 1 => Just(Fate::Followed)];
+    prop::collection::vec(fate, 30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn clean_merges_are_those_of_git((base, ours, theirs) in sayso_testkit::contents::three()) {
-        if let (Some(clean), Some(git)) = (merge(&base, &ours, &theirs).clean(), merged_by_git(&base, &ours, &theirs)) {
-            proptest::prop_assert_eq!(clean, git);
-        }
+    fn clean_merges_are_those_of_git(ours in fates(), theirs in fates()) {
+        let base = version(&[Fate::Kept; 30], "");
+        let (ours, theirs) = (version(&ours, "ours"), version(&theirs, "theirs"));
+        let clean = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).clean();
+        let git = merged_by_git(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
+        prop_assert_eq!(clean, git);
     }
 }
