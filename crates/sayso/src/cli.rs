@@ -86,8 +86,8 @@ pub(crate) enum Command {
 /// On a terminal: line numbers, changed words and syntax coloured, control characters made visible. Into a pipe or a file: a
 /// patch with exactly the files' bytes; differences in encoding, line ending or final newline are noted on standard error.
 ///
-/// `patch` takes any of it. `git apply` wants one name for both sides: that is so for two directories, and for two files with
-/// --label-a a/NAME --label-b b/NAME. UTF-16 is shown decoded, to be read. Binary files are only named, unless with --text.
+/// `patch` takes the diff of two files. `git apply` takes that of two directories, symbolic links and modes included, and that of
+/// two files if they have one name: --label-a a/NAME --label-b b/NAME. UTF-16 is shown decoded, to be read. Binary files are only named, unless with --text.
 ///
 /// Exit code 0 if there is no difference, 1 if there is one, 2 if something went wrong.
 #[derive(Args)]
