@@ -55,6 +55,7 @@ impl<'a> Context<'a> {
             Err(error) => return Err(if granted { error.into() } else { not_granted(path) }),
         };
         walk.files.retain(|file| self.check(file).is_ok());
+        let granted = granted && self.check(&walk.root).is_ok();
         // From the root, finding nothing is an answer; elsewhere it would tell that there is such a directory.
         if walk.files.is_empty() && !granted && !path.is_root() {
             return Err(not_granted(path));

@@ -11,13 +11,14 @@ mod tree;
 
 use std::process::ExitCode;
 
-use sayso_diff::{Diff, Encoding, Side};
+use sayso_diff::{Diff, Encoding, Side, one_line};
 use sayso_tools::{BinaryContent, diff_object};
 
 use crate::cli::DiffArguments;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::terminal::Terminal;
+use crate::visible::visible;
 use input::{Input, Inputs};
 
 /// What to tell about a diff besides its lines.
@@ -112,7 +113,8 @@ fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), sh
         Form::JsonCard(lines) => output.json(&card::value(&diff, lines, show.binary()))?,
         _ if diff.is_unchanged() => {}
         Form::Card(_) | Form::Unified if binary => {
-            output.write(format!("Binary files {old_label} and {new_label} differ\n").as_bytes())?;
+            let name = |label: &str| if show.terminal.draws() { visible(label).into_owned() } else { one_line(label) };
+            output.write(format!("Binary files {} and {} differ\n", name(old_label), name(new_label)).as_bytes())?;
         }
         Form::Card(lines) => {
             output.write(card::text(&diff, lines, show.terminal).as_bytes())?;

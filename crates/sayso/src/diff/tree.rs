@@ -351,7 +351,9 @@ impl File<'_> {
         }
         let mut text = header.into_bytes();
         if binary && !diff.is_unchanged() {
-            text.extend(format!("Binary files {} and {} differ\n", self.label_a(), self.label_b()).into_bytes());
+            let name = |side, prefix| if side == Side::Absent { sayso_diff::NO_FILE.to_owned() } else { git(prefix) };
+            let names = (name(diff.old_side(), "a/"), name(diff.new_side(), "b/"));
+            text.extend(format!("Binary files {} and {} differ\n", names.0, names.1).into_bytes());
         } else {
             text.extend(patch::of_tree_file(diff, self.name(), show.context));
         }

@@ -11,6 +11,7 @@ fn scene() -> Scene {
         ("old.rs", OLD.as_bytes()),
         ("new.rs", NEW.as_bytes()),
         ("lf.txt", b"same words\nhere\n"),
+        ("bin", b"\0\x01"),
         ("crlf.txt", b"same words\r\nhere\r\n"),
         ("escape.txt", b"same words\n\x1b[2Jhere\n"),
     ])
@@ -25,6 +26,7 @@ fn dark_light_and_cards() {
         &["diff", "old.rs", "new.rs", "--color", "always", "--inline", "3"],
         &["diff", "lf.txt", "crlf.txt", "--color", "always"],
         &["diff", "lf.txt", "escape.txt", "--color", "always"],
+        &["diff", "lf.txt", "bin", "--label-b", "b\x1b[31min", "--color", "always"],
     ];
     insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));
 }

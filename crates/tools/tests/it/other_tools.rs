@@ -53,6 +53,8 @@ fn list_shows_what_may_be_read() {
     let linked = Scene::new(&[("open/x", b""), ("secret/key", b"")]).grant("List").read(&["open"]);
     std::os::unix::fs::symlink("../secret", linked.directory.path().join("open/way")).unwrap();
     assert_eq!(linked.kind("List", &json!({ "path": "open/way" })), "fs_denied");
+    let linked = linked.grant("Glob");
+    assert_eq!(linked.kind("Glob", &json!({ "pattern": "**", "path": "open/way" })), "fs_denied");
     let all = Scene::new(files).grant("List").read(&["."]);
     let root = all.run("List", &json!({})).unwrap();
     assert_eq!(root["entries"], json!([{ "name": "src", "type": "directory", "size": 0 }]));
