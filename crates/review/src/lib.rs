@@ -5,10 +5,14 @@
 //! what an agent was granted ([`Grants`]) and the kinds that every error has ([`ErrorKind`]); intents, previews and
 //! verdicts join them.
 
+mod content;
 mod error_kind;
+mod file_state;
 mod grants;
 mod ws_path;
 
+pub use content::{Content, ContentHash, NotAHash};
 pub use error_kind::ErrorKind;
+pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
 pub use ws_path::{WsPath, WsPathError};

@@ -32,14 +32,21 @@ const CLIENTS_MAY_USE: [&str; 4] = ["diff", "wire", "review", "api"];
 /// here is a decision: read the crate first.
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
+    "arrayvec",
+    "blake3",
     "bstr",
     "cfg-if",
+    "constant_time_eq",
     "core_detect",
+    "cpufeatures",
     "encoding_rs",
+    "equivalent",
     "foldhash",
     "gix-imara-diff",
     "globset",
     "hashbrown",
+    "indexmap",
+    "itoa",
     "log",
     "memchr",
     "multiversion_no_op",
@@ -47,6 +54,7 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "quote",
     "regex-automata",
     "regex-syntax",
+    "ryu",
     "sayso-diff",
     "sayso-review",
     "sayso-wire",
@@ -54,11 +62,13 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "serde",
     "serde_core",
     "serde_derive",
+    "serde_json",
     "simdutf8",
     "syn",
     "thiserror",
     "thiserror-impl",
     "unicode-ident",
+    "zmij",
 ];
 
 /// A crate of ours by its short name.
