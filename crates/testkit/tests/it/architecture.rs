@@ -47,6 +47,8 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "hashbrown",
     "indexmap",
     "itoa",
+    // `cpufeatures` asks it which instructions an ARM processor has.
+    "libc",
     "log",
     "memchr",
     "multiversion_no_op",
@@ -54,7 +56,6 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "quote",
     "regex-automata",
     "regex-syntax",
-    "ryu",
     "sayso-diff",
     "sayso-review",
     "sayso-wire",
