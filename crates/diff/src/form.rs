@@ -107,6 +107,36 @@ impl Encoding {
             Self::Utf16Be => encoding_rs::UTF_16BE.decode_without_bom_handling(bytes).0,
         }
     }
+
+    /// The text, if every byte is part of a character, so that [`encode`](Self::encode) gives the same bytes.
+    pub(crate) fn decode_exactly(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
+        let encoding = match self {
+            Self::Utf8 => return std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            Self::Latin1 => encoding_rs::WINDOWS_1252,
+            Self::Utf16Le => encoding_rs::UTF_16LE,
+            Self::Utf16Be => encoding_rs::UTF_16BE,
+        };
+        encoding.decode_without_bom_handling_and_without_replacement(bytes)
+    }
+
+    /// The bytes of a text, if the encoding has all of its characters.
+    pub(crate) fn encode(self, text: &str) -> Option<Cow<'_, [u8]>> {
+        // encoding_rs writes no UTF-16, because web pages do not.
+        let wide = |to_bytes: fn(u16) -> [u8; 2]| {
+            let mut bytes = Vec::with_capacity(text.len() * 2);
+            text.encode_utf16().for_each(|unit| bytes.extend_from_slice(&to_bytes(unit)));
+            Cow::Owned(bytes)
+        };
+        Some(match self {
+            Self::Utf8 => Cow::Borrowed(text.as_bytes()),
+            Self::Utf16Le => wide(u16::to_le_bytes),
+            Self::Utf16Be => wide(u16::to_be_bytes),
+            Self::Latin1 => match encoding_rs::WINDOWS_1252.encode(text) {
+                (bytes, _, false) => bytes,
+                (_, _, true) => return None,
+            },
+        })
+    }
 }
 
 /// How to find the lines of a content, without looking at all of it.

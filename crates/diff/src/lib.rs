@@ -9,7 +9,7 @@
 //! of accepting some hunks. A diff is therefore cheap to keep, and a card of a 10,000-line change builds ten lines.
 //!
 //! [`Patch`] goes the other way, from unified text to hunks that can be applied; [`merge()`] brings two changes of one base
-//! together.
+//! together. [`plain_text`] is a file as a model sees it, and [`like()`] writes what the model sends back in the file's own form.
 //!
 //! # Limits
 //!
@@ -25,6 +25,7 @@ mod engine;
 mod form;
 mod hunk;
 mod inline;
+mod like;
 mod lines;
 mod merge;
 mod note;
@@ -37,6 +38,7 @@ pub use diff::{Counts, Diff, Side};
 pub use form::{Encoding, Form, Kind, LineEnding};
 pub use hunk::{Hunk, Hunks, Line, LineKind, Lines, MarkedLine};
 pub use inline::{INLINE_LINES, InlineDiff, InlineLine};
+pub use like::{Alike, like, plain_text};
 pub use merge::{Chunk, Conflict, MarkerLabels, Merge, merge};
 pub use note::Note;
 pub use patch::{

@@ -1,9 +1,11 @@
 //! Three-way merge: two changes of one base, brought together.
 
+use std::borrow::Cow;
+
 use crate::change::{Change, Cursor};
 use crate::diff::Diff;
 use crate::engine::Text;
-use crate::form::{Encoding, Form, LineEnding};
+use crate::form::{Form, LineEnding};
 
 /// A part of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,13 +166,8 @@ impl<'a> Merge<'a> {
     pub fn with_markers(&self, labels: MarkerLabels<'_>) -> Vec<u8> {
         let form = Form::of(&self.resolved_with(|conflict| conflict.ours));
         let line_break = form.encoding.line_break();
-        let encode = |text: &str| -> Vec<u8> {
-            match form.encoding {
-                Encoding::Utf8 | Encoding::Latin1 => text.as_bytes().to_vec(),
-                Encoding::Utf16Le => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
-                Encoding::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
-            }
-        };
+        // A label may have characters that the file cannot; it is there to be read and removed again.
+        let encode = |text: &str| form.encoding.encode(text).map_or_else(|| text.as_bytes().to_vec(), Cow::into_owned);
         let end = encode(if form.line_ending == LineEnding::Crlf { "\r\n" } else { "\n" });
         let mut text = Vec::new();
         for chunk in &self.chunks {

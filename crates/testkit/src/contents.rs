@@ -94,3 +94,45 @@ pub fn wide_pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     (text(), text(), any::<bool>(), any::<bool>())
         .prop_map(move |(old, new, old_big, new_big)| (encode(&old, old_big), encode(&new, new_big)))
 }
+
+/// A text of few distinct lines whose breaks are as `breaks` says.
+fn broken_text(breaks: &'static str) -> impl Strategy<Value = String> {
+    let line = "(|[ab]|[ab]{1,2}|é|€|[a-c é]{0,6})";
+    proptest::string::string_regex(&format!("({line}{breaks}){{0,12}}{line}")).expect("it is a regular expression")
+}
+
+/// A text as a model may send it: mostly with `\n`, at times with characters that not every encoding has.
+pub fn sent_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => broken_text("\n"),
+        1 => broken_text("\r\n"),
+        1 => broken_text("(\r?\n|\r|\r\r\n)"),
+        1 => broken_text("\n").prop_map(|text| format!("\u{FEFF}{text}")),
+        1 => (broken_text("\n"), "[🦀ł漢\u{81}\0]{1,3}").prop_map(|(text, more)| text + &more),
+    ]
+}
+
+/// A file in any of the forms that files come in.
+pub fn formed() -> impl Strategy<Value = Vec<u8>> {
+    let text = prop_oneof![
+        2 => broken_text("\n"),
+        2 => broken_text("\r\n"),
+        4 => broken_text("\r?\n"),
+        1 => broken_text("(\r?\n|\r|\r\r\n)"),
+    ];
+    let mark = prop_oneof![2 => Just(""), 2 => Just("\u{FEFF}"), 1 => Just("\u{FEFF}\u{FEFF}")];
+    let wide = |to_bytes: fn(u16) -> [u8; 2]| move |text: &str| text.encode_utf16().flat_map(to_bytes).collect();
+    let latin1 = |text: &str| -> Vec<u8> {
+        let byte = |character: char| u8::try_from(character).unwrap_or(b'\x80');
+        text.chars().filter(|&character| character != '\u{FEFF}').map(byte).collect()
+    };
+    (mark, text, 0..4).prop_map(move |(mark, text, encoding)| {
+        let text = format!("{mark}{text}");
+        match encoding {
+            0 => text.into_bytes(),
+            1 => wide(u16::to_le_bytes)(&text),
+            2 => wide(u16::to_be_bytes)(&text),
+            _ => latin1(&text),
+        }
+    })
+}

@@ -1,5 +1,9 @@
 //! What must hold for any input. Each function panics with the broken law.
 
+mod alike;
+
+pub use alike::{like_laws, one_line_laws};
+
 use std::collections::BTreeSet;
 
 use sayso_diff::{

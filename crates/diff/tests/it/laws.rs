@@ -33,6 +33,22 @@ proptest! {
     }
 
     #[test]
+    fn the_text_of_a_file_is_that_file(base in contents::formed(), text in contents::sent_text()) {
+        laws::like_laws(&base, &text);
+    }
+
+    #[test]
+    fn any_bytes_have_a_form_to_follow(base in contents::content(), text in contents::sent_text()) {
+        laws::like_laws(&base, &text);
+        laws::like_laws(&base[..base.len().min(20)], &text);
+    }
+
+    #[test]
+    fn editing_a_line_changes_only_that_line(base in contents::formed(), number in 0..12usize, line in "[a-c é€]{0,4}") {
+        laws::one_line_laws(&base, number, &line);
+    }
+
+    #[test]
     fn any_bytes_can_be_read_as_a_patch(text in prop::collection::vec(any::<u8>(), 0..300), base in contents::content()) {
         laws::patch_laws(&text, &base);
     }

@@ -9,6 +9,7 @@
 mod applied_by_others;
 mod inline;
 mod laws;
+mod like;
 mod merging;
 mod patches;
 mod unified;
