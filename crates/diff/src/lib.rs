@@ -8,8 +8,8 @@
 //! computed when asked for: [`Hunk`]s and their lines, word spans, the unified text, the inline form of a card, the result
 //! of accepting some hunks. A diff is therefore cheap to keep, and a card of a 10,000-line change builds ten lines.
 //!
-//! [`Patch`] goes the other way, from unified text to hunks that can be applied; [`merge()`] brings two changes of one base
-//! together. [`plain_text`] is a file as a model sees it, and [`like()`] writes what the model sends back in the file's own form.
+//! [`Patch`] goes the other way, from unified text to hunks that can be applied, and [`SectionPatch`] does so from the
+//! `*** Begin Patch` form; [`merge()`] brings two changes of one base together. [`plain_text`] is a file as a model sees it, and [`like()`] writes what the model sends back in the file's own form.
 //!
 //! # Limits
 //!
@@ -42,7 +42,9 @@ pub use like::{Alike, like, plain_text};
 pub use merge::{Chunk, Conflict, MarkerLabels, Merge, merge};
 pub use note::Note;
 pub use patch::{
-    FilePatch, Patch, PatchHunk, PatchLine, Patched, Placement, Problem, ProblemKind, Reason, Rejection, Selection,
+    Ambiguity, FilePatch, Loosened, Looseness, Patch, PatchHunk, PatchLine, Patched, Placement, Problem, ProblemKind,
+    Reason, Rejection, Section, SectionAction, SectionApplied, SectionChunk, SectionLine, SectionPatch, SectionReason,
+    SectionRejection, Selection, is_begin_patch,
 };
 pub use unified::{NO_FILE, Rendering, Unified, UnifiedOptions, one_line, path_label};
 pub use words::WordSpans;

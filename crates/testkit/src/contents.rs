@@ -136,3 +136,17 @@ pub fn formed() -> impl Strategy<Value = Vec<u8>> {
         }
     })
 }
+
+/// Lines of the `*** Begin Patch` form in any order.
+pub fn sections() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        1 => Just("*** Begin Patch".to_owned()),
+        2 => "\\*\\*\\* (Add|Delete|Update) File: [ab]?",
+        1 => "\\*\\*\\* (Move to: c|End of File|End Patch|Nothing)",
+        3 => "@@( [ab]{1,2}| )?",
+        10 => "[ +-][ ]{0,2}[ab]{0,2}",
+        1 => "[ab\r]{0,2}",
+    ];
+    let last = prop_oneof![4 => Just("*** End Patch\n"), 1 => Just("")];
+    (vec(line, 0..20), last).prop_map(|(lines, last)| format!("*** Begin Patch\n{}\n{last}", lines.join("\n")))
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::search::occurrences;
 use super::{FilePatch, PatchHunk};
 use crate::diff::Side;
 use crate::hunk::LineKind;
@@ -233,7 +234,8 @@ impl Place<'_> {
             return here.map(|()| expected);
         }
         let away = |line: &usize| line.abs_diff(expected);
-        let near = self.occurrences().into_iter().filter(|line| away(line) <= distance && self.check(*line).is_ok());
+        let wanted: Vec<&[u8]> = self.old().collect();
+        let near = occurrences(&wanted, self.lines).filter(|line| away(line) <= distance && self.check(*line).is_ok());
         let mut nearest: Vec<usize> = Vec::new();
         for line in near {
             if nearest.first().is_none_or(|best| away(&line) < away(best)) {
@@ -247,33 +249,6 @@ impl Place<'_> {
             [line] => Ok(line),
             [first, second, ..] => Err(Reason::Ambiguous { lines: (first + 1, second + 1) }),
         }
-    }
-
-    /// Where in the base the hunk's old lines stand, in time linear in both: the search of Knuth, Morris and Pratt.
-    fn occurrences(&self) -> Vec<usize> {
-        let wanted: Vec<&[u8]> = self.old().collect();
-        // For each length matched, the longest shorter one that could go on.
-        let mut shorter = vec![0; wanted.len() + 1];
-        let mut matched = 0;
-        for at in 1..wanted.len() {
-            while matched > 0 && wanted[at] != wanted[matched] {
-                matched = shorter[matched];
-            }
-            matched += usize::from(wanted[at] == wanted[matched]);
-            shorter[at + 1] = matched;
-        }
-        let mut found = Vec::new();
-        matched = 0;
-        for (at, line) in self.lines.iter().enumerate() {
-            while matched > 0 && (matched == wanted.len() || *line != wanted[matched]) {
-                matched = shorter[matched];
-            }
-            matched += usize::from(*line == wanted[matched]);
-            if matched == wanted.len() {
-                found.push(at + 1 - matched);
-            }
-        }
-        found
     }
 
     fn old(&self) -> impl Iterator<Item = &[u8]> {

@@ -1,4 +1,5 @@
-//! Unified diffs as input: read what a model, an agent or a tool wrote, and apply all or some of it.
+//! Patches as input, as unified diffs or in the `*** Begin Patch` form ([`sections`]): read what a model, an agent or a tool
+//! wrote, and apply all or some of it.
 //!
 //! Reading never fails: it returns what it understood and a list of problems. A file of which something was not understood is
 //! marked so, and is not applied. Applying is all or nothing per file: either every chosen hunk found its place, or each that
@@ -6,8 +7,14 @@
 
 mod apply;
 mod parse;
+mod search;
+mod sections;
 
 pub use apply::{Patched, Placement, Reason, Rejection, Selection};
+pub use sections::{
+    Ambiguity, Loosened, Looseness, Section, SectionAction, SectionApplied, SectionChunk, SectionLine, SectionPatch,
+    SectionReason, SectionRejection, is_begin_patch,
+};
 
 use std::borrow::Cow;
 use std::fmt;
@@ -88,6 +95,18 @@ pub enum ProblemKind {
     NoFileHeader,
     /// A binary patch, or the mere statement that binary files differ.
     Binary,
+    /// There is no `*** Begin Patch`.
+    NoBegin,
+    /// There is no `*** End Patch`, so that the rest may be missing.
+    NoEnd,
+    /// A line that starts with `***` and has no meaning there.
+    UnknownMarker,
+    /// A section without a file's name.
+    NoPath,
+    /// A line that is not marked as added, removed or context, in a place where it has to be.
+    UnmarkedLine,
+    /// A section or a chunk that changes nothing.
+    Empty,
 }
 
 impl fmt::Display for Problem {
@@ -102,6 +121,12 @@ impl fmt::Display for Problem {
             ),
             ProblemKind::NoFileHeader => f.write_str("a hunk needs `---` and `+++` lines before it"),
             ProblemKind::Binary => f.write_str("changes of binary files cannot be read"),
+            ProblemKind::NoBegin => f.write_str("there is no `*** Begin Patch`"),
+            ProblemKind::NoEnd => f.write_str("there is no `*** End Patch`, so the rest may be missing"),
+            ProblemKind::UnknownMarker => f.write_str("`***` has to start a section that is known, in its place"),
+            ProblemKind::NoPath => f.write_str("a section needs a file's name"),
+            ProblemKind::UnmarkedLine => f.write_str("the line starts with neither `+` nor `-` nor a blank"),
+            ProblemKind::Empty => f.write_str("there is nothing in this section or chunk"),
         }
     }
 }

@@ -49,6 +49,32 @@ proptest! {
     }
 
     #[test]
+    fn sections_make_the_new_text_or_say_where_they_doubt((old, new) in contents::pair()) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        laws::section_round_trip_laws(&text(&old), &text(&new));
+    }
+
+    #[test]
+    fn any_text_can_be_read_as_sections(patch in contents::sections(), base in contents::sent_text()) {
+        laws::section_laws(&patch, &base);
+    }
+
+    #[test]
+    fn a_damaged_section_is_refused_or_applied_in_whole(
+        (old, new) in (contents::sent_text(), contents::sent_text()),
+        at in any::<prop::sample::Index>(),
+        insertion in "[ @+*\n-]{0,3}",
+    ) {
+        if let Some(mut patch) = laws::section_patch(&old, &new, 1) {
+            let at = at.index(patch.len());
+            if patch.is_char_boundary(at) {
+                patch.insert_str(at, &insertion);
+            }
+            laws::section_laws(&patch, &old);
+        }
+    }
+
+    #[test]
     fn any_bytes_can_be_read_as_a_patch(text in prop::collection::vec(any::<u8>(), 0..300), base in contents::content()) {
         laws::patch_laws(&text, &base);
     }

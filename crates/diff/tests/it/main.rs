@@ -12,4 +12,5 @@ mod laws;
 mod like;
 mod merging;
 mod patches;
+mod sections;
 mod unified;
