@@ -39,7 +39,7 @@ pub use form::{Encoding, Form, Kind, LineEnding};
 pub use hunk::{Hunk, Hunks, Line, LineKind, Lines, MarkedLine};
 pub use inline::{INLINE_LINES, InlineDiff, InlineLine};
 pub use like::{Alike, like, plain_text};
-pub use merge::{Chunk, Conflict, MarkerLabels, Merge, merge};
+pub use merge::{Chunk, Conflict, MarkerLabels, Merge, PresenceConflict, SideMerge, merge, merge_sides};
 pub use note::Note;
 pub use patch::{
     Ambiguity, FilePatch, Loosened, Looseness, Patch, PatchHunk, PatchLine, Patched, Placement, Problem, ProblemKind,

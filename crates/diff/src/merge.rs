@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::change::{Change, Cursor};
-use crate::diff::Diff;
+use crate::diff::{Diff, Side};
 use crate::engine::Text;
 use crate::form::{Form, LineEnding};
 
@@ -79,6 +79,46 @@ pub fn merge<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merge<'a> 
     }
     merge.resolve(&base[done.offset..]);
     merge
+}
+
+/// What becomes of a file that may come and go on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideMerge<'a> {
+    /// Both sides are this, or only one changed the base and made this of it. Not to be there is a change as well.
+    Taken(Side<'a>),
+    /// Both changed it, and it is there in all three.
+    Merged(Merge<'a>),
+    /// Whether it should be there, or what it should be from the start, is not to be settled line by line.
+    Conflict(PresenceConflict),
+}
+
+/// Why a file cannot be merged by its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PresenceConflict {
+    /// We deleted what they changed.
+    DeletedByUs,
+    /// They deleted what we changed.
+    DeletedByThem,
+    /// There was no file, and each created another.
+    BothCreated,
+}
+
+/// Merges what `ours` and `theirs` each made of `base`, where any of the three may have no file.
+pub fn merge_sides<'a>(base: Side<'a>, ours: Side<'a>, theirs: Side<'a>) -> SideMerge<'a> {
+    if ours == theirs || theirs == base {
+        return SideMerge::Taken(ours);
+    }
+    if ours == base {
+        return SideMerge::Taken(theirs);
+    }
+    match (base, ours, theirs) {
+        (Side::Present(base), Side::Present(ours), Side::Present(theirs)) => {
+            SideMerge::Merged(merge(base, ours, theirs))
+        }
+        (Side::Absent, _, _) => SideMerge::Conflict(PresenceConflict::BothCreated),
+        (Side::Present(_), Side::Absent, _) => SideMerge::Conflict(PresenceConflict::DeletedByUs),
+        (Side::Present(_), _, Side::Absent) => SideMerge::Conflict(PresenceConflict::DeletedByThem),
+    }
 }
 
 fn earliest(a: Option<Cursor>, b: Option<Cursor>) -> Option<Cursor> {

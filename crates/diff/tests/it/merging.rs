@@ -1,7 +1,7 @@
 //! Three-way merges, by example; their laws are in `laws`.
 
 use proptest::prelude::*;
-use sayso_diff::{MarkerLabels, merge};
+use sayso_diff::{MarkerLabels, PresenceConflict, Side, SideMerge, merge, merge_sides};
 
 const LABELS: MarkerLabels<'_> = MarkerLabels { ours: "yours", base: "before", theirs: "the agent's" };
 
@@ -75,6 +75,13 @@ fn a_final_newline_is_a_change_like_any_other() {
 }
 
 #[test]
+fn labels_are_written_in_the_encoding_of_the_file() {
+    let labels = MarkerLabels { ours: "café", base: "漢", theirs: "" };
+    let text = merge(b"\xE9\nb\n", b"\xE9\nx\n", b"\xE9\ny\n").with_markers(labels);
+    assert!(text.starts_with(b"\xE9\n<<<<<<< caf\xE9\nx\n||||||| \xE6\xBC\xA2\n"), "{text:?}");
+}
+
+#[test]
 fn markers_are_written_as_the_file_is() {
     assert!(merged("a\r\nb\r\n", "a\r\nx\r\n", "a\r\ny\r\n").ends_with("\r\n=======\r\ny\r\n>>>>>>> the agent's\r\n"));
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
@@ -82,6 +89,45 @@ fn markers_are_written_as_the_file_is() {
     let text = merge(&base, &ours, &theirs).with_markers(LABELS);
     let expected = "\u{FEFF}a\n<<<<<<< yours\nx\n||||||| before\nb\n=======\ny\n>>>>>>> the agent's\n";
     assert_eq!(text, utf16(expected));
+}
+
+#[test]
+fn files_that_come_and_go_on_either_side() {
+    use PresenceConflict::{BothCreated, DeletedByThem, DeletedByUs};
+    let (absent, a, b, c) = (Side::Absent, Side::Present(b"a\n"), Side::Present(b"b\n"), Side::Present(b"c\n"));
+    let empty = Side::Present(b"");
+    let taken = |side| SideMerge::Taken(side);
+    let conflict = |kind| SideMerge::Conflict(kind);
+    for (base, ours, theirs, expected) in [
+        (absent, absent, absent, taken(absent)),
+        // Created.
+        (absent, a, absent, taken(a)),
+        (absent, absent, a, taken(a)),
+        (absent, a, a, taken(a)),
+        (absent, a, b, conflict(BothCreated)),
+        (absent, empty, absent, taken(empty)),
+        (absent, absent, empty, taken(empty)),
+        (absent, empty, a, conflict(BothCreated)),
+        // Deleted.
+        (a, absent, absent, taken(absent)),
+        (a, absent, a, taken(absent)),
+        (a, a, absent, taken(absent)),
+        (a, absent, b, conflict(DeletedByUs)),
+        (a, b, absent, conflict(DeletedByThem)),
+        // Emptied is changed, not deleted.
+        (a, absent, empty, conflict(DeletedByUs)),
+        (a, empty, absent, conflict(DeletedByThem)),
+        (empty, absent, empty, taken(absent)),
+        // Changed.
+        (a, a, a, taken(a)),
+        (a, b, a, taken(b)),
+        (a, a, b, taken(b)),
+        (a, b, b, taken(b)),
+        (a, b, c, SideMerge::Merged(merge(b"a\n", b"b\n", b"c\n"))),
+        (a, b, empty, SideMerge::Merged(merge(b"a\n", b"b\n", b""))),
+    ] {
+        assert_eq!(merge_sides(base, ours, theirs), expected, "{base:?} became {ours:?} and {theirs:?}");
+    }
 }
 
 /// What `git merge-file` makes of it, if it finds no conflict.
