@@ -44,7 +44,7 @@ pub struct Alike {
 /// - The last line has a break if it has one in the text.
 /// - An empty or binary base, and one that cannot be decoded without loss, has no form to follow: the text is taken as it is.
 pub fn like(base: &[u8], text: &str) -> Alike {
-    if is_usual(base) {
+    if usual(base).is_some() {
         return as_given(text);
     }
     let form = Form::of(base);
@@ -70,6 +70,9 @@ pub fn like(base: &[u8], text: &str) -> Alike {
 /// The text of a file as a model sees it: decoded, without byte order mark, with `\n` for every `\r\n`. `None` if the file is
 /// binary, or cannot be decoded without loss.
 pub fn plain_text(base: &[u8]) -> Option<Cow<'_, str>> {
+    if let Some(text) = usual(base) {
+        return Some(Cow::Borrowed(text));
+    }
     let text = decoded(base, Form::of(base))?;
     Some(match without_crlf(&text) {
         Cow::Owned(plain) => Cow::Owned(plain),
@@ -77,11 +80,12 @@ pub fn plain_text(base: &[u8]) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Whether there is nothing about this base that a text would have to follow: UTF-8 without byte order mark and `\r`. This
-/// is what most files are, so it has to cost less than finding out what exactly the base is.
-fn is_usual(base: &[u8]) -> bool {
-    // Without zero bytes it is not UTF-16 either, whose own marks are not UTF-8.
-    memchr2(b'\r', 0, base).is_none() && std::str::from_utf8(base).is_ok_and(|text| !text.starts_with(BOM))
+/// The text of a base with nothing about it that another text would have to follow: UTF-8 without byte order mark and `\r`.
+/// This is what most files are, so it has to cost less than finding out what exactly the base is.
+fn usual(base: &[u8]) -> Option<&str> {
+    // Without zero bytes it is neither binary nor UTF-16, whose marks are not UTF-8.
+    let text = if memchr2(b'\r', 0, base).is_none() { std::str::from_utf8(base).ok() } else { None };
+    text.filter(|text| !text.starts_with(BOM))
 }
 
 fn as_given(text: &str) -> Alike {
