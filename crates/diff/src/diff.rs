@@ -115,7 +115,12 @@ impl<'a> Diff<'a> {
 
     /// Differences in form between two contents that have one: encoding, byte order mark, line ending, final newline.
     pub fn notes(&self) -> Vec<Note> {
-        match self.forms() {
+        self.notes_of(self.forms())
+    }
+
+    /// The same from its [forms](Self::forms), for who has them already: finding them reads both sides whole.
+    pub fn notes_of(&self, forms: (Option<Form>, Option<Form>)) -> Vec<Note> {
+        match forms {
             // An empty content has no form to differ from.
             (Some(old), Some(new)) if !self.old.bytes.is_empty() && !self.new.bytes.is_empty() => note::notes(old, new),
             _ => Vec::new(),

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::{memchr, memchr_iter};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::lines::LineBreak;
 
 /// How the bytes of a content stand for characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// UTF-8, of which ASCII is a part.
@@ -25,7 +25,7 @@ pub enum Encoding {
 }
 
 /// How the lines of a content end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineEnding {
     /// There is no line break.
@@ -39,7 +39,7 @@ pub enum LineEnding {
 }
 
 /// Whether a content can be shown as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A person can read it.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::form::{Encoding, Form, Kind, LineEnding};
 
 /// A difference in form. A reviewer sees it even where every line reads the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
     /// Text became binary or the other way round.

@@ -9,10 +9,12 @@ mod content;
 mod error_kind;
 mod file_state;
 mod grants;
+mod note;
 mod ws_path;
 
 pub use content::{Content, ContentHash, NotAHash};
 pub use error_kind::ErrorKind;
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
+pub use note::{Note, Rights, SecretKind, Severity, notes};
 pub use ws_path::{WsPath, WsPathError};

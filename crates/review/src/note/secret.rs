@@ -1,0 +1,340 @@
+//! What looks like a credential.
+//!
+//! Two ways to tell: by the shape that an issuer gave its tokens, and by a long random text that is *called* a secret. A line is
+//! gone through once; a shape is tried only where a word begins, a name only where a `=` or `:` stands. Examples in
+//! documentation (`sk-...`, `xxxx`, `<token>`) have the shape and no randomness, and are let pass.
+
+use super::SecretKind;
+
+mod random;
+
+use random::{is_placeholder, is_random, is_token};
+
+/// Whether values may stand without quotes, as in `.env` files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Only what is quoted is a value.
+    Quoted,
+    /// The rest of a line is one too.
+    Bare,
+    /// Names tell nothing here: the hashes of a lock file, the noise of a binary.
+    Unnamed,
+}
+
+/// How the tokens of one issuer look.
+struct Shape {
+    prefix: &'static str,
+    kind: SecretKind,
+    /// How many characters follow at least, all of them letters, digits, or one of `marks`.
+    least: usize,
+    marks: &'static str,
+}
+
+const fn shape(prefix: &'static str, kind: SecretKind, least: usize, marks: &'static str) -> Shape {
+    Shape { prefix, kind, least, marks }
+}
+
+/// A longer prefix comes before those that it begins with.
+const SHAPES: &[Shape] = &[
+    shape("AKIA", SecretKind::AwsAccessKey, 16, ""),
+    shape("ASIA", SecretKind::AwsAccessKey, 16, ""),
+    shape("ABSK", SecretKind::AwsAccessKey, 100, "+/="),
+    shape("ghp_", SecretKind::GithubToken, 36, ""),
+    shape("gho_", SecretKind::GithubToken, 36, ""),
+    shape("ghu_", SecretKind::GithubToken, 36, ""),
+    shape("ghs_", SecretKind::GithubToken, 36, "_.-"),
+    shape("ghr_", SecretKind::GithubToken, 36, ""),
+    shape("github_pat_", SecretKind::GithubToken, 60, "_"),
+    shape("glpat-", SecretKind::GitlabToken, 20, "_-."),
+    shape("gldt-", SecretKind::GitlabToken, 20, "_-"),
+    shape("glrt-", SecretKind::GitlabToken, 20, "_-."),
+    shape("glptt-", SecretKind::GitlabToken, 20, "_-"),
+    shape("xoxb-", SecretKind::SlackToken, 24, "-"),
+    shape("xoxp-", SecretKind::SlackToken, 24, "-"),
+    shape("xoxa-", SecretKind::SlackToken, 24, "-"),
+    shape("xoxr-", SecretKind::SlackToken, 24, "-"),
+    shape("xoxs-", SecretKind::SlackToken, 24, "-"),
+    shape("xapp-", SecretKind::SlackToken, 24, "-"),
+    shape("hooks.slack.com/services/", SecretKind::SlackToken, 40, "/"),
+    shape("sk_live_", SecretKind::StripeKey, 24, ""),
+    shape("sk_test_", SecretKind::StripeKey, 24, ""),
+    shape("rk_live_", SecretKind::StripeKey, 24, ""),
+    shape("rk_test_", SecretKind::StripeKey, 24, ""),
+    shape("whsec_", SecretKind::StripeKey, 24, "+/="),
+    shape("sk-ant-", SecretKind::AnthropicKey, 24, "_-"),
+    shape("sk-proj-", SecretKind::OpenaiKey, 24, "_-"),
+    shape("sk-svcacct-", SecretKind::OpenaiKey, 24, "_-"),
+    shape("sk-admin-", SecretKind::OpenaiKey, 24, "_-"),
+    shape("sk-or-v1-", SecretKind::ServiceToken, 40, ""),
+    shape("sk-", SecretKind::OpenaiKey, 32, ""),
+    shape("AIza", SecretKind::GoogleKey, 35, "_-"),
+    shape("GOCSPX-", SecretKind::GoogleKey, 24, "_-"),
+    shape("ya29.", SecretKind::GoogleKey, 24, "_-."),
+    shape("npm_", SecretKind::RegistryToken, 36, ""),
+    shape("pypi-", SecretKind::RegistryToken, 50, "_-"),
+    shape("rubygems_", SecretKind::RegistryToken, 40, ""),
+    shape("dckr_pat_", SecretKind::RegistryToken, 24, "_-"),
+    shape("hf_", SecretKind::ServiceToken, 34, ""),
+    shape("gsk_", SecretKind::ServiceToken, 40, ""),
+    shape("xai-", SecretKind::ServiceToken, 40, ""),
+    shape("SG.", SecretKind::ServiceToken, 60, "_-."),
+    shape("dop_v1_", SecretKind::ServiceToken, 60, ""),
+    shape("shpat_", SecretKind::ServiceToken, 32, ""),
+    shape("glsa_", SecretKind::ServiceToken, 32, "_"),
+    shape("hvs.", SecretKind::ServiceToken, 24, "_-"),
+    shape("dapi", SecretKind::ServiceToken, 32, ""),
+    shape("AGE-SECRET-KEY-1", SecretKind::PrivateKey, 50, ""),
+    shape("Bearer ", SecretKind::BearerToken, 20, "_-.+/=~"),
+    shape("bearer ", SecretKind::BearerToken, 20, "_-.+/=~"),
+];
+
+/// How far anything is followed; longer than any token or literal that is looked for.
+const LONGEST_RUN: usize = 1024;
+
+/// Finds credentials in lines that follow one another.
+pub(super) struct Scanner {
+    values: Values,
+    /// Whether the line before began a private key, which is one only if its bytes follow.
+    in_key: bool,
+}
+
+impl Scanner {
+    pub(super) fn new(values: Values) -> Self {
+        Self { values, in_key: false }
+    }
+
+    /// Says what a line holds, each kind once.
+    pub(super) fn scan(&mut self, line: &str) -> Vec<SecretKind> {
+        let mut found = Vec::new();
+        let mut add = |kind| {
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+        };
+        if self.in_key && begins_with_key_bytes(line) {
+            add(SecretKind::PrivateKey);
+        }
+        self.in_key = false;
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            let rest = &bytes[at..];
+            if byte.is_ascii_alphanumeric() {
+                if at > 0 && is_word(bytes[at - 1]) && !is_escape(&bytes[..at]) {
+                    at += 1;
+                    continue;
+                }
+                if !may_begin_token(rest) {
+                    at += 1;
+                    continue;
+                }
+                if let Some((kind, length)) = token(rest) {
+                    add(kind);
+                    // What a header carries may have a shape of its own.
+                    at += if kind == SecretKind::BearerToken { "Bearer ".len() } else { length };
+                    continue;
+                }
+            } else if byte == b'-' && rest.starts_with(b"-----BEGIN ") {
+                match private_key(&line[at..]) {
+                    Key::Whole => add(SecretKind::PrivateKey),
+                    Key::Begins => self.in_key = true,
+                    Key::None => {}
+                }
+            } else if byte == b':' && rest.starts_with(b"://") {
+                if has_password(&line[..at], &line[at + 3..]) {
+                    add(SecretKind::UrlPassword);
+                }
+            } else if matches!(byte, b'=' | b':')
+                && self.values != Values::Unnamed
+                // Of `==` or `::=` the first has looked at what follows all of them.
+                && (at == 0 || bytes[at - 1] != byte)
+            {
+                let value = value(&line[at + 1..], self.values);
+                if value.is_some_and(is_random) && is_secret_name(&line[..at]) {
+                    add(SecretKind::Literal);
+                }
+            }
+            at += 1;
+        }
+        // What has a shape of its own is not said twice.
+        if found.len() > 1 {
+            found.retain(|kind| !matches!(kind, SecretKind::Literal | SecretKind::BearerToken));
+        }
+        found
+    }
+}
+
+/// For each first byte of a shape, which second bytes there are: one bit for their lowest five bits.
+const SECOND_BYTES: [u32; 256] = {
+    let mut table = [0; 256];
+    table[b'e' as usize] = 1 << (b'y' & 31);
+    let mut at = 0;
+    while at < SHAPES.len() {
+        let prefix = SHAPES[at].prefix.as_bytes();
+        table[prefix[0] as usize] |= 1 << (prefix[1] & 31);
+        at += 1;
+    }
+    table
+};
+
+/// Sorts out nearly every word before its prefix is looked for.
+fn may_begin_token(text: &[u8]) -> bool {
+    matches!(text, [first, second, ..] if SECOND_BYTES[usize::from(*first)] >> (second & 31) & 1 == 1)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a text ends in something like `\n`, whose letter is no part of the word that follows.
+fn is_escape(before: &[u8]) -> bool {
+    matches!(before, [.., b'\\', b'n' | b't' | b'r'])
+}
+
+/// The token that a text begins with, and its length.
+fn token(text: &[u8]) -> Option<(SecretKind, usize)> {
+    if text.starts_with(b"eyJ") {
+        return json_web_token(text).map(|length| (SecretKind::JsonWebToken, length));
+    }
+    let shape = SHAPES.iter().find(|shape| text.starts_with(shape.prefix.as_bytes()))?;
+    let body = run(&text[shape.prefix.len()..], shape.marks);
+    let long_enough = match shape.kind {
+        // These have one length only, and are in capitals.
+        SecretKind::AwsAccessKey if shape.least == 16 => {
+            body.len() == 16 && body.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7'))
+        }
+        SecretKind::GoogleKey if shape.prefix == "AIza" => body.len() == shape.least,
+        _ => body.len() >= shape.least,
+    };
+    let body_text = std::str::from_utf8(body).ok()?;
+    (long_enough && is_token(body_text)).then_some((shape.kind, shape.prefix.len() + body.len()))
+}
+
+/// The letters, digits and `marks` that a text begins with; of very many only the first.
+fn run<'t>(text: &'t [u8], marks: &str) -> &'t [u8] {
+    // A line of prefixes only must not be gone through again from each of them.
+    let text = &text[..text.len().min(LONGEST_RUN)];
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !marks.as_bytes().contains(byte));
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// The length of the JSON web token that a text begins with: two JSON objects and a signature, each in base 64.
+fn json_web_token(text: &[u8]) -> Option<usize> {
+    let header = run(text, "_-=");
+    let after = text[header.len()..].strip_prefix(b".")?;
+    if header.len() < 10 || !after.starts_with(b"eyJ") {
+        return None;
+    }
+    let end = after.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-' | b'='))?;
+    let signature = run(after[end..].strip_prefix(b".")?, "_-=");
+    let is_one = end >= 10 && signature.len() >= 20 && is_token(std::str::from_utf8(signature).ok()?);
+    is_one.then_some(header.len() + end + signature.len() + 2)
+}
+
+enum Key {
+    /// The key is on this line.
+    Whole,
+    /// The key follows, if there is one.
+    Begins,
+    None,
+}
+
+/// Looks at a line from `-----BEGIN ` on. Programs that read keys hold this text too, so the key itself has to follow.
+fn private_key(text: &str) -> Key {
+    let title = text.strip_prefix("-----BEGIN ").unwrap_or_default();
+    let Some((title, after)) = title.split_once("-----") else { return Key::None };
+    if !title.contains("PRIVATE KEY") {
+        return Key::None;
+    }
+    // Within a string the break is written out.
+    let after = after.trim_start_matches("\\r").trim_start_matches("\\n");
+    if begins_with_key_bytes(after) {
+        Key::Whole
+    } else if after.bytes().all(|byte| !byte.is_ascii_alphanumeric()) {
+        Key::Begins
+    } else {
+        Key::None
+    }
+}
+
+fn begins_with_key_bytes(text: &str) -> bool {
+    // Comment signs, indentation and quotes of a string that goes over many lines.
+    let text = text.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
+    let body = run(text.as_bytes(), "+/=");
+    let is_body = std::str::from_utf8(body).is_ok_and(|body| body.len() >= 32 && !is_placeholder(body));
+    is_body || ["Proc-Type:", "DEK-Info:", "Version: "].iter().any(|field| text.starts_with(field))
+}
+
+/// Whether an address, given as what comes before and after its `://`, names a user and a password.
+fn has_password(scheme: &str, rest: &str) -> bool {
+    if !scheme.ends_with(|character: char| character.is_ascii_alphanumeric()) {
+        return false;
+    }
+    let end = rest.find(|character: char| character.is_whitespace() || "/?#\"'`<>\\".contains(character));
+    let authority = &rest[..end.unwrap_or(rest.len())];
+    let Some((login, host)) = authority.rsplit_once('@') else { return false };
+    let Some((user, password)) = login.split_once(':') else { return false };
+    // Names that are kept for examples.
+    if ["example", "example.com", "example.org", "example.net", "test", "invalid"].iter().any(|end| host.ends_with(end))
+    {
+        return false;
+    }
+    let is_name = password.chars().all(|character| character.is_ascii_uppercase() || character == '_');
+    let is_word = ["pass", "passwd", "password", "pwd", "secret", "token", "pw"].contains(&&*password.to_lowercase());
+    password.len() >= 4 && password != user && !is_name && !is_word && !is_placeholder(password)
+}
+
+/// The value behind a `=` or `:`.
+fn value(after: &str, values: Values) -> Option<&str> {
+    let after = &after[..after.floor_char_boundary(LONGEST_RUN)];
+    let after = after.trim_start_matches(['=', ':', '>', ' ', '\t']);
+    // Letters in front of a string say how it is written; `"x".to_owned()` and `b"x"` are literals all the same.
+    let unmarked = after.trim_start_matches(['b', 'r', 'f', 'u', '@', '#']);
+    if let Some(quote @ ('"' | '\'' | '`')) = unmarked.chars().next() {
+        return unmarked[1..].split(quote).next();
+    }
+    let bare = after.trim_end();
+    (values == Values::Bare && !bare.contains([' ', '(', '"'])).then_some(bare)
+}
+
+/// Whether what a text ends with is the name of something secret: the last word, or the one in front of its type.
+fn is_secret_name(before: &str) -> bool {
+    // Names are short; a long line is not gone back over for each `=` in it.
+    let start = before.char_indices().rev().nth(80).map_or(0, |(at, _)| at);
+    let before = before[start..].trim_end_matches([' ', '\t', ':']);
+    let called_secret = |text: &str| {
+        let text = text.trim_end_matches(|character: char| "\"'`])? \t".contains(character));
+        let end = text.rfind(|character: char| !(character.is_alphanumeric() || "_-.".contains(character)));
+        let name = &text[end.map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8))..];
+        let name: String = name.chars().filter(|character| character.is_alphanumeric()).collect();
+        let name = name.to_lowercase();
+        let name = name.trim_end_matches(|character: char| character.is_ascii_digit());
+        [
+            "password",
+            "passwd",
+            "pwd",
+            "passphrase",
+            "secret",
+            "token",
+            "apikey",
+            "accesskey",
+            "secretkey",
+            "privatekey",
+            "authkey",
+            "signingkey",
+            "encryptionkey",
+            "accountkey",
+            "masterkey",
+            "secretkeybase",
+            "credential",
+            "credentials",
+        ]
+        .iter()
+        .any(|end| name.ends_with(end))
+    };
+    called_secret(before) || before.rsplit_once(':').is_some_and(|(name, _)| called_secret(name))
+}
+
+#[cfg(test)]
+mod tests;
