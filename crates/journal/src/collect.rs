@@ -139,7 +139,8 @@ impl Journal {
         connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
     }
 
-    /// Compresses blobs that waited, until about `most_bytes` were looked at; none waits when nothing is left to do.
+    /// Does what [`Journal::append`] left for later: compresses blobs that waited, until about `most_bytes` were looked at, and
+    /// brings what is in the write-ahead file into the main one.
     pub fn compact(&mut self, most_bytes: u64) -> Result<Compacted, MaintainError> {
         let path = self.reader.path().to_owned();
         let sqlite = |error: rusqlite::Error| DatabaseError::sqlite(&path, &error);
@@ -157,6 +158,7 @@ impl Journal {
                 }
             }
         }
+        self.reader.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite)?;
         let sql = "SELECT count(*) FROM blobs WHERE form = 0";
         compacted.waiting = from_sql(self.reader.connection.query_row(sql, [], |row| row.get(0)).map_err(sqlite)?);
         Ok(compacted)

@@ -7,6 +7,8 @@ use sayso_review::ContentHash;
 
 use super::{AT_ONCE, event, noise, open};
 
+const PAGE: usize = 16384;
+
 /// 2000 events in 20 batches, each batch with a content.
 fn fill(folder: &Path) -> Vec<Vec<u8>> {
     let mut journal = open(folder);
@@ -83,7 +85,7 @@ fn a_sound_journal_survives_a_repair_whole() {
 fn a_cut_off_file_is_refused_and_its_start_saved() {
     let folder = tempfile::tempdir().unwrap();
     let contents = fill(folder.path());
-    change(folder.path(), |bytes| bytes.truncate(bytes.len() / 2 / 8192 * 8192 + 100));
+    change(folder.path(), |bytes| bytes.truncate(bytes.len() / 2 / PAGE * PAGE + 100));
     refused(folder.path(), "its pages do not fit together");
     let repaired = repair(folder.path(), AT_ONCE).unwrap();
     assert!(repaired.events_saved > 200 && repaired.blobs_saved > 2, "{repaired:?}");
@@ -117,11 +119,11 @@ fn garbage_in_any_page_costs_little_more_than_that_page() {
     let source = tempfile::tempdir().unwrap();
     let contents = fill(source.path());
     let whole = std::fs::read(file(source.path())).unwrap();
-    let pages = whole.len() / 8192;
+    let pages = whole.len() / PAGE;
     for page in (1..pages).step_by(pages / 24) {
         let folder = tempfile::tempdir().unwrap();
         let mut bytes = whole.clone();
-        bytes[page * 8192..][..8192].copy_from_slice(&noise(page as u64, 8192));
+        bytes[page * PAGE..][..PAGE].copy_from_slice(&noise(page as u64, PAGE));
         std::fs::write(file(folder.path()), bytes).unwrap();
         if let Ok(reader) = Reader::open(folder.path()) {
             for content in &contents {
