@@ -1,0 +1,218 @@
+//! Writing: a batch in one transaction.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, params};
+use sayso_review::{ContentHash, ErrorKind};
+use thiserror::Error;
+
+use crate::blob::{MOST_BYTES, Press};
+use crate::event::{NewEvent, from_sql, seal, to_sql};
+use crate::open::Journal;
+use crate::trouble::DatabaseError;
+
+/// What is to be appended: all of it, or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Batch<'b> {
+    /// Contents to be stored, each with its hash, which is taken on trust. One that no event refers to goes with the next
+    /// [`Journal::collect`].
+    pub blobs: Vec<(ContentHash, &'b [u8])>,
+    /// Events, in order.
+    pub events: Vec<NewEvent>,
+    /// Counters and their new values. A counter never goes back.
+    pub counters: Vec<(&'b str, u64)>,
+}
+
+/// Why a batch was not appended. The journal is as it was.
+#[derive(Debug, Error)]
+pub enum AppendError {
+    /// A blob or a body has more bytes than can be stored.
+    #[error("{what} has {size} bytes, more than the {MOST_BYTES} that the journal stores")]
+    TooLarge {
+        /// Which one.
+        what: String,
+        /// Its size.
+        size: usize,
+    },
+    /// An event refers to a blob that is neither in the batch nor in the journal.
+    #[error("an event refers to the blob {0}, which is not stored")]
+    MissingBlob(ContentHash),
+    /// A counter would go back, and numbers would be given twice.
+    #[error("the counter `{name}` is at {value} and cannot go back to {asked}")]
+    CounterBack {
+        /// Its name.
+        name: String,
+        /// Where it is.
+        value: u64,
+        /// Where it was to go.
+        asked: u64,
+    },
+    /// The file does not serve.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl AppendError {
+    /// The kind that programs see.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooLarge { .. } => ErrorKind::InvalidArgs,
+            Self::MissingBlob(_) | Self::CounterBack { .. } => ErrorKind::Internal,
+            Self::Database(error) => error.kind(),
+        }
+    }
+
+    /// What to do about it, where there is something to do.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::TooLarge { .. } | Self::MissingBlob(_) | Self::CounterBack { .. } => None,
+            Self::Database(error) => error.hint(),
+        }
+    }
+}
+
+/// What ends a transaction: SQLite, or one of our own rules.
+enum Stop {
+    Sqlite(rusqlite::Error),
+    Rule(AppendError),
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl Journal {
+    /// Appends a batch and says which numbers its events got. It is on disk when this returns; if it fails, nothing is.
+    pub fn append(&mut self, batch: &Batch<'_>) -> Result<Range<u64>, AppendError> {
+        check_sizes(batch)?;
+        let path = self.reader.path().to_owned();
+        let first = self.reader.last_number().map_err(|error| into_database(error, &path))? + 1;
+        let write = |journal: &mut Self| -> Result<(), Stop> {
+            let Self { reader, press, .. } = journal;
+            let connection = &mut reader.connection;
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let stored = store_blobs(&transaction, &batch.blobs, press)?;
+            store_events(&transaction, first, &batch.events, &stored)?;
+            set_counters(&transaction, &batch.counters)?;
+            Ok(transaction.commit()?)
+        };
+        write(self).map_err(|stop| match stop {
+            Stop::Sqlite(error) => DatabaseError::sqlite(&path, &error).into(),
+            Stop::Rule(error) => error,
+        })?;
+        Ok(first..first + batch.events.len() as u64)
+    }
+}
+
+fn into_database(error: crate::ReadJournalError, path: &std::path::Path) -> DatabaseError {
+    match error {
+        crate::ReadJournalError::Database(error) => error,
+        other => DatabaseError::damaged(path, other.to_string()),
+    }
+}
+
+fn check_sizes(batch: &Batch<'_>) -> Result<(), AppendError> {
+    for (hash, bytes) in &batch.blobs {
+        debug_assert_eq!(ContentHash::of(bytes), *hash, "a blob comes under its own name");
+        if bytes.len() > MOST_BYTES {
+            return Err(AppendError::TooLarge { what: format!("the blob {hash}"), size: bytes.len() });
+        }
+    }
+    match batch.events.iter().find(|event| event.body.len() > MOST_BYTES) {
+        Some(event) => Err(AppendError::TooLarge { what: "an event".to_owned(), size: event.body.len() }),
+        None => Ok(()),
+    }
+}
+
+/// A blob that is there: its row, and whether its content really is.
+fn find(transaction: &Transaction<'_>, hash: ContentHash) -> rusqlite::Result<Option<(i64, bool)>> {
+    // The length of a content is known without reading it.
+    let sql = "SELECT id, length(content) = stored_size FROM blobs WHERE hash = ?1";
+    let mut statement = transaction.prepare_cached(sql)?;
+    statement.query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+fn store_blobs(
+    transaction: &Transaction<'_>,
+    blobs: &[(ContentHash, &[u8])],
+    press: &mut Press,
+) -> Result<HashMap<ContentHash, i64>, Stop> {
+    let mut stored = HashMap::with_capacity(blobs.len());
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO blobs (id, hash, form, raw_size, stored_size, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (hash, bytes) in blobs {
+        if stored.contains_key(hash) {
+            continue;
+        }
+        let id = match find(transaction, *hash)? {
+            Some((id, true)) => {
+                stored.insert(*hash, id);
+                continue;
+            }
+            Some((id, false)) => {
+                transaction.execute("DELETE FROM blobs WHERE id = ?1", [id])?;
+                Some(id)
+            }
+            None => None,
+        };
+        let (form, content) = press.at_once(bytes);
+        let (raw, kept) = (to_sql(bytes.len() as u64), to_sql(content.len() as u64));
+        let id = insert.insert(params![id, hash.as_bytes(), form.code(), raw, kept, &*content])?;
+        stored.insert(*hash, id);
+    }
+    Ok(stored)
+}
+
+fn store_events(
+    transaction: &Transaction<'_>,
+    first: u64,
+    events: &[NewEvent],
+    stored: &HashMap<ContentHash, i64>,
+) -> Result<(), Stop> {
+    let mut scratch = Vec::new();
+    let mut insert = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut find_key = transaction.prepare_cached("SELECT id FROM keys WHERE text = ?1")?;
+    let mut new_key = transaction.prepare_cached("INSERT INTO keys (text) VALUES (?1)")?;
+    let mut add_key = transaction.prepare_cached("INSERT OR IGNORE INTO event_keys VALUES (?1, ?2)")?;
+    let mut refer = transaction.prepare_cached("INSERT OR IGNORE INTO blob_references VALUES (?1, ?2)")?;
+    for (number, event) in (first..).zip(events) {
+        let seal = seal(number, event.version, event.time, &event.body, &mut scratch);
+        let number = to_sql(number);
+        insert.execute(params![number, event.version, event.time, seal, event.body])?;
+        for key in &event.keys {
+            let id = match find_key.query_row([key], |row| row.get(0)).optional()? {
+                Some(id) => id,
+                None => new_key.insert([key])?,
+            };
+            add_key.execute([id, number])?;
+        }
+        for hash in &event.blobs {
+            let id = match stored.get(hash) {
+                Some(id) => *id,
+                None => match find(transaction, *hash)? {
+                    Some((id, true)) => id,
+                    _ => return Err(Stop::Rule(AppendError::MissingBlob(*hash))),
+                },
+            };
+            refer.execute([number, id])?;
+        }
+    }
+    Ok(())
+}
+
+fn set_counters(transaction: &Transaction<'_>, counters: &[(&str, u64)]) -> Result<(), Stop> {
+    for (name, asked) in counters {
+        let sql = "INSERT INTO counters VALUES (?1, ?2)
+            ON CONFLICT DO UPDATE SET value = excluded.value WHERE excluded.value >= value";
+        if transaction.prepare_cached(sql)?.execute(params![name, to_sql(*asked)])? == 0 {
+            let mut value = transaction.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+            let value = from_sql(value.query_row([name], |row| row.get(0))?);
+            return Err(Stop::Rule(AppendError::CounterBack { name: (*name).to_owned(), value, asked: *asked }));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! What retention drops, and what it does not.
+
+use std::collections::BTreeSet;
+
+use sayso_journal::{Journal, Retention};
+use sayso_review::ContentHash;
+
+use super::{all, append_contents, noise, open};
+
+fn has(journal: &Journal, content: &[u8]) -> bool {
+    let there = journal.reader().has_blob(ContentHash::of(content)).unwrap();
+    assert_eq!(journal.reader().blob(ContentHash::of(content)).unwrap().is_some(), there);
+    there
+}
+
+#[test]
+fn old_contents_go_and_old_events_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let [old, shared, new] = [1, 2, 3].map(|seed| noise(seed, 3000));
+    append_contents(&mut journal, 10, &[&old, &shared]);
+    append_contents(&mut journal, 20, &[&shared, &new]);
+    let nothing = BTreeSet::new();
+    let retention = |before| Retention { before: Some(before), most_bytes: None, keep: &nothing };
+    assert_eq!(journal.collect(retention(10)).unwrap().blobs, 0, "older means older");
+    let collected = journal.collect(retention(20)).unwrap();
+    assert_eq!((collected.events, collected.blobs, collected.raw_bytes), (1, 1, 3000));
+    assert_eq!([&old, &shared, &new].map(|content| has(&journal, content)), [false, true, true]);
+    assert_eq!(journal.collect(retention(20)).unwrap().events, 0);
+    assert_eq!(journal.collect(retention(21)).unwrap().blobs, 2);
+    assert_eq!(all(journal.reader()).len(), 2);
+    assert_eq!(journal.reader().check().unwrap().problems, []);
+}
+
+#[test]
+fn unfinished_events_keep_their_contents() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let [first, second] = [1, 2].map(|seed| noise(seed, 3000));
+    let kept = append_contents(&mut journal, 10, &[&first]);
+    append_contents(&mut journal, 10, &[&first, &second]);
+    let keep = BTreeSet::from([kept]);
+    journal.collect(Retention { before: Some(i64::MAX), most_bytes: Some(0), keep: &keep }).unwrap();
+    assert_eq!([&first, &second].map(|content| has(&journal, content)), [true, false]);
+}
+
+#[test]
+fn beyond_the_cap_the_oldest_events_let_go_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let [again, second, third, fourth] = [1, 2, 3, 4].map(|seed| noise(seed, 1000));
+    append_contents(&mut journal, 10, &[&again]);
+    append_contents(&mut journal, 20, &[&second]);
+    append_contents(&mut journal, 30, &[&third]);
+    append_contents(&mut journal, 40, &[&fourth, &again]);
+    let nothing = BTreeSet::new();
+    let retention = |most| Retention { before: None, most_bytes: Some(most), keep: &nothing };
+    assert_eq!(journal.collect(retention(4000)).unwrap().events, 0, "it fits");
+    // One that is used again is as young as its last use.
+    let collected = journal.collect(retention(3500)).unwrap();
+    assert_eq!((collected.events, collected.blobs, collected.stored_bytes), (2, 1, 1000));
+    assert_eq!([&again, &second, &third, &fourth].map(|content| has(&journal, content)), [true, false, true, true]);
+    journal.collect(retention(2000)).unwrap();
+    assert_eq!([&again, &second, &third, &fourth].map(|content| has(&journal, content)), [true, false, false, true]);
+    assert_eq!(journal.reader().sizes().unwrap().stored_bytes, 2000);
+}
+
+#[test]
+fn the_file_gets_smaller() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let contents: Vec<Vec<u8>> = (1..40).map(|seed| noise(seed, 200_000)).collect();
+    for content in &contents {
+        append_contents(&mut journal, 10, &[content]);
+    }
+    let before = journal.reader().sizes().unwrap().file_bytes;
+    let nothing = BTreeSet::new();
+    let collected = journal.collect(Retention { before: Some(11), most_bytes: None, keep: &nothing }).unwrap();
+    assert_eq!(collected.blobs, 39);
+    let after = journal.reader().sizes().unwrap().file_bytes;
+    assert!(after < before / 10, "{before} → {after}");
+    assert_eq!(collected.file_bytes, before - after);
+    drop(journal);
+    assert_eq!(std::fs::metadata(folder.path().join("journal.db")).unwrap().len(), after);
+}
+
+#[test]
+fn contents_that_no_event_ever_named_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let blobs = vec![(ContentHash::of(b"orphan"), b"orphan".as_slice())];
+    journal.append(&sayso_journal::Batch { blobs, ..Default::default() }).unwrap();
+    assert!(has(&journal, b"orphan"));
+    let nothing = BTreeSet::new();
+    let collected = journal.collect(Retention { before: None, most_bytes: None, keep: &nothing }).unwrap();
+    assert_eq!(collected.blobs, 1);
+    assert!(!has(&journal, b"orphan"));
+}

@@ -1,0 +1,165 @@
+//! One writer, any number of readers, and kills at any moment.
+
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use sayso_journal::{Batch, Journal, NewEvent, OpenJournalError, Options, Reader};
+use sayso_review::ContentHash;
+
+use super::{AT_ONCE, all, event, noise, open};
+
+/// Runs one ignored test of this binary in a process of its own.
+pub(crate) fn child(test: &str, folder: &Path, variables: &[(&str, &str)]) -> Child {
+    let name = std::thread::current().name().unwrap().rsplit_once("::").unwrap().0.to_owned();
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("{name}::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
+        .env("JOURNAL_FOLDER", folder)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What a child said, after it ended well.
+pub(crate) fn finish(mut child: Child) -> String {
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success(), "{text}");
+    text
+}
+
+/// Reads until a line contains `text`.
+fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
+    let mut line = String::new();
+    while !line.contains(text) {
+        line.clear();
+        assert_ne!(output.read_line(&mut line).unwrap(), 0, "the child ended without saying `{text}`");
+    }
+}
+
+#[test]
+fn a_second_writer_is_refused_by_name_until_the_first_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = child("hold_in_a_process_of_its_own", folder.path(), &[]);
+    wait_for(&mut BufReader::new(child.stdout.take().unwrap()), "held");
+    let error = Journal::open(folder.path(), Options { wait: Duration::from_millis(25) }).unwrap_err();
+    assert!(matches!(error, OpenJournalError::Locked { holder: Some(id), .. } if id == child.id()));
+    let start = format!("another sayso, process {}, is writing to this journal: `", child.id());
+    assert!(error.to_string().starts_with(&start), "{error}");
+
+    let reader = Reader::open(folder.path()).unwrap();
+    assert_eq!(all(&reader), [(1, "from the child".to_owned())], "reading goes on meanwhile");
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut journal = open(folder.path());
+    let batch = Batch { events: vec![event("from the parent", &[])], ..Batch::default() };
+    assert_eq!(journal.append(&batch).unwrap(), 2..3);
+    assert_eq!(all(&reader).len(), 2, "a reader that was open all the while sees it");
+}
+
+#[test]
+#[ignore = "run by `a_second_writer_is_refused_by_name_until_the_first_is_killed` in a process of its own"]
+fn hold_in_a_process_of_its_own() {
+    let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
+    let mut journal = open(Path::new(&folder));
+    journal.append(&Batch { events: vec![event("from the child", &[])], ..Batch::default() }).unwrap();
+    println!("held");
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[test]
+fn one_process_cannot_write_twice_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(folder.path());
+    let error = Journal::open(folder.path(), AT_ONCE).unwrap_err();
+    assert!(matches!(error, OpenJournalError::Locked { holder: Some(id), .. } if id == std::process::id()));
+    drop(journal);
+    drop(open(folder.path()));
+}
+
+#[test]
+fn a_waiting_writer_gets_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(folder.path());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Journal::open(folder.path(), Options { wait: Duration::from_mins(1) }).map(drop));
+        drop(journal);
+        waiting.join().unwrap().unwrap();
+    });
+}
+
+/// What a batch of [`append_in_a_process_of_its_own`] contains: enough for several pages.
+fn batch_contents(batch: u64) -> Vec<Vec<u8>> {
+    (0..4).map(|place| noise(batch * 4 + place, 20_000)).collect()
+}
+
+#[test]
+fn a_kill_leaves_whole_batches_and_everything_announced() {
+    for announced in [1, 7, 30] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = child("append_in_a_process_of_its_own", folder.path(), &[]);
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        wait_for(&mut output, &format!("appended {announced}."));
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let journal = open(folder.path());
+        let reader = journal.reader();
+        let last = reader.last_number().unwrap();
+        assert_eq!(last % 5, 0, "batches of five");
+        assert!(last / 5 >= announced);
+        assert_eq!(reader.counter("batch").unwrap(), last / 5);
+        let events = all(reader);
+        assert!(events.iter().zip(0..).all(|((_, body), place)| *body == format!("batch {}", place / 5)));
+        for batch in 0..last / 5 {
+            for content in batch_contents(batch) {
+                assert!(reader.blob(ContentHash::of(&content)).unwrap().is_some());
+            }
+        }
+        let checked = reader.check().unwrap();
+        assert_eq!(checked.problems, []);
+        assert_eq!(checked.blobs, last / 5 * 4, "and no blob of a batch that did not make it");
+    }
+}
+
+#[test]
+#[ignore = "run by `a_kill_leaves_whole_batches_and_everything_announced` in a process of its own"]
+fn append_in_a_process_of_its_own() {
+    let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
+    let mut journal = open(Path::new(&folder));
+    for batch in 0.. {
+        let contents = batch_contents(batch);
+        let blobs: Vec<_> = contents.iter().map(|content| (ContentHash::of(content), content.as_slice())).collect();
+        let hashes = blobs.iter().map(|(hash, _)| *hash).collect();
+        let events = vec![NewEvent { blobs: hashes, ..event(&format!("batch {batch}"), &["batch"]) }; 5];
+        journal.append(&Batch { blobs, events, counters: vec![("batch", batch + 1)] }).unwrap();
+        println!("appended {}.", batch + 1);
+    }
+}
+
+#[test]
+fn readers_see_whole_batches_while_a_writer_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let reader = Reader::open(folder.path()).unwrap();
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(move || {
+            let mut seen = 0;
+            while seen < 500 {
+                let last = reader.last_number().unwrap();
+                assert_eq!(last % 5, 0);
+                assert!(last >= seen);
+                assert!(reader.events(0, usize::MAX).unwrap().len() as u64 >= last);
+                seen = last;
+            }
+        });
+        for _ in 0..100 {
+            journal.append(&Batch { events: vec![event("it", &["key"]); 5], ..Batch::default() }).unwrap();
+        }
+        reading.join().unwrap();
+    });
+}
