@@ -97,6 +97,26 @@ impl<'d, 'a> Iterator for Hunks<'d, 'a> {
     }
 }
 
+impl<'a> Diff<'a> {
+    /// A hunk of one change alone, by its place among [`changes`](Self::changes): what splitting a hunk gives. Its context ends
+    /// where the next change begins.
+    pub fn part(&self, index: usize, context: usize) -> Option<Hunk<'_, 'a>> {
+        let changes = self.changes();
+        let change = changes.get(index)?;
+        let above = if index == 0 { 0 } else { changes[index - 1].old.end.line };
+        let below = changes.get(index + 1).map_or(usize::MAX, |next| next.old.start.line - change.old.end.line);
+        let start = self.up((change.old.start, change.new.start), (change.old.start.line - above).min(context));
+        let end = self.down((change.old.end, change.new.end), below.min(context));
+        Some(Hunk {
+            diff: self,
+            changes: &changes[index..=index],
+            number: index + 1,
+            old: Block { start: start.0, end: end.0 },
+            new: Block { start: start.1, end: end.1 },
+        })
+    }
+}
+
 impl<'d, 'a> Hunk<'d, 'a> {
     /// The changes it holds.
     pub fn changes(&self) -> &'d [Change] {

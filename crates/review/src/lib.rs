@@ -1,20 +1,51 @@
 //! What is asked, and what may be answered.
 //!
-//! The vocabulary that every other part shares, as data: no file, clock or network is ever touched here, so that a policy
-//! decision or a path check gives the same answer on any machine. It begins with paths inside the workspace ([`WsPath`]),
-//! what an agent was granted ([`Grants`]) and the kinds that every error has ([`ErrorKind`]); intents, previews and
-//! verdicts join them.
+//! The vocabulary that every other part shares, as data, and the one flow over it, as functions that touch nothing: no file,
+//! clock or network, so that a preview, a decision or a path check gives the same answer on any machine.
+//!
+//! Each stage is a type that only the one before it makes: a [`Proposal`] is what an agent said; a [`Draft`] knows which files
+//! that is about; with what was [`Seen`] there it becomes a [`Preview`]; a [`Verdict`] on it makes a [`Plan`], and there is no
+//! other way to one. Undo ([`reverse`]) and a change that went stale ([`Plan::rebase`]) come back as previews too, so that
+//! they are shown and decided like anything else.
+//!
+//! # Limits
+//!
+//! - Whole contents are held in memory; the workspace refuses to read very large files.
+//! - Hunks are numbered with three lines of context, whatever a surface shows around them.
 
+mod command;
 mod content;
+mod decide;
+mod draft;
 mod error_kind;
+mod event;
 mod file_state;
 mod grants;
+mod intent;
 mod note;
+mod plan;
+mod preview;
+mod seen;
+mod told;
+mod verdict;
 mod ws_path;
 
+pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};
+pub use decide::{Decision, FileDecision, Taken, VerdictError};
+pub use draft::Draft;
 pub use error_kind::ErrorKind;
+pub use event::{Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Origin, Outcome, Recorded};
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
+pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
+pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
+pub use preview::{
+    CONTEXT, Clash, FilePreview, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges, ProposedHunk,
+    ProposedNote, Rebased, Transition, reverse,
+};
+pub use seen::{Obstacle, Seen, Sight};
+pub use told::DENIED;
+pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

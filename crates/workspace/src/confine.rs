@@ -9,6 +9,8 @@ use rustix::io::Errno;
 use sayso_review::{WsPath, WsPathError};
 use thiserror::Error;
 
+use crate::apply::Swap;
+
 /// A workspace, held by a handle on its root.
 #[derive(Debug)]
 pub struct Workspace {
@@ -17,6 +19,9 @@ pub struct Workspace {
     /// The root as it was named, if that differs: absolute paths may come in either spelling.
     named: PathBuf,
     backend: Backend,
+    pub(crate) swap: Swap,
+    /// What is never written to, though it lies inside.
+    pub(crate) protected: Vec<WsPath>,
 }
 
 /// How paths are resolved.
@@ -105,7 +110,23 @@ impl Workspace {
             Errno::NOTDIR => error("it is not a directory".to_owned()),
             errno => error(errno.to_string()),
         })?;
-        Ok(Self { root, path: real, named: path.to_owned(), backend })
+        let (swap, protected) = (Swap::Exchange, Vec::new());
+        Ok(Self { root, path: real, named: path.to_owned(), backend, swap, protected })
+    }
+
+    /// Uses another way to replace files: for file systems that cannot exchange names, where it is found out by itself.
+    #[must_use]
+    pub fn with_swap(mut self, swap: Swap) -> Self {
+        self.swap = swap;
+        self
+    }
+
+    /// Never writes to a directory, should it lie inside: sayso's own records are not an agent's to change.
+    #[must_use]
+    pub fn protecting(mut self, directory: &Path) -> Self {
+        let beneath = directory.strip_prefix(&self.path).ok().and_then(Path::to_str);
+        self.protected.extend(beneath.and_then(|path| WsPath::parse(path).ok()));
+        self
     }
 
     /// The root's real path, to show and to compare absolute paths with.

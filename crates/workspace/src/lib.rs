@@ -14,11 +14,14 @@
 //! - A hard link to a file outside cannot be told apart when reading.
 //! - Names that are not UTF-8 cannot be expressed; listings leave them out and count them.
 
+mod apply;
 mod confine;
 mod listing;
+mod look;
 mod read;
 mod walk;
 
+pub use apply::{Applied, ApplyError, Prepared, RecoverError, Recovery, Swap};
 pub use confine::{Backend, OpenError, OpenWorkspaceError, Opened, Workspace};
 pub use listing::{Entry, EntryKind, Listing};
 pub use read::{ReadError, ReadLimit};

@@ -170,11 +170,8 @@ pub enum Note {
         /// In how many places.
         places: usize,
     },
-    /// The file had another name before. Handed in.
-    Renamed {
-        /// Which one.
-        from: WsPath,
-    },
+    /// The file was changed meanwhile, and the result holds both changes. Handed in.
+    Merged,
 }
 
 /// What a file of the kind [`Note::Permission`] has power over.
@@ -248,9 +245,7 @@ impl Note {
             | Self::Unrepresentable { .. }
             | Self::Permission { .. }
             | Self::Ci => Severity::Critical,
-            Self::Form { change: FinalNewlineAdded | FinalNewlineRemoved }
-            | Self::Moved { .. }
-            | Self::Renamed { .. } => Severity::Info,
+            Self::Form { change: FinalNewlineAdded | FinalNewlineRemoved } | Self::Moved { .. } => Severity::Info,
             Self::Form { .. }
             | Self::Mode { .. }
             | Self::Symlink { .. }
@@ -266,7 +261,8 @@ impl Note {
             | Self::Attributes { .. }
             | Self::CaseTwin { .. }
             | Self::Loosened { .. }
-            | Self::Ambiguous { .. } => Severity::Warning,
+            | Self::Ambiguous { .. }
+            | Self::Merged => Severity::Warning,
         }
     }
 }

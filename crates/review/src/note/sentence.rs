@@ -59,7 +59,7 @@ impl Display for Note {
                 write!(f, "hunk {hunk} was found {} further {direction}", counted(lines.unsigned_abs(), "line"))
             }
             Self::Ambiguous { hunk, places } => write!(f, "hunk {hunk} fits in {}", counted(*places, "place")),
-            Self::Renamed { from } => write!(f, "renamed from {}", quoted(from.as_str())),
+            Self::Merged => f.write_str("changed meanwhile; the result holds both changes"),
         }
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         check(&Note::Moved { hunk: 1, lines: -1 }, Info, "hunk 1 was found 1 line further up");
         check(&Note::Moved { hunk: 1, lines: 7 }, Info, "hunk 1 was found 7 lines further down");
         check(&Note::Ambiguous { hunk: 1, places: 3 }, Warning, "hunk 1 fits in 3 places");
-        check(&Note::Renamed { from: path("a/b") }, Info, "renamed from `a/b`");
+        check(&Note::Merged, Warning, "changed meanwhile; the result holds both changes");
     }
 
     #[test]

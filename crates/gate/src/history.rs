@@ -1,0 +1,167 @@
+//! What happened in a workspace, read from its journal. Needs no lock, so it can be asked while an engine is at work.
+
+use std::collections::BTreeSet;
+
+use sayso_journal::{Reader, Sizes, StoredEvent};
+use sayso_review::{
+    ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Preview, Recorded,
+};
+use serde::Serialize;
+
+use crate::change::{ChangeRecord, ChangeStatus};
+use crate::error::GateError;
+
+/// The counter of changes.
+pub(crate) const CHANGES: &str = "changes";
+/// The counter of changes that ended, one way or another.
+pub(crate) const ENDED: &str = "ended";
+/// The counter of plans that were on their way to the tree.
+pub(crate) const PLANS: &str = "plans";
+/// The counter of plans that arrived or were taken back: one less than [`PLANS`] if something was interrupted.
+pub(crate) const PLANS_ENDED: &str = "plans ended";
+/// The key of events that say that a plan is on its way.
+pub(crate) const APPLYING: &str = "applying";
+
+/// More events than any change has.
+const MOST_EVENTS: usize = 10_000;
+
+/// What happened in a workspace.
+#[derive(Clone, Copy)]
+pub struct History<'j> {
+    reader: &'j Reader,
+}
+
+/// How a workspace stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// How many changes there were.
+    pub changes: u64,
+    /// How many wait for a verdict.
+    pub pending: u64,
+    /// The change whose plan was on its way to the tree when something ended it.
+    pub interrupted: Option<ChangeId>,
+}
+
+impl<'j> History<'j> {
+    /// Reads a journal.
+    pub fn new(reader: &'j Reader) -> Self {
+        Self { reader }
+    }
+
+    /// One change.
+    pub fn change(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
+        let events = self.reader.events_with(&change_key(change), 0, MOST_EVENTS)?;
+        let missing = || GateError::NoSuchChange(change.to_string());
+        ChangeRecord::fold(events.into_iter().map(recorded)).ok_or_else(missing)
+    }
+
+    /// The events of a change, or of the whole workspace, oldest first.
+    pub fn events(&self, change: Option<ChangeId>, after: u64, limit: usize) -> Result<Vec<Recorded>, GateError> {
+        let events = match change {
+            Some(change) => self.reader.events_with(&change_key(change), after, limit)?,
+            None => self.reader.events(after, limit)?,
+        };
+        Ok(events.into_iter().map(recorded).collect())
+    }
+
+    /// The changes before one, newest first.
+    pub fn changes(&self, before: Option<ChangeId>) -> impl Iterator<Item = Result<ChangeRecord, GateError>> + 'j {
+        let history = *self;
+        let last = match before {
+            Some(before) => Ok(before.saturating_sub(1)),
+            None => self.reader.counter(CHANGES).map_err(GateError::from),
+        };
+        let (first_error, last) = match last {
+            Ok(last) => (None, last),
+            Err(error) => (Some(Err(error)), 0),
+        };
+        first_error.into_iter().chain((1..=last).rev().map(move |change| history.change(change)))
+    }
+
+    /// The changes of a session or a tool call, oldest first.
+    pub(crate) fn with_key(&self, key: &str) -> Result<Vec<ChangeRecord>, GateError> {
+        let mut changes = BTreeSet::new();
+        let mut after = 0;
+        loop {
+            let events = self.reader.events_with(key, after, 1_000)?;
+            let Some(last) = events.last() else { break };
+            after = last.number;
+            for event in events {
+                if let EventBody::Known(event) = EventBody::decode(&event.body) {
+                    changes.insert(event.change());
+                }
+            }
+        }
+        changes.into_iter().map(|change| self.change(change)).collect()
+    }
+
+    /// How the workspace stands.
+    pub fn status(&self) -> Result<Status, GateError> {
+        let (changes, ended) = (self.reader.counter(CHANGES)?, self.reader.counter(ENDED)?);
+        let interrupted = self.interrupted()?;
+        let pending = changes.saturating_sub(ended + u64::from(interrupted.is_some()));
+        Ok(Status { changes, pending, interrupted })
+    }
+
+    fn interrupted(&self) -> Result<Option<ChangeId>, GateError> {
+        if self.reader.counter(PLANS)? == self.reader.counter(PLANS_ENDED)? {
+            return Ok(None);
+        }
+        let last = self.reader.latest_with(APPLYING, None, 1)?.pop();
+        Ok(last.and_then(|event| match EventBody::decode(&event.body) {
+            EventBody::Known(event) => Some(event.change()),
+            EventBody::Unknown(_) => None,
+        }))
+    }
+
+    /// How much is kept.
+    pub fn sizes(&self) -> Result<Sizes, GateError> {
+        Ok(self.reader.sizes()?)
+    }
+
+    /// A recorded state, whole; `None` if its content is no longer kept.
+    pub fn state(&self, print: &Fingerprint) -> Result<Option<FileState>, GateError> {
+        Ok(match print {
+            Fingerprint::Absent => Some(FileState::Absent),
+            Fingerprint::Link { target } => Some(FileState::Link { target: target.clone() }),
+            Fingerprint::File { hash, mode, .. } => self.content(*hash)?.map(|bytes| FileState::file(bytes, *mode)),
+        })
+    }
+
+    /// A recorded content.
+    pub fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>, GateError> {
+        Ok(self.reader.blob(hash)?)
+    }
+
+    /// A change as it was shown.
+    pub fn preview(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
+        let gone = || GateError::ContentGone(record.change);
+        let file = |file: &FileRecord| -> Result<(FilePreview, bool), GateError> {
+            let preview = FilePreview {
+                path: file.path.clone(),
+                location: file.location.clone(),
+                operation: file.operation.clone(),
+                before: self.state(&file.before)?.ok_or_else(gone)?,
+                after: self.state(&file.after)?.ok_or_else(gone)?,
+                notes: file.notes.clone(),
+                problem: file.problem.clone(),
+            };
+            Ok((preview, file.settled))
+        };
+        let files = record.files.iter().map(file).collect::<Result<Vec<_>, _>>()?;
+        Ok(Preview::recorded(files))
+    }
+
+    /// Whether a change waits for a verdict.
+    pub(crate) fn is_pending(record: &ChangeRecord) -> bool {
+        record.status == ChangeStatus::Pending
+    }
+}
+
+pub(crate) fn change_key(change: ChangeId) -> String {
+    format!("change:{change}")
+}
+
+fn recorded(event: StoredEvent) -> Recorded {
+    Recorded { number: event.number, time: event.time, body: EventBody::decode(&event.body) }
+}

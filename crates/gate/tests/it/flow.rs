@@ -1,0 +1,64 @@
+//! From a proposal to the tree and back.
+
+use sayso_gate::Decided;
+use sayso_review::{Answer, FileAnswer, HunkId, IfChanged, Origin, Target};
+
+use crate::{Scene, decide, propose};
+
+fn numbers(changed: &[usize]) -> String {
+    (1..=30)
+        .map(|line| if changed.contains(&line) { format!("{line} changed\n") } else { format!("{line}\n") })
+        .collect()
+}
+
+fn update(path: &str, text: &str) -> String {
+    serde_json::json!({ "changes": [{ "path": path, "operation": "update", "new_content": text }] }).to_string()
+}
+
+#[test]
+fn what_was_approved_is_what_happens_and_can_be_undone_and_redone() {
+    let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2, 15, 28])));
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[]).as_bytes(), "a proposal writes nothing");
+    let hunks = [HunkId::whole(1), HunkId::whole(3)].into();
+    let files = [("a.txt".parse_path(), FileAnswer::Hunks { hunks })].into();
+    let decided = decide(&mut engine, &proposed, Answer::Files { files, reason: Some("not this one".to_owned()) });
+    let Decided::Applied { told, .. } = decided else { panic!("{decided:?}") };
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 28]).as_bytes());
+    assert!(told.contains("accepted hunk 1, 3 and refused hunk 2") && told.contains("not this one"), "{told}");
+
+    let plan = engine.plan_undo(&Target::Last, IfChanged::Refuse).unwrap();
+    assert_eq!(plan.changes(), [1]);
+    engine.perform(plan, Origin::default(), 4).unwrap();
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[]).as_bytes());
+    assert!(engine.plan_undo(&Target::Last, IfChanged::Refuse).is_err(), "nothing is left to undo");
+
+    let plan = engine.plan_redo(&Target::Last, IfChanged::Refuse).unwrap();
+    engine.perform(plan, Origin::default(), 5).unwrap();
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 28]).as_bytes());
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_merged_and_asked_about_again() {
+    let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2])));
+    scene.write("a.txt", numbers(&[20]).as_bytes());
+    let decided = decide(&mut engine, &proposed, Answer::Approve);
+    let Decided::Stale { next, .. } = decided else { panic!("{decided:?}") };
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[20]).as_bytes(), "nothing was written");
+    let decided = decide(&mut engine, &next, Answer::Approve);
+    assert!(matches!(decided, Decided::Applied { .. }), "{decided:?}");
+    assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 20]).as_bytes());
+}
+
+trait ParsePath {
+    fn parse_path(&self) -> sayso_review::WsPath;
+}
+
+impl ParsePath for str {
+    fn parse_path(&self) -> sayso_review::WsPath {
+        sayso_review::WsPath::parse(self).unwrap()
+    }
+}

@@ -1,0 +1,57 @@
+//! One test binary for the engine, in real throw-away directories.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and look at what was written")]
+
+mod flow;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sayso_gate::{Decided, Engine, Proposed};
+use sayso_journal::{Journal, Options};
+use sayso_review::{Answer, Origin, Proposal};
+use sayso_workspace::Workspace;
+use tempfile::TempDir;
+
+/// A workspace with a journal of its own.
+pub(crate) struct Scene {
+    root: TempDir,
+    state: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
+        let scene = Self { root: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() };
+        for (path, content) in files {
+            scene.write(path, content);
+        }
+        scene
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, content: &[u8]) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.path(path)).ok()
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        let workspace = Workspace::open(self.root.path()).unwrap();
+        let journal = Journal::open(&self.state.path().join("journal"), Options { wait: Duration::ZERO }).unwrap();
+        Engine::open(workspace, journal, 1).unwrap().0
+    }
+}
+
+pub(crate) fn propose(engine: &mut Engine, text: &str) -> Proposed {
+    engine.propose(&Proposal::parse(text.as_bytes()).unwrap(), Origin::default(), 2).unwrap()
+}
+
+pub(crate) fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Decided {
+    engine.decide(proposed, &proposed.verdict(answer), 3).unwrap()
+}

@@ -1,0 +1,169 @@
+//! A proposal whose paths are known to lie in the workspace, as steps over single files.
+
+use std::collections::BTreeSet;
+
+use sayso_diff::{FilePatch, NO_FILE, Patch, Problem, ProblemKind, Section, SectionAction, SectionPatch};
+
+use crate::intent::{FileIntent, NewContent, Proposal, ProposalError};
+use crate::ws_path::{WsPath, WsPathError};
+
+/// A proposal that can be previewed as soon as its paths were looked at.
+#[derive(Debug)]
+pub struct Draft<'p> {
+    pub(crate) steps: Vec<DraftStep<'p>>,
+}
+
+/// One step over one file.
+#[derive(Debug)]
+pub(crate) enum DraftStep<'p> {
+    Put { path: WsPath, content: &'p NewContent, exists: Exists },
+    Edit { path: WsPath, old: &'p str, new: &'p str, replace_all: bool },
+    Delete { path: WsPath },
+    Rename { path: WsPath, to: WsPath },
+    Unified { path: WsPath, to: WsPath, patch: FilePatch<'p> },
+    Sections { path: WsPath, to: WsPath, section: Section },
+}
+
+/// What a write says about the file before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exists {
+    Must,
+    MustNot,
+    May,
+}
+
+impl Proposal {
+    /// Finds the files that the proposal is about. `locate` reads a path as the agent wrote it.
+    pub fn draft(&self, locate: impl Fn(&str) -> Result<WsPath, WsPathError>) -> Result<Draft<'_>, ProposalError> {
+        let mut steps = Vec::new();
+        for (index, change) in self.changes.iter().enumerate() {
+            let number = index + 1;
+            let at = |text: &str| place(text, number, &locate);
+            match change {
+                FileIntent::Create(content) => {
+                    steps.push(DraftStep::Put { path: at(&content.path)?, content, exists: Exists::MustNot });
+                }
+                FileIntent::Update(content) => {
+                    steps.push(DraftStep::Put { path: at(&content.path)?, content, exists: Exists::Must });
+                }
+                FileIntent::Write(content) => {
+                    steps.push(DraftStep::Put { path: at(&content.path)?, content, exists: Exists::May });
+                }
+                FileIntent::Edit { path, old_string, new_string, replace_all } => {
+                    let (old, new) = (old_string.as_str(), new_string.as_str());
+                    steps.push(DraftStep::Edit { path: at(path)?, old, new, replace_all: *replace_all });
+                }
+                FileIntent::Delete { path } => steps.push(DraftStep::Delete { path: at(path)? }),
+                FileIntent::Rename { path, to } => steps.push(DraftStep::Rename { path: at(path)?, to: at(to)? }),
+                FileIntent::Patch { patch } => steps.extend(patch_steps(patch.as_bytes(), number, &at)?),
+            }
+        }
+        Ok(Draft { steps })
+    }
+}
+
+fn place(
+    text: &str,
+    number: usize,
+    locate: &impl Fn(&str) -> Result<WsPath, WsPathError>,
+) -> Result<WsPath, ProposalError> {
+    let bad = |reason: String| ProposalError::BadPath { change: format!("change {number}"), reason };
+    let path = locate(text).map_err(|error| bad(error.to_string()))?;
+    if path.is_root() { Err(bad("the workspace itself is not a file".to_owned())) } else { Ok(path) }
+}
+
+fn patch_steps<'p>(
+    bytes: &'p [u8],
+    number: usize,
+    at: &impl Fn(&str) -> Result<WsPath, ProposalError>,
+) -> Result<Vec<DraftStep<'p>>, ProposalError> {
+    let bad = |reason: String| ProposalError::BadPatch { change: format!("change {number}"), reason };
+    let mut steps = Vec::new();
+    if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| sayso_diff::is_begin_patch(text)) {
+        let SectionPatch { sections, problems } = SectionPatch::parse(text);
+        // A part that was not understood would be missing from what is approved, so nothing of it is taken.
+        if let Some(problem) = problems.first() {
+            return Err(bad(problem.to_string()));
+        }
+        for section in sections {
+            let path = at(&section.path)?;
+            let to = match &section.action {
+                SectionAction::Update { move_to: Some(to), .. } => at(to)?,
+                _ => path.clone(),
+            };
+            steps.push(DraftStep::Sections { path, to, section });
+        }
+    } else {
+        let patch = Patch::parse(bytes);
+        // Wrong counts are common where a model wrote the patch; the lines are what counts.
+        let fatal = |problem: &&Problem| !matches!(problem.kind, ProblemKind::WrongCounts { .. });
+        if let Some(problem) = patch.problems.iter().find(fatal) {
+            return Err(bad(problem.to_string()));
+        }
+        let strips = strips_prefixes(&patch);
+        for file in patch.files {
+            let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file)));
+            let renamed = |word: &[u8]| {
+                let found = file.extended.iter().find_map(|line| line.strip_prefix(word));
+                found.map(|name| at(&String::from_utf8_lossy(name.trim_ascii_end())))
+            };
+            let (old, new) = (&file.old_path, &file.new_path);
+            let none = NO_FILE.as_bytes();
+            let path = match renamed(b"rename from ") {
+                Some(path) => path?,
+                None => name(if old == none { new } else { old })?,
+            };
+            let to = match renamed(b"rename to ") {
+                Some(path) => path?,
+                // Without a git header, two names are the same file before and after.
+                None if new == none || old == none => path.clone(),
+                None => name(new)?,
+            };
+            // `diff -u old new` of two versions that lie side by side is about the file that is to change.
+            let path = if is_git(&file) { path } else { to.clone() };
+            steps.push(DraftStep::Unified { path, to, patch: file });
+        }
+    }
+    if steps.is_empty() { Err(bad("it changes no file".to_owned())) } else { Ok(steps) }
+}
+
+fn is_git(file: &FilePatch<'_>) -> bool {
+    !file.extended.is_empty()
+}
+
+/// Whether all names begin with `a/` and `b/`, as git writes them.
+fn strips_prefixes(patch: &Patch<'_>) -> bool {
+    let prefixed = |path: &[u8], prefix: &[u8]| path == NO_FILE.as_bytes() || path.starts_with(prefix);
+    patch.files.iter().all(|file| prefixed(&file.old_path, b"a/") && prefixed(&file.new_path, b"b/"))
+}
+
+/// The name of a file without what diff tools, ours among them, put around it.
+fn file_name(bytes: &[u8], strips: bool) -> String {
+    let name = String::from_utf8_lossy(bytes);
+    let mut name = name.as_ref();
+    for label in [" (current)", " (proposed)", " (new file)"] {
+        name = name.strip_suffix(label).unwrap_or(name);
+    }
+    if strips {
+        name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    }
+    name.to_owned()
+}
+
+impl Draft<'_> {
+    /// The paths that have to be looked at.
+    pub fn paths(&self) -> BTreeSet<WsPath> {
+        let mut paths = BTreeSet::new();
+        for step in &self.steps {
+            match step {
+                DraftStep::Put { path, .. } | DraftStep::Edit { path, .. } | DraftStep::Delete { path } => {
+                    paths.insert(path.clone());
+                }
+                DraftStep::Rename { path, to }
+                | DraftStep::Unified { path, to, .. }
+                | DraftStep::Sections { path, to, .. } => paths.extend([path.clone(), to.clone()]),
+            }
+        }
+        paths
+    }
+}

@@ -1,0 +1,78 @@
+//! What is to happen to the tree, as a verdict made it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::file_state::{FileState, Fingerprint};
+use crate::ws_path::WsPath;
+
+/// What is to happen to the tree: all of it or nothing.
+///
+/// There is no way to make one but from a verdict on a preview, see [`Preview::decide`](crate::Preview::decide).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    steps: Vec<PlanStep>,
+}
+
+/// What is to happen at one path. No two steps of a plan have the same path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanStep {
+    /// Where.
+    pub path: WsPath,
+    /// What has to be there; otherwise nothing of the plan happens.
+    pub before: FileState,
+    /// What is there afterwards.
+    pub after: FileState,
+}
+
+/// A step as it is recorded, with hashes in place of contents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedStep {
+    /// Where.
+    pub path: WsPath,
+    /// What was there.
+    pub before: Fingerprint,
+    /// What is there afterwards.
+    pub after: Fingerprint,
+}
+
+/// What is written down before the first byte of a plan reaches the tree, so that a start after a crash knows what to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplyRecord {
+    /// A random name that the temporary files of this plan carry.
+    pub token: String,
+    /// What happens.
+    pub steps: Vec<RecordedStep>,
+    /// Directories that are made for it, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<WsPath>,
+    /// Directories that are removed after it if nothing is left in them, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub emptied: Vec<WsPath>,
+}
+
+impl Plan {
+    /// Of steps whose paths differ.
+    pub(crate) fn new(steps: Vec<PlanStep>) -> Self {
+        Self { steps }
+    }
+
+    /// What is to happen, path by path.
+    pub fn steps(&self) -> &[PlanStep] {
+        &self.steps
+    }
+
+    /// Whether nothing is to happen.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The steps as they are recorded.
+    pub fn recorded(&self) -> Vec<RecordedStep> {
+        let record = |step: &PlanStep| RecordedStep {
+            path: step.path.clone(),
+            before: step.before.fingerprint(),
+            after: step.after.fingerprint(),
+        };
+        self.steps.iter().map(record).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! From a draft and what was seen to a preview: the steps are played on a copy, and what is left is compared.
+
+use std::collections::BTreeMap;
+
+use sayso_diff::SectionAction;
+
+use super::edit::{self, Edited, NewModes};
+use super::problem::Problem;
+use super::{FilePreview, Operation, Preview};
+use crate::draft::{Draft, DraftStep, Exists};
+use crate::file_state::FileState;
+use crate::intent::NewContent;
+use crate::note::{self, Note};
+use crate::seen::{Obstacle, Seen, Sight};
+use crate::ws_path::WsPath;
+
+impl Draft<'_> {
+    /// What the steps, one after the other, would make of what was seen.
+    pub fn preview(&self, sight: &Sight) -> Preview {
+        let mut tree = Tree { sight, cells: BTreeMap::new(), modes: NewModes { umask: sight.umask } };
+        for step in &self.steps {
+            tree.play(step);
+        }
+        tree.refuse_files_that_are_directories();
+        tree.into_preview()
+    }
+}
+
+/// The files that the steps touch, by where they are.
+struct Tree<'s> {
+    sight: &'s Sight,
+    cells: BTreeMap<WsPath, Cell>,
+    modes: NewModes,
+}
+
+struct Cell {
+    asked: WsPath,
+    before: FileState,
+    now: FileState,
+    /// Where its content came from, if it was renamed.
+    from: Option<WsPath>,
+    facts: Vec<Note>,
+    notes: Vec<Note>,
+    problem: Option<Problem>,
+    /// The order in which files were first named.
+    order: usize,
+}
+
+impl Tree<'_> {
+    fn play(&mut self, step: &DraftStep<'_>) {
+        let modes = self.modes;
+        match step {
+            DraftStep::Put { path, content, exists } => {
+                self.edit(path, |now| edit::put(now, content, *exists, modes));
+            }
+            DraftStep::Edit { path, old, new, replace_all } => {
+                self.edit(path, |now| edit::replace(now, old, new, *replace_all, modes));
+            }
+            DraftStep::Delete { path } => self.remove(path),
+            DraftStep::Rename { path, to } => {
+                self.rename(path, to);
+            }
+            DraftStep::Unified { path, to, patch } => {
+                if (path == to || self.rename(path, to)) && self.link_itself(to).is_none() {
+                    self.edit(to, |now| edit::unified(now, patch, modes));
+                } else if self.link_itself(to).is_some() {
+                    self.change(to.clone(), to, |now| edit::unified(now, patch, modes));
+                }
+            }
+            DraftStep::Sections { path, to, section } => match &section.action {
+                SectionAction::Add { content } => {
+                    let content = NewContent {
+                        path: section.path.clone(),
+                        new_content: content.clone(),
+                        exact: false,
+                        executable: None,
+                        base_content: None,
+                    };
+                    self.edit(path, |now| edit::put(now, &content, Exists::May, modes));
+                }
+                SectionAction::Delete => self.remove(path),
+                SectionAction::Update { .. } => {
+                    if path == to || self.rename(path, to) {
+                        self.edit(to, |now| edit::section(now, section));
+                    }
+                }
+            },
+        }
+    }
+
+    fn seen(&self, path: &WsPath) -> Seen {
+        self.sight.files.get(path).cloned().unwrap_or_else(|| Seen {
+            location: path.clone(),
+            found: Err(Obstacle::Unreadable { reason: "it was not looked at".to_owned() }),
+            link: None,
+            facts: Vec::new(),
+        })
+    }
+
+    /// The target of a path that still is a symbolic link at this step.
+    fn link_itself(&self, path: &WsPath) -> Option<String> {
+        match self.cells.get(path) {
+            Some(cell) => {
+                if let FileState::Link { target } = &cell.now {
+                    Some(target.clone())
+                } else {
+                    None
+                }
+            }
+            None => self.sight.files.get(path).and_then(|seen| seen.link.clone()),
+        }
+    }
+
+    /// Changes the content of a file, through a symbolic link if the path is one.
+    fn edit(&mut self, path: &WsPath, change: impl FnOnce(&FileState) -> Edited) {
+        let through_link = self.link_itself(path).is_some() || !self.cells.contains_key(path);
+        let location = if through_link { self.seen(path).location } else { path.clone() };
+        self.change(location, path, change);
+    }
+
+    fn remove(&mut self, path: &WsPath) {
+        let location = self.entry_of(path);
+        self.change(location, path, |now| match now {
+            FileState::Absent => Err(Problem::Missing),
+            _ => Ok((FileState::Absent, Vec::new())),
+        });
+    }
+
+    /// Moves a file, or a link itself; says whether that could be done.
+    fn rename(&mut self, path: &WsPath, to: &WsPath) -> bool {
+        let (source, target) = (self.entry_of(path), self.entry_of(to));
+        if source == target {
+            return true;
+        }
+        let moved = self.cell(source.clone(), path).now.clone();
+        self.change(target.clone(), to, |now| match (now, &moved) {
+            (_, FileState::Absent) => Err(Problem::Missing),
+            (FileState::Absent, _) => Ok((moved.clone(), Vec::new())),
+            _ => Err(Problem::Exists),
+        });
+        let source_problem = self.cells.get(&source).and_then(|cell| cell.problem.clone());
+        let Some(cell) = self.cells.get_mut(&target) else { return false };
+        cell.problem = cell.problem.take().or(source_problem);
+        if cell.problem.is_some() {
+            return false;
+        }
+        // A file that was renamed before keeps its first name.
+        let first = self.cells.get_mut(&source).and_then(|cell| cell.from.take());
+        if let Some(cell) = self.cells.get_mut(&target) {
+            cell.from = Some(first.unwrap_or_else(|| source.clone()));
+        }
+        self.change(source, path, |_| Ok((FileState::Absent, Vec::new())));
+        true
+    }
+
+    /// Where the entry of a directory is that a path names: the link itself if it is one.
+    fn entry_of(&self, path: &WsPath) -> WsPath {
+        let seen = self.seen(path);
+        if seen.link.is_some() || self.cells.contains_key(path) { path.clone() } else { seen.location }
+    }
+
+    fn cell(&mut self, location: WsPath, asked: &WsPath) -> &mut Cell {
+        let order = self.cells.len();
+        let seen = self.seen(asked);
+        self.cells.entry(location).or_insert_with_key(|location| {
+            let (before, problem, facts) = match seen {
+                // The link itself, not what it leads to.
+                Seen { link: Some(target), .. } if location == asked => (FileState::Link { target }, None, Vec::new()),
+                Seen { found: Ok(state), facts, .. } => (state, None, facts),
+                Seen { found: Err(obstacle), .. } => (FileState::Absent, Some(Problem::Blocked(obstacle)), Vec::new()),
+            };
+            let (asked, now) = (asked.clone(), before.clone());
+            Cell { asked, before, now, from: None, facts, notes: Vec::new(), problem, order }
+        })
+    }
+
+    fn change(&mut self, location: WsPath, asked: &WsPath, change: impl FnOnce(&FileState) -> Edited) {
+        let cell = self.cell(location, asked);
+        if cell.problem.is_some() {
+            return;
+        }
+        match change(&cell.now) {
+            Ok((state, notes)) => {
+                cell.now = state;
+                cell.notes.extend(notes);
+            }
+            Err(problem) => cell.problem = Some(problem),
+        }
+    }
+
+    fn refuse_files_that_are_directories(&mut self) {
+        let mut taken = Vec::new();
+        for (below, _) in self.cells.iter().filter(|(_, cell)| cell.now != FileState::Absent) {
+            let mut above = below.parent();
+            while let Some(path) = above {
+                if self.cells.get(&path).is_some_and(|cell| cell.now != FileState::Absent) {
+                    taken.push((path.clone(), below.clone()));
+                }
+                above = path.parent();
+            }
+        }
+        for (path, below) in taken {
+            if let Some(cell) = self.cells.get_mut(&path) {
+                cell.problem.get_or_insert(Problem::IsAlsoADirectory { below });
+            }
+        }
+    }
+
+    fn into_preview(self) -> Preview {
+        let mut cells = self.cells;
+        // A name that a file left, and that nothing else took, is shown with the file's new name.
+        let mut left: BTreeMap<WsPath, FileState> = BTreeMap::new();
+        let origins: Vec<WsPath> = cells.values().filter_map(|cell| cell.from.clone()).collect();
+        for from in origins {
+            if cells.get(&from).is_some_and(|cell| cell.now == FileState::Absent && cell.problem.is_none()) {
+                left.extend(cells.remove(&from).map(|cell| (from, cell.before)));
+            }
+        }
+        let mut folded: BTreeMap<String, Vec<WsPath>> = BTreeMap::new();
+        for (path, _) in cells.iter().filter(|(_, cell)| cell.now != FileState::Absent) {
+            folded.entry(path.as_str().to_lowercase()).or_default().push(path.clone());
+        }
+        for twins in folded.values().filter(|twins| twins.len() > 1) {
+            for (path, other) in twins.iter().zip(twins.iter().cycle().skip(1)) {
+                if let Some(cell) = cells.get_mut(path) {
+                    cell.notes.push(Note::CaseTwin { other: other.clone() });
+                }
+            }
+        }
+        let mut files: Vec<(usize, FilePreview)> =
+            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &left))).collect();
+        files.sort_by_key(|(order, _)| *order);
+        Preview::new(files.into_iter().map(|(_, file)| file).collect())
+    }
+}
+
+impl Cell {
+    fn into_file(self, location: WsPath, left: &BTreeMap<WsPath, FileState>) -> FilePreview {
+        let origin = self.from.and_then(|from| left.get(&from).map(|before| (from, before.clone())));
+        let (operation, before) = match origin {
+            Some((from, before)) => (Operation::Rename { from }, before),
+            None => (Operation::between(&self.before, &self.now), self.before),
+        };
+        let mut file = FilePreview {
+            path: self.asked,
+            location,
+            operation,
+            before,
+            after: self.now,
+            notes: self.notes,
+            problem: self.problem,
+        };
+        file.find_notes(self.facts);
+        file
+    }
+}
+
+impl Operation {
+    /// What it is to go from one state to another.
+    pub(super) fn between(before: &FileState, after: &FileState) -> Self {
+        match (before, after) {
+            (FileState::Absent, _) => Self::Create,
+            (_, FileState::Absent) => Self::Delete,
+            _ => Self::Update,
+        }
+    }
+}
+
+impl FilePreview {
+    /// Adds to the notes what can be seen from the change itself and, if there is one, what was found out about the file.
+    pub(super) fn find_notes(&mut self, facts: Vec<Note>) {
+        if self.problem.is_some() || self.is_unchanged() {
+            return;
+        }
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(facts);
+        notes.extend(note::notes(&self.location, &self.before, &self.after, &self.diff()));
+        notes.sort_by_key(|note| std::cmp::Reverse(note.severity()));
+        self.notes = notes;
+    }
+}

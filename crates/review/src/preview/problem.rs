@@ -1,0 +1,131 @@
+//! Why a change cannot be made as proposed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error_kind::ErrorKind;
+use crate::seen::Obstacle;
+use crate::ws_path::WsPath;
+
+/// Why a change to a file cannot be made as proposed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "problem", rename_all = "snake_case")]
+pub enum Problem {
+    /// Something about the file itself.
+    Blocked(Obstacle),
+    /// It is to be created and is there.
+    Exists,
+    /// It is to be changed and is not there.
+    Missing,
+    /// The text to replace is not in it.
+    TextNotFound {
+        /// The first line of that text.
+        first_line: String,
+    },
+    /// The text to replace is in it more than once.
+    TextNotUnique {
+        /// The lines where it starts.
+        lines: Vec<usize>,
+    },
+    /// There is nothing to replace.
+    NoText,
+    /// It has no text that could be edited.
+    NotText,
+    /// The patch does not fit.
+    PatchRejected {
+        /// What does not fit, hunk by hunk.
+        reasons: Vec<String>,
+    },
+    /// It was changed in a way that does not go together with this change.
+    Conflicts {
+        /// The places, with both sides.
+        clashes: Vec<Clash>,
+    },
+    /// It was changed since, and no one asked to merge.
+    ChangedSince {
+        /// The change after which it is not as it was left.
+        change: u64,
+    },
+    /// What it held is no longer kept.
+    ContentGone,
+    /// Another change of the same set needs the name for a directory.
+    IsAlsoADirectory {
+        /// The file below it.
+        below: WsPath,
+    },
+}
+
+/// Two changes of one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clash {
+    /// The line of the common base, from 1; 0 where it is about the file as a whole.
+    pub line: usize,
+    /// What both started from.
+    pub base: String,
+    /// What is in the file now.
+    pub current: String,
+    /// What was proposed.
+    pub proposed: String,
+}
+
+impl Problem {
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Blocked(Obstacle::Outside { .. } | Obstacle::ReadOnly { .. } | Obstacle::Protected) => {
+                ErrorKind::FsDenied
+            }
+            Self::Blocked(_) | Self::NotText => ErrorKind::ToolFailed,
+            Self::ChangedSince { .. } | Self::ContentGone => ErrorKind::Stale,
+            Self::Exists
+            | Self::Missing
+            | Self::TextNotFound { .. }
+            | Self::TextNotUnique { .. }
+            | Self::NoText
+            | Self::PatchRejected { .. }
+            | Self::Conflicts { .. }
+            | Self::IsAlsoADirectory { .. } => ErrorKind::Conflict,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked(obstacle) => obstacle.fmt(f),
+            Self::Exists => f.write_str("it exists already"),
+            Self::Missing => f.write_str("it does not exist"),
+            Self::TextNotFound { first_line } => {
+                write!(f, "the text to replace is not in the file; it begins with `{first_line}`")
+            }
+            Self::TextNotUnique { lines } => {
+                let shown: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();
+                let more = if lines.len() > 5 { " …" } else { "" };
+                write!(
+                    f,
+                    "the text to replace is in the file {} times, at lines {}{more}; give more of its surroundings, or replace all",
+                    lines.len(),
+                    shown.join(", ")
+                )
+            }
+            Self::NoText => f.write_str("there is no text to replace, and the file is not empty"),
+            Self::NotText => f.write_str("it is not text, so text in it cannot be replaced"),
+            Self::PatchRejected { reasons } => write!(f, "the patch does not fit: {}", reasons.join("; ")),
+            Self::Conflicts { clashes } => {
+                let places: Vec<String> = clashes
+                    .iter()
+                    .map(
+                        |clash| {
+                            if clash.line == 0 { "the whole file".to_owned() } else { format!("line {}", clash.line) }
+                        },
+                    )
+                    .collect();
+                write!(f, "it was changed in the same place meanwhile: {}", places.join(", "))
+            }
+            Self::ChangedSince { change } => write!(f, "it is no longer as change {change} left it"),
+            Self::ContentGone => f.write_str("what it held is no longer kept"),
+            Self::IsAlsoADirectory { below } => write!(f, "`{below}` needs it to be a directory"),
+        }
+    }
+}

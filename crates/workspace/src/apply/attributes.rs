@@ -1,0 +1,69 @@
+//! What a file has besides content and mode: owner, group, extended attributes.
+
+use std::ffi::CString;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Gid, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+
+/// What a file has besides content and mode.
+pub(crate) struct Attributes {
+    owner: u32,
+    group: u32,
+    extended: Vec<(CString, Vec<u8>)>,
+}
+
+impl Attributes {
+    /// Of an open file.
+    pub(crate) fn of(file: &impl AsFd, stat: &Stat) -> Result<Self, Errno> {
+        let mut extended = Vec::new();
+        for name in names(file)? {
+            // One that goes away meanwhile is none.
+            let Ok(length) = rustix::fs::fgetxattr(file, name.as_c_str(), &mut [0_u8; 0][..]) else { continue };
+            let mut value = vec![0; length];
+            let Ok(length) = rustix::fs::fgetxattr(file, name.as_c_str(), &mut value[..]) else { continue };
+            value.truncate(length);
+            extended.push((name, value));
+        }
+        Ok(Self { owner: stat.st_uid, group: stat.st_gid, extended })
+    }
+}
+
+/// The names of a file's extended attributes.
+pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
+    // Most files have none, which one call with no room to answer tells.
+    let length = match rustix::fs::flistxattr(file, &mut [0_u8; 0][..]) {
+        Ok(0) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
+        Ok(length) => length,
+        Err(errno) => return Err(errno),
+    };
+    let mut list = vec![0_u8; length];
+    let length = rustix::fs::flistxattr(file, &mut list[..])?;
+    list.truncate(length);
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+}
+
+/// Gives a new file what another had, and says what it could not be given.
+pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Vec<&'static str> {
+    let mut lost = Vec::new();
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    if attributes.owner != user.as_raw() || attributes.group != group.as_raw() {
+        let (owner, group) = (Uid::from_raw(attributes.owner), Gid::from_raw(attributes.group));
+        let kept = rustix::fs::fchown(file, Some(owner), Some(group));
+        // Whoever may not give the file away may still give it to a group of theirs.
+        if kept.is_err() && rustix::fs::fchown(file, None, Some(group)).is_err() {
+            lost.push("owner and group");
+        } else if kept.is_err() && attributes.owner != user.as_raw() {
+            lost.push("owner");
+        }
+    }
+    let mut all = true;
+    for (name, value) in &attributes.extended {
+        all &= rustix::fs::fsetxattr(file, name.as_c_str(), value, XattrFlags::empty()).is_ok();
+    }
+    if !all {
+        lost.push("extended attributes");
+    }
+    lost
+}

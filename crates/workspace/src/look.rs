@@ -1,0 +1,240 @@
+//! A look at paths before anything is proposed to happen to them: content, and what a reviewer should know.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use sayso_review::{FileMode, FileState, Note, Obstacle, Seen, Sight, WsPath};
+
+use crate::apply::attribute_names;
+use crate::confine::{OpenError, Opened, Workspace};
+use crate::read::{ReadError, ReadLimit};
+
+impl Workspace {
+    /// Looks at paths. What cannot be read is said, not an error.
+    pub fn look(&self, paths: impl IntoIterator<Item = WsPath>, limit: ReadLimit) -> Sight {
+        let mut look = Look { workspace: self, limit, parents: BTreeMap::new(), files: BTreeMap::new() };
+        let mut sight = Sight { files: BTreeMap::new(), umask: self.umask() };
+        for path in paths {
+            let seen = look.at(&path);
+            sight.files.insert(path, seen);
+        }
+        sight
+    }
+
+    /// The permissions that new files of this process do not get. There is no way to ask for it without setting it, but Linux
+    /// shows it.
+    fn umask(&self) -> u32 {
+        let _ = self;
+        let status = rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        let text = status.ok().and_then(|handle| std::io::read_to_string(std::fs::File::from(handle)).ok());
+        let line = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Umask:")));
+        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
+    }
+}
+
+/// A directory that files are looked at in.
+struct Parent {
+    /// After all symbolic links.
+    location: WsPath,
+    handle: OwnedFd,
+    writable: Result<(), Errno>,
+    /// Its names, by how they read in lower case; filled when first needed.
+    names: Option<BTreeMap<String, Vec<String>>>,
+}
+
+struct Look<'w> {
+    workspace: &'w Workspace,
+    limit: ReadLimit,
+    parents: BTreeMap<WsPath, Result<Parent, Obstacle>>,
+    /// Files by their identity, to tell two spellings of one name.
+    files: BTreeMap<(u64, u64), WsPath>,
+}
+
+impl Look<'_> {
+    fn at(&mut self, path: &WsPath) -> Seen {
+        let blocked = |found| Seen { location: path.clone(), found: Err(found), link: None, facts: Vec::new() };
+        let (Some(above), Some(name)) = (path.parent(), path.names().next_back()) else {
+            return blocked(Obstacle::Directory);
+        };
+        let parent = match self.parent(&above) {
+            Ok(Some(location)) => location,
+            // No directory means no file: it would be made.
+            Ok(None) => {
+                let location = path.clone();
+                return Seen { location, found: Ok(FileState::Absent), link: None, facts: Vec::new() };
+            }
+            Err(obstacle) => return blocked(obstacle),
+        };
+        let Some(own) = parent.join(name) else { return blocked(Obstacle::Directory) };
+        if self.is_protected(&own) {
+            return blocked(Obstacle::Protected);
+        }
+        let link = self.link_target(&above, name);
+        let mut seen = match self.workspace.open_path(path) {
+            Ok(opened) => self.file(opened),
+            Err(OpenError::NotFound(_)) if link.is_none() => {
+                let facts = self.twin(&above, name);
+                Seen { location: own.clone(), found: Ok(FileState::Absent), link: None, facts }
+            }
+            Err(OpenError::NotFound(_)) => {
+                blocked(Obstacle::Unreadable { reason: "it is a symbolic link to nothing".to_owned() })
+            }
+            Err(error) => blocked(obstacle(error)),
+        };
+        if let (Ok(_), Some(Ok(Parent { writable: Err(errno), .. }))) = (&seen.found, self.parents.get(&above)) {
+            // Through a link it may be another directory; applying finds that out.
+            seen.found = Err(Obstacle::ReadOnly { reason: format!("its directory cannot be written to ({errno})") });
+        }
+        if self.is_protected(&seen.location) {
+            seen.found = Err(Obstacle::Protected);
+        }
+        if seen.location != *path && seen.found.is_ok() {
+            seen.facts.push(Note::Symlink { leads_to: seen.location.to_string() });
+        }
+        seen.link = link;
+        seen
+    }
+
+    fn is_protected(&self, path: &WsPath) -> bool {
+        self.workspace.protected.iter().any(|tree| path.is_within(tree))
+    }
+
+    /// Opens a directory once; `None` if it is not there.
+    fn parent(&mut self, path: &WsPath) -> Result<Option<WsPath>, Obstacle> {
+        if !self.parents.contains_key(path) {
+            let parent = match self.workspace.open_path(path) {
+                Ok(Opened { handle, resolved }) => {
+                    let access = Access::WRITE_OK | Access::EXEC_OK;
+                    let writable = rustix::fs::accessat(&handle, ".", access, AtFlags::EACCESS);
+                    let stat = rustix::fs::fstat(&handle).map_err(|errno| unreadable(&errno))?;
+                    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                        Ok(Parent { location: resolved, handle, writable, names: None })
+                    } else {
+                        Err(Obstacle::NotADirectory)
+                    }
+                }
+                Err(OpenError::NotFound(_)) => return Ok(None),
+                Err(error) => Err(obstacle(error)),
+            };
+            self.parents.insert(path.clone(), parent);
+        }
+        match self.parents.get(path) {
+            Some(Ok(parent)) => Ok(Some(parent.location.clone())),
+            Some(Err(obstacle)) => Err(obstacle.clone()),
+            None => Ok(None),
+        }
+    }
+
+    fn link_target(&self, parent: &WsPath, name: &str) -> Option<String> {
+        let Some(Ok(parent)) = self.parents.get(parent) else { return None };
+        let target = rustix::fs::readlinkat(&parent.handle, name, Vec::new()).ok()?;
+        // One that is not UTF-8 cannot be recorded, and opening it says so.
+        target.into_string().ok()
+    }
+
+    /// Names in the directory that differ only in case from one that is not there.
+    fn twin(&mut self, parent: &WsPath, name: &str) -> Vec<Note> {
+        let Some(Ok(parent)) = self.parents.get_mut(parent) else { return Vec::new() };
+        let names = parent.names.get_or_insert_with(|| {
+            let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for entry in Dir::read_from(&parent.handle).into_iter().flatten().flatten() {
+                if let Ok(name) = entry.file_name().to_str() {
+                    names.entry(name.to_lowercase()).or_default().push(name.to_owned());
+                }
+            }
+            names
+        });
+        let twins = names.get(&name.to_lowercase()).into_iter().flatten().filter(|twin| *twin != name);
+        twins.filter_map(|twin| parent.location.join(twin)).map(|other| Note::CaseTwin { other }).collect()
+    }
+
+    fn file(&mut self, opened: Opened) -> Seen {
+        let location = opened.resolved.clone();
+        let seen = |found, facts| Seen { location: location.clone(), found, link: None, facts };
+        let stat = match rustix::fs::fstat(&opened.handle) {
+            Ok(stat) => stat,
+            Err(errno) => return seen(Err(unreadable(&errno)), Vec::new()),
+        };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return seen(Err(Obstacle::Directory), Vec::new());
+        }
+        let identity = (u64::from(stat.st_dev as u32), stat.st_ino as u64);
+        let first = self.files.entry(identity).or_insert_with(|| location.clone());
+        if *first != location && stat.st_nlink as u64 == 1 {
+            let reason = format!("it is the same file as `{first}`, in another spelling");
+            return seen(Err(Obstacle::Unreadable { reason }), Vec::new());
+        }
+        let facts = facts(&opened, &stat);
+        if let Err(errno) = self.may_write(&location) {
+            return seen(
+                Err(Obstacle::ReadOnly { reason: format!("its permissions are {} ({errno})", mode(&stat)) }),
+                facts,
+            );
+        }
+        match opened.read(self.limit) {
+            Ok(bytes) => seen(Ok(FileState::file(bytes, mode(&stat))), facts),
+            Err(ReadError::TooLarge { limit, .. }) => seen(Err(Obstacle::TooLarge { limit }), facts),
+            Err(ReadError::Open(error)) => seen(Err(obstacle(error)), facts),
+            Err(ReadError::Directory(_)) => seen(Err(Obstacle::Directory), facts),
+            Err(ReadError::Special(_)) => seen(Err(Obstacle::Special), facts),
+            Err(ReadError::System { error, .. }) => seen(Err(unreadable(&error)), facts),
+        }
+    }
+
+    /// Whether the file's permissions let us write, which exchanging names would not ask for.
+    fn may_write(&mut self, location: &WsPath) -> Result<(), Errno> {
+        let (Some(above), Some(name)) = (location.parent(), location.names().next_back()) else { return Ok(()) };
+        if self.parent(&above).is_err() {
+            return Err(Errno::ACCESS);
+        }
+        let Some(Ok(parent)) = self.parents.get(&above) else { return Ok(()) };
+        rustix::fs::accessat(&parent.handle, name, Access::WRITE_OK, AtFlags::EACCESS)
+    }
+}
+
+/// What a rename does not keep by itself.
+fn facts(opened: &Opened, stat: &Stat) -> Vec<Note> {
+    let mut facts = Vec::new();
+    let links = stat.st_nlink as u64;
+    if links > 1 {
+        facts.push(Note::HardLink { names: links });
+    }
+    let user = rustix::process::geteuid();
+    if stat.st_uid != user.as_raw() && !user.is_root() {
+        facts.push(Note::Owner { old: format!("user {}", stat.st_uid), new: format!("user {}", user.as_raw()) });
+    }
+    let names: BTreeSet<String> = attribute_names(&opened.handle)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|name| name.into_string().ok())
+        // Those of the user and the access lists come along; the rest may not.
+        .filter(|name| !name.starts_with("user.") && !name.starts_with("system.posix_acl"))
+        .collect();
+    if !names.is_empty() && !user.is_root() {
+        facts.push(Note::Attributes { names: names.into_iter().collect() });
+    }
+    facts
+}
+
+fn mode(stat: &Stat) -> FileMode {
+    FileMode::new(stat.st_mode)
+}
+
+fn unreadable(error: &impl ToString) -> Obstacle {
+    Obstacle::Unreadable { reason: error.to_string() }
+}
+
+fn obstacle(error: OpenError) -> Obstacle {
+    match error {
+        OpenError::Outside { reason, .. } => Obstacle::Outside { reason: reason.to_owned() },
+        OpenError::NotFound(_) => Obstacle::Unreadable { reason: "it went away".to_owned() },
+        OpenError::NotADirectory(_) => Obstacle::NotADirectory,
+        OpenError::Special(_) => Obstacle::Special,
+        OpenError::TooManyLinks(_) => {
+            Obstacle::Outside { reason: "it goes through too many symbolic links".to_owned() }
+        }
+        OpenError::System { error, .. } => unreadable(&error),
+    }
+}
