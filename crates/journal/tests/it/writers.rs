@@ -10,11 +10,10 @@ use sayso_review::ContentHash;
 
 use super::{AT_ONCE, all, event, noise, open};
 
-/// Runs one ignored test of this binary in a process of its own.
+/// Runs one ignored test of this binary, by its whole name, in a process of its own.
 pub(crate) fn child(test: &str, folder: &Path, variables: &[(&str, &str)]) -> Child {
-    let name = std::thread::current().name().unwrap().rsplit_once("::").unwrap().0.to_owned();
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("{name}::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
         .env("JOURNAL_FOLDER", folder)
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
@@ -43,7 +42,7 @@ fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
 #[test]
 fn a_second_writer_is_refused_by_name_until_the_first_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = child("hold_in_a_process_of_its_own", folder.path(), &[]);
+    let mut child = child("writers::hold_in_a_process_of_its_own", folder.path(), &[]);
     wait_for(&mut BufReader::new(child.stdout.take().unwrap()), "held");
     let error = Journal::open(folder.path(), Options { wait: Duration::from_millis(25) }).unwrap_err();
     assert!(matches!(error, OpenJournalError::Locked { holder: Some(id), .. } if id == child.id()));
@@ -101,7 +100,7 @@ fn batch_contents(batch: u64) -> Vec<Vec<u8>> {
 fn a_kill_leaves_whole_batches_and_everything_announced() {
     for announced in [1, 7, 30] {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = child("append_in_a_process_of_its_own", folder.path(), &[]);
+        let mut child = child("writers::append_in_a_process_of_its_own", folder.path(), &[]);
         let mut output = BufReader::new(child.stdout.take().unwrap());
         wait_for(&mut output, &format!("appended {announced}."));
         child.kill().unwrap();
