@@ -162,3 +162,38 @@ fn readers_see_whole_batches_while_a_writer_writes() {
         reading.join().unwrap();
     });
 }
+
+#[test]
+fn a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    // The shell ignores the signal and passes that on, so that a write beyond the limit fails as on a full disk.
+    let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact writers::overflow_in_a_process_of_its_own --ignored \
+        --nocapture";
+    let child = Command::new("sh")
+        .args(["-c", limited])
+        .arg(std::env::current_exe().unwrap())
+        .env("JOURNAL_FOLDER", folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(finish(child).contains("refused"));
+    let journal = open(folder.path());
+    assert_eq!(all(journal.reader()), [(1, "before".to_owned()), (2, "after".to_owned())]);
+    let checked = journal.reader().check().unwrap();
+    assert_eq!((checked.blobs, checked.problems), (0, Vec::new()));
+}
+
+#[test]
+#[ignore = "run by `a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was` in a process of its own"]
+fn overflow_in_a_process_of_its_own() {
+    let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
+    let mut journal = open(Path::new(&folder));
+    let small = |name| Batch { events: vec![event(name, &["key"])], ..Batch::default() };
+    journal.append(&small("before")).unwrap();
+    let content = noise(1, 40 << 20);
+    let blobs = vec![(ContentHash::of(&content), content.as_slice())];
+    let error = journal.append(&Batch { blobs, ..small("too much") }).unwrap_err();
+    assert!(error.to_string().starts_with("the journal `"), "{error}");
+    assert_eq!(journal.append(&small("after")).unwrap(), 2..3);
+    println!("refused: {error}");
+}
