@@ -80,6 +80,23 @@ fn one_process_cannot_write_twice_either() {
     drop(open(folder.path()));
 }
 
+/// A child has its parent's handles between being forked and being itself, so the lock has to be given up, not just closed.
+#[test]
+fn regression_a_child_being_started_does_not_hold_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let opened: Vec<_> = (0..100).map(|_| Journal::open(folder.path(), AT_ONCE).map(drop)).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+    });
+}
+
 #[test]
 fn a_waiting_writer_gets_its_turn() {
     let folder = tempfile::tempdir().unwrap();
