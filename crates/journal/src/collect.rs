@@ -17,6 +17,7 @@ pub struct Retention<'r> {
     /// Events older than this, in milliseconds since the epoch, let go of their blobs.
     pub before: Option<i64>,
     /// The most bytes that all blobs may take as they are stored; beyond that the oldest events let go of theirs first.
+    /// What waits for [`Journal::compact`] counts in full, so that comes first.
     pub most_bytes: Option<u64>,
     /// Events that let go of nothing: what they began is not finished.
     pub keep: &'r BTreeSet<u64>,

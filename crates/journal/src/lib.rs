@@ -17,6 +17,7 @@
 //!
 //! - A batch that was on disk in the write-ahead file only, and was garbled *there*, cannot be told from one that was cut off
 //!   by a crash: it is gone, whole. Anything older is found by [`Reader::check`].
+//! - If the first page is gone, where SQLite keeps what the others mean, a repair saves nothing; the file is still kept.
 //! - Blobs and bodies have at most [`MOST_BYTES`] bytes.
 //! - A network file system without working locks is no place for a journal.
 

@@ -54,6 +54,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // So that nobody is named who is gone. A crash leaves the number, and the next holder overwrites it.
         let _ = self.file.set_len(0);
+        // Closing is not enough: a child that another thread is just starting holds a copy of the handle until it is itself.
+        let _ = self.file.unlock();
     }
 }
 

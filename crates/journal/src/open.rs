@@ -195,7 +195,7 @@ fn is_there(folder: &Folder) -> Result<bool, DatabaseError> {
     let path = folder.database();
     let look = |path: &Path| folder::look(path).map_err(|error| DatabaseError::system(path, &error));
     if look(&folder.repairing())?.is_some() {
-        return Err(DatabaseError::damaged(&path, "a repair of it was cut off"));
+        return Err(DatabaseError::damaged(&path, "a repair of it is under way or was cut off"));
     }
     let Some(found) = look(&path)? else {
         // Left alone by its database, it would be taken for part of the next one.

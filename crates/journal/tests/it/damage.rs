@@ -199,7 +199,7 @@ fn a_repair_that_was_cut_off_is_no_fresh_start() {
     let contents = fill(folder.path());
     std::fs::write(folder.path().join("repairing"), "1\n").unwrap();
     std::fs::rename(file(folder.path()), folder.path().join("journal.damaged-1.db")).unwrap();
-    refused(&folder.path().canonicalize().unwrap(), "a repair of it was cut off");
+    refused(&folder.path().canonicalize().unwrap(), "a repair of it is under way or was cut off");
     let repaired = repair(folder.path(), AT_ONCE).unwrap();
     assert_eq!((repaired.events_saved, repaired.blobs_saved), (2000, 20));
     sound(folder.path(), &repaired, &contents);

@@ -18,7 +18,11 @@ fn only_the_user_can_read_it_whatever_the_umask() {
     for umask in [0o000, 0o022, 0o777] {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("journal");
-        let output = finish(child("umask_in_a_process_of_its_own", &folder, &[("JOURNAL_UMASK", &umask.to_string())]));
+        let output = finish(child(
+            "permissions::umask_in_a_process_of_its_own",
+            &folder,
+            &[("JOURNAL_UMASK", &umask.to_string())],
+        ));
         assert!(output.contains("made"), "umask {umask:o}: {output}");
         assert_eq!(mode(&folder), 0o700, "umask {umask:o}");
         for entry in std::fs::read_dir(&folder).unwrap() {

@@ -10,11 +10,10 @@ use sayso_review::ContentHash;
 
 use super::{AT_ONCE, all, event, noise, open};
 
-/// Runs one ignored test of this binary in a process of its own.
+/// Runs one ignored test of this binary, by its whole name, in a process of its own.
 pub(crate) fn child(test: &str, folder: &Path, variables: &[(&str, &str)]) -> Child {
-    let name = std::thread::current().name().unwrap().rsplit_once("::").unwrap().0.to_owned();
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("{name}::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
         .env("JOURNAL_FOLDER", folder)
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
@@ -43,7 +42,7 @@ fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
 #[test]
 fn a_second_writer_is_refused_by_name_until_the_first_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = child("hold_in_a_process_of_its_own", folder.path(), &[]);
+    let mut child = child("writers::hold_in_a_process_of_its_own", folder.path(), &[]);
     wait_for(&mut BufReader::new(child.stdout.take().unwrap()), "held");
     let error = Journal::open(folder.path(), Options { wait: Duration::from_millis(25) }).unwrap_err();
     assert!(matches!(error, OpenJournalError::Locked { holder: Some(id), .. } if id == child.id()));
@@ -81,6 +80,23 @@ fn one_process_cannot_write_twice_either() {
     drop(open(folder.path()));
 }
 
+/// A child has its parent's handles between being forked and being itself, so the lock has to be given up, not just closed.
+#[test]
+fn regression_a_child_being_started_does_not_hold_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+        });
+        let opened: Vec<_> = (0..100).map(|_| Journal::open(folder.path(), AT_ONCE).map(drop)).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+    });
+}
+
 #[test]
 fn a_waiting_writer_gets_its_turn() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,7 +117,7 @@ fn batch_contents(batch: u64) -> Vec<Vec<u8>> {
 fn a_kill_leaves_whole_batches_and_everything_announced() {
     for announced in [1, 7, 30] {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = child("append_in_a_process_of_its_own", folder.path(), &[]);
+        let mut child = child("writers::append_in_a_process_of_its_own", folder.path(), &[]);
         let mut output = BufReader::new(child.stdout.take().unwrap());
         wait_for(&mut output, &format!("appended {announced}."));
         child.kill().unwrap();
@@ -162,4 +178,39 @@ fn readers_see_whole_batches_while_a_writer_writes() {
         }
         reading.join().unwrap();
     });
+}
+
+#[test]
+fn a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    // The shell ignores the signal and passes that on, so that a write beyond the limit fails as on a full disk.
+    let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact writers::overflow_in_a_process_of_its_own --ignored \
+        --nocapture";
+    let child = Command::new("sh")
+        .args(["-c", limited])
+        .arg(std::env::current_exe().unwrap())
+        .env("JOURNAL_FOLDER", folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(finish(child).contains("refused"));
+    let journal = open(folder.path());
+    assert_eq!(all(journal.reader()), [(1, "before".to_owned()), (2, "after".to_owned())]);
+    let checked = journal.reader().check().unwrap();
+    assert_eq!((checked.blobs, checked.problems), (0, Vec::new()));
+}
+
+#[test]
+#[ignore = "run by `a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was` in a process of its own"]
+fn overflow_in_a_process_of_its_own() {
+    let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
+    let mut journal = open(Path::new(&folder));
+    let small = |name| Batch { events: vec![event(name, &["key"])], ..Batch::default() };
+    journal.append(&small("before")).unwrap();
+    let content = noise(1, 40 << 20);
+    let blobs = vec![(ContentHash::of(&content), content.as_slice())];
+    let error = journal.append(&Batch { blobs, ..small("too much") }).unwrap_err();
+    assert!(error.to_string().starts_with("the journal `"), "{error}");
+    assert_eq!(journal.append(&small("after")).unwrap(), 2..3);
+    println!("refused: {error}");
 }
