@@ -107,7 +107,7 @@ impl OpenJournalError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Newer { .. } => Some("update sayso"),
-            Self::Outdated { .. } => Some("any command that writes brings it up to date, for instance `sayso serve`"),
+            Self::Outdated { .. } => Some("any command that writes brings it up to date, for instance `sayso gc`"),
             Self::Foreign { .. } => Some("move it elsewhere, or choose another folder"),
             Self::Locked { .. } | Self::Missing { .. } | Self::Folder { .. } => None,
             Self::Database(error) => error.hint(),

@@ -7,7 +7,7 @@ use sayso_review::ErrorKind;
 use thiserror::Error;
 
 /// What to do about a damaged journal.
-const REPAIR: &str = "`sayso doctor --repair` saves what can still be read and keeps the damaged file aside";
+const REPAIR: &str = "`sayso gc --repair` saves what can still be read and keeps the damaged file aside";
 
 /// Why the journal's file does not serve.
 #[derive(Debug, Error)]

@@ -19,8 +19,8 @@ const STYLES: Styles = Styles::styled()
 /// Nothing your coding agent does happens without your say-so.
 ///
 /// sayso stands between a coding agent and what it touches. Every change is shown as a diff before it happens, byte for
-/// byte, and you decide. This version compares files and directories and runs the built-in tools under grants; the gate
-/// itself comes next.
+/// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. This version decides about
+/// proposals from files and pipes; agents, editors and browsers come next.
 #[derive(Parser)]
 #[command(name = "sayso", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -30,6 +30,10 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  sayso propose change.patch               decide hunk by hunk, as with `git add -p`
+  sayso propose change.json --approve 1,3  take two hunks and refuse the rest
+  sayso log                                what was proposed and what became of it
+  sayso undo                               take the last change back, whoever made it
   sayso diff old.rs new.rs                 what changed, with words and syntax coloured
   sayso diff old.rs new.rs > change.patch  the same as a patch
   git show HEAD:a.rs | sayso diff - a.rs   one side from standard input
@@ -40,7 +44,7 @@ Examples:
 
 Exit codes:
   0   done, or no difference
-  1   a difference
+  1   a difference, or something was denied
   2   wrong usage or bad input
   3   refused: not granted
   4   stale or conflict
@@ -72,6 +76,13 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Propose(ProposeArguments),
+    Log(LogArguments),
+    Show(ShowArguments),
+    Undo(UndoArguments),
+    Redo(UndoArguments),
+    Status(StatusArguments),
+    Gc(GcArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
     /// Prints the completion script for a shell, to be sourced or saved where the shell looks for it.
@@ -79,6 +90,22 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// Whether even a failure is to be told as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            Self::Propose(arguments) => arguments.place.json,
+            Self::Log(arguments) => arguments.place.json,
+            Self::Show(arguments) => arguments.place.json,
+            Self::Undo(arguments) | Self::Redo(arguments) => arguments.place.json,
+            Self::Status(arguments) => arguments.place.json,
+            Self::Gc(arguments) => arguments.place.json,
+            Self::Diff(arguments) => arguments.json,
+            Self::Tool(_) | Self::Completions { .. } => false,
+        }
+    }
 }
 
 /// Shows what differs between two files, or two directories.
@@ -161,4 +188,135 @@ pub(crate) struct ToolArguments {
     /// The workspace; nothing outside it can be reached.
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: PathBuf,
+}
+
+/// Where the workspace is, and how to show things.
+#[derive(Args)]
+pub(crate) struct Place {
+    /// The workspace: the nearest directory upwards that has a history, or else this one.
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// When to use colours; `auto` means on a terminal.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// Colours for a dark or a light background; `auto` asks COLORFGBG and else takes dark.
+    #[arg(long, value_name = "THEME", default_value = "auto")]
+    pub(crate) theme: ThemeChoice,
+}
+
+/// Shows what a proposal would change, asks, and does exactly what was approved.
+///
+/// A proposal is a patch (unified, or from `*** Begin Patch` to `*** End Patch`) or JSON: {"changes":[{"path","operation",…}]} with the
+/// operations create, update, write (new_content), edit (old_string, new_string, replace_all), patch (patch), delete, and rename (to).
+/// Text is written in the encoding and with the line endings that the file has.
+///
+/// All of what is approved happens, or nothing. If a file changes while you decide, nothing is written: both changes are merged and asked
+/// about again. With --json and no answer, nothing is recorded or written: the preview is printed.
+///
+/// Exit code 0 if all was applied, 1 if something was denied, 4 if a file was stale or in conflict.
+#[derive(Args)]
+pub(crate) struct ProposeArguments {
+    /// The proposal; `-` for standard input.
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) proposal: PathBuf,
+    /// Approve `all`, `none`, or hunks as the preview numbers them: 1,3 or a.rs:1,b.rs:2.1 or whole files: a.rs,b.rs.
+    #[arg(long, value_name = "WHAT", conflicts_with = "deny")]
+    pub(crate) approve: Option<String>,
+    /// Deny all of it, and tell the agent why.
+    #[arg(long, value_name = "REASON")]
+    pub(crate) deny: Option<String>,
+    /// Tell the agent something about a line: PATH:LINE:TEXT; may be given several times.
+    #[arg(long, value_name = "PATH:LINE:TEXT")]
+    pub(crate) comment: Vec<String>,
+    /// The agent's name, to be recorded.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The conversation it belongs to, to be recorded; `sayso undo --session` takes all of it back.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// The turn of the conversation, to be recorded; `sayso undo --turn` takes all of it back.
+    #[arg(long, value_name = "ID")]
+    pub(crate) turn: Option<String>,
+    /// The tool call, to be recorded; `sayso undo ID` takes all of it back.
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Lists the changes of the workspace, newest first.
+#[derive(Args)]
+pub(crate) struct LogArguments {
+    /// How many to list.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) number: usize,
+    /// Only those of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Shows a change: what it was about, what was decided, what the agent was told.
+#[derive(Args)]
+pub(crate) struct ShowArguments {
+    /// The number of the change, as `sayso log` lists it.
+    #[arg(value_name = "ID")]
+    pub(crate) change: u64,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Takes changes back, or makes them again: the last one, one by its number, all of a tool call, a turn or a session.
+///
+/// Restores recorded contents of recorded paths and touches nothing else; needs no git. If a file is no longer as the change left it,
+/// nothing happens, unless --merge is given and the two can be merged. It is a change itself: `sayso redo` and `sayso undo ID` take it back.
+#[derive(Args)]
+pub(crate) struct UndoArguments {
+    /// The number of the change, as `sayso log` lists it, or the id of a tool call; the last one if not given.
+    #[arg(value_name = "ID")]
+    pub(crate) target: Option<String>,
+    /// All of the turn that the change belongs to.
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) turn: bool,
+    /// All of this session.
+    #[arg(long, value_name = "S", conflicts_with = "target")]
+    pub(crate) session: Option<String>,
+    /// Merge with what was changed since, where the two do not overlap.
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Show what would happen and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Shows how the workspace stands: what waits, what was last done, how much is kept.
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    /// Print only how many changes wait, and nothing if none does: for a shell prompt.
+    #[arg(long)]
+    pub(crate) short: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Drops contents that are old, and makes the journal smaller. The list of changes stays.
+#[derive(Args)]
+pub(crate) struct GcArguments {
+    /// Keep the contents of changes younger than this many days.
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) older_than: u32,
+    /// Keep at most this many megabytes, the newest.
+    #[arg(long, value_name = "MB")]
+    pub(crate) most: Option<u64>,
+    /// Save what can be saved of a damaged journal first; the damaged file is kept beside it.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }

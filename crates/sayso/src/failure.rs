@@ -20,7 +20,11 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn bad_input(what: impl Into<String>) -> Self {
-        Self::Told { kind: ErrorKind::InvalidArgs, what: what.into(), why: None, hint: None }
+        Self::of(ErrorKind::InvalidArgs, what)
+    }
+
+    pub(crate) fn of(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self::Told { kind, what: what.into(), why: None, hint: None }
     }
 
     pub(crate) fn why(mut self, reason: &impl ToString) -> Self {

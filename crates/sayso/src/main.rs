@@ -9,9 +9,14 @@ mod cli;
 mod completions;
 mod diff;
 mod failure;
+mod gc;
+mod history;
 mod output;
+mod propose;
+mod state;
 mod terminal;
 mod tool;
+mod undo;
 mod visible;
 
 use std::process::ExitCode;
@@ -19,22 +24,29 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
+use crate::undo::Direction;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(cli::with_inline_lines(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return cli::report(&error),
     };
+    let json = cli.command.wants_json();
     let code = match cli.command {
-        Command::Diff(arguments) if arguments.json => {
-            return diff::run(&arguments).unwrap_or_else(|failure| failure.report_json());
-        }
+        Command::Propose(arguments) => propose::run(&arguments),
+        Command::Log(arguments) => history::log(&arguments),
+        Command::Show(arguments) => history::show(&arguments),
+        Command::Undo(arguments) => undo::run(&arguments, Direction::Undo),
+        Command::Redo(arguments) => undo::run(&arguments, Direction::Redo),
+        Command::Status(arguments) => history::status(&arguments),
+        Command::Gc(arguments) => gc::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
         Command::Completions { shell } => completions::run(shell),
     };
     match code {
         Ok(code) => code,
+        Err(failure) if json => failure.report_json(),
         Err(failure) => failure.report(),
     }
 }

@@ -23,6 +23,11 @@ impl Output {
         self.write(format!("{value:#}\n").as_bytes())
     }
 
+    /// Lets a reader see what was written so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        self.inner.flush().map_err(|error| failure(&error))
+    }
+
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.inner.flush().map_err(|error| failure(&error))
     }

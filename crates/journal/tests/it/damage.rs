@@ -39,7 +39,7 @@ fn refused(folder: &Path, reason: &str) {
     for error in opened.map(Result::unwrap_err) {
         assert!(matches!(error, OpenJournalError::Database(DatabaseError::Damaged { .. })), "{error}");
         assert_eq!(error.to_string(), format!("the journal `{}` is damaged: {reason}", file(folder).display()));
-        assert!(error.hint().unwrap().contains("sayso doctor --repair"));
+        assert!(error.hint().unwrap().contains("sayso gc --repair"));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use anstyle::Style;
-use sayso_diff::{Diff, Encoding, Hunk, LineKind, MarkedLine, Side};
+use sayso_diff::{Diff, Encoding, Form, Hunk, LineEnding, LineKind, MarkedLine, Side};
 
 use super::highlight::{self, Colour, Colours, Highlight};
 use super::style::Styles;
@@ -26,7 +26,7 @@ pub(crate) fn diff(diff: &Diff<'_>, title: &Title<'_>, name: &str, show: &Show) 
         drawing.note(&note);
     }
     for hunk in diff.hunks(show.context) {
-        drawing.hunk(&hunk);
+        drawing.hunk(&hunk, "");
     }
     drawing.text
 }
@@ -41,19 +41,22 @@ pub(crate) fn title_only(terminal: Terminal, path: &str, event: &str) -> String 
     text
 }
 
-struct Drawing<'a> {
+/// A diff on its way to be drawn, piece by piece.
+pub(crate) struct Drawing<'a> {
     text: String,
     styles: Styles,
     terminal: Terminal,
     /// How many digits line numbers need.
     digits: usize,
     encodings: (Encoding, Encoding),
+    /// Whether all lines of both sides end with `\r\n`, so that nobody needs to see it.
+    all_crlf: bool,
     old: Option<Highlight<'a>>,
     new: Option<Highlight<'a>>,
 }
 
 impl<'a> Drawing<'a> {
-    fn new(diff: &Diff<'a>, name: &str, terminal: Terminal) -> Self {
+    pub(crate) fn new(diff: &Diff<'a>, name: &str, terminal: Terminal) -> Self {
         let (old_lines, new_lines) = diff.line_counts();
         let start = |text: &'a str| Highlight::new(text, name, terminal.background);
         let sides = if terminal.palette == Palette::None { None } else { highlight::sides(diff) };
@@ -62,10 +65,13 @@ impl<'a> Drawing<'a> {
             Side::Absent => Encoding::Utf8,
             Side::Present(bytes) => Encoding::of(bytes),
         };
+        let is_crlf = |form: Option<Form>| form.is_none_or(|form| form.line_ending == LineEnding::Crlf);
+        let (old_form, new_form) = diff.forms();
         Self {
             text: String::new(),
             styles: Styles::of(terminal),
             terminal,
+            all_crlf: is_crlf(old_form) && is_crlf(new_form),
             digits: old_lines.max(new_lines).max(1).ilog10() as usize + 1,
             encodings: (encoding(diff.old_side()), encoding(diff.new_side())),
             old,
@@ -73,7 +79,12 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn title(&mut self, diff: &Diff<'_>, title: &Title<'_>) {
+    /// What was drawn since the last time.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+
+    pub(crate) fn title(&mut self, diff: &Diff<'_>, title: &Title<'_>) {
         let Self { text, styles, .. } = self;
         match title {
             Title::Files { old, new } => {
@@ -94,18 +105,20 @@ impl<'a> Drawing<'a> {
         text.push('\n');
     }
 
-    fn note(&mut self, note: &str) {
+    pub(crate) fn note(&mut self, note: &str) {
         self.styles.paint(&mut self.text, self.styles.note, &format!("note: {note}"));
         self.text.push('\n');
     }
 
-    fn hunk(&mut self, hunk: &Hunk<'_, '_>) {
+    /// A hunk under its header; `name` follows the line numbers.
+    pub(crate) fn hunk(&mut self, hunk: &Hunk<'_, '_>, name: &str) {
         let range = |block: &sayso_diff::Block| match block.lines() {
             0 => format!("{},0", block.start.line),
             1 => format!("{}", block.start.line + 1),
             lines => format!("{},{lines}", block.start.line + 1),
         };
-        let header = format!("@@ -{} +{} @@", range(&hunk.old), range(&hunk.new));
+        let blank = if name.is_empty() { "" } else { " " };
+        let header = format!("@@ -{} +{} @@{blank}{name}", range(&hunk.old), range(&hunk.new));
         self.styles.paint(&mut self.text, self.styles.hunk, &header);
         self.text.push('\n');
         for line in hunk.marked_lines() {
@@ -133,8 +146,8 @@ impl<'a> Drawing<'a> {
         let finished = decoded.ends_with('\n');
         let content = decoded.strip_suffix('\n').unwrap_or(&decoded);
         // A carriage return matters where the line changed; around it, it is only noise.
-        let content =
-            if line.kind == LineKind::Context { content.strip_suffix('\r').unwrap_or(content) } else { content };
+        let is_noise = line.kind == LineKind::Context || self.all_crlf;
+        let content = if is_noise { content.strip_suffix('\r').unwrap_or(content) } else { content };
         let (content, left_out) = shorten(content);
         // Spans count bytes of the file: after decoding they fit UTF-8 only.
         let spans: &[Range<usize>] =

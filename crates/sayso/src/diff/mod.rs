@@ -1,12 +1,12 @@
 //! `sayso diff`: two files or two directories.
 
 mod card;
-mod draw;
+pub(crate) mod draw;
 mod highlight;
 mod input;
 mod patch;
-mod style;
-mod summary;
+pub(crate) mod style;
+pub(crate) mod summary;
 mod tree;
 
 use std::process::ExitCode;

@@ -1,0 +1,65 @@
+//! `sayso gc`: drops what is old, and repairs.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sayso_journal::Options;
+use serde_json::json;
+
+use crate::cli::GcArguments;
+use crate::failure::Failure;
+use crate::history::megabytes;
+use crate::output::{Output, say};
+use crate::state::{State, now};
+
+pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let mut output = Output::stdout();
+    let repaired = if arguments.repair {
+        let repaired =
+            sayso_journal::repair(&state.folder, Options { wait: Duration::from_secs(10) }).map_err(|error| {
+                let failure = Failure::of(error.kind(), error.to_string());
+                match error.hint() {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            })?;
+        if !arguments.place.json {
+            say(&format!(
+                "Saved {} events and {} contents; lost {} and {}.",
+                repaired.events_saved, repaired.blobs_saved, repaired.events_lost, repaired.blobs_lost
+            ));
+            repaired.troubles.iter().for_each(|trouble| say(&format!("note: {trouble}")));
+            if let Some(damaged) = &repaired.damaged {
+                say(&format!("The damaged file is kept as {}", damaged.display()));
+            }
+        }
+        Some(repaired)
+    } else {
+        None
+    };
+    let before = now() - i64::from(arguments.older_than) * 24 * 3600 * 1000;
+    let most = arguments.most.map(|megabytes| megabytes.saturating_mul(1_000_000));
+    let (collected, compacted) = state.engine()?.collect(Some(before), most)?;
+    if arguments.place.json {
+        output.json(&json!({
+            "dropped_contents": collected.blobs,
+            "freed_bytes": collected.file_bytes,
+            "compressed_contents": compacted.blobs,
+            "repaired": repaired.map(|repaired| json!({
+                "events_saved": repaired.events_saved, "events_lost": repaired.events_lost,
+                "contents_saved": repaired.blobs_saved, "contents_lost": repaired.blobs_lost,
+            })),
+        }))?;
+    } else {
+        let text = format!(
+            "Dropped {} contents of changes older than {} days, freed {}.\n",
+            collected.blobs,
+            arguments.older_than,
+            megabytes(collected.file_bytes)
+        );
+        output.write(text.as_bytes())?;
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}

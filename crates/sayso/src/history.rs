@@ -1,0 +1,229 @@
+//! `sayso log`, `sayso show`, `sayso status`: what happened, without waiting for anybody.
+
+use std::process::ExitCode;
+
+use sayso_gate::{ChangeRecord, ChangeStatus, GateError, History};
+use sayso_review::{Cause, FileRecord, Operation};
+use serde_json::json;
+
+use crate::cli::{LogArguments, Place, ShowArguments, StatusArguments};
+use crate::diff::style::Styles;
+use crate::failure::Failure;
+use crate::output::{Output, say};
+use crate::propose::preview;
+use crate::state::{State, now};
+use crate::terminal::Terminal;
+use crate::visible::visible;
+
+fn terminal(place: &Place) -> Terminal {
+    Terminal::detect(place.color, place.theme)
+}
+
+pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let mut output = Output::stdout();
+    let reader = state.reader()?;
+    let mut records: Vec<ChangeRecord> = Vec::new();
+    if let Some(reader) = &reader {
+        for record in History::new(reader).changes(None) {
+            if records.len() == arguments.number {
+                break;
+            }
+            let record = record?;
+            if arguments.session.is_none() || record.origin.session == arguments.session {
+                records.push(record);
+            }
+        }
+    }
+    if arguments.place.json {
+        output.json(&json!(records))?;
+    } else if records.is_empty() {
+        let root = state.root.display();
+        say(&format!("No changes yet in {root}. `sayso propose FILE` shows one and asks."));
+    } else {
+        let styles = Styles::of(terminal(&arguments.place));
+        let width = records.iter().map(|record| record.status.to_string().len()).max().unwrap_or(0);
+        let digits = records.first().map_or(1, |record| record.change.to_string().len());
+        for record in &records {
+            let mut line = String::new();
+            styles.paint(&mut line, styles.title, &format!("{:>digits$}", record.change));
+            let status = format!("  {:<width$}", record.status.to_string());
+            styles.paint(&mut line, status_style(&styles, &record.status), &status);
+            styles.paint(&mut line, styles.number, &format!("  {:>8}  ", ago(now() - record.time)));
+            line.push_str(&summary(record));
+            line.push('\n');
+            output.write(line.as_bytes())?;
+        }
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {
+    match status {
+        ChangeStatus::Applied => styles.added.marker,
+        ChangeStatus::Pending | ChangeStatus::Interrupted => styles.note,
+        ChangeStatus::Undone { .. } | ChangeStatus::Cancelled => styles.number,
+        ChangeStatus::Denied | ChangeStatus::Stale | ChangeStatus::Failed { .. } => styles.removed.marker,
+    }
+}
+
+/// What a change was about, in one line.
+fn summary(record: &ChangeRecord) -> String {
+    const MOST: usize = 3;
+    let cause = match &record.cause {
+        Cause::Proposal => String::new(),
+        Cause::Undo { of } => format!("undo of {}: ", numbers(of)),
+        Cause::Redo { of } => format!("redo of {}: ", numbers(of)),
+        Cause::Rebase { of } => format!("merge of {of}: "),
+    };
+    let mut files: Vec<String> = record.files.iter().take(MOST).map(file_summary).collect();
+    if record.files.len() > MOST {
+        files.push(format!("and {} more", record.files.len() - MOST));
+    }
+    format!("{cause}{}", files.join(", "))
+}
+
+fn numbers(changes: &[u64]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn file_summary(file: &FileRecord) -> String {
+    let path = visible(file.path.as_str()).into_owned();
+    let counts = format!("+{} -{}", file.added, file.removed);
+    match &file.operation {
+        Operation::Create => format!("{path} (new, +{})", file.added),
+        Operation::Delete => format!("{path} (deleted)"),
+        Operation::Update => format!("{path} ({counts})"),
+        Operation::Rename { from } => format!("{} → {path} ({counts})", visible(from.as_str())),
+    }
+}
+
+/// How long ago, in the largest unit that fits.
+fn ago(milliseconds: i64) -> String {
+    let seconds = (milliseconds / 1000).max(0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let missing = || GateError::NoSuchChange(arguments.change.to_string());
+    let reader = state.reader()?.ok_or_else(missing)?;
+    let history = History::new(&reader);
+    let record = history.change(arguments.change)?;
+    let preview = match history.preview(&record) {
+        Ok(preview) => Some(preview),
+        Err(GateError::ContentGone(_)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut output = Output::stdout();
+    if arguments.place.json {
+        let mut value = json!(record);
+        value["preview"] = json!(preview.map(|preview| preview.object()));
+        output.json(&value)?;
+        output.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let styles = Styles::of(terminal(&arguments.place));
+    let mut text = String::new();
+    styles.paint(&mut text, styles.title, &format!("Change {}", record.change));
+    styles.paint(&mut text, status_style(&styles, &record.status), &format!("  {}", record.status));
+    styles.paint(&mut text, styles.number, &format!("  {} ago\n", ago(now() - record.time)));
+    let origin = &record.origin;
+    for (name, value) in
+        [("agent", &origin.agent), ("session", &origin.session), ("turn", &origin.turn), ("call", &origin.call)]
+    {
+        if let Some(value) = value {
+            text.push_str(&format!("{name}: {}\n", visible(value)));
+        }
+    }
+    match &record.cause {
+        Cause::Proposal => {}
+        Cause::Undo { of } => text.push_str(&format!("takes back change {}\n", numbers(of))),
+        Cause::Redo { of } => text.push_str(&format!("makes change {} again\n", numbers(of))),
+        Cause::Rebase { of } => text.push_str(&format!("merges change {of} with what was changed meanwhile\n")),
+    }
+    if let ChangeStatus::Failed { reason } = &record.status {
+        text.push_str(&format!("why it failed: {}\n", visible(reason)));
+    }
+    for path in &record.left_alone {
+        text.push_str(&format!("left alone, since somebody else had changed it: {}\n", visible(path.as_str())));
+    }
+    text.push('\n');
+    match preview {
+        Some(preview) => text.push_str(&preview::text(&preview, terminal(&arguments.place))),
+        None => {
+            let files: Vec<String> = record.files.iter().map(file_summary).collect();
+            text.push_str(&format!("{}\n(what it held is no longer kept)\n", files.join("\n")));
+        }
+    }
+    if let Some(told) = &record.told {
+        text.push('\n');
+        styles.paint(&mut text, styles.title, "The agent was told:");
+        for line in told.lines() {
+            text.push_str(&format!("\n  {}", visible(line)));
+        }
+        text.push('\n');
+    }
+    output.write(text.as_bytes())?;
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let reader = state.reader()?;
+    let mut output = Output::stdout();
+    let status = reader.as_ref().map(|reader| History::new(reader).status()).transpose()?;
+    let pending = status.map_or(0, |status| status.pending);
+    if arguments.place.json {
+        let sizes = reader.as_ref().map(|reader| History::new(reader).sizes()).transpose()?;
+        output.json(&json!({
+            "workspace": state.root.to_string_lossy(),
+            "journal": state.folder.to_string_lossy(),
+            "changes": status.map_or(0, |status| status.changes),
+            "pending": pending,
+            "contents": sizes.map_or(0, |sizes| sizes.blobs),
+            "stored_bytes": sizes.map_or(0, |sizes| sizes.file_bytes),
+        }))?;
+    } else if arguments.short {
+        if pending > 0 {
+            output.write(format!("{pending} pending\n").as_bytes())?;
+        }
+    } else {
+        output.write(format!("Workspace  {}\n", visible(&state.root.to_string_lossy())).as_bytes())?;
+        let Some((reader, status)) = reader.as_ref().zip(status) else {
+            output.write(b"No changes yet. `sayso propose FILE` shows one and asks.\n")?;
+            output.finish()?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let history = History::new(reader);
+        let sizes = history.sizes()?;
+        let waiting = if status.pending == 0 { String::new() } else { format!(", {} waiting", status.pending) };
+        output.write(format!("Changes    {}{waiting}\n", status.changes).as_bytes())?;
+        if let Some(last) = history.changes(None).next().transpose()? {
+            let line = format!(
+                "Last       {} {} {} ago: {}\n",
+                last.change,
+                last.status,
+                ago(now() - last.time),
+                summary(&last)
+            );
+            output.write(line.as_bytes())?;
+        }
+        let kept = format!("Kept       {} contents in {}\n", sizes.blobs, megabytes(sizes.file_bytes));
+        output.write(kept.as_bytes())?;
+        output.write(format!("Journal    {}\n", visible(&state.folder.to_string_lossy())).as_bytes())?;
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn megabytes(bytes: u64) -> String {
+    if bytes < 10_000_000 { format!("{} kB", bytes.div_ceil(1000)) } else { format!("{} MB", bytes / 1_000_000) }
+}

@@ -1,0 +1,67 @@
+//! Lets a person change the new lines of a hunk in their own editor.
+
+use std::process::Command;
+
+use sayso_diff::{Encoding, Hunk};
+use sayso_review::FilePreview;
+
+use crate::failure::Failure;
+use crate::output::say;
+
+/// The bytes that the person wants in place of the hunk's new lines; `None` if the editor says that nothing is to happen.
+pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Vec<u8>>, Failure> {
+    let content = file.after.bytes().unwrap_or_default();
+    let lines = hunk.new.of(content);
+    if !matches!(Encoding::of(content), Encoding::Utf8) {
+        say("Only UTF-8 text can be edited here; take or leave it, or edit the file afterwards.");
+        return Ok(None);
+    }
+    let failed = |error: std::io::Error| Failure::bad_input("the lines to edit could not be written").why(&error);
+    // A folder of its own, readable by nobody else, with the file's own name, so that the editor knows the language.
+    let folder = folder().map_err(failed)?;
+    let name = file.path.names().next_back().unwrap_or("lines");
+    let path = folder.path().join(name);
+    // Carriage returns are put back afterwards; an editor may show or keep them in ways of its own.
+    let crlf = lines.windows(2).any(|pair| pair == b"\r\n");
+    let text = if crlf { String::from_utf8_lossy(lines).replace("\r\n", "\n").into_bytes() } else { lines.to_vec() };
+    std::fs::write(&path, &text).map_err(failed)?;
+    let editor = editor();
+    // Through the shell, as git does, since a setting may hold arguments.
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(&path).status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => {
+            say(&format!("The editor `{editor}` ended with {status}; nothing was taken."));
+            return Ok(None);
+        }
+        Err(error) => {
+            say(&format!("The editor `{editor}` could not be started: {error}. Set EDITOR to one that can."));
+            return Ok(None);
+        }
+    }
+    let edited = std::fs::read(&path).map_err(failed)?;
+    if edited == text {
+        return Ok(Some(lines.to_vec()));
+    }
+    Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
+}
+
+fn with_crlf(bytes: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(bytes.len() + bytes.len() / 32);
+    for &byte in bytes {
+        if byte == b'\n' && result.last() != Some(&b'\r') {
+            result.push(b'\r');
+        }
+        result.push(byte);
+    }
+    result
+}
+
+fn editor() -> String {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned())
+}
+
+fn folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("sayso-").tempdir()
+}

@@ -1,0 +1,212 @@
+//! `sayso propose`: shows, asks, does.
+
+mod approve;
+mod ask;
+mod edit;
+pub(crate) mod preview;
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use sayso_gate::{Decided, Proposed};
+use sayso_review::{Answer, Comment, ErrorKind, Origin, Proposal, Taken};
+use serde_json::{Value, json};
+
+use crate::cli::ProposeArguments;
+use crate::failure::{Failure, exit_code};
+use crate::output::{Output, say};
+use crate::state::{DENIED, STALE, State, now};
+use crate::terminal::Terminal;
+use ask::{Asked, Questions};
+
+/// Larger proposals are mistakes.
+const LIMIT: u64 = 256 << 20;
+
+pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let proposal = Proposal::parse(&read(&arguments.proposal)?)
+        .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
+    let answered = arguments.approve.is_some() || arguments.deny.is_some();
+    let mut output = Output::stdout();
+    if arguments.place.json && !answered {
+        let preview = sayso_gate::preview(&state.workspace()?, &proposal)?;
+        output.json(&json!(preview.object()))?;
+        output.finish()?;
+        let conflict = preview.problems().next().is_some();
+        return Ok(if conflict { exit_code(ErrorKind::Conflict) } else { ExitCode::SUCCESS });
+    }
+    let origin = Origin {
+        agent: arguments.agent.clone(),
+        session: arguments.session.clone(),
+        turn: arguments.turn.clone(),
+        call: arguments.call.clone(),
+    };
+    // The engine is let go while a person decides, so that nobody else has to wait for them.
+    let proposed = state.engine()?.propose(&proposal, origin, now())?;
+    let mut deciding = Deciding { state: &state, arguments, terminal: terminal(arguments), output };
+    deciding.decide(proposed)
+}
+
+fn terminal(arguments: &ProposeArguments) -> Terminal {
+    Terminal::detect(arguments.place.color, arguments.place.theme)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::bad_input(format!("the proposal `{}` cannot be read", path.display()))
+            .why(&error)
+            .hint("name a file, or `-` for standard input")
+    };
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    }
+    if bytes.len() as u64 > LIMIT {
+        return Err(Failure::bad_input(format!("the proposal is larger than {} MB", LIMIT >> 20)));
+    }
+    Ok(bytes)
+}
+
+struct Deciding<'a> {
+    state: &'a State,
+    arguments: &'a ProposeArguments,
+    terminal: Terminal,
+    output: Output,
+}
+
+impl Deciding<'_> {
+    fn decide(&mut self, mut proposed: Proposed) -> Result<ExitCode, Failure> {
+        loop {
+            let json = self.arguments.place.json;
+            if !json {
+                let number = format!("Change {}\n", proposed.change);
+                self.output.write(number.as_bytes())?;
+            }
+            let asked = match self.answer(&proposed) {
+                Ok(Some(asked)) => asked,
+                Ok(None) => {
+                    self.state.engine()?.cancel(proposed.change, now())?;
+                    say("Nothing was decided, so nothing was done.");
+                    return Ok(ExitCode::from(DENIED));
+                }
+                Err(failure) => {
+                    // A wrong answer ends the change; it can be proposed again.
+                    self.state.engine()?.cancel(proposed.change, now())?;
+                    return Err(failure);
+                }
+            };
+            let mut verdict = proposed.verdict(asked.answer);
+            verdict.comments = asked.comments;
+            let mut engine = self.state.engine()?;
+            let decided = match engine.decide(&proposed, &verdict, now()) {
+                Ok(decided) => decided,
+                Err(error) => {
+                    engine.cancel(proposed.change, now())?;
+                    return Err(error.into());
+                }
+            };
+            if let Decided::Stale { next, files, .. } = decided {
+                let names: Vec<String> = files.iter().map(|path| format!("`{path}`")).collect();
+                let answered = self.arguments.approve.is_some();
+                if answered || next.preview.problems().next().is_some() {
+                    engine.cancel(next.change, now())?;
+                    return self.stale(&proposed, &next, &names.join(", "));
+                }
+                drop(engine);
+                say(&format!(
+                    "{} changed while you decided; nothing was written. Both changes together:",
+                    names.join(", ")
+                ));
+                proposed = *next;
+                continue;
+            }
+            drop(engine);
+            return self.report(&proposed, &decided);
+        }
+    }
+
+    fn answer(&mut self, proposed: &Proposed) -> Result<Option<Asked>, Failure> {
+        let preview = &proposed.preview;
+        let comments = self.arguments.comment.iter().map(|text| approve::comment(text, preview));
+        let comments = comments.collect::<Result<Vec<Comment>, Failure>>()?;
+        let answer = match (&self.arguments.approve, &self.arguments.deny) {
+            (Some(text), _) => approve::answer(text, preview)?,
+            (None, Some(reason)) => Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) },
+            (None, None) => {
+                let mut questions = Questions::open(&self.arguments.proposal, self.terminal)?;
+                let asked = questions.ask(preview, &mut self.output)?;
+                return Ok(asked.map(|mut asked| {
+                    asked.comments.splice(0..0, comments);
+                    asked
+                }));
+            }
+        };
+        if !self.arguments.place.json {
+            self.output.write(preview::text(preview, self.terminal).as_bytes())?;
+        }
+        Ok(Some(Asked { answer, comments }))
+    }
+
+    fn stale(&mut self, proposed: &Proposed, next: &Proposed, names: &str) -> Result<ExitCode, Failure> {
+        if self.arguments.place.json {
+            let outcome = json!({ "outcome": "stale", "merged": next.preview.object() });
+            self.json(proposed, outcome)?;
+        } else {
+            self.output.write(preview::text(&next.preview, self.terminal).as_bytes())?;
+            self.output.flush()?;
+            say(&format!(
+                "Error: {names} changed after it was shown; nothing was written\nHint: propose it again to decide about both changes together"
+            ));
+        }
+        self.output.flush()?;
+        Ok(exit_code(STALE))
+    }
+
+    fn report(&mut self, proposed: &Proposed, decided: &Decided) -> Result<ExitCode, Failure> {
+        let (code, outcome, text) = match decided {
+            Decided::Applied { told, decision, lost } => {
+                let whole = decision.files.iter().all(|file| file.taken == Taken::All);
+                let files = decision.plan.steps().len();
+                let mut text = match files {
+                    0 => "Nothing had to be changed.".to_owned(),
+                    1 => "Applied: 1 file changed.".to_owned(),
+                    files => format!("Applied: {files} files changed."),
+                };
+                if files > 0 {
+                    text.push_str(&format!(" `sayso undo {}` takes it back.", proposed.change));
+                }
+                for (path, what) in lost {
+                    text.push_str(&format!("\nnote: `{path}` could not keep its {}", what.join(" and ")));
+                }
+                let code = if whole { ExitCode::SUCCESS } else { ExitCode::from(DENIED) };
+                (code, json!({ "outcome": "applied", "told": told }), text)
+            }
+            Decided::Denied { told, .. } => {
+                let outcome = json!({ "outcome": "denied", "told": told });
+                (ExitCode::from(DENIED), outcome, format!("Denied; nothing was written. The agent is told: {told}"))
+            }
+            Decided::Failed { error, .. } => {
+                let outcome = json!({ "outcome": "failed", "reason": error.to_string() });
+                (exit_code(error.kind()), outcome, format!("Error: {error}"))
+            }
+            Decided::Stale { .. } => (exit_code(STALE), json!({ "outcome": "stale" }), String::new()),
+        };
+        if self.arguments.place.json {
+            self.json(proposed, outcome)?;
+        }
+        self.output.flush()?;
+        if !self.arguments.place.json {
+            say(&text);
+        }
+        Ok(code)
+    }
+
+    fn json(&mut self, proposed: &Proposed, mut outcome: Value) -> Result<(), Failure> {
+        outcome["change"] = json!(proposed.change);
+        outcome["preview"] = json!(proposed.preview.object());
+        self.output.json(&outcome)
+    }
+}

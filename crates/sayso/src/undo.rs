@@ -1,0 +1,101 @@
+//! `sayso undo`, `sayso redo`: shows its plan, and does it.
+
+use std::process::ExitCode;
+
+use sayso_gate::{Decided, UndoPlan};
+use sayso_review::{IfChanged, Origin, Target};
+use serde_json::json;
+
+use crate::cli::UndoArguments;
+use crate::failure::{Failure, exit_code};
+use crate::output::{Output, say};
+use crate::propose::preview;
+use crate::state::{STALE, State, now};
+use crate::terminal::Terminal;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Undo,
+    Redo,
+}
+
+pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let target = target(arguments)?;
+    let if_changed = if arguments.merge { IfChanged::Merge } else { IfChanged::Refuse };
+    let mut engine = state.engine()?;
+    let plan = match direction {
+        Direction::Undo => engine.plan_undo(&target, if_changed)?,
+        Direction::Redo => engine.plan_redo(&target, if_changed)?,
+    };
+    let json = arguments.place.json;
+    let (of, object) = (plan.changes().to_vec(), json.then(|| plan.preview.object()));
+    let mut output = Output::stdout();
+    if !json {
+        let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
+        output.write(format!("{}\n", title(&plan, direction)).as_bytes())?;
+        output.write(preview::text(&plan.preview, terminal).as_bytes())?;
+        output.flush()?;
+    }
+    let problem = plan.preview.problems().next().map(|(path, problem)| (path.clone(), problem.clone()));
+    let (code, outcome, text) = if let Some((path, problem)) = problem {
+        let merge = if arguments.merge {
+            ""
+        } else {
+            "\nHint: `--merge` keeps what was changed since, where the two do not overlap"
+        };
+        let text = format!("Error: `{path}` cannot be put back: {problem}; nothing was written{merge}");
+        (exit_code(problem.kind()), "refused", text)
+    } else if arguments.dry_run {
+        (ExitCode::SUCCESS, "planned", "Nothing was done: --dry-run.".to_owned())
+    } else {
+        match engine.perform(plan, Origin::default(), now())? {
+            Decided::Applied { .. } => (ExitCode::SUCCESS, "applied", done(direction)),
+            Decided::Failed { error, .. } => (exit_code(error.kind()), "failed", format!("Error: {error}")),
+            Decided::Denied { .. } | Decided::Stale { .. } => {
+                (exit_code(STALE), "stale", "Nothing was done.".to_owned())
+            }
+        }
+    };
+    if json {
+        output.json(&json!({ "outcome": outcome, "of": of, "preview": object }))?;
+        output.finish()?;
+    } else {
+        output.finish()?;
+        say(&text);
+    }
+    Ok(code)
+}
+
+fn done(direction: Direction) -> String {
+    match direction {
+        Direction::Undo => "Undone. `sayso redo` makes it again.".to_owned(),
+        Direction::Redo => "Done again. `sayso undo` takes it back.".to_owned(),
+    }
+}
+
+fn title(plan: &UndoPlan, direction: Direction) -> String {
+    let numbers: Vec<String> = plan.changes().iter().map(ToString::to_string).collect();
+    let noun = if numbers.len() == 1 { "change" } else { "changes" };
+    let verb = match direction {
+        Direction::Undo => "Takes back",
+        Direction::Redo => "Makes again",
+    };
+    format!("{verb} {noun} {}:", numbers.join(", "))
+}
+
+fn target(arguments: &UndoArguments) -> Result<Target, Failure> {
+    let number = arguments.target.as_deref().map(|text| text.parse::<u64>().map_err(|_| text));
+    Ok(match (number, arguments.turn, &arguments.session) {
+        (_, _, Some(session)) => Target::Session { session: session.clone() },
+        (Some(Err(text)), true, None) => {
+            return Err(Failure::bad_input(format!("`{text}` is not the number of a change"))
+                .hint("`sayso log` lists the changes; --turn takes the number of any of the turn's"));
+        }
+        (Some(Ok(change)), true, None) => Target::Turn { change: Some(change) },
+        (None, true, None) => Target::Turn { change: None },
+        (Some(Ok(change)), false, None) => Target::Change { change },
+        (Some(Err(call)), false, None) => Target::Call { call: call.to_owned() },
+        (None, false, None) => Target::Last,
+    })
+}
