@@ -81,7 +81,7 @@ impl Look<'_> {
             Err(OpenError::NotFound(_)) => {
                 blocked(Obstacle::Unreadable { reason: "it is a symbolic link to nothing".to_owned() })
             }
-            Err(error) => blocked(obstacle(error)),
+            Err(error) => blocked(obstacle(&error)),
         };
         if let (Ok(_), Some(Ok(Parent { writable: Err(errno), .. }))) = (&seen.found, self.parents.get(&above)) {
             // Through a link it may be another directory; applying finds that out.
@@ -116,7 +116,7 @@ impl Look<'_> {
                     }
                 }
                 Err(OpenError::NotFound(_)) => return Ok(None),
-                Err(error) => Err(obstacle(error)),
+                Err(error) => Err(obstacle(&error)),
             };
             self.parents.insert(path.clone(), parent);
         }
@@ -162,7 +162,7 @@ impl Look<'_> {
         }
         let identity = (u64::from(stat.st_dev as u32), stat.st_ino as u64);
         let first = self.files.entry(identity).or_insert_with(|| location.clone());
-        if *first != location && stat.st_nlink as u64 == 1 {
+        if *first != location && stat.st_nlink == 1 {
             let reason = format!("it is the same file as `{first}`, in another spelling");
             return seen(Err(Obstacle::Unreadable { reason }), Vec::new());
         }
@@ -176,7 +176,7 @@ impl Look<'_> {
         match opened.read(self.limit) {
             Ok(bytes) => seen(Ok(FileState::file(bytes, mode(&stat))), facts),
             Err(ReadError::TooLarge { limit, .. }) => seen(Err(Obstacle::TooLarge { limit }), facts),
-            Err(ReadError::Open(error)) => seen(Err(obstacle(error)), facts),
+            Err(ReadError::Open(error)) => seen(Err(obstacle(&error)), facts),
             Err(ReadError::Directory(_)) => seen(Err(Obstacle::Directory), facts),
             Err(ReadError::Special(_)) => seen(Err(Obstacle::Special), facts),
             Err(ReadError::System { error, .. }) => seen(Err(unreadable(&error)), facts),
@@ -197,9 +197,9 @@ impl Look<'_> {
 /// What a rename does not keep by itself.
 fn facts(opened: &Opened, stat: &Stat) -> Vec<Note> {
     let mut facts = Vec::new();
-    let links = stat.st_nlink as u64;
-    if links > 1 {
-        facts.push(Note::HardLink { names: links });
+    if stat.st_nlink > 1 {
+        #[allow(clippy::unnecessary_cast, reason = "how wide it is depends on the system")]
+        facts.push(Note::HardLink { names: stat.st_nlink as u64 });
     }
     let user = rustix::process::geteuid();
     if stat.st_uid != user.as_raw() && !user.is_root() {
@@ -226,15 +226,15 @@ fn unreadable(error: &impl ToString) -> Obstacle {
     Obstacle::Unreadable { reason: error.to_string() }
 }
 
-fn obstacle(error: OpenError) -> Obstacle {
+fn obstacle(error: &OpenError) -> Obstacle {
     match error {
-        OpenError::Outside { reason, .. } => Obstacle::Outside { reason: reason.to_owned() },
+        OpenError::Outside { reason, .. } => Obstacle::Outside { reason: (*reason).to_owned() },
         OpenError::NotFound(_) => Obstacle::Unreadable { reason: "it went away".to_owned() },
         OpenError::NotADirectory(_) => Obstacle::NotADirectory,
         OpenError::Special(_) => Obstacle::Special,
         OpenError::TooManyLinks(_) => {
             Obstacle::Outside { reason: "it goes through too many symbolic links".to_owned() }
         }
-        OpenError::System { error, .. } => unreadable(&error),
+        OpenError::System { error, .. } => unreadable(error),
     }
 }

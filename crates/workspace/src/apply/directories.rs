@@ -39,7 +39,7 @@ impl<'w> Directories<'w> {
     pub(super) fn make(&mut self, path: &WsPath) -> Result<(), ApplyError> {
         let failed = |errno| ApplyError::system(path, errno);
         let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { return Ok(()) };
-        self.open(&parent).map_err(|error| ApplyError::opening(path, error))?;
+        self.open(&parent).map_err(|error| ApplyError::opening(path, &error))?;
         let parent = self.handle(&parent).ok_or_else(|| failed(Errno::NOENT))?;
         match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
             // Somebody made it since we looked: as good as ours, and not ours to remove; `rmdir` sees to that.

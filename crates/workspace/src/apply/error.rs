@@ -66,10 +66,10 @@ impl ApplyError {
         Self::System { path: path.clone(), reason }
     }
 
-    pub(super) fn opening(path: &WsPath, error: OpenError) -> Self {
+    pub(super) fn opening(path: &WsPath, error: &OpenError) -> Self {
         match error {
-            OpenError::Outside { reason, .. } => Self::Outside { path: path.clone(), reason: reason.to_owned() },
-            OpenError::System { error, .. } => Self::system(path, error),
+            OpenError::Outside { reason, .. } => Self::Outside { path: path.clone(), reason: (*reason).to_owned() },
+            OpenError::System { error, .. } => Self::system(path, *error),
             // The directory went away, or is one no more.
             OpenError::NotFound(_) | OpenError::NotADirectory(_) => Self::Stale { path: path.clone() },
             OpenError::Special(_) | OpenError::TooManyLinks(_) => {

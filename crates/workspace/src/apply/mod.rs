@@ -60,7 +60,7 @@ impl Workspace {
                 match self.open_directory(&directory) {
                     Ok(_) => break,
                     Err(OpenError::NotFound(_)) => {}
-                    Err(error) => return Err(ApplyError::opening(&step.path, error)),
+                    Err(error) => return Err(ApplyError::opening(&step.path, &error)),
                 }
                 above = directory.parent();
                 missing.push(directory);
@@ -165,7 +165,7 @@ impl<'w, 'p> Work<'w, 'p> {
         let steps = self.steps;
         for step in steps {
             if let Some(parent) = step.path.parent() {
-                self.directories.open(&parent).map_err(|error| ApplyError::opening(&step.path, error))?;
+                self.directories.open(&parent).map_err(|error| ApplyError::opening(&step.path, &error))?;
             }
         }
         for index in 0..steps.len() {
@@ -232,7 +232,7 @@ impl<'w, 'p> Work<'w, 'p> {
             let when =
                 |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
             let now = temporary.stat().map_err(|errno| ApplyError::system(&self.steps[index].path, errno))?;
-            if !now.is_some_and(|now| when(&now) == when(then)) {
+            if now.is_none_or(|now| when(&now) != when(then)) {
                 return Err(ApplyError::Stale { path: self.steps[index].path.clone() });
             }
         }
@@ -291,12 +291,11 @@ impl<'w, 'p> Work<'w, 'p> {
             return temporary.remove();
         }
         // Somebody has written to the new file already: theirs is the last word.
-        match &step.before {
-            FileState::Absent => temporary.move_to_free(target)?,
-            _ => {
-                temporary.exchange(target, self.workspace.swap)?;
-                temporary.remove()?;
-            }
+        if step.before == FileState::Absent {
+            temporary.move_to_free(target)?;
+        } else {
+            temporary.exchange(target, self.workspace.swap)?;
+            temporary.remove()?;
         }
         Err(Errno::BUSY)
     }
@@ -340,7 +339,7 @@ impl Work<'_, '_> {
         for index in 0..self.steps.len() {
             let path = &self.steps[index].path;
             if let Some(parent) = path.parent() {
-                self.directories.open(&parent).map_err(|error| ApplyError::opening(path, error))?;
+                self.directories.open(&parent).map_err(|error| ApplyError::opening(path, &error))?;
             }
             let (_, temporary) = self.entries(index)?;
             temporary.remove().map_err(|errno| ApplyError::system(path, errno))?;
