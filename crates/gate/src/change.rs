@@ -15,10 +15,12 @@ pub struct ChangeRecord {
     /// When it was proposed, in milliseconds since 1970.
     pub time: i64,
     /// How it stands.
+    #[serde(flatten)]
     pub status: ChangeStatus,
     /// Where it comes from.
     pub origin: Origin,
     /// Why there is one.
+    #[serde(flatten)]
     pub cause: Cause,
     /// What it was about.
     pub files: Vec<FileRecord>,

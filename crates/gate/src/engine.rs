@@ -196,7 +196,8 @@ impl Engine {
         self.journal.append(&Batch { blobs: blobs(&contents), events, counters: vec![(PLANS, plans)] })?;
         match prepared.apply() {
             Ok(applied) => {
-                self.end(&ending(change, &proposed.cause), Was::Applying, now)?;
+                self.end(&ending(change, &proposed.cause), Was::Applying, now)
+                    .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
                 Ok(Decided::Applied { told: decision.told.clone(), decision, lost: applied.lost })
             }
             // What is torn stays open, so that the next start settles it.
@@ -237,6 +238,11 @@ impl Engine {
 
     /// Withdraws a change that waits.
     pub fn cancel(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        let record = self.history().change(change)?;
+        if !History::is_pending(&record) {
+            let status = record.status.to_string();
+            return Err(GateError::WrongStatus { change, verb: "cancelled", status });
+        }
         self.end(&[Event::Ended { change, outcome: Outcome::Cancelled }], Was::Pending, now)
     }
 

@@ -37,6 +37,14 @@ pub enum GateError {
         /// Why.
         error: RecoverError,
     },
+    /// A change that was carried out, of which that could not be recorded.
+    #[error("change {change} was applied, but that could not be recorded: {error}")]
+    NotRecorded {
+        /// The change.
+        change: ChangeId,
+        /// Why.
+        error: Box<GateError>,
+    },
     /// There is no such change.
     #[error("there is no change {0}")]
     NoSuchChange(String),
@@ -69,7 +77,7 @@ impl GateError {
             Self::Append(error) => error.kind(),
             Self::Maintain(error) => error.kind(),
             Self::Apply(error) => error.kind(),
-            Self::Recover { .. } => ErrorKind::Internal,
+            Self::Recover { .. } | Self::NotRecorded { .. } => ErrorKind::Internal,
             Self::NoSuchChange(_) | Self::NothingTo(_) => ErrorKind::InvalidArgs,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
             Self::ContentGone(_) => ErrorKind::Stale,
@@ -94,6 +102,7 @@ impl GateError {
             Self::Recover { .. } => {
                 Some("the tree may hold part of it; `sayso show` says which files it is about".to_owned())
             }
+            Self::NotRecorded { .. } => Some("the next command finds it and records it".to_owned()),
             Self::Verdict(_) | Self::Apply(_) => None,
         }
     }

@@ -230,7 +230,13 @@ pub(crate) fn make(folder: &Folder) -> Result<Connection, DatabaseError> {
 /// Closes what [`make`] made, which is complete by now, and makes it the journal.
 pub(crate) fn publish(folder: &Folder, connection: Connection) -> Result<(), DatabaseError> {
     let (unfinished, path) = (folder.unfinished(), folder.database());
-    // Closing the only connection brings everything into the one file and removes the others.
+    // Into the one file, and in so many words: closing would do so too, but keep silent if it fails.
+    let complete = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    match complete {
+        Ok(0) => {}
+        Ok(_) => return Err(DatabaseError::damaged(&unfinished, "somebody else has it open")),
+        Err(error) => return Err(DatabaseError::sqlite(&unfinished, &error)),
+    }
     connection.close().map_err(|(_, error)| DatabaseError::sqlite(&unfinished, &error))?;
     let renamed = folder::rename(&unfinished, &path).and_then(|()| folder.sync());
     renamed.map_err(|error| DatabaseError::system(&path, &error))

@@ -7,12 +7,24 @@ use std::io::Write as _;
 
 /// Runs a program to its end with `input`, in `directory`, with an environment of nothing but a search path.
 pub fn run(directory: &Path, program: &str, arguments: &[&str], input: &[u8]) -> Output {
+    run_with(directory, program, arguments, &[], input)
+}
+
+/// Runs a program like [`run`], with more in its environment.
+pub fn run_with(
+    directory: &Path,
+    program: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    input: &[u8],
+) -> Output {
     let mut child = Command::new(program)
         .args(arguments)
         .current_dir(directory)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", directory)
+        .envs(environment.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -104,7 +104,8 @@ impl Deciding<'_> {
             let decided = match engine.decide(&proposed, &verdict, now()) {
                 Ok(decided) => decided,
                 Err(error) => {
-                    engine.cancel(proposed.change, now())?;
+                    // It ends here if it still waits; what went wrong first is what is told.
+                    let _ = engine.cancel(proposed.change, now());
                     return Err(error.into());
                 }
             };

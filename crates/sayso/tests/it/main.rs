@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to compare")]
 
 mod command_line;
+mod crash;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
