@@ -34,7 +34,7 @@ pub(crate) struct Questions {
 enum Choice {
     Take,
     Leave,
-    /// Other bytes in place of its new lines, context included.
+    /// Other bytes in place of its new lines.
     Replace(Vec<u8>),
 }
 
@@ -305,19 +305,14 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
         let mut bytes = Vec::with_capacity(new.len());
         let mut at = 0;
         for (unit, choice) in done {
-            let (from, to) = (unit.hunk.old.start.offset, unit.hunk.old.end.offset);
-            // Parts of a split hunk may share context lines, of which the first has them.
-            let from = from.max(at);
-            bytes.extend_from_slice(&old[at..from]);
-            match choice {
-                Choice::Leave => bytes.extend_from_slice(&old[from..to]),
-                Choice::Replace(edited) => bytes.extend_from_slice(edited),
-                Choice::Take => {
-                    let shared = from - unit.hunk.old.start.offset;
-                    bytes.extend_from_slice(&new[unit.hunk.new.start.offset + shared..unit.hunk.new.end.offset]);
-                }
-            }
-            at = to;
+            let (leaves, comes) = edit::ranges(&unit.hunk);
+            bytes.extend_from_slice(&old[at..leaves.start]);
+            bytes.extend_from_slice(match choice {
+                Choice::Leave => &old[leaves.clone()],
+                Choice::Take => &new[comes],
+                Choice::Replace(edited) => edited,
+            });
+            at = leaves.end;
         }
         bytes.extend_from_slice(&old[at..]);
         FileAnswer::EditedBytes { bytes: Bytes::new(bytes) }

@@ -1,5 +1,6 @@
 //! Lets a person change the new lines of a hunk in their own editor.
 
+use std::ops::Range;
 use std::process::Command;
 
 use sayso_diff::{Encoding, Hunk};
@@ -11,7 +12,7 @@ use crate::output::say;
 /// The bytes that the person wants in place of the hunk's new lines; `None` if the editor says that nothing is to happen.
 pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Vec<u8>>, Failure> {
     let content = file.after.bytes().unwrap_or_default();
-    let lines = hunk.new.of(content);
+    let lines = &content[ranges(hunk).1];
     if !matches!(Encoding::of(content), Encoding::Utf8) {
         say("Only UTF-8 text can be edited here; take or leave it, or edit the file afterwards.");
         return Ok(None);
@@ -44,6 +45,16 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
         return Ok(Some(lines.to_vec()));
     }
     Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
+}
+
+/// What a hunk takes from the old content and puts into the new one, from its first changed line to its last.
+pub(crate) fn ranges(hunk: &Hunk<'_, '_>) -> (Range<usize>, Range<usize>) {
+    match (hunk.changes().first(), hunk.changes().last()) {
+        (Some(first), Some(last)) => {
+            (first.old.start.offset..last.old.end.offset, first.new.start.offset..last.new.end.offset)
+        }
+        _ => (0..0, 0..0),
+    }
 }
 
 fn with_crlf(bytes: &[u8]) -> Vec<u8> {

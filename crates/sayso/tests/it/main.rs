@@ -6,7 +6,10 @@ mod crash;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
+mod history;
+mod propose;
 mod tool;
+mod undo;
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -17,11 +20,12 @@ use tempfile::TempDir;
 /// A throw-away directory to run in.
 pub(crate) struct Scene {
     pub(crate) directory: TempDir,
+    state: TempDir,
 }
 
 impl Scene {
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
-        let scene = Self { directory: tempfile::tempdir().unwrap() };
+        let scene = Self { directory: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap() };
         for (path, content) in files {
             scene.write(path, content);
         }
@@ -32,6 +36,10 @@ impl Scene {
         self.directory.path().join(path)
     }
 
+    pub(crate) fn state_path(&self) -> PathBuf {
+        self.state.path().to_owned()
+    }
+
     pub(crate) fn write(&self, path: &str, content: &[u8]) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -39,14 +47,33 @@ impl Scene {
     }
 
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
-        programs::run(self.directory.path(), env!("CARGO_BIN_EXE_sayso"), arguments, input)
+        let environment =
+            [("XDG_STATE_HOME", self.state.path().to_str().unwrap()), ("EDITOR", "sed -i s/EDIT/edited/")];
+        programs::run_with(self.directory.path(), env!("CARGO_BIN_EXE_sayso"), arguments, &environment, input)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.path(path)).unwrap()).into_owned()
+    }
+
+    /// The one JSON value that a run printed, and its exit code.
+    pub(crate) fn json(&self, arguments: &[&str]) -> (serde_json::Value, i32) {
+        let output = self.run(arguments, b"");
+        let value = serde_json::from_slice(&output.stdout);
+        (value.unwrap_or_else(|error| panic!("{error}: {output:?}")), output.status.code().unwrap())
     }
 
     /// What a run printed and how it ended, with escapes as `\\e` and the directory's name left out.
     pub(crate) fn transcript(&self, arguments: &[&str]) -> String {
-        let Output { status, stdout, stderr } = self.run(arguments, b"");
+        self.dialogue(arguments, "")
+    }
+
+    /// A transcript of a run that asks.
+    pub(crate) fn dialogue(&self, arguments: &[&str], answers: &str) -> String {
+        let Output { status, stdout, stderr } = self.run(arguments, answers.as_bytes());
         let clean = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace('\x1b', "\\e");
+            let text = text.replace(self.state.path().to_str().unwrap(), "[STATE]");
             text.replace(self.directory.path().to_str().unwrap(), "[DIR]")
         };
         let mut text = format!("$ sayso {}\n{}", arguments.join(" "), clean(&stdout));

@@ -1,0 +1,108 @@
+//! `sayso log`, `sayso show`, `sayso status`, `sayso gc`.
+
+use serde_json::json;
+
+use crate::Scene;
+
+fn scene() -> Scene {
+    let scene = Scene::new(&[("a.txt", b"one\n")]);
+    let change = json!([
+        {"operation": "update", "path": "a.txt", "new_content": "two\n"},
+        {"operation": "create", "path": "b/c.txt", "new_content": "new\n"},
+    ]);
+    scene.write("change.json", change.to_string().as_bytes());
+    scene
+}
+
+/// Times differ from run to run.
+fn steady(text: &str) -> String {
+    let text = text.replace(" 1 s", " 0 s").replace(" 2 s", " 0 s").replace(" 3 s", " 0 s");
+    let hash = text.find("workspaces/").map(|at| text[at..].lines().next().unwrap().to_owned());
+    let text = hash.map_or(text.clone(), |hash| text.replace(&hash, "workspaces/[NAME]"));
+    let kept = text.find(" contents in ").map(|at| text[at..].lines().next().unwrap().to_owned());
+    kept.map_or(text.clone(), |kept| text.replace(&kept, " contents in [SIZE]"))
+}
+
+#[test]
+fn before_anything_happened() {
+    let scene = scene();
+    insta::assert_snapshot!(
+        [&["log"][..], &["log", "--json"], &["show", "1"], &["status"], &["status", "--short"]]
+            .map(|arguments| steady(&scene.transcript(arguments)))
+            .join("\n")
+    );
+}
+
+#[test]
+fn what_happened() {
+    let scene = scene();
+    let origin = ["--agent", "claude", "--session", "s1", "--turn", "4", "--call", "toolu_1"];
+    scene.run(&[&["propose", "change.json", "--approve", "a.txt"], &origin[..]].concat(), b"");
+    scene.run(&["propose", "change.json", "--deny", "not again"], b"");
+    scene.run(&["undo", "1"], b"");
+    insta::assert_snapshot!(
+        [&["log"][..], &["log", "-n", "1"], &["log", "--session", "s1"], &["show", "1"], &["show", "3"], &["status"]]
+            .map(|arguments| steady(&scene.transcript(arguments)))
+            .join("\n")
+    );
+    let (record, _) = scene.json(&["show", "1", "--json"]);
+    assert_eq!((&record["status"], &record["origin"]["call"]), (&json!("undone"), &json!("toolu_1")));
+    assert_eq!(record["preview"]["changes"][0]["path"], "a.txt");
+}
+
+#[test]
+fn a_directory_below_belongs_to_the_same_workspace() {
+    let scene = scene();
+    assert!(scene.run(&["propose", "change.json", "--approve", "all"], b"").status.success());
+    let below = scene.path("b");
+    let state = scene.state_path();
+    let environment = [("XDG_STATE_HOME", state.to_str().unwrap())];
+    let program = env!("CARGO_BIN_EXE_sayso");
+    let output = sayso_testkit::programs::run_with(&below, program, &["undo"], &environment, b"");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn old_contents_are_dropped_and_the_history_stays() {
+    let scene = scene();
+    scene.run(&["propose", "change.json", "--approve", "all"], b"");
+    let (freed, code) = scene.json(&["gc", "--older-than", "0", "--json"]);
+    assert_eq!((code, &freed["dropped_contents"]), (0, &json!(3)), "{freed:#}");
+    let shown = scene.transcript(&["show", "1"]);
+    assert!(shown.contains("a.txt (+1 -1)") && shown.contains("no longer kept"), "{shown}");
+    let undo = scene.transcript(&["undo"]);
+    assert!(undo.contains("what it held is no longer kept") && undo.contains("exit 4"), "{undo}");
+    assert_eq!(scene.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_damaged_journal_is_said_and_repaired() {
+    let scene = scene();
+    scene.run(&["propose", "change.json", "--approve", "all"], b"");
+    let folder =
+        std::fs::read_dir(scene.state_path().join("sayso/workspaces")).unwrap().next().unwrap().unwrap().path();
+    let journal = folder.join("journal.db");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..half + 8000].fill(0xA5);
+    std::fs::write(&journal, bytes).unwrap();
+    let repaired = scene.transcript(&["gc", "--repair"]);
+    assert!(repaired.contains("Saved") && repaired.contains("exit 0"), "{repaired}");
+    assert!(scene.run(&["log"], b"").status.success());
+}
+
+#[test]
+fn a_journal_that_is_none_is_said_with_a_remedy() {
+    let scene = scene();
+    scene.run(&["propose", "change.json", "--approve", "all"], b"");
+    let folder =
+        std::fs::read_dir(scene.state_path().join("sayso/workspaces")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(
+        folder.join("journal.db"),
+        b"this is no database, but long enough to be looked at as one\n".repeat(40),
+    )
+    .unwrap();
+    let text = scene.transcript(&["log"]);
+    assert!(text.contains("Error:") && text.contains("sayso gc --repair"), "{text}");
+}

@@ -1,0 +1,177 @@
+//! `sayso propose`: flags, questions, errors.
+
+use serde_json::json;
+
+use crate::Scene;
+
+fn numbers(changed: &[usize]) -> String {
+    (1..=24).map(|line| if changed.contains(&line) { format!("{line} EDIT\n") } else { format!("{line}\n") }).collect()
+}
+
+/// A file with three hunks to come, one with Windows line endings, one to be made, one to go.
+fn scene() -> Scene {
+    let scene =
+        Scene::new(&[("a.txt", numbers(&[]).as_bytes()), ("windows.txt", b"one\r\ntwo\r\n"), ("old.txt", b"goes\n")]);
+    scene.write(
+        "three.json",
+        json!([{"operation": "write", "path": "a.txt", "content": numbers(&[2, 12, 23])}]).to_string().as_bytes(),
+    );
+    let many = json!({"changes": [
+        {"operation": "write", "path": "a.txt", "content": numbers(&[2, 4, 23])},
+        {"operation": "edit", "path": "windows.txt", "old_string": "two\n", "new_string": "zwei\nthree\n"},
+        {"operation": "create", "path": "sub/new.sh", "new_content": "#!/bin/sh\n", "executable": true},
+        {"operation": "delete", "path": "old.txt"},
+        {"operation": "rename", "path": "old.txt", "to": "elsewhere.txt"},
+    ]});
+    let mut many = many;
+    many["changes"].as_array_mut().unwrap().remove(4);
+    scene.write("many.json", many.to_string().as_bytes());
+    scene
+}
+
+#[test]
+fn two_of_three_hunks() {
+    let scene = scene();
+    insta::assert_snapshot!(scene.transcript(&["propose", "three.json", "--approve", "1,3"]));
+    assert_eq!(scene.read("a.txt"), numbers(&[2, 23]));
+}
+
+#[test]
+fn answers_one_by_one() {
+    let scene = scene();
+    // The first hunk is split, of which the first part is taken and the second edited; the last hunk is commented and refused.
+    let answers = "?\ns\ny\ne\nc\nplease not here\nc\n23: nor here\nn\ny\ny\nn\nkeep the file\n";
+    insta::assert_snapshot!(scene.dialogue(&["propose", "many.json"], answers));
+    assert_eq!(scene.read("a.txt"), numbers(&[2, 4]).replace("4 EDIT", "4 edited"));
+    assert_eq!(scene.read("windows.txt"), "one\r\nzwei\r\nthree\r\n");
+    assert_eq!((scene.read("sub/new.sh").as_str(), scene.read("old.txt").as_str()), ("#!/bin/sh\n", "goes\n"));
+}
+
+#[test]
+fn quitting_keeps_what_was_taken_and_refuses_the_rest() {
+    let scene = scene();
+    let output = scene.run(&["propose", "many.json"], b"y\nq\n\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(scene.read("a.txt"), numbers(&[2, 4]));
+    assert_eq!(scene.read("windows.txt"), "one\r\ntwo\r\n");
+}
+
+#[test]
+fn answers_that_end_too_early_change_nothing() {
+    let scene = scene();
+    let output = scene.run(&["propose", "many.json"], b"y\ny\n");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(scene.read("a.txt"), numbers(&[]));
+    assert_eq!(scene.json(&["log", "--json"]).0[0]["status"], "cancelled");
+    assert_eq!(scene.json(&["status", "--json"]).0["pending"], 0);
+}
+
+#[test]
+fn all_of_it_none_of_it_and_denied() {
+    let scene = scene();
+    insta::assert_snapshot!(
+        [
+            scene.transcript(&["propose", "many.json", "--approve", "none"]),
+            scene.transcript(&["propose", "three.json", "--deny", "not today", "--comment", "a.txt:12:why this?"]),
+            scene.transcript(&["propose", "many.json", "--approve", "all"]),
+        ]
+        .join("\n")
+    );
+    assert_eq!(scene.read("a.txt"), numbers(&[2, 4, 23]));
+    assert!(!scene.path("old.txt").exists());
+}
+
+#[test]
+fn json_without_an_answer_is_the_preview_and_nothing_else() {
+    let scene = scene();
+    let (preview, code) = scene.json(&["propose", "many.json", "--json"]);
+    assert_eq!(code, 0);
+    assert_eq!(preview["has_conflicts"], false);
+    let change = &preview["changes"][0];
+    for field in
+        ["path", "operation", "unified_diff", "new_content", "conflict", "base", "result", "hunks", "inline", "notes"]
+    {
+        assert!(!change[field].is_null(), "{field} of {change:#}");
+    }
+    assert_eq!(scene.json(&["log", "--json"]).0, json!([]), "nothing was recorded");
+    assert_eq!(scene.read("a.txt"), numbers(&[]), "nothing was written");
+}
+
+#[test]
+fn json_with_an_answer_is_the_outcome() {
+    let scene = scene();
+    let (applied, code) = scene.json(&["propose", "three.json", "--approve", "2", "--json"]);
+    assert_eq!((code, &applied["outcome"], &applied["change"]), (1, &json!("applied"), &json!(1)));
+    assert!(applied["told"].as_str().unwrap().contains("refused"), "{applied:#}");
+    let (denied, code) = scene.json(&["propose", "three.json", "--deny", "no", "--json"]);
+    assert_eq!((code, &denied["told"]), (1, &json!("user denied this tool call: no")));
+}
+
+#[test]
+fn a_file_that_changes_while_a_person_decides_is_asked_about_again() {
+    let scene = scene();
+    // The editor of the first question stands for somebody else who writes the file meanwhile.
+    let editor = format!("sh -c 'sed -i s/^20$/twenty/ {}; true' x", scene.path("a.txt").display());
+    let environment =
+        [("XDG_STATE_HOME", scene.path("../state-of-stale").to_str().unwrap().to_owned()), ("EDITOR", editor)];
+    let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let answers = b"e\nn\nn\nwhy not\ny\n";
+    let program = env!("CARGO_BIN_EXE_sayso");
+    let output = sayso_testkit::programs::run_with(
+        scene.directory.path(),
+        program,
+        &["propose", "three.json"],
+        &environment,
+        answers,
+    );
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("`a.txt` changed while you decided; nothing was written"), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(scene.read("a.txt"), numbers(&[2]).replace("20\n", "twenty\n"));
+    std::fs::remove_dir_all(scene.path("../state-of-stale")).unwrap();
+}
+
+#[test]
+fn bad_input_is_named_with_a_remedy() {
+    let scene = scene();
+    scene.write("bad.json", br#"{"changes":[{"path":"a.txt","operation":"chmod"}]}"#);
+    scene.write("outside.json", br#"[{"path":"../x","operation":"delete"}]"#);
+    scene.write(
+        "conflict.json",
+        br#"[{"path":"a.txt","operation":"create","new_content":""},{"path":"b","operation":"delete"}]"#,
+    );
+    scene.write("empty", b"");
+    scene.write("noise", b"hello\nworld\n");
+    let runs = [
+        &["propose", "absent.json"][..],
+        &["propose", "bad.json"],
+        &["propose", "outside.json"],
+        &["propose", "empty"],
+        &["propose", "noise"],
+        &["propose", "conflict.json", "--approve", "all"],
+        &["propose", "three.json", "--approve", "9"],
+        &["propose", "three.json", "--approve", "b.txt:1"],
+        &["propose", "many.json", "--approve", "1"],
+        &["propose", "three.json", "--approve", "x"],
+        &["propose", "-", "--approve", "all"],
+        &["propose", "three.json", "--approve", "all", "--workspace", "absent"],
+        &["propose", "conflict.json", "--approve", "all", "--json"],
+    ];
+    insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));
+    assert_eq!(scene.read("a.txt"), numbers(&[]));
+}
+
+#[test]
+fn sayso_does_not_let_its_own_records_be_changed() {
+    let scene = scene();
+    let home = scene.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let state = home.join("state");
+    let environment = [("XDG_STATE_HOME", state.to_str().unwrap())];
+    let program = env!("CARGO_BIN_EXE_sayso");
+    let run = |arguments: &[&str]| sayso_testkit::programs::run_with(&home, program, arguments, &environment, b"");
+    assert!(run(&["propose", "../three.json", "--approve", "all"]).status.code().is_some());
+    scene.write("attack.json", br#"[{"path":"state/sayso/x","operation":"create","new_content":""}]"#);
+    let output = run(&["propose", "../attack.json", "--approve", "all"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}

@@ -1,0 +1,94 @@
+//! `sayso undo` and `sayso redo`.
+
+use serde_json::json;
+
+use crate::Scene;
+
+fn scene() -> Scene {
+    let scene = Scene::new(&[("a.txt", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n")]);
+    for (name, old, new) in [("first", "1\n", "one\n"), ("second", "9\n", "nine\n"), ("third", "5\n", "five\n")] {
+        let change = json!([{"operation": "edit", "path": "a.txt", "old_string": old, "new_string": new}]);
+        scene.write(&format!("{name}.json"), change.to_string().as_bytes());
+    }
+    scene
+}
+
+fn apply(scene: &Scene, name: &str, session: &[&str]) {
+    let file = format!("{name}.json");
+    let arguments = [&["propose", &file, "--approve", "all"], session].concat();
+    let output = scene.run(&arguments, b"");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn the_last_change_goes_and_comes_back() {
+    let scene = scene();
+    apply(&scene, "first", &[]);
+    apply(&scene, "second", &[]);
+    insta::assert_snapshot!(
+        [
+            scene.transcript(&["undo", "--dry-run"]),
+            scene.transcript(&["undo"]),
+            scene.transcript(&["undo"]),
+            scene.transcript(&["undo"]),
+            scene.transcript(&["redo"]),
+            scene.transcript(&["redo"]),
+            scene.transcript(&["redo"]),
+        ]
+        .join("\n")
+    );
+    assert_eq!(scene.read("a.txt"), "one\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+}
+
+#[test]
+fn a_file_that_changed_since_is_left_alone_unless_asked_to_merge() {
+    let scene = scene();
+    apply(&scene, "first", &[]);
+    scene.write("a.txt", b"one\n2\n3\n4\n5\n6\n7\n8\nmine\n");
+    insta::assert_snapshot!(scene.transcript(&["undo"]));
+    assert_eq!(scene.read("a.txt"), "one\n2\n3\n4\n5\n6\n7\n8\nmine\n");
+    assert_eq!(scene.json(&["undo", "--json"]).1, 4);
+    assert_eq!(scene.json(&["undo", "--merge", "--json"]).1, 0);
+    assert_eq!(scene.read("a.txt"), "1\n2\n3\n4\n5\n6\n7\n8\nmine\n");
+}
+
+#[test]
+fn by_change_call_turn_and_session() {
+    let scene = scene();
+    apply(&scene, "first", &["--session", "s", "--turn", "1", "--call", "call_a"]);
+    apply(&scene, "second", &["--session", "s", "--turn", "2", "--call", "call_b"]);
+    apply(&scene, "third", &["--session", "s", "--turn", "2", "--call", "call_c"]);
+    let undone = |arguments: &[&str]| {
+        let (outcome, code) = scene.json(&[&["undo", "--json"], arguments].concat());
+        assert_eq!(code, 0, "{outcome:#}");
+        (outcome["of"].clone(), scene.read("a.txt"))
+    };
+    assert_eq!(undone(&["--turn"]), (json!([3, 2]), "one\n2\n3\n4\n5\n6\n7\n8\n9\n".to_owned()));
+    assert_eq!(scene.json(&["redo", "--json"]).1, 0);
+    assert_eq!(undone(&["--session", "s"]), (json!([3, 2, 1]), "1\n2\n3\n4\n5\n6\n7\n8\n9\n".to_owned()));
+    assert_eq!(scene.json(&["redo", "--json"]).1, 0);
+    // The second change alone lies below the third, which touches other lines.
+    assert_eq!(scene.json(&["undo", "call_b", "--json"]).1, 4);
+    assert_eq!(undone(&["call_b", "--merge"]).1, "one\n2\n3\n4\nfive\n6\n7\n8\n9\n");
+    assert_eq!(undone(&["1", "--turn", "--merge"]).1, "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
+}
+
+#[test]
+fn what_cannot_be_undone_says_why() {
+    let scene = scene();
+    let early = scene.transcript(&["undo"]);
+    apply(&scene, "first", &[]);
+    scene.run(&["propose", "second.json", "--deny", "no"], b"");
+    insta::assert_snapshot!(
+        [
+            early,
+            scene.transcript(&["undo", "2"]),
+            scene.transcript(&["undo", "7"]),
+            scene.transcript(&["undo", "call_x"]),
+            scene.transcript(&["undo", "--session", "none"]),
+            scene.transcript(&["redo", "1"]),
+            scene.transcript(&["undo", "x", "--turn"]),
+        ]
+        .join("\n")
+    );
+}
