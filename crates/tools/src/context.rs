@@ -1,6 +1,8 @@
 //! All that a tool can reach.
 
-use sayso_review::{ErrorKind, Grants, WsPath};
+use std::collections::BTreeSet;
+
+use sayso_review::{ErrorKind, Grants, Sight, WsPath, WsPathError};
 use sayso_workspace::{Listing, Opened, ReadLimit, Walk, WalkLimit, Workspace};
 
 use crate::error::ToolError;
@@ -76,6 +78,33 @@ impl<'a> Context<'a> {
         let opened = self.workspace.open_path(path)?;
         self.check(&opened.resolved)?;
         Ok(opened)
+    }
+
+    /// A path as an agent wrote it, for those who check grants by themselves.
+    pub(crate) fn workspace_path(&self, path: &str) -> Result<WsPath, WsPathError> {
+        self.workspace.locate(path)
+    }
+
+    /// Looks at files that are to be changed: each has to be granted for reading, since the answer tells what is in it, and for
+    /// writing, by its name and by where it leads.
+    pub(crate) fn look(&self, paths: BTreeSet<WsPath>) -> Result<Sight, ToolError> {
+        for path in &paths {
+            self.check_change(path)?;
+        }
+        let sight = self.workspace.look(paths, FILE_LIMIT);
+        for seen in sight.files.values() {
+            self.check_change(&seen.location)?;
+        }
+        Ok(sight)
+    }
+
+    fn check_change(&self, path: &WsPath) -> Result<(), ToolError> {
+        self.check(path)?;
+        if self.grants.write.allow(path) {
+            return Ok(());
+        }
+        Err(ToolError::new(ErrorKind::FsDenied, format!("changing `{path}` is not granted"))
+            .hint(format!("grant it with a pattern that matches, such as --write '{path}'")))
     }
 
     fn check(&self, path: &WsPath) -> Result<(), ToolError> {

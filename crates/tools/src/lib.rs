@@ -13,6 +13,7 @@ mod echo;
 mod error;
 mod glob;
 mod list;
+mod propose;
 mod read;
 mod registry;
 mod write;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::ToolError;
-use crate::{diff, echo, glob, list, read, write};
+use crate::{diff, echo, glob, list, propose, read, write};
 
 /// Something an agent can call.
 pub trait Tool: Send + Sync {
@@ -82,6 +82,7 @@ impl Registry {
                 Box::new(glob::Glob),
                 Box::new(list::List),
                 Box::new(diff::Diff),
+                Box::new(propose::ProposeChanges),
             ],
         }
     }

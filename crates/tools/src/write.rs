@@ -47,6 +47,6 @@ impl Tool for Write {
             ErrorKind::Unavailable,
             format!("`{path}` was not written: no gate is running to review it"),
         )
-        .hint("this version of sayso reads and compares; it does not write"))
+        .hint("propose it with `sayso propose`, which shows the diff and asks"))
     }
 }

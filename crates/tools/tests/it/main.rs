@@ -5,6 +5,7 @@ mod diff_criteria;
 mod diff_more;
 mod like_difflib;
 mod other_tools;
+mod propose_changes;
 
 use sayso_review::{Grants, PathGlobs};
 use sayso_tools::{Context, Registry, ToolError};
@@ -36,6 +37,11 @@ impl Scene {
 
     pub(crate) fn read(mut self, patterns: &[&str]) -> Self {
         self.grants.read = PathGlobs::new(patterns.iter().copied()).unwrap();
+        self
+    }
+
+    pub(crate) fn write(mut self, patterns: &[&str]) -> Self {
+        self.grants.write = PathGlobs::new(patterns.iter().copied()).unwrap();
         self
     }
 

@@ -1,0 +1,90 @@
+//! `ProposeChanges`: what a set of changes would do, with nothing written (seed `003…`).
+
+use sayso_review::{FileIntent, NewContent, Proposal};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arguments::{self, invalid};
+use crate::context::Context;
+use crate::error::ToolError;
+use crate::registry::{Capability, FileAccess, Needs, Tool};
+
+pub(crate) struct ProposeChanges;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// All changes of the set: they happen together or not at all.
+    changes: Vec<Change>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    /// The file, relative to the workspace or by its full path.
+    path: String,
+    /// What happens to it.
+    operation: Operation,
+    /// Its whole new content; for create and update.
+    new_content: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Tool for ProposeChanges {
+    fn name(&self) -> &'static str {
+        "ProposeChanges"
+    }
+
+    fn description(&self) -> &'static str {
+        "Proposes a complete set of changes to files. Nothing is written: the result says what each change would do, as a diff, and \
+         whether it conflicts with what is there."
+    }
+
+    fn schema(&self) -> Value {
+        arguments::schema::<Arguments>()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { capability: Capability::ByName, files: FileAccess::Write }
+    }
+
+    fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
+        let Arguments { changes } = arguments::parse(arguments)?;
+        if changes.is_empty() {
+            return Err(invalid("`changes` is empty: name at least one file"));
+        }
+        let intents = changes.into_iter().enumerate().map(|(index, change)| intent(index, change));
+        let proposal = Proposal { changes: intents.collect::<Result<_, _>>()? };
+        let draft = proposal
+            .draft(|path| context.workspace_path(path))
+            .map_err(|error| ToolError::new(error.kind(), error.to_string()).hint(error.hint()))?;
+        Ok(json!(draft.preview(&context.look(draft.paths())?).object()))
+    }
+}
+
+fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
+    let Change { path, operation, new_content } = change;
+    let content = |new_content| NewContent {
+        path: path.clone(),
+        new_content,
+        exact: false,
+        executable: None,
+        base_content: None,
+    };
+    match (operation, new_content) {
+        (Operation::Delete, _) => Ok(FileIntent::Delete { path }),
+        (Operation::Create, Some(text)) => Ok(FileIntent::Create(content(text))),
+        (Operation::Update, Some(text)) => Ok(FileIntent::Update(content(text))),
+        (Operation::Create | Operation::Update, None) => Err(invalid(format!(
+            "`changes[{index}].new_content` is missing: create and update need the whole new content"
+        ))),
+    }
+}
