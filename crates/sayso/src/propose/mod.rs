@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sayso_gate::{Decided, Proposed};
-use sayso_review::{Answer, Comment, ErrorKind, Origin, Proposal, Taken};
+use sayso_review::{Answer, Comment, ErrorKind, FileDecision, Origin, Proposal, Taken};
 use serde_json::{Value, json};
 
 use crate::cli::ProposeArguments;
@@ -170,7 +170,12 @@ impl Deciding<'_> {
         let (code, outcome, text) = match decided {
             Decided::Applied { told, decision, lost } => {
                 let whole = decision.files.iter().all(|file| file.taken == Taken::All);
-                let files = decision.plan.steps().len();
+                let changed = |file: &FileDecision| !matches!(file.taken, Taken::Nothing { .. });
+                let files = if decision.plan.is_empty() {
+                    0
+                } else {
+                    decision.files.iter().filter(|file| changed(file)).count()
+                };
                 let mut text = match files {
                     0 => "Nothing had to be changed.".to_owned(),
                     1 => "Applied: 1 file changed.".to_owned(),

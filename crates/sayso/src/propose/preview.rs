@@ -35,13 +35,16 @@ pub(crate) struct FileView<'f, 'd> {
     file: &'f FilePreview,
     diff: &'d Diff<'f>,
     drawing: Drawing<'f>,
+    /// How far down the file has been drawn: syntax is followed from the top, and only ever further down.
+    drawn_to: usize,
+    terminal: Terminal,
     styles: Styles,
 }
 
 impl<'f, 'd> FileView<'f, 'd> {
     pub(crate) fn new(file: &'f FilePreview, diff: &'d Diff<'f>, terminal: Terminal) -> Self {
         let drawing = Drawing::new(diff, file.path.as_str(), terminal);
-        Self { file, diff, drawing, styles: Styles::of(terminal) }
+        Self { file, diff, drawing, drawn_to: 0, terminal, styles: Styles::of(terminal) }
     }
 
     /// The file's name, what happens to it, and what a reviewer wants to know first.
@@ -105,6 +108,10 @@ impl<'f, 'd> FileView<'f, 'd> {
 
     /// One hunk, under the name it can be approved by.
     pub(crate) fn hunk(&mut self, hunk: &Hunk<'_, '_>, name: &str) -> String {
+        if hunk.old.start.line < self.drawn_to {
+            self.drawing = Drawing::new(self.diff, self.file.path.as_str(), self.terminal);
+        }
+        self.drawn_to = hunk.old.end.line;
         self.drawing.hunk(hunk, &format!("hunk {name}"));
         self.drawing.take()
     }
