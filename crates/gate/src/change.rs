@@ -3,7 +3,8 @@
 use std::fmt;
 
 use sayso_review::{
-    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Origin, Outcome, Recorded, Verdict, WsPath,
+    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Origin, Outcome, Recorded, Verdict,
+    WsPath, told_failure,
 };
 use serde::Serialize;
 
@@ -126,13 +127,16 @@ impl ChangeRecord {
                 self.applied = Some(record);
                 ChangeStatus::Interrupted
             }
-            Event::Ended { outcome, .. } => match outcome {
-                Outcome::Applied | Outcome::Sent | Outcome::Ran => ChangeStatus::Applied,
-                Outcome::Denied => ChangeStatus::Denied,
-                Outcome::Stale { .. } => ChangeStatus::Stale,
-                Outcome::Cancelled => ChangeStatus::Cancelled,
-                Outcome::Failed { reason } => ChangeStatus::Failed { reason },
-            },
+            Event::Ended { outcome, told, .. } => {
+                self.told = told.or(self.told.take());
+                match outcome {
+                    Outcome::Applied | Outcome::Sent | Outcome::Ran => ChangeStatus::Applied,
+                    Outcome::Denied => ChangeStatus::Denied,
+                    Outcome::Stale { .. } => ChangeStatus::Stale,
+                    Outcome::Cancelled => ChangeStatus::Cancelled,
+                    Outcome::Failed { reason } => ChangeStatus::Failed { reason },
+                }
+            }
             Event::Undone { by, .. } => ChangeStatus::Undone { by },
             Event::Redone { .. } => ChangeStatus::Applied,
             Event::Recovered { finished: true, left_alone, .. } => {
@@ -141,7 +145,9 @@ impl ChangeRecord {
             }
             Event::Recovered { finished: false, left_alone, .. } => {
                 self.left_alone = left_alone;
-                ChangeStatus::Failed { reason: "it was interrupted, and taken back at the next start".to_owned() }
+                let reason = "it was interrupted, and taken back at the next start".to_owned();
+                self.told = Some(told_failure(&reason));
+                ChangeStatus::Failed { reason }
             }
         };
         self.since = number;

@@ -3,12 +3,12 @@
 use sayso_journal::{Batch, Collected, Compacted, Journal, NewEvent, Retention};
 use sayso_review::{
     Answer, Cause, ChangeId, Content, Decider, Decision, EVENT_VERSION, Event, FilePreview, FileRecord, FileState,
-    Origin, Outcome, Plan, Preview, Proposal, Taken, Verdict, WsPath,
+    Origin, Outcome, Plan, Preview, Proposal, Taken, Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
 use crate::FILE_LIMIT;
-use crate::change::ChangeStatus;
+use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
 use crate::history::{APPLYING, CHANGES, ENDED, History, PLANS, PLANS_ENDED, change_key};
 
@@ -51,6 +51,8 @@ pub enum Decided {
     },
     /// Files changed after they were shown. Nothing was written; both changes together wait for a verdict of their own.
     Stale {
+        /// What the agent is told.
+        told: String,
         /// The files.
         files: Vec<WsPath>,
         /// What is to be decided instead.
@@ -58,6 +60,8 @@ pub enum Decided {
     },
     /// It could not be done. Nothing was written, unless the error says so.
     Failed {
+        /// What the agent is told.
+        told: String,
         /// Why.
         error: ApplyError,
     },
@@ -114,11 +118,7 @@ impl Engine {
 
     /// A change that was proposed earlier and still waits.
     pub fn proposed(&self, change: ChangeId) -> Result<Proposed, GateError> {
-        let record = self.history().change(change)?;
-        if !History::is_pending(&record) {
-            let status = record.status.to_string();
-            return Err(GateError::WrongStatus { change, verb: "decided", status });
-        }
+        let record = self.pending(change)?;
         let preview = self.history().preview(&record)?;
         Ok(Proposed { change, preview, origin: record.origin, cause: record.cause, emptied: Vec::new() })
     }
@@ -156,13 +156,15 @@ impl Engine {
 
     /// Carries a verdict out: what was approved is exactly what happens, or nothing does.
     pub fn decide(&mut self, proposed: &Proposed, verdict: &Verdict, now: i64) -> Result<Decided, GateError> {
-        let decision = proposed.preview.decide(verdict)?;
         let change = proposed.change;
+        // The first verdict counts; whoever comes later learns what became of the change.
+        self.pending(change)?;
+        let decision = proposed.preview.decide(verdict)?;
         let decided = Event::Decided { change, verdict: verdict.clone(), told: decision.told.clone() };
         if decision.plan.is_empty() {
             let approved = decision.files.iter().any(|file| !matches!(file.taken, Taken::Nothing { .. }));
             let outcome = if approved { Outcome::Applied } else { Outcome::Denied };
-            self.end(&[decided, Event::Ended { change, outcome }], Was::Pending, now)?;
+            self.end(&[decided, Event::Ended { change, outcome, told: None }], Was::Pending, now)?;
             let told = decision.told.clone();
             return Ok(if approved {
                 Decided::Applied { told, decision, lost: Vec::new() }
@@ -201,7 +203,7 @@ impl Engine {
                 Ok(Decided::Applied { told: decision.told.clone(), decision, lost: applied.lost })
             }
             // What is torn stays open, so that the next start settles it.
-            Err(error @ ApplyError::Torn { .. }) => Ok(Decided::Failed { error }),
+            Err(error @ ApplyError::Torn { .. }) => Ok(Decided::Failed { told: told_failure(&error), error }),
             Err(error) => self.not_applied(proposed, None, &decision.plan, error, now),
         }
     }
@@ -221,29 +223,36 @@ impl Engine {
         let stale = matches!(error, ApplyError::Stale { .. })
             && matches!(proposed.cause, Cause::Proposal | Cause::Rebase { .. });
         if !stale {
-            let reason = error.to_string();
-            events.push(Event::Ended { change, outcome: Outcome::Failed { reason } });
+            let (reason, told) = (error.to_string(), told_failure(&error));
+            events.push(Event::Ended { change, outcome: Outcome::Failed { reason }, told: Some(told.clone()) });
             self.end(&events, was, now)?;
-            return Ok(Decided::Failed { error });
+            return Ok(Decided::Failed { told, error });
         }
         let sight = self.workspace.look(plan.steps().iter().map(|step| step.path.clone()), FILE_LIMIT);
-        let rebased = plan.rebase(&sight.files).preview;
-        let files: Vec<WsPath> = rebased.asked().map(|file| file.path.clone()).collect();
-        events.push(Event::Ended { change, outcome: Outcome::Stale { files: files.clone() } });
+        let rebased = plan.rebase(&sight.files);
+        let told = rebased.told();
+        let files: Vec<WsPath> = rebased.preview.asked().map(|file| file.path.clone()).collect();
+        let outcome = Outcome::Stale { files: files.clone() };
+        events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
         self.end(&events, was, now)?;
         let cause = Cause::Rebase { of: change };
-        let next = self.record_proposal(rebased, proposed.origin.clone(), cause, Vec::new(), now)?;
-        Ok(Decided::Stale { files, next: Box::new(next) })
+        let next = self.record_proposal(rebased.preview, proposed.origin.clone(), cause, Vec::new(), now)?;
+        Ok(Decided::Stale { told, files, next: Box::new(next) })
     }
 
     /// Withdraws a change that waits.
     pub fn cancel(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        self.pending(change)?;
+        self.end(&[Event::Ended { change, outcome: Outcome::Cancelled, told: None }], Was::Pending, now)
+    }
+
+    /// The record of a change that waits for a verdict.
+    fn pending(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
         let record = self.history().change(change)?;
-        if !History::is_pending(&record) {
-            let status = record.status.to_string();
-            return Err(GateError::WrongStatus { change, verb: "cancelled", status });
+        if History::is_pending(&record) {
+            return Ok(record);
         }
-        self.end(&[Event::Ended { change, outcome: Outcome::Cancelled }], Was::Pending, now)
+        Err(GateError::WrongStatus { change, verb: "decided", status: record.status.to_string() })
     }
 
     /// Records the end of a change, and that it no longer is what it was until now.
@@ -356,7 +365,7 @@ fn file_record(file: &FilePreview, settled: bool) -> FileRecord {
 
 /// The events of a change that was carried out: its end, and what it means for others.
 fn ending(change: ChangeId, cause: &Cause) -> Vec<Event> {
-    let mut events = vec![Event::Ended { change, outcome: Outcome::Applied }];
+    let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
     events.extend(effects(change, cause));
     events
 }

@@ -44,6 +44,8 @@ pub enum Taken {
         taken: BTreeSet<HunkId>,
         /// The hunks of which at least a part was not.
         refused: BTreeSet<usize>,
+        /// How many there are.
+        count: usize,
     },
     /// Another content instead.
     Edited,
@@ -109,16 +111,20 @@ impl Preview {
             return Err(VerdictError::UnknownFile(path.clone()));
         }
         let mut steps: BTreeMap<WsPath, PlanStep> = BTreeMap::new();
+        let mut renames = BTreeMap::new();
         let mut files = Vec::new();
         for file in &self.files {
             let (taken, after) = file.take(&self.answer_for(file, &verdict.answer))?;
             files.push(FileDecision { path: file.path.clone(), taken });
             let Some(after) = after else { continue };
+            if let Operation::Rename { from } = &file.operation {
+                renames.insert(file.location.clone(), from.clone());
+            }
             for step in file.steps(after) {
                 steps.insert(step.path.clone(), step);
             }
         }
-        let plan = Plan::new(steps.into_values().filter(|step| step.before != step.after).collect());
+        let plan = Plan::new(steps.into_values().filter(|step| step.before != step.after).collect(), renames);
         let told = told::compose(self, verdict, &files, &plan);
         Ok(Decision { plan, files, told })
     }
@@ -161,7 +167,14 @@ impl FilePreview {
     fn replace(&self, bytes: Vec<u8>) -> (Taken, Option<FileState>) {
         let mode = self.after.mode().or(self.before.mode()).unwrap_or(crate::FileMode::PLAIN);
         let edited = FileState::file(bytes, mode);
-        if edited == self.after { (Taken::All, Some(edited)) } else { (Taken::Edited, Some(edited)) }
+        if edited == self.after {
+            (Taken::All, Some(edited))
+        } else if edited == self.before && !matches!(self.operation, Operation::Rename { .. }) {
+            // Whoever edits a change until nothing of it is left has refused it.
+            (Taken::Nothing { reason: None }, None)
+        } else {
+            (Taken::Edited, Some(edited))
+        }
     }
 
     fn take_hunks(&self, wanted: &BTreeSet<HunkId>) -> Result<(Taken, Option<FileState>), VerdictError> {
@@ -190,14 +203,16 @@ impl FilePreview {
             }
             before += parts;
         }
+        let count = known.iter().filter(|id| id.part.is_none()).count();
         if let Some(hunk) = wanted.iter().find(|id| !known.contains(id)) {
-            let count = diff.hunks(CONTEXT).count();
             return Err(VerdictError::UnknownHunk { path: self.path.clone(), hunk: *hunk, count });
         }
         if refused.is_empty() && !known.is_empty() {
             return Ok((Taken::All, Some(self.after.clone())));
         }
-        if chosen.is_empty() {
+        let links = [&self.before, &self.after].iter().any(|state| matches!(state, FileState::Link { .. }));
+        // A symbolic link leads to one place or to another, and to nothing in between.
+        if chosen.is_empty() || links {
             return Ok((Taken::Nothing { reason: None }, None));
         }
         // Every number is one of a hunk that was counted just now, so nothing is rejected.
@@ -206,7 +221,7 @@ impl FilePreview {
         };
         // The mode belongs to the change as a whole.
         let mode = self.before.mode().or(self.after.mode()).unwrap_or(crate::FileMode::PLAIN);
-        let taken = Taken::Hunks { taken: wanted.clone(), refused };
+        let taken = Taken::Hunks { taken: wanted.clone(), refused, count };
         Ok((taken, Some(FileState::file(bytes, mode))))
     }
 

@@ -7,6 +7,9 @@ use sayso_diff::{FilePatch, NO_FILE, Patch, Problem, ProblemKind, Section, Secti
 use crate::intent::{FileIntent, NewContent, Proposal, ProposalError};
 use crate::ws_path::{WsPath, WsPathError};
 
+/// What [`FilePreview::labels`](crate::FilePreview::labels) puts behind a name.
+const LABELS: [&str; 3] = [" (current)", " (proposed)", " (new file)"];
+
 /// A proposal that can be previewed as soon as its paths were looked at.
 #[derive(Debug)]
 pub struct Draft<'p> {
@@ -102,6 +105,10 @@ fn patch_steps<'p>(
         }
         let strips = strips_prefixes(&patch);
         for file in patch.files {
+            // Read as a rename it would remove the original, and read as an edit it would miss the content.
+            if file.extended.iter().any(|line| line.starts_with(b"copy from ")) {
+                return Err(bad("it copies a file; give the content of the new file instead".to_owned()));
+            }
             let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file)));
             let renamed = |word: &[u8]| {
                 let found = file.extended.iter().find_map(|line| line.strip_prefix(word));
@@ -140,14 +147,12 @@ fn strips_prefixes(patch: &Patch<'_>) -> bool {
 /// The name of a file without what diff tools, ours among them, put around it.
 fn file_name(bytes: &[u8], strips: bool) -> String {
     let name = String::from_utf8_lossy(bytes);
-    let mut name = name.as_ref();
-    for label in [" (current)", " (proposed)", " (new file)"] {
-        name = name.strip_suffix(label).unwrap_or(name);
+    // Under our own labels a name is whole: `b/x (new file)` lies in `b`.
+    if let Some(name) = LABELS.iter().find_map(|label| name.strip_suffix(label)) {
+        return name.to_owned();
     }
-    if strips {
-        name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-    }
-    name.to_owned()
+    let prefix = if strips { ["a/", "b/"].iter().find(|prefix| name.starts_with(**prefix)) } else { None };
+    name[prefix.map_or(0, |prefix| prefix.len())..].to_owned()
 }
 
 impl Draft<'_> {

@@ -152,6 +152,9 @@ pub enum Event {
         change: ChangeId,
         /// How.
         outcome: Outcome,
+        /// What the agent is told, if that is not what was to be said had it gone as decided.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<String>,
     },
     /// A change that was applied was taken back.
     Undone {

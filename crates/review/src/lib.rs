@@ -46,6 +46,6 @@ pub use preview::{
     ProposedNote, Rebased, Transition, reverse,
 };
 pub use seen::{Obstacle, Seen, Sight};
-pub use told::DENIED;
+pub use told::{DENIED, told_failure};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

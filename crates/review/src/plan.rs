@@ -1,5 +1,7 @@
 //! What is to happen to the tree, as a verdict made it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::file_state::{FileState, Fingerprint};
@@ -11,6 +13,8 @@ use crate::ws_path::WsPath;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     steps: Vec<PlanStep>,
+    /// The old names of files that are renamed, by their new ones.
+    renames: BTreeMap<WsPath, WsPath>,
 }
 
 /// What is to happen at one path. No two steps of a plan have the same path.
@@ -52,8 +56,17 @@ pub struct ApplyRecord {
 
 impl Plan {
     /// Of steps whose paths differ.
-    pub(crate) fn new(steps: Vec<PlanStep>) -> Self {
-        Self { steps }
+    pub(crate) fn new(steps: Vec<PlanStep>, renames: BTreeMap<WsPath, WsPath>) -> Self {
+        Self { steps, renames }
+    }
+
+    pub(crate) fn renames(&self) -> &BTreeMap<WsPath, WsPath> {
+        &self.renames
+    }
+
+    /// The step at a path.
+    pub(crate) fn step(&self, path: &WsPath) -> Option<&PlanStep> {
+        self.steps.iter().find(|step| step.path == *path)
     }
 
     /// What is to happen, path by path.

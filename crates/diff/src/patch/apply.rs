@@ -122,6 +122,7 @@ impl fmt::Display for Rejection {
             }
             Reason::DoesNotMatch { line } => write!(f, "line {line} of the file is not what the hunk expects"),
             Reason::BaseTooShort { lines } => write!(f, "the file has only {lines} lines"),
+            Reason::NotFound { distance: usize::MAX } => f.write_str("its lines are not in the file"),
             Reason::NotFound { distance } => {
                 write!(f, "its lines are not in the file within {distance} lines of where it says")
             }

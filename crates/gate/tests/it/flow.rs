@@ -26,7 +26,7 @@ fn what_was_approved_is_what_happens_and_can_be_undone_and_redone() {
     let decided = decide(&mut engine, &proposed, Answer::Files { files, reason: Some("not this one".to_owned()) });
     let Decided::Applied { told, .. } = decided else { panic!("{decided:?}") };
     assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 28]).as_bytes());
-    assert!(told.contains("accepted hunk 1, 3 and refused hunk 2") && told.contains("not this one"), "{told}");
+    assert!(told.contains("Accepted: hunks 1 and 3 of 3") && told.contains("not this one"), "{told}");
 
     let plan = engine.plan_undo(&Target::Last, IfChanged::Refuse).unwrap();
     assert_eq!(plan.changes(), [1]);

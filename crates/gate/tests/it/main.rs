@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and look at what was written")]
 
 mod flow;
+mod scenarios;
+mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sayso_gate::{Decided, Engine, Proposed};
@@ -25,6 +27,10 @@ impl Scene {
             scene.write(path, content);
         }
         scene
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {

@@ -10,7 +10,7 @@ use super::checks::{Counts, Language, tests_start};
 use super::hidden::hidden;
 use super::place::{Place, generated_by_content, holds_tests};
 use super::secret::{Scanner, Values};
-use crate::file_state::FileState;
+use crate::file_state::{FileMode, FileState};
 use crate::ws_path::WsPath;
 
 /// How many lines with secrets, and how many with hidden characters, are named. Who sees that many needs no more.
@@ -46,6 +46,9 @@ fn state_notes(before: &FileState, after: &FileState, notes: &mut Vec<Note>) {
         && old != new
     {
         notes.push(Note::Mode { old, new });
+    }
+    if *before == FileState::Absent && after.mode().is_some_and(FileMode::is_executable) {
+        notes.push(Note::Executable);
     }
     let target = |state: &FileState| if let FileState::Link { target } = state { Some(target.clone()) } else { None };
     let (old, new) = (target(before), target(after));

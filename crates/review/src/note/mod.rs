@@ -53,6 +53,8 @@ pub enum Note {
         /// After.
         new: FileMode,
     },
+    /// A new file can be run.
+    Executable,
     /// The path is a symbolic link, and what is written goes to where it leads. Handed in.
     Symlink {
         /// The file that is written.
@@ -248,6 +250,7 @@ impl Note {
             Self::Form { change: FinalNewlineAdded | FinalNewlineRemoved } | Self::Moved { .. } => Severity::Info,
             Self::Form { .. }
             | Self::Mode { .. }
+            | Self::Executable
             | Self::Symlink { .. }
             | Self::Link { .. }
             | Self::Binary

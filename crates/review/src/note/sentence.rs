@@ -58,7 +58,10 @@ impl Display for Note {
                 let direction = if *lines < 0 { "up" } else { "down" };
                 write!(f, "hunk {hunk} was found {} further {direction}", counted(lines.unsigned_abs(), "line"))
             }
-            Self::Ambiguous { hunk, places } => write!(f, "hunk {hunk} fits in {}", counted(*places, "place")),
+            Self::Ambiguous { hunk, places } => {
+                write!(f, "hunk {hunk} fits in {}; the first was taken", counted(*places, "place"))
+            }
+            Self::Executable => f.write_str("a new file that can be run"),
             Self::Merged => f.write_str("changed meanwhile; the result holds both changes"),
         }
     }
@@ -199,7 +202,8 @@ mod tests {
         check(&loosened, Warning, "hunk 2 fits only if indentation is ignored");
         check(&Note::Moved { hunk: 1, lines: -1 }, Info, "hunk 1 was found 1 line further up");
         check(&Note::Moved { hunk: 1, lines: 7 }, Info, "hunk 1 was found 7 lines further down");
-        check(&Note::Ambiguous { hunk: 1, places: 3 }, Warning, "hunk 1 fits in 3 places");
+        check(&Note::Ambiguous { hunk: 1, places: 3 }, Warning, "hunk 1 fits in 3 places; the first was taken");
+        check(&Note::Executable, Warning, "a new file that can be run");
         check(&Note::Merged, Warning, "changed meanwhile; the result holds both changes");
     }
 

@@ -42,6 +42,10 @@ struct Cell {
     facts: Vec<Note>,
     notes: Vec<Note>,
     problem: Option<Problem>,
+    /// What was to happen to it when that turned out to be impossible.
+    attempted: Option<Operation>,
+    /// Whether a file was moved away from here.
+    left: bool,
     /// The order in which files were first named.
     order: usize,
 }
@@ -51,10 +55,11 @@ impl Tree<'_> {
         let modes = self.modes;
         match step {
             DraftStep::Put { path, content, exists } => {
-                self.edit(path, |now| edit::put(now, content, *exists, modes));
+                let operation = if *exists == Exists::MustNot { Operation::Create } else { Operation::Update };
+                self.edit(path, operation, |now| edit::put(now, content, *exists, modes));
             }
             DraftStep::Edit { path, old, new, replace_all } => {
-                self.edit(path, |now| edit::replace(now, old, new, *replace_all, modes));
+                self.edit(path, Operation::Update, |now| edit::replace(now, old, new, *replace_all, modes));
             }
             DraftStep::Delete { path } => self.remove(path),
             DraftStep::Rename { path, to } => {
@@ -62,9 +67,9 @@ impl Tree<'_> {
             }
             DraftStep::Unified { path, to, patch } => {
                 if (path == to || self.rename(path, to)) && self.link_itself(to).is_none() {
-                    self.edit(to, |now| edit::unified(now, patch, modes));
+                    self.edit(to, Operation::Update, |now| edit::unified(now, patch, modes));
                 } else if self.link_itself(to).is_some() {
-                    self.change(to.clone(), to, |now| edit::unified(now, patch, modes));
+                    self.change(to.clone(), to, Operation::Update, |now| edit::unified(now, patch, modes));
                 }
             }
             DraftStep::Sections { path, to, section } => match &section.action {
@@ -76,12 +81,12 @@ impl Tree<'_> {
                         executable: None,
                         base_content: None,
                     };
-                    self.edit(path, |now| edit::put(now, &content, Exists::May, modes));
+                    self.edit(path, Operation::Create, |now| edit::put(now, &content, Exists::May, modes));
                 }
                 SectionAction::Delete => self.remove(path),
                 SectionAction::Update { .. } => {
                     if path == to || self.rename(path, to) {
-                        self.edit(to, |now| edit::section(now, section));
+                        self.edit(to, Operation::Update, |now| edit::section(now, section));
                     }
                 }
             },
@@ -112,15 +117,24 @@ impl Tree<'_> {
     }
 
     /// Changes the content of a file, through a symbolic link if the path is one.
-    fn edit(&mut self, path: &WsPath, change: impl FnOnce(&FileState) -> Edited) {
-        let through_link = self.link_itself(path).is_some() || !self.cells.contains_key(path);
-        let location = if through_link { self.seen(path).location } else { path.clone() };
-        self.change(location, path, change);
+    fn edit(&mut self, path: &WsPath, attempted: Operation, change: impl FnOnce(&FileState) -> Edited) {
+        let is_link = self.link_itself(path).is_some();
+        let seen = self.seen(path);
+        if let (true, Err(obstacle)) = (is_link, seen.found) {
+            // Not about the link itself, which could be removed, but about where it leads.
+            let cell = self.cell(path.clone(), path);
+            cell.problem.get_or_insert(Problem::Blocked(obstacle));
+            cell.attempted.get_or_insert(attempted);
+            return;
+        }
+        let through_link = is_link || !self.cells.contains_key(path);
+        let location = if through_link { seen.location } else { path.clone() };
+        self.change(location, path, attempted, change);
     }
 
     fn remove(&mut self, path: &WsPath) {
         let location = self.entry_of(path);
-        self.change(location, path, |now| match now {
+        self.change(location, path, Operation::Delete, |now| match now {
             FileState::Absent => Err(Problem::Missing),
             _ => Ok((FileState::Absent, Vec::new())),
         });
@@ -133,7 +147,8 @@ impl Tree<'_> {
             return true;
         }
         let moved = self.cell(source.clone(), path).now.clone();
-        self.change(target.clone(), to, |now| match (now, &moved) {
+        let attempted = Operation::Rename { from: source.clone() };
+        self.change(target.clone(), to, attempted.clone(), |now| match (now, &moved) {
             (_, FileState::Absent) => Err(Problem::Missing),
             (FileState::Absent, _) => Ok((moved.clone(), Vec::new())),
             _ => Err(Problem::Exists),
@@ -142,14 +157,18 @@ impl Tree<'_> {
         let Some(cell) = self.cells.get_mut(&target) else { return false };
         cell.problem = cell.problem.take().or(source_problem);
         if cell.problem.is_some() {
+            cell.attempted.get_or_insert(attempted);
             return false;
         }
         // A file that was renamed before keeps its first name.
-        let first = self.cells.get_mut(&source).and_then(|cell| cell.from.take());
+        let first = self.cells.get_mut(&source).and_then(|cell| {
+            cell.left = true;
+            cell.from.take()
+        });
         if let Some(cell) = self.cells.get_mut(&target) {
             cell.from = Some(first.unwrap_or_else(|| source.clone()));
         }
-        self.change(source, path, |_| Ok((FileState::Absent, Vec::new())));
+        self.change(source, path, Operation::Delete, |_| Ok((FileState::Absent, Vec::new())));
         true
     }
 
@@ -170,13 +189,31 @@ impl Tree<'_> {
                 Seen { found: Err(obstacle), .. } => (FileState::Absent, Some(Problem::Blocked(obstacle)), Vec::new()),
             };
             let (asked, now) = (asked.clone(), before.clone());
-            Cell { asked, before, now, from: None, facts, notes: Vec::new(), problem, order }
+            Cell {
+                asked,
+                before,
+                now,
+                from: None,
+                facts,
+                notes: Vec::new(),
+                problem,
+                attempted: None,
+                left: false,
+                order,
+            }
         })
     }
 
-    fn change(&mut self, location: WsPath, asked: &WsPath, change: impl FnOnce(&FileState) -> Edited) {
+    fn change(
+        &mut self,
+        location: WsPath,
+        asked: &WsPath,
+        attempted: Operation,
+        change: impl FnOnce(&FileState) -> Edited,
+    ) {
         let cell = self.cell(location, asked);
         if cell.problem.is_some() {
+            cell.attempted.get_or_insert(attempted);
             return;
         }
         match change(&cell.now) {
@@ -184,7 +221,10 @@ impl Tree<'_> {
                 cell.now = state;
                 cell.notes.extend(notes);
             }
-            Err(problem) => cell.problem = Some(problem),
+            Err(problem) => {
+                cell.problem = Some(problem);
+                cell.attempted = Some(attempted);
+            }
         }
     }
 
@@ -210,12 +250,19 @@ impl Tree<'_> {
         let mut cells = self.cells;
         // A name that a file left, and that nothing else took, is shown with the file's new name.
         let mut left: BTreeMap<WsPath, FileState> = BTreeMap::new();
-        let origins: Vec<WsPath> = cells.values().filter_map(|cell| cell.from.clone()).collect();
+        // Not where it took the place of another file: shown as a rename, the loss of that one would not be seen.
+        let arrived = |cell: &&Cell| cell.before == FileState::Absent && cell.now != FileState::Absent;
+        let origins: Vec<WsPath> = cells.values().filter(arrived).filter_map(|cell| cell.from.clone()).collect();
         for from in origins {
             if cells.get(&from).is_some_and(|cell| cell.now == FileState::Absent && cell.problem.is_none()) {
                 left.extend(cells.remove(&from).map(|cell| (from, cell.before)));
             }
         }
+        // A name that was used only in between, as when two files swap theirs, is nothing to decide about.
+        cells.retain(|_, cell| {
+            let idle = cell.before == FileState::Absent && cell.now == FileState::Absent;
+            !idle || cell.problem.is_some() || !(cell.left || cell.from.is_some())
+        });
         let mut folded: BTreeMap<String, Vec<WsPath>> = BTreeMap::new();
         for (path, _) in cells.iter().filter(|(_, cell)| cell.now != FileState::Absent) {
             folded.entry(path.as_str().to_lowercase()).or_default().push(path.clone());
@@ -237,14 +284,16 @@ impl Tree<'_> {
 impl Cell {
     fn into_file(self, location: WsPath, left: &BTreeMap<WsPath, FileState>) -> FilePreview {
         let origin = self.from.and_then(|from| left.get(&from).map(|before| (from, before.clone())));
+        let attempted = self.attempted.filter(|_| self.problem.is_some());
         let (operation, before) = match origin {
-            Some((from, before)) => (Operation::Rename { from }, before),
-            None => (Operation::between(&self.before, &self.now), self.before),
+            // What this very change made and moved has no old name.
+            Some((from, before)) if before != FileState::Absent => (Operation::Rename { from }, before),
+            _ => (Operation::between(&self.before, &self.now), self.before),
         };
         let mut file = FilePreview {
             path: self.asked,
             location,
-            operation,
+            operation: attempted.unwrap_or(operation),
             before,
             after: self.now,
             notes: self.notes,
@@ -269,6 +318,10 @@ impl Operation {
 impl FilePreview {
     /// Adds to the notes what can be seen from the change itself and, if there is one, what was found out about the file.
     pub(super) fn find_notes(&mut self, facts: Vec<Note>) {
+        if self.problem.is_some() {
+            // How a result came to be says nothing where there is none.
+            self.notes.clear();
+        }
         if self.problem.is_some() || self.is_unchanged() {
             return;
         }

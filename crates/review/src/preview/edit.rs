@@ -87,7 +87,7 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
         match starts[..] {
             [] => {
                 let first_line = old.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim().to_owned();
-                return Err(Problem::TextNotFound { first_line });
+                return Err(Problem::TextNotFound { first_line, but_for_spaces: line_but_for_spaces(&text, &old) });
             }
             [start] => [&text[..start], &new, &text[start + old.len()..]].concat(),
             _ if replace_all => text.replace(&*old, &new),
@@ -97,6 +97,21 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
     let mut notes = Vec::new();
     let bytes = alike(bytes, &replaced, &mut notes);
     Ok((FileState::file(bytes, mode), notes))
+}
+
+/// The 1-based line where some lines would be found if white space around and within them did not count: what a model that
+/// looks at indentation through a listing gets wrong first.
+fn line_but_for_spaces(text: &str, wanted: &str) -> Option<usize> {
+    fn words(line: &str) -> impl Iterator<Item = char> {
+        line.chars().filter(|character| !character.is_whitespace())
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted: Vec<&str> = wanted.trim().lines().collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let same = |found: &[&str]| found.iter().zip(&wanted).all(|(found, wanted)| words(found).eq(words(wanted)));
+    lines.windows(wanted.len()).position(same).map(|line| line + 1)
 }
 
 /// The 1-based lines of some ascending offsets.

@@ -163,7 +163,7 @@ impl FilePreview {
         }
     }
 
-    /// The whole diff as text, or `(no changes)`.
+    /// The whole diff as text, or `(no changes)`; empty where nothing can be shown because it cannot be done.
     pub fn unified(&self) -> String {
         let (old_label, new_label) = self.labels();
         let diff = self.diff();
@@ -182,7 +182,14 @@ impl FilePreview {
                 Ok(text) => text,
                 Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
             },
-            Unified::NoChanges => "(no changes)".to_owned(),
+            Unified::NoChanges if self.problem.is_some() => String::new(),
+            Unified::NoChanges if self.is_unchanged() => "(no changes)".to_owned(),
+            Unified::NoChanges => match &self.operation {
+                Operation::Rename { from } => {
+                    format!("(renamed from {}, no changes to the content)", sayso_diff::one_line(from.as_str()))
+                }
+                _ => "(no changes to the content)".to_owned(),
+            },
         }
     }
 

@@ -33,7 +33,7 @@ pub struct ProposedChange {
     /// The old name of a file that is renamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<WsPath>,
-    /// The whole diff, or `(no changes)`.
+    /// The whole diff, or `(no changes)`; empty if there is none because of a conflict.
     pub unified_diff: String,
     /// The new text, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]

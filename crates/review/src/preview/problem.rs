@@ -22,6 +22,9 @@ pub enum Problem {
     TextNotFound {
         /// The first line of that text.
         first_line: String,
+        /// The line where it would be, if white space did not count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        but_for_spaces: Option<usize>,
     },
     /// The text to replace is in it more than once.
     TextNotUnique {
@@ -90,21 +93,36 @@ impl Problem {
     }
 }
 
+/// Text from a proposal within a sentence of ours: it can neither end the line nor play tricks on it.
+fn visible(text: &str) -> String {
+    let shown = |character: char| match character {
+        '"' | '\'' | '\\' => character.to_string(),
+        character => character.escape_debug().to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blocked(obstacle) => obstacle.fmt(f),
             Self::Exists => f.write_str("it exists already"),
             Self::Missing => f.write_str("it does not exist"),
-            Self::TextNotFound { first_line } => {
-                write!(f, "the text to replace is not in the file; it begins with `{first_line}`")
+            Self::TextNotFound { but_for_spaces: Some(line), .. } => {
+                write!(
+                    f,
+                    "the text to replace is not in the file; what is at line {line} differs from it only in white space"
+                )
+            }
+            Self::TextNotFound { first_line, .. } => {
+                write!(f, "the text to replace is not in the file; it begins with `{}`", visible(first_line))
             }
             Self::TextNotUnique { lines } => {
                 let shown: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();
                 let more = if lines.len() > 5 { " …" } else { "" };
                 write!(
                     f,
-                    "the text to replace is in the file {} times, at lines {}{more}; give more of its surroundings, or replace all",
+                    "the text to replace is in the file {} times, at lines {}{more}; give more of the lines around it, or replace all",
                     lines.len(),
                     shown.join(", ")
                 )
@@ -112,16 +130,13 @@ impl fmt::Display for Problem {
             Self::NoText => f.write_str("there is no text to replace, and the file is not empty"),
             Self::NotText => f.write_str("it is not text, so text in it cannot be replaced"),
             Self::PatchRejected { reasons } => write!(f, "the patch does not fit: {}", reasons.join("; ")),
+            Self::Conflicts { clashes } if clashes.iter().any(|clash| clash.line == 0) => {
+                f.write_str("what was done to it meanwhile and this change do not go together")
+            }
             Self::Conflicts { clashes } => {
-                let places: Vec<String> = clashes
-                    .iter()
-                    .map(
-                        |clash| {
-                            if clash.line == 0 { "the whole file".to_owned() } else { format!("line {}", clash.line) }
-                        },
-                    )
-                    .collect();
-                write!(f, "it was changed in the same place meanwhile: {}", places.join(", "))
+                let lines: Vec<String> = clashes.iter().map(|clash| clash.line.to_string()).collect();
+                let word = if lines.len() == 1 { "line" } else { "lines" };
+                write!(f, "it was changed in the same place meanwhile: {word} {}", lines.join(", "))
             }
             Self::ChangedSince { change } => write!(f, "it is no longer as change {change} left it"),
             Self::ContentGone => f.write_str("what it held is no longer kept"),

@@ -1,6 +1,6 @@
 //! What was approved, brought onto files that changed meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_diff::{Side, SideMerge, merge_sides};
 
@@ -9,7 +9,7 @@ use super::problem::{Clash, Problem};
 use super::{FilePreview, Operation, Preview};
 use crate::file_state::{FileMode, FileState};
 use crate::note::Note;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanStep};
 use crate::seen::{Obstacle, Seen};
 use crate::ws_path::WsPath;
 
@@ -24,50 +24,62 @@ impl Plan {
     /// Merges what was approved with what is in the workspace now. `seen` is by location.
     pub fn rebase(&self, seen: &BTreeMap<WsPath, Seen>) -> Rebased {
         let mut files = Vec::new();
-        let mut settled = Vec::new();
-        for step in self.steps() {
-            let path = step.path.clone();
-            let found = match seen.get(&path) {
-                // The plan is about the link itself where it says so.
-                Some(Seen { link: Some(target), .. }) if matches!(step.before, FileState::Link { .. }) => {
-                    Ok(FileState::Link { target: target.clone() })
+        let mut settled = BTreeSet::new();
+        let sources: BTreeSet<&WsPath> = self.renames().values().collect();
+        for step in self.steps().iter().filter(|step| !sources.contains(&step.path)) {
+            let target = found(step, seen);
+            let (operation, base, now) = match self.renames().get(&step.path).and_then(|from| self.step(from)) {
+                // What others did to a file that gets another name goes along, if the new name is still free.
+                Some(source) if matches!(target, Ok(FileState::Absent)) => {
+                    let from = source.path.clone();
+                    (Some(Operation::Rename { from }), &source.before, found(source, seen))
                 }
-                Some(seen) => seen.found.clone(),
-                None => Err(Obstacle::Unreadable { reason: "it was not looked at".to_owned() }),
+                Some(source) => {
+                    let from = source.path.clone();
+                    (Some(Operation::Rename { from }), &source.before, target.and(Err(Problem::Exists)))
+                }
+                None => (None, &step.before, target),
             };
-            let (before, merged) = match found {
-                Ok(current) if current == step.before => {
-                    settled.push(path.clone());
-                    (current, Ok(step.after.clone()))
+            let (before, merged) = match now {
+                Ok(now) => {
+                    let merged = merge_states(base, &now, &step.after);
+                    (now, merged)
                 }
-                Ok(current) => {
-                    let merged = merge_states(&step.before, &current, &step.after);
-                    (current, merged)
-                }
-                Err(obstacle) => (FileState::Absent, Err(Problem::Blocked(obstacle))),
+                Err(problem) => (FileState::Absent, Err(problem)),
             };
             let (after, problem) = match merged {
                 Ok(after) => (after, None),
                 Err(problem) => (before.clone(), Some(problem)),
             };
+            let unchanged = before == *base && problem.is_none();
+            if unchanged {
+                settled.insert(step.path.clone());
+            }
             let mut file = FilePreview {
-                location: path.clone(),
-                operation: Operation::between(&before, &after),
-                path,
+                path: step.path.clone(),
+                location: step.path.clone(),
+                operation: operation.unwrap_or_else(|| Operation::between(&before, &after)),
                 before,
                 after,
-                notes: vec![Note::Merged],
+                notes: if unchanged { Vec::new() } else { vec![Note::Merged] },
                 problem,
             };
-            if settled.last() == Some(&file.path) {
-                file.notes.clear();
-            }
             file.find_notes(Vec::new());
             files.push(file);
         }
         let mut preview = Preview::new(files);
-        preview.settled = settled.into_iter().collect();
+        preview.settled = settled;
         Rebased { preview }
+    }
+}
+
+/// What is at the place of a step now.
+fn found(step: &PlanStep, seen: &BTreeMap<WsPath, Seen>) -> Result<FileState, Problem> {
+    match seen.get(&step.path) {
+        // Steps are about what is at a path itself: a link that came there meanwhile is not followed.
+        Some(Seen { link: Some(target), .. }) => Ok(FileState::Link { target: target.clone() }),
+        Some(seen) => seen.found.clone().map_err(Problem::Blocked),
+        None => Err(Problem::Blocked(Obstacle::Unreadable { reason: "it was not looked at".to_owned() })),
     }
 }
 

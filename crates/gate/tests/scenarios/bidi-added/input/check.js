@@ -1,0 +1,3 @@
+if (role === "user") {
+  allow()
+}

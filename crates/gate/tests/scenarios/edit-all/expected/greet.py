@@ -1,0 +1,9 @@
+def welcome(name):
+    return "Hello " + name
+
+
+def main():
+    print(welcome("world"))
+
+
+main()

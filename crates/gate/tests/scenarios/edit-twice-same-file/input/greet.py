@@ -1,0 +1,9 @@
+def greet(name):
+    return "Hello " + name
+
+
+def main():
+    print(greet("world"))
+
+
+main()

@@ -1,0 +1,9 @@
+def greet(name):
+    return "Hi " + name
+
+
+def main():
+    print(greet("world"))
+
+
+main()

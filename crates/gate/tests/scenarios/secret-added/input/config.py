@@ -1,0 +1,1 @@
+REGION = "eu-west-1"
