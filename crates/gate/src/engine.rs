@@ -113,6 +113,12 @@ impl Engine {
     /// Previews a proposal and records it, so that it can be decided.
     pub fn propose(&mut self, proposal: &Proposal, origin: Origin, now: i64) -> Result<Proposed, GateError> {
         let preview = self.preview(proposal)?;
+        self.record(preview, origin, now)
+    }
+
+    /// Records a proposal that was previewed before, so that it can be decided: for a surface that has asked already. The verdict
+    /// covers what that preview showed, whatever became of the files since.
+    pub fn record(&mut self, preview: Preview, origin: Origin, now: i64) -> Result<Proposed, GateError> {
         self.record_proposal(preview, origin, Cause::Proposal, Vec::new(), now)
     }
 

@@ -9,8 +9,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_gate::{Decided, Proposed};
-use sayso_review::{Answer, Comment, ErrorKind, FileDecision, Origin, Proposal, Taken};
+use sayso_gate::{Decided, Engine, GateError, Proposed};
+use sayso_review::{Answer, Comment, Decider, ErrorKind, FileDecision, Origin, Preview, Proposal, Taken, Verdict};
 use serde_json::{Value, json};
 
 use crate::cli::ProposeArguments;
@@ -42,10 +42,9 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         turn: arguments.turn.clone(),
         call: arguments.call.clone(),
     };
-    // The engine is let go while a person decides, so that nobody else has to wait for them.
-    let proposed = state.engine()?.propose(&proposal, origin, now())?;
+    let preview = sayso_gate::preview(&state.workspace()?, &proposal)?;
     let mut deciding = Deciding { state: &state, arguments, terminal: terminal(arguments), output };
-    deciding.decide(proposed)
+    deciding.run(preview, origin)
 }
 
 fn terminal(arguments: &ProposeArguments) -> Terminal {
@@ -70,6 +69,11 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+fn undecided() -> ExitCode {
+    say("Nothing was decided, so nothing was done.");
+    ExitCode::from(DENIED)
+}
+
 struct Deciding<'a> {
     state: &'a State,
     arguments: &'a ProposeArguments,
@@ -78,29 +82,26 @@ struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    fn decide(&mut self, mut proposed: Proposed) -> Result<ExitCode, Failure> {
+    /// Asks, and does. Nothing is recorded and no lock is held while a person decides, so that they can take their time, or leave.
+    fn run(&mut self, preview: Preview, origin: Origin) -> Result<ExitCode, Failure> {
+        let Some(asked) = self.answer(&preview)? else { return Ok(undecided()) };
+        // An answer that does not fit is nobody's decision, and not worth a record.
+        let verdict = Verdict {
+            preview: preview.hash(),
+            answer: asked.answer.clone(),
+            comments: asked.comments.clone(),
+            by: Decider::Person,
+        };
+        preview.decide(&verdict).map_err(GateError::from)?;
+        let mut engine = self.state.engine()?;
+        let proposed = engine.record(preview, origin, now())?;
+        self.decide(engine, proposed, asked)
+    }
+
+    fn decide(&mut self, mut engine: Engine, mut proposed: Proposed, mut asked: Asked) -> Result<ExitCode, Failure> {
         loop {
-            let json = self.arguments.place.json;
-            if !json {
-                let number = format!("Change {}\n", proposed.change);
-                self.output.write(number.as_bytes())?;
-            }
-            let asked = match self.answer(&proposed) {
-                Ok(Some(asked)) => asked,
-                Ok(None) => {
-                    self.state.engine()?.cancel(proposed.change, now())?;
-                    say("Nothing was decided, so nothing was done.");
-                    return Ok(ExitCode::from(DENIED));
-                }
-                Err(failure) => {
-                    // A wrong answer ends the change; it can be proposed again.
-                    self.state.engine()?.cancel(proposed.change, now())?;
-                    return Err(failure);
-                }
-            };
             let mut verdict = proposed.verdict(asked.answer);
             verdict.comments = asked.comments;
-            let mut engine = self.state.engine()?;
             let decided = match engine.decide(&proposed, &verdict, now()) {
                 Ok(decided) => decided,
                 Err(error) => {
@@ -109,28 +110,34 @@ impl Deciding<'_> {
                     return Err(error.into());
                 }
             };
-            if let Decided::Stale { next, files, .. } = decided {
-                let names: Vec<String> = files.iter().map(|path| format!("`{path}`")).collect();
-                let answered = self.arguments.approve.is_some();
-                if answered || next.preview.problems().next().is_some() {
-                    engine.cancel(next.change, now())?;
-                    return self.stale(&proposed, &next, &names.join(", "));
-                }
+            let Decided::Stale { next, files, told } = decided else {
                 drop(engine);
-                say(&format!(
-                    "{} changed while you decided; nothing was written. Both changes together:",
-                    names.join(", ")
-                ));
-                proposed = *next;
-                continue;
+                return self.report(&proposed, &decided);
+            };
+            let names = files.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+            if self.arguments.approve.is_some() || next.preview.problems().next().is_some() {
+                engine.cancel(next.change, now())?;
+                return self.stale(&proposed, &next, &names, &told);
             }
+            // Let go of while the person decides again.
             drop(engine);
-            return self.report(&proposed, &decided);
+            self.output.flush()?;
+            say(&format!("{names} changed while you decided; nothing was written. Both changes together:"));
+            let answer = self.answer(&next.preview);
+            engine = self.state.engine()?;
+            asked = match answer {
+                Ok(Some(asked)) => asked,
+                other => {
+                    engine.cancel(next.change, now())?;
+                    other?;
+                    return Ok(undecided());
+                }
+            };
+            proposed = *next;
         }
     }
 
-    fn answer(&mut self, proposed: &Proposed) -> Result<Option<Asked>, Failure> {
-        let preview = &proposed.preview;
+    fn answer(&mut self, preview: &Preview) -> Result<Option<Asked>, Failure> {
         let comments = self.arguments.comment.iter().map(|text| approve::comment(text, preview));
         let comments = comments.collect::<Result<Vec<Comment>, Failure>>()?;
         let answer = match (&self.arguments.approve, &self.arguments.deny) {
@@ -151,9 +158,9 @@ impl Deciding<'_> {
         Ok(Some(Asked { answer, comments }))
     }
 
-    fn stale(&mut self, proposed: &Proposed, next: &Proposed, names: &str) -> Result<ExitCode, Failure> {
+    fn stale(&mut self, proposed: &Proposed, next: &Proposed, names: &str, told: &str) -> Result<ExitCode, Failure> {
         if self.arguments.place.json {
-            let outcome = json!({ "outcome": "stale", "merged": next.preview.object() });
+            let outcome = json!({ "outcome": "stale", "told": told, "merged": next.preview.object() });
             self.json(proposed, outcome)?;
         } else {
             self.output.write(preview::text(&next.preview, self.terminal).as_bytes())?;
@@ -176,14 +183,12 @@ impl Deciding<'_> {
                 } else {
                     decision.files.iter().filter(|file| changed(file)).count()
                 };
+                let number = proposed.change;
                 let mut text = match files {
                     0 => "Nothing had to be changed.".to_owned(),
-                    1 => "Applied: 1 file changed.".to_owned(),
-                    files => format!("Applied: {files} files changed."),
+                    1 => format!("Applied as change {number}: 1 file. `sayso undo {number}` takes it back."),
+                    files => format!("Applied as change {number}: {files} files. `sayso undo {number}` takes it back."),
                 };
-                if files > 0 {
-                    text.push_str(&format!(" `sayso undo {}` takes it back.", proposed.change));
-                }
                 for (path, what) in lost {
                     text.push_str(&format!("\nnote: `{path}` could not keep its {}", what.join(" and ")));
                 }
@@ -194,8 +199,8 @@ impl Deciding<'_> {
                 let outcome = json!({ "outcome": "denied", "told": told });
                 (ExitCode::from(DENIED), outcome, format!("Denied; nothing was written. The agent is told: {told}"))
             }
-            Decided::Failed { error, .. } => {
-                let outcome = json!({ "outcome": "failed", "reason": error.to_string() });
+            Decided::Failed { error, told } => {
+                let outcome = json!({ "outcome": "failed", "reason": error.to_string(), "told": told });
                 (exit_code(error.kind()), outcome, format!("Error: {error}"))
             }
             Decided::Stale { .. } => (exit_code(STALE), json!({ "outcome": "stale" }), String::new()),

@@ -53,7 +53,7 @@ impl<'f, 'd> FileView<'f, 'd> {
         let event = match &file.operation {
             _ if settled => "approved before".to_owned(),
             Operation::Create => "new file".to_owned(),
-            Operation::Update if file.is_unchanged() => "no changes".to_owned(),
+            Operation::Update if file.problem.is_none() && file.is_unchanged() => "no changes".to_owned(),
             Operation::Update => String::new(),
             Operation::Delete => "deleted".to_owned(),
             Operation::Rename { from } => format!("renamed from {}", visible(from.as_str())),
