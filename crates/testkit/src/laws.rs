@@ -1,9 +1,11 @@
 //! What must hold for any input. Each function panics with the broken law.
 
 mod alike;
+mod proposal;
 mod sections;
 
 pub use alike::{like_laws, one_line_laws};
+pub use proposal::proposal_laws;
 pub use sections::{section_laws, section_patch, section_round_trip_laws};
 
 use std::collections::BTreeSet;
