@@ -124,7 +124,9 @@ impl Workspace {
     /// Never writes to a directory, should it lie inside: sayso's own records are not an agent's to change.
     #[must_use]
     pub fn protecting(mut self, directory: &Path) -> Self {
-        let beneath = directory.strip_prefix(&self.path).ok().and_then(Path::to_str);
+        #[expect(clippy::disallowed_methods, reason = "what is protected may be named in another way than the root")]
+        let real = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+        let beneath = real.strip_prefix(&self.path).ok().and_then(Path::to_str);
         self.protected.extend(beneath.and_then(|path| WsPath::parse(path).ok()));
         self
     }

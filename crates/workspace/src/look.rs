@@ -61,14 +61,11 @@ impl Look<'_> {
         let parent = match self.parent(&above) {
             Ok(Some(location)) => location,
             // No directory means no file: it would be made.
-            Ok(None) => {
-                let location = path.clone();
-                return Seen { location, found: Ok(FileState::Absent), link: None, facts: Vec::new() };
-            }
+            Ok(None) => return self.without_directory(path, &above),
             Err(obstacle) => return blocked(obstacle),
         };
         let Some(own) = parent.join(name) else { return blocked(Obstacle::Directory) };
-        if self.is_protected(&own) {
+        if self.workspace.is_protected(&own) {
             return blocked(Obstacle::Protected);
         }
         let link = self.link_target(&above, name);
@@ -87,7 +84,7 @@ impl Look<'_> {
             // Through a link it may be another directory; applying finds that out.
             seen.found = Err(Obstacle::ReadOnly { reason: format!("its directory cannot be written to ({errno})") });
         }
-        if self.is_protected(&seen.location) {
+        if self.workspace.is_protected(&seen.location) {
             seen.found = Err(Obstacle::Protected);
         }
         if seen.location != *path && seen.found.is_ok() {
@@ -97,8 +94,44 @@ impl Look<'_> {
         seen
     }
 
-    fn is_protected(&self, path: &WsPath) -> bool {
-        self.workspace.protected.iter().any(|tree| path.is_within(tree))
+    /// A file whose directory is not there, seen from the nearest one that is.
+    fn without_directory(&mut self, path: &WsPath, above: &WsPath) -> Seen {
+        let blocked = |found| Seen { location: path.clone(), found: Err(found), link: None, facts: Vec::new() };
+        let mut below: Vec<&str> = path.names().next_back().into_iter().collect();
+        let mut missing = above.clone();
+        let mut location = loop {
+            let (Some(parent), Some(name)) = (missing.parent(), missing.names().next_back()) else {
+                return blocked(Obstacle::Unreadable { reason: "the workspace itself went away".to_owned() });
+            };
+            match self.parent(&parent) {
+                Err(obstacle) => return blocked(obstacle),
+                Ok(Some(_)) if self.link_target(&parent, name).is_some() => {
+                    return blocked(Obstacle::Unreadable {
+                        reason: format!("`{missing}` is a symbolic link to nothing"),
+                    });
+                }
+                Ok(Some(location)) => {
+                    if let Some(Ok(Parent { writable: Err(errno), .. })) = self.parents.get(&parent) {
+                        let reason = format!("no directory can be made in `{location}` ({errno})");
+                        return blocked(Obstacle::ReadOnly { reason });
+                    }
+                    break location.join(name);
+                }
+                Ok(None) => {}
+            }
+            // Of `a/b/c/d`, with `c` missing in the last round, `b` is next.
+            below.extend(above.names().nth(parent.names().count()));
+            missing = parent;
+        };
+        for name in below.iter().rev() {
+            location = location.and_then(|location| location.join(name));
+        }
+        let Some(location) = location else { return blocked(Obstacle::Directory) };
+        if self.workspace.is_protected(&location) {
+            return blocked(Obstacle::Protected);
+        }
+        let facts = if location == *path { Vec::new() } else { vec![Note::Symlink { leads_to: location.to_string() }] };
+        Seen { location, found: Ok(FileState::Absent), link: None, facts }
     }
 
     /// Opens a directory once; `None` if it is not there.

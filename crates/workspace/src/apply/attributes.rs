@@ -19,7 +19,7 @@ impl Attributes {
         let mut extended = Vec::new();
         for name in names(file)? {
             // One that goes away meanwhile is none.
-            let Ok(length) = rustix::fs::fgetxattr(file, name.as_c_str(), &mut [0_u8; 0][..]) else { continue };
+            let Ok(length) = rustix::fs::fgetxattr_query(file, name.as_c_str()) else { continue };
             let mut value = vec![0; length];
             let Ok(length) = rustix::fs::fgetxattr(file, name.as_c_str(), &mut value[..]) else { continue };
             value.truncate(length);
@@ -31,8 +31,8 @@ impl Attributes {
 
 /// The names of a file's extended attributes.
 pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
-    // Most files have none, which one call with no room to answer tells.
-    let length = match rustix::fs::flistxattr(file, &mut [0_u8; 0][..]) {
+    // Most files have none, which this one call tells.
+    let length = match rustix::fs::flistxattr_query(file) {
         Ok(0) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
         Ok(length) => length,
         Err(errno) => return Err(errno),
@@ -44,8 +44,11 @@ pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
     Ok(names.filter_map(|name| CString::new(name).ok()).collect())
 }
 
+/// What a directory hands down to new files in it.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
 /// Gives a new file what another had, and says what it could not be given.
-pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Vec<&'static str> {
+pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Result<Vec<&'static str>, Errno> {
     let mut lost = Vec::new();
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if attributes.owner != user.as_raw() || attributes.group != group.as_raw() {
@@ -65,5 +68,10 @@ pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Vec<&'static st
     if !all {
         lost.push("extended attributes");
     }
-    lost
+    let is_list = |name: &CString| name.as_bytes() == ACCESS_LIST.as_bytes();
+    if names(file)?.iter().any(is_list) && !attributes.extended.iter().any(|(name, _)| is_list(name)) {
+        // Else those whom the directory lets in could read or write a file that was closed to them.
+        rustix::fs::fremovexattr(file, ACCESS_LIST)?;
+    }
+    Ok(lost)
 }

@@ -1,12 +1,13 @@
 //! The directories that a plan writes to, each held open, so that what happens to their names meanwhile cannot lead out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sayso_review::WsPath;
 
+use super::entry::Entry;
 use super::error::ApplyError;
 use crate::confine::{OpenError, Workspace};
 
@@ -14,11 +15,13 @@ use crate::confine::{OpenError, Workspace};
 pub(super) struct Directories<'w> {
     workspace: &'w Workspace,
     open: BTreeMap<WsPath, OwnedFd>,
+    /// Those that were made here, outermost first.
+    made: Vec<WsPath>,
 }
 
 impl<'w> Directories<'w> {
     pub(super) fn new(workspace: &'w Workspace) -> Self {
-        Self { workspace, open: BTreeMap::new() }
+        Self { workspace, open: BTreeMap::new(), made: Vec::new() }
     }
 
     /// Opens a directory, unless it is open already. A symbolic link on the way means that it is not the one that was meant.
@@ -31,8 +34,14 @@ impl<'w> Directories<'w> {
     }
 
     /// The handle of a directory that was opened.
-    pub(super) fn handle(&self, path: &WsPath) -> Option<BorrowedFd<'_>> {
+    fn handle(&self, path: &WsPath) -> Option<BorrowedFd<'_>> {
         self.open.get(path).map(AsFd::as_fd)
+    }
+
+    /// The entry of a file in a directory that was opened.
+    pub(super) fn entry<'a>(&'a self, path: &'a WsPath) -> Option<Entry<'a>> {
+        let directory = self.handle(&path.parent()?)?;
+        Some(Entry { directory, name: path.names().next_back()?, swap: self.workspace.swap })
     }
 
     /// Makes a directory in one that is there, and opens it.
@@ -41,54 +50,93 @@ impl<'w> Directories<'w> {
         let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { return Ok(()) };
         self.open(&parent).map_err(|error| ApplyError::opening(path, &error))?;
         let parent = self.handle(&parent).ok_or_else(|| failed(Errno::NOENT))?;
-        match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
-            // Somebody made it since we looked: as good as ours, and not ours to remove; `rmdir` sees to that.
-            Ok(()) | Err(Errno::EXIST) => {}
+        let made = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) => true,
+            // Somebody made it since we looked: as good as ours, and not ours to remove.
+            Err(Errno::EXIST) => false,
             Err(errno) => return Err(failed(errno)),
-        }
+        };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(parent, name, flags, Mode::empty()).map_err(failed)?;
+        let opened = rustix::fs::openat(parent, name, flags, Mode::empty());
+        if made {
+            self.made.push(path.clone());
+        }
+        let handle = opened.map_err(|errno| match errno {
+            Errno::NOTDIR | Errno::LOOP => ApplyError::Outside {
+                path: path.clone(),
+                reason: "something that is not a directory was put in its place".to_owned(),
+            },
+            Errno::NOENT => ApplyError::Stale { path: path.clone() },
+            errno => failed(errno),
+        })?;
         self.open.insert(path.clone(), handle);
         Ok(())
     }
 
-    /// Removes a directory if it is empty.
-    pub(super) fn remove_empty(&mut self, path: &WsPath) {
-        let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { return };
-        self.open.remove(path);
-        if self.open(&parent).is_ok()
-            && let Some(parent) = self.handle(&parent)
-        {
-            // One that is not empty, or not there, is none of our business.
-            let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    /// Whether there are any that were made here.
+    pub(super) fn any_made(&self) -> bool {
+        !self.made.is_empty()
+    }
+
+    /// Removes those that were made here, unless something is in them by now.
+    pub(super) fn remove_made(&mut self) {
+        let made = std::mem::take(&mut self.made);
+        self.remove_empty(&made);
+    }
+
+    /// Removes those directories that are empty, given outermost first; returns the directories that they were in.
+    pub(super) fn remove_empty(&mut self, paths: &[WsPath]) -> BTreeSet<WsPath> {
+        let mut changed = BTreeSet::new();
+        for path in paths.iter().rev() {
+            let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { continue };
+            // One that is not there, not empty, or leads elsewhere is none of our business.
+            if self.open(&parent).is_ok()
+                && let Some(above) = self.handle(&parent)
+                && rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()
+            {
+                self.open.remove(path);
+                changed.remove(path);
+                changed.insert(parent);
+            }
         }
+        changed
     }
 
     /// Whether each name still leads to the directory that is held: if not, what was written is not where it was meant to be.
-    pub(super) fn all_in_place(&self) -> Result<(), WsPath> {
+    pub(super) fn all_in_place(&self) -> Result<(), ApplyError> {
         for (path, held) in &self.open {
             let same = |handle: OwnedFd| {
                 let (now, held) = (rustix::fs::fstat(handle)?, rustix::fs::fstat(held)?);
                 Ok::<bool, Errno>(now.st_dev == held.st_dev && now.st_ino == held.st_ino)
             };
-            let found = self.workspace.open_directory(path).ok();
+            let found = match self.workspace.open_directory(path) {
+                Err(OpenError::System { error, .. }) => return Err(ApplyError::system(path, error)),
+                found => found.ok(),
+            };
             if !found.is_some_and(|handle| same(handle).unwrap_or(false)) {
-                return Err(path.clone());
+                let reason = "the directory was moved while files in it were written".to_owned();
+                return Err(ApplyError::Outside { path: path.clone(), reason });
             }
         }
         Ok(())
     }
 
     /// Makes what happened in all of them last.
-    pub(super) fn sync(&self) -> Result<(), ApplyError> {
-        for (path, handle) in &self.open {
-            match rustix::fs::fsync(handle) {
-                // Some file systems have nothing to sync for a directory.
-                Ok(()) | Err(Errno::INVAL) => {}
-                Err(errno) => return Err(ApplyError::system(path, errno)),
-            }
-        }
-        Ok(())
+    pub(super) fn sync(&self) -> Result<(), (WsPath, Errno)> {
+        self.open.iter().try_for_each(|(path, handle)| sync(handle).map_err(|errno| (path.clone(), errno)))
+    }
+
+    /// Makes what happened in some of them last.
+    pub(super) fn sync_only(&self, paths: &BTreeSet<WsPath>) -> Result<(), Errno> {
+        paths.iter().filter_map(|path| self.open.get(path)).try_for_each(sync)
+    }
+}
+
+fn sync(handle: &OwnedFd) -> Result<(), Errno> {
+    match rustix::fs::fsync(handle) {
+        // Some file systems have nothing to sync for a directory.
+        Err(Errno::INVAL) => Ok(()),
+        result => result,
     }
 }
 
@@ -101,6 +149,11 @@ impl Workspace {
                 path: path.to_string(),
                 reason: "a directory on the way has become a symbolic link",
             });
+        }
+        let stat = rustix::fs::fstat(&opened.handle);
+        let stat = stat.map_err(|error| OpenError::System { path: path.clone(), error })?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return Err(OpenError::NotADirectory(path.clone()));
         }
         Ok(opened.handle)
     }

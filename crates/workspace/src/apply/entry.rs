@@ -15,20 +15,38 @@ use super::attributes::{self, Attributes};
 pub enum Swap {
     /// The kernel exchanges the two names in one step, so that what was replaced can be looked at and put back.
     Exchange,
-    /// For file systems that cannot: the old file gets a second name, the new one replaces the first. Between the two, a file
-    /// that somebody else puts there in the same instant is replaced unseen; it is still in the directory's history of that
-    /// program, but not in ours.
+    /// For file systems that cannot: the old file gets a second name, the new one replaces the first. A file that somebody else
+    /// puts there between the two is replaced unseen.
     Replace,
 }
 
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
+/// What a file has that was staged without its permissions.
+pub(super) const PERMISSIONS: &str = "permissions";
+
 /// An entry by its name in an open directory.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub(super) directory: BorrowedFd<'a>,
     pub(super) name: &'a str,
+    pub(super) swap: Swap,
+}
+
+/// The name that a fallback's exchange of an entry keeps the other thing under meanwhile.
+pub(super) fn aside(name: &str) -> String {
+    format!("{name}-old")
+}
+
+/// Whether the system says that it does not know how to do that here, rather than that it must not be done.
+fn is_unsupported(errno: Errno) -> bool {
+    errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::OPNOTSUPP || errno == Errno::NOTSUP
+}
+
+/// Whether an entry cannot get a second name: no hard links here, none to a directory, or too many already.
+fn is_unlinkable(errno: Errno) -> bool {
+    is_unsupported(errno) || matches!(errno, Errno::PERM | Errno::MLINK | Errno::ISDIR)
 }
 
 impl<'a> Entry<'a> {
@@ -45,15 +63,20 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Opens a regular file. Anything else is not even opened, since that would do something to a pipe or a device.
     fn open_file(self) -> Result<Option<(OwnedFd, Stat)>, Errno> {
+        let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !self.stat()?.is_some_and(|stat| is_file(&stat)) {
+            return Ok(None);
+        }
         let handle = match rustix::fs::openat(self.directory, self.name, READ, Mode::empty()) {
             Ok(handle) => handle,
-            // A symbolic link, or nothing (any more).
-            Err(Errno::LOOP | Errno::NOENT) => return Ok(None),
+            // A symbolic link or a socket since then, or nothing any more.
+            Err(Errno::LOOP | Errno::NOENT | Errno::NXIO) => return Ok(None),
             Err(errno) => return Err(errno),
         };
         let stat = rustix::fs::fstat(&handle)?;
-        Ok((FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some((handle, stat)))
+        Ok(is_file(&stat).then_some((handle, stat)))
     }
 
     /// Whether it holds exactly this.
@@ -94,9 +117,17 @@ impl<'a> Entry<'a> {
         if FileMode::new(stat.st_mode) != mode || u64::try_from(stat.st_size) != Ok(size) {
             return Ok(None);
         }
-        let mut bytes = Vec::with_capacity(size as usize + 1);
-        File::from(handle).take(size + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
-        Ok(Some(bytes))
+        read(handle, size).map(Some)
+    }
+
+    /// The bytes and the mode of a regular file that has no more bytes than these.
+    pub(super) fn read_within(self, most: u64) -> Result<Option<(Vec<u8>, FileMode)>, Errno> {
+        let Some((handle, stat)) = self.open_file()? else { return Ok(None) };
+        if u64::try_from(stat.st_size).map_or(true, |size| size > most) {
+            return Ok(None);
+        }
+        let bytes = read(handle, most)?;
+        Ok((bytes.len() as u64 <= most).then_some((bytes, FileMode::new(stat.st_mode))))
     }
 
     /// Puts a state under a name that nobody knows yet, durable. What the file at `like` has besides its content comes along as
@@ -113,13 +144,16 @@ impl<'a> Entry<'a> {
                 let handle = rustix::fs::openat(self.directory, self.name, flags, Mode::RUSR | Mode::WUSR)?;
                 let mut file = File::from(handle);
                 file.write_all(content.bytes()).map_err(|error| errno(&error))?;
-                let old = like.open_file()?;
-                let lost = match &old {
-                    Some((old, stat)) => attributes::keep(&Attributes::of(old, stat)?, &file),
+                let mut lost = match &like.open_file()? {
+                    Some((old, stat)) => attributes::keep(&Attributes::of(old, stat)?, &file)?,
                     None => Vec::new(),
                 };
                 // After the owner, since changing that drops some bits.
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode.bits()))?;
+                // A system may leave bits out without a word: those of a group that is not ours, or all where it has none.
+                if FileMode::new(rustix::fs::fstat(&file)?.st_mode) != *mode {
+                    lost.push(PERMISSIONS);
+                }
                 rustix::fs::fsync(&file)?;
                 Ok(lost)
             }
@@ -128,29 +162,56 @@ impl<'a> Entry<'a> {
 
     /// Takes a name only if it is free.
     pub(super) fn move_to_free(self, name: Self) -> Result<(), Errno> {
-        match self.rename(name, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                // A second link fails if the name is taken, which is all that is needed.
-                rustix::fs::linkat(self.directory, self.name, name.directory, name.name, AtFlags::empty())?;
-                rustix::fs::unlinkat(self.directory, self.name, AtFlags::empty())
-            }
-            result => result,
-        }
-    }
-
-    /// Changes places with another entry, so that each has what the other had.
-    pub(super) fn exchange(self, other: Self, swap: Swap) -> Result<(), Errno> {
-        if swap == Swap::Exchange {
-            match self.rename(other, RenameFlags::EXCHANGE) {
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        if self.swap == Swap::Exchange {
+            match self.rename(name, RenameFlags::NOREPLACE) {
+                Err(errno) if is_unsupported(errno) => {}
                 result => return result,
             }
         }
-        let aside = format!("{}-old", self.name);
+        // A second name fails if it is taken, which is all that is needed.
+        match rustix::fs::linkat(self.directory, self.name, name.directory, name.name, AtFlags::empty()) {
+            Ok(()) => rustix::fs::unlinkat(self.directory, self.name, AtFlags::empty()),
+            Err(errno) if is_unlinkable(errno) => match name.stat()? {
+                None => self.rename(name, RenameFlags::empty()),
+                Some(_) => Err(Errno::EXIST),
+            },
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Changes places with another entry, so that each has what the other had; or leaves both as they were.
+    pub(super) fn exchange(self, other: Self) -> Result<(), Errno> {
+        if self.swap == Swap::Exchange {
+            match self.rename(other, RenameFlags::EXCHANGE) {
+                Err(errno) if is_unsupported(errno) => {}
+                result => return result,
+            }
+        }
+        let aside = aside(self.name);
         let aside = self.beside(&aside);
-        rustix::fs::linkat(other.directory, other.name, aside.directory, aside.name, AtFlags::empty())?;
-        self.rename(other, RenameFlags::empty())?;
-        aside.rename(self, RenameFlags::empty())
+        let linked =
+            match rustix::fs::linkat(other.directory, other.name, aside.directory, aside.name, AtFlags::empty()) {
+                Ok(()) => true,
+                Err(errno) if is_unlinkable(errno) => {
+                    // For an instant the name is free, which nothing can help here.
+                    other.move_to_free(aside)?;
+                    false
+                }
+                Err(errno) => return Err(errno),
+            };
+        if let Err(errno) = self.rename(other, RenameFlags::empty()) {
+            if linked {
+                aside.remove()?;
+            } else {
+                aside.move_to_free(other)?;
+            }
+            return Err(errno);
+        }
+        if let Err(errno) = aside.rename(self, RenameFlags::empty()) {
+            aside.rename(other, RenameFlags::empty())?;
+            return Err(errno);
+        }
+        Ok(())
     }
 
     fn rename(self, to: Self, flags: RenameFlags) -> Result<(), Errno> {
@@ -167,6 +228,28 @@ impl<'a> Entry<'a> {
             result => result,
         }
     }
+
+    /// Keeps somebody's work, that has no name to go back to, under one that shows where it belongs; returns that.
+    pub(super) fn save(self, target: Self, token: &str) -> Result<String, Errno> {
+        // As much of the name as leaves room for the rest in 255 bytes.
+        let kept = target.name.floor_char_boundary(200);
+        let mut number = 1;
+        loop {
+            let more = if number == 1 { String::new() } else { format!("-{number}") };
+            let name = format!("{}.sayso-saved-{token}{more}", &target.name[..kept]);
+            match self.move_to_free(self.beside(&name)) {
+                Err(Errno::EXIST) if number < 1000 => number += 1,
+                result => return result.map(|()| name),
+            }
+        }
+    }
+}
+
+/// The bytes of a file, and one more than expected if it has more.
+fn read(handle: OwnedFd, expected: u64) -> Result<Vec<u8>, Errno> {
+    let mut bytes = Vec::with_capacity(expected.min(1 << 30) as usize + 1);
+    File::from(handle).take(expected.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    Ok(bytes)
 }
 
 fn errno(error: &std::io::Error) -> Errno {

@@ -32,7 +32,7 @@ pub enum ApplyError {
         reason: String,
     },
     /// The system refused, and then refused to take back what was done.
-    #[error("`{path}` cannot be written: {reason}; {} could not be taken back: {}", list(.left), .why)]
+    #[error("`{path}` cannot be written: {reason}; {} could not be taken back: {why}{}", list(.left), kept(.saved))]
     Torn {
         /// The file that failed first.
         path: WsPath,
@@ -42,11 +42,17 @@ pub enum ApplyError {
         left: Vec<WsPath>,
         /// Why they could not be taken back.
         why: String,
+        /// Where the work of somebody else is now, who wrote to one of the files in the same moment.
+        saved: Vec<WsPath>,
     },
 }
 
 fn list(paths: &[WsPath]) -> String {
     paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn kept(saved: &[WsPath]) -> String {
+    if saved.is_empty() { String::new() } else { format!("; what was there meanwhile is kept as {}", list(saved)) }
 }
 
 impl ApplyError {
@@ -75,6 +81,14 @@ impl ApplyError {
             OpenError::Special(_) | OpenError::TooManyLinks(_) => {
                 Self::Outside { path: path.clone(), reason: error.to_string() }
             }
+        }
+    }
+
+    /// Why, without what that means for the tree.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::Stale { .. } => "it changed after it was shown".to_owned(),
+            Self::Outside { reason, .. } | Self::System { reason, .. } | Self::Torn { reason, .. } => reason.clone(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::again::again_as_nobody;
 use sayso_workspace::{Backend, OpenError, ReadError, ReadLimit, WalkLimit, Workspace, WsPath, WsPathError};
 
 const LIMIT: ReadLimit = ReadLimit(1000);
@@ -96,23 +97,8 @@ fn pipes_devices_sockets_and_directories_are_not_read_and_do_not_hang() {
 
 #[test]
 fn a_directory_that_may_only_be_passed_through_is_passed_through() {
-    // Root may read anything, so this runs as nobody where we are root: a copy of this test binary, told which test to run.
-    let inside = std::env::var_os("SAYSO_AS_NOBODY").is_some();
-    if !inside && rustix::process::geteuid().is_root() {
-        let scratch = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        let copy = scratch.path().join("it");
-        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
-        let status = std::process::Command::new("setpriv")
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-            .arg(&copy)
-            .args(["--exact", "confinement::a_directory_that_may_only_be_passed_through_is_passed_through"])
-            .env("SAYSO_AS_NOBODY", "1")
-            .env("TMPDIR", scratch.path())
-            .current_dir(scratch.path())
-            .status()
-            .unwrap();
-        assert!(status.success());
+    // Root may read anything.
+    if again_as_nobody("confinement::a_directory_that_may_only_be_passed_through_is_passed_through") {
         return;
     }
     with_workspaces(|workspace, root| {

@@ -1,4 +1,12 @@
 //! One test binary for the crate.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to read")]
 
+mod again;
+mod apply;
+mod change;
 mod confinement;
+mod escapes;
+mod faults;
+mod interleaving;
+mod keeps;
+mod recovering;
