@@ -8,8 +8,32 @@
 //! What a path was resolved to comes with every opened file ([`Opened::resolved`]), so that a grant can be checked for where a
 //! symlink leads and not only for the symlink.
 //!
+//! # Writing
+//!
+//! There is one way to change the tree: [`Workspace::prepare`] takes a [`Plan`](sayso_review::Plan), which only a verdict makes,
+//! its [record](Prepared::record) is written down by the caller, and [`Prepared::apply`] carries it out. New contents are
+//! written beside their targets and made durable, then names are exchanged, and what an exchange brings out is compared, byte
+//! for byte, with what was shown: a check before the write could be outrun, a check of what was displaced cannot. If anything
+//! is wrong, everything goes back. [`Workspace::recover`] does the same after a crash, from the record and the tree alone. It
+//! removes only what is on record; somebody's work that an exchange displaced right then goes back to its name or, if that is
+//! taken, is saved beside it and reported. The cost is one `fsync` per file and one per directory.
+//!
+//! A write always makes a new file in the place of the old one, so that no reader sees half of it and no hard link is written
+//! through.
+//!
 //! # Limits
 //!
+//! - [`Swap::Replace`], which file systems get that cannot exchange names, has a window: a file that somebody puts in place
+//!   between two system calls is replaced unseen. Where there are no hard links either, the name is free for an instant.
+//! - A new file in the place of the old one keeps mode, owner, group, extended attributes and access list as far as the system
+//!   lets us, and [`Applied::lost`] names the rest. It cannot keep other hard links, birth time and open handles: who holds the
+//!   old file open goes on reading and writing that. A file that is renamed by a proposal is made anew too, and keeps its bytes
+//!   and mode only.
+//! - Modes are part of what is approved. Where a file system does not keep them, or a set-user bit would come to mean another
+//!   user, nothing is written.
+//! - A directory that is moved out of the workspace in the very moment it is written to gets temporary files in it for that
+//!   moment; no system can forbid that. They are gone, and nothing else has changed, when the error is returned.
+//! - A plan holds each directory that it writes to open, so that the limit on open files bounds how many that can be.
 //! - A symlink with an absolute target is refused, even if it leads back inside.
 //! - A hard link to a file outside cannot be told apart when reading.
 //! - Names that are not UTF-8 cannot be expressed; listings leave them out and count them.

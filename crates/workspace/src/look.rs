@@ -34,6 +34,9 @@ impl Workspace {
     }
 }
 
+/// How many directories are held open; paths come in order, so that few are needed again.
+const MOST_PARENTS: usize = 32;
+
 /// A directory that files are looked at in.
 struct Parent {
     /// After all symbolic links.
@@ -58,6 +61,9 @@ impl Look<'_> {
         let (Some(above), Some(name)) = (path.parent(), path.names().next_back()) else {
             return blocked(Obstacle::Directory);
         };
+        if self.parents.len() > MOST_PARENTS {
+            self.parents.clear();
+        }
         let parent = match self.parent(&above) {
             Ok(Some(location)) => location,
             // No directory means no file: it would be made.

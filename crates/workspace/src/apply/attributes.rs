@@ -44,6 +44,10 @@ pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
     Ok(names.filter_map(|name| CString::new(name).ok()).collect())
 }
 
+/// What could not be kept.
+pub(crate) const OWNER: &str = "owner";
+const OWNER_AND_GROUP: &str = "owner and group";
+
 /// What a directory hands down to new files in it.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
@@ -56,9 +60,9 @@ pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Result<Vec<&'st
         let kept = rustix::fs::fchown(file, Some(owner), Some(group));
         // Whoever may not give the file away may still give it to a group of theirs.
         if kept.is_err() && rustix::fs::fchown(file, None, Some(group)).is_err() {
-            lost.push("owner and group");
+            lost.push(OWNER_AND_GROUP);
         } else if kept.is_err() && attributes.owner != user.as_raw() {
-            lost.push("owner");
+            lost.push(OWNER);
         }
     }
     let mut all = true;

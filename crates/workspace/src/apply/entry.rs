@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use sayso_review::{Content, FileMode, FileState, Fingerprint};
 
-use super::attributes::{self, Attributes};
+use super::attributes::{self, Attributes, OWNER};
 
 /// How a new thing takes the place of an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,9 @@ impl<'a> Entry<'a> {
                 // After the owner, since changing that drops some bits.
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode.bits()))?;
                 // A system may leave bits out without a word: those of a group that is not ours, or all where it has none.
-                if FileMode::new(rustix::fs::fstat(&file)?.st_mode) != *mode {
+                // And what runs as its owner must not run as another one.
+                let foreign = mode.bits() & 0o6000 != 0 && lost.iter().any(|lost| lost.starts_with(OWNER));
+                if foreign || FileMode::new(rustix::fs::fstat(&file)?.st_mode) != *mode {
                     lost.push(PERMISSIONS);
                 }
                 rustix::fs::fsync(&file)?;

@@ -1,7 +1,11 @@
 //! Runs a test again in a process of its own, under other circumstances.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
+
+/// How to become nobody.
+pub(crate) const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 const MARK: &str = "SAYSO_TEST_AGAIN";
 
@@ -12,7 +16,13 @@ pub(crate) fn is_again() -> bool {
 
 /// Runs a test in a process of its own, started by `wrapper`; `None` if that could not be started. Panics if the test fails.
 pub(crate) fn again(test: &str, wrapper: &[&str]) -> Option<()> {
+    again_after(test, wrapper, |_| {})
+}
+
+/// The same, with something made in its working directory before.
+pub(crate) fn again_after(test: &str, wrapper: &[&str], make: impl FnOnce(&Path)) -> Option<()> {
     let scratch = tempfile::tempdir().unwrap();
+    make(scratch.path());
     // For whoever it runs as.
     std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let copy = scratch.path().join("it");
@@ -40,6 +50,6 @@ pub(crate) fn again_as_nobody(test: &str) -> bool {
     if is_again() || !rustix::process::geteuid().is_root() {
         return false;
     }
-    again(test, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).unwrap();
+    again(test, &NOBODY).unwrap();
     true
 }
