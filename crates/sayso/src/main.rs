@@ -22,11 +22,20 @@ mod visible;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use rustix::process::{Resource, Rlimit};
 
 use crate::cli::{Cli, Command};
 use crate::undo::Direction;
 
+/// A change set holds every directory open that it writes to, and the usual limit is from times of smaller programs.
+fn raise_open_files() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    // Where that is not allowed, a set that is too large says so.
+    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 fn main() -> ExitCode {
+    raise_open_files();
     let cli = match Cli::try_parse_from(cli::with_inline_lines(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return cli::report(&error),

@@ -93,6 +93,9 @@ fn tell(recovered: &RecoveredChange) {
     for path in &recovered.recovery.left_alone {
         say(&format!("note: `{path}` was changed by somebody else meanwhile and was left alone"));
     }
+    for path in &recovered.recovery.saved {
+        say(&format!("note: somebody's work was displaced in that moment; it is saved as `{path}`"));
+    }
 }
 
 /// Milliseconds since 1970.
