@@ -176,9 +176,12 @@ fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<Pl
     let wrong = |status: String| Err(GateError::WrongStatus { change, verb: "undone", status });
     let cause = match &record.cause {
         _ if record.status != ChangeStatus::Applied => return wrong(record.status.to_string()),
-        _ if record.applied.is_none() => return wrong("applied, but changed nothing".to_owned()),
+        Cause::Proposal | Cause::Rebase { .. } if record.applied.is_none() => {
+            return wrong("applied, but changed nothing".to_owned());
+        }
         Cause::Proposal | Cause::Rebase { .. } => Cause::Undo { of: vec![change] },
-        Cause::Undo { of } if stands(history, change, of)? => Cause::Redo { of: of.clone() },
+        // What was taken back last is made again first, and the other way round.
+        Cause::Undo { of } if stands(history, change, of)? => Cause::Redo { of: of.iter().rev().copied().collect() },
         Cause::Undo { .. } => return wrong("an undo that no longer stands".to_owned()),
         Cause::Redo { of } => {
             for &redone in of {
@@ -186,7 +189,7 @@ fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<Pl
                     return wrong("a redo that no longer stands".to_owned());
                 }
             }
-            Cause::Undo { of: of.clone() }
+            Cause::Undo { of: of.iter().rev().copied().collect() }
         }
     };
     Ok((cause, vec![Played { record, way: Way::Back }]))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sayso_review::WsPath;
 
@@ -101,6 +101,12 @@ impl Workspace {
                 path: path.to_string(),
                 reason: "a directory on the way has become a symbolic link",
             });
+        }
+        // A file there would be opened just as well, and everything beneath it would fail later.
+        let stat =
+            rustix::fs::fstat(&opened.handle).map_err(|error| OpenError::System { path: path.clone(), error })?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return Err(OpenError::NotADirectory(path.clone()));
         }
         Ok(opened.handle)
     }
