@@ -168,9 +168,16 @@ impl Engine {
         let decision = proposed.preview.decide(verdict)?;
         let decided = Event::Decided { change, verdict: verdict.clone(), told: decision.told.clone() };
         if decision.plan.is_empty() {
-            let approved = decision.files.iter().any(|file| !matches!(file.taken, Taken::Nothing { .. }));
-            let outcome = if approved { Outcome::Applied } else { Outcome::Denied };
-            self.end(&[decided, Event::Ended { change, outcome, told: None }], Was::Pending, now)?;
+            // Taking back what came and went again changes no file, and is done all the same.
+            let approved = decision.files.iter().any(|file| !matches!(file.taken, Taken::Nothing { .. }))
+                || (decision.files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }));
+            let mut events = vec![decided];
+            if approved {
+                events.extend(ending(change, &proposed.cause));
+            } else {
+                events.push(Event::Ended { change, outcome: Outcome::Denied, told: None });
+            }
+            self.end(&events, Was::Pending, now)?;
             let told = decision.told.clone();
             return Ok(if approved {
                 Decided::Applied { told, decision, lost: Vec::new() }

@@ -52,7 +52,7 @@ impl<'j> History<'j> {
     pub fn change(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
         let events = self.reader.events_with(&change_key(change), 0, MOST_EVENTS)?;
         let missing = || GateError::NoSuchChange(change.to_string());
-        ChangeRecord::fold(events.into_iter().map(recorded)).ok_or_else(missing)
+        ChangeRecord::fold(events.iter().map(recorded)).ok_or_else(missing)
     }
 
     /// The events of a change, or of the whole workspace, oldest first.
@@ -61,7 +61,7 @@ impl<'j> History<'j> {
             Some(change) => self.reader.events_with(&change_key(change), after, limit)?,
             None => self.reader.events(after, limit)?,
         };
-        Ok(events.into_iter().map(recorded).collect())
+        Ok(events.iter().map(recorded).collect())
     }
 
     /// The changes before one, newest first.
@@ -79,7 +79,7 @@ impl<'j> History<'j> {
     }
 
     /// The changes of a session or a tool call, oldest first.
-    pub(crate) fn with_key(&self, key: &str) -> Result<Vec<ChangeRecord>, GateError> {
+    pub(crate) fn with_key(self, key: &str) -> Result<Vec<ChangeRecord>, GateError> {
         let mut changes = BTreeSet::new();
         let mut after = 0;
         loop {
@@ -103,7 +103,7 @@ impl<'j> History<'j> {
         Ok(Status { changes, pending, interrupted })
     }
 
-    fn interrupted(&self) -> Result<Option<ChangeId>, GateError> {
+    fn interrupted(self) -> Result<Option<ChangeId>, GateError> {
         if self.reader.counter(PLANS)? == self.reader.counter(PLANS_ENDED)? {
             return Ok(None);
         }
@@ -162,6 +162,6 @@ pub(crate) fn change_key(change: ChangeId) -> String {
     format!("change:{change}")
 }
 
-fn recorded(event: StoredEvent) -> Recorded {
+fn recorded(event: &StoredEvent) -> Recorded {
     Recorded { number: event.number, time: event.time, body: EventBody::decode(&event.body) }
 }

@@ -176,7 +176,9 @@ fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<Pl
     let wrong = |status: String| Err(GateError::WrongStatus { change, verb: "undone", status });
     let cause = match &record.cause {
         _ if record.status != ChangeStatus::Applied => return wrong(record.status.to_string()),
-        _ if record.applied.is_none() => return wrong("applied, but changed nothing".to_owned()),
+        Cause::Proposal | Cause::Rebase { .. } if record.applied.is_none() => {
+            return wrong("applied, but changed nothing".to_owned());
+        }
         Cause::Proposal | Cause::Rebase { .. } => Cause::Undo { of: vec![change] },
         // In the order in which they happen now, which is the other way round.
         Cause::Undo { of } if stands(history, change, of)? => Cause::Redo { of: of.iter().rev().copied().collect() },

@@ -109,7 +109,7 @@ fn patch_steps<'p>(
             if file.extended.iter().any(|line| line.starts_with(b"copy from ")) {
                 return Err(bad("it copies a file; give the content of the new file instead".to_owned()));
             }
-            let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file)));
+            let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file) || is_prefixed(&file)));
             let renamed = |word: &[u8]| {
                 let found = file.extended.iter().find_map(|line| line.strip_prefix(word));
                 found.map(|name| at(&String::from_utf8_lossy(name.trim_ascii_end())))
@@ -136,6 +136,12 @@ fn patch_steps<'p>(
 
 fn is_git(file: &FilePatch<'_>) -> bool {
     !file.extended.is_empty()
+}
+
+/// Whether the two names are one behind `a/` and `b/`.
+fn is_prefixed(file: &FilePatch<'_>) -> bool {
+    let (old, new) = (file.old_path.strip_prefix(b"a/"), file.new_path.strip_prefix(b"b/"));
+    old.is_some() && old == new
 }
 
 /// Whether all names begin with `a/` and `b/`, as git writes them.

@@ -3,7 +3,7 @@
 //! Events are written as JSON with a version beside them. What a later version adds is ignored, an event of an unknown kind
 //! stays readable as data, and nothing that was recorded ever changes its meaning.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::content::ContentHash;
 use crate::file_state::Fingerprint;
@@ -77,7 +77,7 @@ pub struct FileRecord {
     /// Lines removed.
     pub removed: usize,
     /// What a reviewer was told.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_notes")]
     pub notes: Vec<Note>,
     /// Why it could not be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +85,12 @@ pub struct FileRecord {
     /// Whether it was approved before and was only shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
+}
+
+/// Notes inform and never decide, so one that a later version wrote does not make the whole event unreadable.
+fn known_notes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
+    let notes = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(notes.into_iter().filter_map(|note| serde_json::from_value(note).ok()).collect())
 }
 
 /// How an intent ended.
@@ -221,8 +227,11 @@ pub enum EventBody {
 impl EventBody {
     /// Reads what was recorded. Nothing is lost: what is not understood is kept as data.
     pub fn decode(bytes: &[u8]) -> Self {
-        let value = serde_json::from_slice(bytes)
-            .unwrap_or_else(|_| serde_json::Value::String(String::from_utf8_lossy(bytes).into_owned()));
+        // Always an object, so that it can be written out beside its number and time.
+        let value = match serde_json::from_slice(bytes) {
+            Ok(value @ serde_json::Value::Object(_)) => value,
+            _ => serde_json::json!({ "unreadable": String::from_utf8_lossy(bytes) }),
+        };
         match serde_json::from_value(value.clone()) {
             Ok(event) => Self::Known(event),
             Err(_) => Self::Unknown(value),

@@ -34,6 +34,9 @@ const MOST_LINE: usize = 80;
 
 pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecision], plan: &Plan) -> String {
     let mut told = String::new();
+    if files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }) {
+        return "no file had to change".to_owned();
+    }
     let nothing = files.iter().all(|file| matches!(file.taken, Taken::Nothing { .. }));
     let general = match &verdict.answer {
         Answer::Deny { reason } | Answer::Files { reason, .. } => reason.as_deref(),

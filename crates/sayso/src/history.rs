@@ -155,12 +155,11 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
         text.push_str(&format!("left alone, since somebody else had changed it: {}\n", visible(path.as_str())));
     }
     text.push('\n');
-    match preview {
-        Some(preview) => text.push_str(&preview::text(&preview, terminal(&arguments.place))),
-        None => {
-            let files: Vec<String> = record.files.iter().map(file_summary).collect();
-            text.push_str(&format!("{}\n(what it held is no longer kept)\n", files.join("\n")));
-        }
+    if let Some(preview) = preview {
+        text.push_str(&preview::text(&preview, terminal(&arguments.place)));
+    } else {
+        let files: Vec<String> = record.files.iter().map(file_summary).collect();
+        text.push_str(&format!("{}\n(what it held is no longer kept)\n", files.join("\n")));
     }
     if let Some(told) = &record.told {
         text.push('\n');

@@ -45,7 +45,7 @@ impl State {
 
     fn of(root: PathBuf, home: PathBuf) -> Self {
         let name = root.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy());
-        let name: String = name.chars().filter(|character| character.is_ascii_alphanumeric()).take(32).collect();
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
         let hash = ContentHash::of(root.as_os_str().as_encoded_bytes()).short();
         Self { folder: home.join("workspaces").join(format!("{name}-{hash}")), root, home }
     }

@@ -1,7 +1,7 @@
 //! From a proposal to the tree and back.
 
 use sayso_gate::Decided;
-use sayso_review::{Answer, FileAnswer, HunkId, IfChanged, Origin, Target};
+use sayso_review::{Answer, FileAnswer, HunkId, IfChanged, Origin, Proposal, Target};
 
 use crate::{Scene, decide, propose};
 
@@ -51,6 +51,53 @@ fn a_file_that_changed_meanwhile_is_merged_and_asked_about_again() {
     let decided = decide(&mut engine, &next, Answer::Approve);
     assert!(matches!(decided, Decided::Applied { .. }), "{decided:?}");
     assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 20]).as_bytes());
+}
+
+#[test]
+fn regression_taking_back_what_came_and_went_again_is_recorded() {
+    let scene = Scene::new(&[]);
+    let mut engine = scene.engine();
+    let origin = Origin { session: Some("s".to_owned()), ..Origin::default() };
+    for change in [r#"{"operation":"create","path":"a","new_content":"x"}"#, r#"{"operation":"delete","path":"a"}"#] {
+        let proposed = engine.propose(&Proposal::parse(change.as_bytes()).unwrap(), origin.clone(), 2).unwrap();
+        decide(&mut engine, &proposed, Answer::Approve);
+    }
+    let session = Target::Session { session: "s".to_owned() };
+    let plan = engine.plan_undo(&session, IfChanged::Refuse).unwrap();
+    assert_eq!(plan.changes(), [2, 1]);
+    let decided = engine.perform(plan, Origin::default(), 3).unwrap();
+    assert!(matches!(decided, Decided::Applied { .. }), "{decided:?}");
+    assert!(engine.plan_undo(&session, IfChanged::Refuse).is_err(), "both are taken back");
+    let plan = engine.plan_redo(&Target::Last, IfChanged::Refuse).unwrap();
+    engine.perform(plan, Origin::default(), 4).unwrap();
+    assert_eq!(engine.plan_undo(&session, IfChanged::Refuse).unwrap().changes(), [2, 1]);
+}
+
+#[test]
+fn regression_a_file_where_a_directory_is_needed_tears_nothing() {
+    let scene = Scene::new(&[]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, r#"{"operation":"create","path":"f/a","new_content":"x"}"#);
+    scene.write("f", b"somebody's");
+    let decided = decide(&mut engine, &proposed, Answer::Approve);
+    let Decided::Stale { told, next, .. } = decided else { panic!("{decided:?}") };
+    assert!(told.contains("not a directory"), "{told}");
+    assert!(next.preview.problems().next().is_some());
+    assert_eq!(engine.history().status().unwrap().interrupted, None);
+    assert_eq!(engine.history().change(1).unwrap().told, Some(told), "what was said is what is recorded");
+}
+
+#[test]
+fn the_first_verdict_counts() {
+    let scene = Scene::new(&[("a.txt", b"a\n")]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, &update("a.txt", "b\n"));
+    decide(&mut engine, &proposed, Answer::Deny { reason: None });
+    let error = engine.decide(&proposed, &proposed.approval(), 4).unwrap_err();
+    assert_eq!(error.to_string(), "change 1 cannot be decided: it is denied");
+    assert!(engine.cancel(1, 5).is_err());
+    assert_eq!(engine.history().status().unwrap().pending, 0);
+    assert_eq!(scene.read("a.txt").unwrap(), b"a\n");
 }
 
 trait ParsePath {

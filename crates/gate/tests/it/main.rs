@@ -1,8 +1,15 @@
 //! One test binary for the engine, in real throw-away directories.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and look at what was written")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "tests panic to fail and look at what was written"
+)]
 
 mod flow;
 mod scenarios;
+mod state_machine;
+mod steps;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +34,12 @@ impl Scene {
             scene.write(path, content);
         }
         scene
+    }
+
+    /// Where nothing has to reach a disk, so that many steps can be tried.
+    pub(crate) fn in_memory() -> Self {
+        let directory = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Self { root: directory(), state: directory() }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -87,10 +87,7 @@ impl Questions {
                 continue;
             }
             let mut session = FileSession { questions: self, file, diff: &diff, view, output, comments: &mut comments };
-            let (answer, ended) = match session.run()? {
-                Some(answered) => answered,
-                None => return Ok(None),
-            };
+            let Some((answer, ended)) = session.run()? else { return Ok(None) };
             files.insert(file.path.clone(), answer);
             quit = ended;
         }
@@ -192,13 +189,13 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
                     waiting.extend(self.split(&unit).into_iter().rev());
                     continue;
                 }
-                Reply::Edit => match edit::lines(self.file, &unit.hunk)? {
-                    Some(bytes) => Choice::Replace(bytes),
-                    None => {
+                Reply::Edit => {
+                    let Some(bytes) = edit::lines(self.file, &unit.hunk)? else {
                         waiting.push(unit);
                         continue;
-                    }
-                },
+                    };
+                    Choice::Replace(bytes)
+                }
                 Reply::Comment => {
                     if !self.comment(&unit.hunk)? {
                         return Ok(None);

@@ -1,0 +1,161 @@
+//! From a verdict to a plan: what was approved, and nothing else.
+
+use std::collections::BTreeMap;
+
+use sayso_review::{
+    Answer, ErrorKind, FileAnswer, FileMode, FileState, Plan, Preview, Seen, Sight, Taken, VerdictError, WsPath,
+};
+
+use crate::{about_files, file, hunks, lines, path, preview, seen, verdict, write};
+
+fn planned(plan: &Plan, at: &str) -> Option<String> {
+    let step = plan.steps().iter().find(|step| step.path == path(at))?;
+    step.after.bytes().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[test]
+fn every_subset_of_hunks_gives_its_changes_and_no_other() {
+    let places = [2, 15, 28];
+    let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&places))]));
+    for bits in 0..8 {
+        let chosen: Vec<usize> = (0..3).filter(|hunk| bits >> hunk & 1 == 1).collect();
+        let names: Vec<String> = chosen.iter().map(|hunk| (hunk + 1).to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let decision = shown.decide(&verdict(&shown, about_files(&[("a", hunks(&names))]))).unwrap();
+        let changed: Vec<usize> = chosen.iter().map(|&hunk| places[hunk]).collect();
+        let expected = (!chosen.is_empty()).then(|| lines(&changed));
+        assert_eq!(planned(&decision.plan, "a"), expected, "{names:?}");
+        match chosen.len() {
+            0 => assert_eq!(decision.files[0].taken, Taken::Nothing { reason: None }),
+            3 => assert_eq!(decision.files[0].taken, Taken::All),
+            _ => assert!(matches!(&decision.files[0].taken, Taken::Hunks { count: 3, .. })),
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_hunk_is_taken_without_the_rest() {
+    let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&[2, 5, 20]))]));
+    let check = |ids: &[&str], changed: &[usize]| {
+        let decision = shown.decide(&verdict(&shown, about_files(&[("a", hunks(ids))]))).unwrap();
+        assert_eq!(planned(&decision.plan, "a").unwrap(), lines(changed), "{ids:?}");
+    };
+    check(&["1.1"], &[2]);
+    check(&["1.2"], &[5]);
+    check(&["1.1", "1.2"], &[2, 5]);
+    check(&["1", "1.2"], &[2, 5]);
+    check(&["1.2", "2"], &[5, 20]);
+    check(&["1.1", "1.2", "2.1"], &[2, 5, 20]);
+}
+
+#[test]
+fn what_is_not_there_cannot_be_approved() {
+    let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&[2]))]));
+    let error = |answer| shown.decide(&verdict(&shown, answer)).unwrap_err();
+    for (hunk, text) in [("2", "`a` has no hunk 2; it has 1"), ("1.2", "`a` has no hunk 1.2; it has 1")] {
+        assert_eq!(error(about_files(&[("a", hunks(&[hunk]))])).to_string(), text);
+    }
+    assert_eq!(error(about_files(&[("b", FileAnswer::Approve)])), VerdictError::UnknownFile(path("b")));
+}
+
+#[test]
+fn a_verdict_answers_the_bytes_that_were_shown() {
+    let files = [("a", "a\n")];
+    let shown = preview(&files, &write(&[("a", "b\n")]));
+    let others = [
+        preview(&[("a", "another base\n")], &write(&[("a", "b\n")])),
+        preview(&files, &write(&[("a", "another result\n")])),
+        preview(&files, &write(&[("b", "b\n")])),
+        preview(&files, &write(&[("a", "b\n"), ("b", "b\n")])),
+        preview(&files, r#"{"operation":"write","path":"a","content":"b\n","executable":true}"#),
+        preview(&files, r#"{"operation":"delete","path":"a"}"#),
+    ];
+    for other in &others {
+        let error = other.decide(&verdict(&shown, Answer::Approve)).unwrap_err();
+        assert_eq!((&error, error.kind()), (&VerdictError::OtherPreview, ErrorKind::Stale));
+    }
+    assert!(preview(&files, &write(&[("a", "b\n")])).decide(&verdict(&shown, Answer::Approve)).is_ok());
+}
+
+#[test]
+fn what_cannot_be_done_can_only_be_denied() {
+    let shown = preview(
+        &[("a", "a\n")],
+        r#"[{"operation":"create","path":"a","content":"x"},{"operation":"create","path":"b","content":"x"}]"#,
+    );
+    let error = shown.decide(&verdict(&shown, Answer::Approve)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(error.to_string(), "`a` cannot be changed as proposed: it exists already");
+    let rest = shown.decide(&verdict(&shown, about_files(&[("b", FileAnswer::Approve)]))).unwrap();
+    assert_eq!(rest.plan.steps().len(), 1);
+    assert!(shown.decide(&verdict(&shown, Answer::Deny { reason: None })).unwrap().plan.is_empty());
+}
+
+#[test]
+fn edits_are_written_in_the_form_of_the_file() {
+    let shown = preview(&[("a", "one\r\ntwo\r\n")], &write(&[("a", "one\ntwo\nthree\n")]));
+    let decide = |text: &str| {
+        let answer = about_files(&[("a", FileAnswer::EditedText { text: text.to_owned() })]);
+        shown.decide(&verdict(&shown, answer)).unwrap()
+    };
+    assert_eq!(planned(&decide("uno\ntwo\n").plan, "a").unwrap(), "uno\r\ntwo\r\n");
+    assert_eq!(decide("one\ntwo\nthree\n").files[0].taken, Taken::All, "edited to what was proposed");
+    assert_eq!(decide("one\ntwo\n").files[0].taken, Taken::Nothing { reason: None }, "edited until nothing was left");
+}
+
+#[test]
+fn a_link_leads_to_one_place_or_the_other() {
+    let (name, mut link) = seen("a", FileState::Absent);
+    link.found = Err(sayso_review::Obstacle::Directory);
+    link.link = Some("x\ny\nz\n".to_owned());
+    let sight = Sight { files: [(name, link)].into(), umask: 0o022 };
+    let proposal = sayso_review::Proposal::parse(br#"{"operation":"delete","path":"a"}"#).unwrap();
+    let shown = proposal.draft(WsPath::parse).unwrap().preview(&sight);
+    let all = shown.decide(&verdict(&shown, about_files(&[("a", hunks(&["1"]))]))).unwrap();
+    assert_eq!(all.plan.steps()[0].after, FileState::Absent);
+    let none = shown.decide(&verdict(&shown, about_files(&[("a", hunks(&[]))]))).unwrap();
+    assert!(none.plan.is_empty());
+}
+
+/// An approved change of two files, of which one changed meanwhile.
+fn rebased(now: &str) -> Preview {
+    let shown = preview(&[("a", &lines(&[])), ("b", "b\n")], &write(&[("a", &lines(&[2])), ("b", "B\n")]));
+    let plan = shown.decide(&verdict(&shown, Answer::Approve)).unwrap().plan;
+    let seen: BTreeMap<WsPath, Seen> = [seen("a", file(now)), seen("b", file("b\n"))].into();
+    plan.rebase(&seen).preview
+}
+
+#[test]
+fn what_was_approved_before_is_not_asked_again() {
+    let shown = rebased(&lines(&[20]));
+    assert_eq!(shown.asked().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert!(shown.is_settled(&path("b")));
+    let both = shown.decide(&verdict(&shown, about_files(&[("a", FileAnswer::Approve)]))).unwrap();
+    assert_eq!(planned(&both.plan, "a").unwrap(), lines(&[2, 20]));
+    assert_eq!(planned(&both.plan, "b").unwrap(), "B\n");
+    let none = shown.decide(&verdict(&shown, Answer::Deny { reason: None })).unwrap();
+    assert!(none.plan.is_empty(), "who denies denies all of it");
+}
+
+#[test]
+fn a_link_that_came_meanwhile_is_not_followed() {
+    let shown = preview(&[("a", "a\n")], &write(&[("a", "A\n")]));
+    let plan = shown.decide(&verdict(&shown, Answer::Approve)).unwrap().plan;
+    let (name, mut now) = seen("a", file("a\n"));
+    (now.location, now.link) = (path("elsewhere"), Some("elsewhere".to_owned()));
+    let again = plan.rebase(&[(name, now)].into()).preview;
+    assert!(again.problems().next().is_some());
+    assert_eq!(again.files()[0].before, FileState::Link { target: "elsewhere".to_owned() });
+}
+
+#[test]
+fn the_mode_belongs_to_the_whole_change() {
+    let proposal = format!(
+        r#"{{"operation":"write","path":"a","content":{},"executable":true}}"#,
+        serde_json::to_string(&lines(&[2, 20])).unwrap()
+    );
+    let shown = preview(&[("a", &lines(&[]))], &proposal);
+    let mode = |answer| shown.decide(&verdict(&shown, answer)).unwrap().plan.steps()[0].after.mode();
+    assert_eq!(mode(Answer::Approve), Some(FileMode::EXECUTABLE));
+    assert_eq!(mode(about_files(&[("a", hunks(&["1"]))])), Some(FileMode::PLAIN));
+}
