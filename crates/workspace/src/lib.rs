@@ -33,6 +33,8 @@
 //!   user, nothing is written.
 //! - A directory that is moved out of the workspace in the very moment it is written to gets temporary files in it for that
 //!   moment; no system can forbid that. They are gone, and nothing else has changed, when the error is returned.
+//! - A directory that somebody makes, and leaves empty, between the record and the plan counts as made by the plan when that is
+//!   undone or recovered from.
 //! - A plan holds each directory that it writes to open, so that the limit on open files bounds how many that can be.
 //! - A symlink with an absolute target is refused, even if it leads back inside.
 //! - A hard link to a file outside cannot be told apart when reading.

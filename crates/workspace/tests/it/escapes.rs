@@ -261,3 +261,51 @@ fn a_directory_moved_out_and_back_while_it_is_written_holds_all_or_nothing() {
         assert!(!away.exists());
     });
 }
+
+#[test]
+fn a_directory_moved_out_for_good_while_it_is_written_is_left_as_it_was() {
+    in_every_way(|workspace, root| {
+        prepare(workspace, &generation(0)).apply().unwrap();
+        let (directory, away) = (root.join("dir"), root.parent().unwrap().join("away"));
+        let mut number = 0;
+        let refused = (0..50).any(|_| {
+            let prepared = prepare(workspace, &generation(number + 1));
+            let stop = AtomicBool::new(false);
+            let result = std::thread::scope(|scope| {
+                let mover = scope.spawn(|| {
+                    let temporary = |entry: std::io::Result<std::fs::DirEntry>| {
+                        entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(".sayso-"))
+                    };
+                    // As soon as something is being written there.
+                    while !stop.load(Ordering::Relaxed) {
+                        if std::fs::read_dir(&directory).unwrap().any(temporary) {
+                            return std::fs::rename(&directory, &away).unwrap();
+                        }
+                    }
+                });
+                let result = prepared.apply();
+                stop.store(true, Ordering::Relaxed);
+                mover.join().unwrap();
+                result
+            });
+            let moved = away.exists();
+            if moved {
+                std::fs::rename(&away, &directory).unwrap();
+            }
+            match &result {
+                Ok(_) => number += 1,
+                Err(error) => assert!(moved && matches!(error, ApplyError::Outside { .. }), "{error}"),
+            }
+            let wanted = format!("{number}\n");
+            let found = tree(root);
+            assert_eq!(found.len(), COUNT + 2, "{:?}", found.keys());
+            let is_right = |thing: &Thing| match thing {
+                Thing::File { bytes, .. } => *bytes == wanted.as_bytes(),
+                thing => *thing == Thing::Directory,
+            };
+            assert!(found.values().all(is_right), "{found:?}");
+            result.is_err()
+        });
+        assert!(refused, "it was never moved in time");
+    });
+}
