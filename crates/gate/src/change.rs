@@ -36,6 +36,9 @@ pub struct ChangeRecord {
     /// Files that a start after a crash found to be neither as before nor as planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_alone: Vec<WsPath>,
+    /// Where somebody's work is that was displaced in the moment of a crash.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<WsPath>,
     /// The number of the event that made it what it is.
     #[serde(skip)]
     pub(crate) since: u64,
@@ -105,6 +108,7 @@ impl ChangeRecord {
                         told: None,
                         applied: None,
                         left_alone: Vec::new(),
+                        saved: Vec::new(),
                         since: number,
                     });
                 }
@@ -139,15 +143,15 @@ impl ChangeRecord {
             }
             Event::Undone { by, .. } => ChangeStatus::Undone { by },
             Event::Redone { .. } => ChangeStatus::Applied,
-            Event::Recovered { finished: true, left_alone, .. } => {
-                self.left_alone = left_alone;
-                ChangeStatus::Applied
-            }
-            Event::Recovered { finished: false, left_alone, .. } => {
-                self.left_alone = left_alone;
-                let reason = "it was interrupted, and taken back at the next start".to_owned();
-                self.told = Some(told_failure(&reason));
-                ChangeStatus::Failed { reason }
+            Event::Recovered { finished, left_alone, saved, .. } => {
+                (self.left_alone, self.saved) = (left_alone, saved);
+                if finished {
+                    ChangeStatus::Applied
+                } else {
+                    let reason = "it was interrupted, and taken back at the next start".to_owned();
+                    self.told = Some(told_failure(&reason));
+                    ChangeStatus::Failed { reason }
+                }
             }
         };
         self.since = number;

@@ -293,8 +293,12 @@ impl Engine {
             .workspace
             .recover(applied, |hash| history.content(*hash).ok().flatten())
             .map_err(|error| GateError::Recover { change, error })?;
-        let mut events =
-            vec![Event::Recovered { change, finished: recovery.finished, left_alone: recovery.left_alone.clone() }];
+        let mut events = vec![Event::Recovered {
+            change,
+            finished: recovery.finished,
+            left_alone: recovery.left_alone.clone(),
+            saved: recovery.saved.clone(),
+        }];
         if recovery.finished {
             events.extend(effects(change, &record.cause));
         }

@@ -184,6 +184,9 @@ pub enum Event {
         finished: bool,
         /// Files that were neither as before nor as planned, and were left alone.
         left_alone: Vec<WsPath>,
+        /// Where somebody's work is that was displaced in the moment of the crash.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        saved: Vec<WsPath>,
     },
 }
 

@@ -154,6 +154,9 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     for path in &record.left_alone {
         text.push_str(&format!("left alone, since somebody else had changed it: {}\n", visible(path.as_str())));
     }
+    for path in &record.saved {
+        text.push_str(&format!("somebody's work, displaced in that moment, is saved as: {}\n", visible(path.as_str())));
+    }
     text.push('\n');
     if let Some(preview) = preview {
         text.push_str(&preview::text(&preview, terminal(&arguments.place)));

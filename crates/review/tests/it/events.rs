@@ -30,7 +30,7 @@ fn events() -> Vec<Event> {
         Event::Ended { change: 2, outcome: Outcome::Stale { files: vec![path("a")] }, told: Some("stale".to_owned()) },
         Event::Ended { change: 2, outcome: Outcome::Applied, told: None },
         Event::Undone { change: 1, by: 2 },
-        Event::Recovered { change: 2, finished: false, left_alone: Vec::new() },
+        Event::Recovered { change: 2, finished: false, left_alone: Vec::new(), saved: Vec::new() },
     ]
 }
 

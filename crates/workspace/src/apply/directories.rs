@@ -9,6 +9,7 @@ use sayso_review::WsPath;
 
 use super::entry::Entry;
 use super::error::ApplyError;
+use super::parallel;
 use crate::confine::{OpenError, Workspace};
 
 /// The open directories of a plan, by path.
@@ -123,7 +124,12 @@ impl<'w> Directories<'w> {
 
     /// Makes what happened in all of them last.
     pub(super) fn sync(&self) -> Result<(), (WsPath, Errno)> {
-        self.open.iter().try_for_each(|(path, handle)| sync(handle).map_err(|errno| (path.clone(), errno)))
+        let all: Vec<_> = self.open.iter().collect();
+        let synced = parallel::each(all.len(), |index| {
+            let (path, handle) = all[index];
+            sync(handle).map_err(|errno| (path.clone(), errno))
+        });
+        synced.into_iter().try_for_each(|(_, result)| result)
     }
 
     /// Makes what happened in some of them last.

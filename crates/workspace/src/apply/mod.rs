@@ -10,6 +10,7 @@ mod attributes;
 mod directories;
 mod entry;
 mod error;
+mod parallel;
 mod recover;
 mod rescue;
 mod work;

@@ -7,7 +7,7 @@ use sayso_review::{FileMode, FileState, PlanStep, WsPath};
 use super::directories::Directories;
 use super::entry::{Entry, PERMISSIONS};
 use super::error::ApplyError;
-use super::temporary;
+use super::{parallel, temporary};
 
 /// How far a step is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,25 @@ pub(super) struct Work<'w, 'p> {
     /// What was displaced, as it was when it was compared.
     displaced: Vec<Option<Stat>>,
     lost: Vec<(WsPath, Vec<&'static str>)>,
+}
+
+/// Why a content could not be put under its temporary name.
+struct NotStaged {
+    error: ApplyError,
+    left: Leftover,
+}
+
+/// Whether something of ours may be under a temporary name.
+#[derive(PartialEq, Eq)]
+enum Leftover {
+    None,
+    Possible,
+}
+
+impl From<ApplyError> for NotStaged {
+    fn from(error: ApplyError) -> Self {
+        Self { error, left: Leftover::None }
+    }
 }
 
 /// What could not be taken back.
@@ -66,9 +85,7 @@ impl<'w, 'p> Work<'w, 'p> {
     /// Puts all new contents where they belong, or fails somewhere on the way.
     pub(super) fn exchange_all(&mut self) -> Result<(), ApplyError> {
         self.open_directories()?;
-        for index in 0..self.steps.len() {
-            self.stage(index)?;
-        }
+        self.stage_all()?;
         // Most of what is wrong shows by now, before anything was visible under its own name.
         self.directories.all_in_place()?;
         for index in 0..self.steps.len() {
@@ -86,36 +103,56 @@ impl<'w, 'p> Work<'w, 'p> {
         Ok(())
     }
 
-    fn stage(&mut self, index: usize) -> Result<(), ApplyError> {
+    /// Puts all new contents under their temporary names, durable.
+    fn stage_all(&mut self) -> Result<(), ApplyError> {
+        let mut failure = None;
+        for (index, staged) in parallel::each(self.steps.len(), |index| self.stage(index)) {
+            match staged {
+                Ok(lost) => {
+                    self.progress[index] = Progress::Staged;
+                    if !lost.is_empty() {
+                        self.lost.push((self.steps[index].path.clone(), lost));
+                    }
+                }
+                Err(NotStaged { error, left }) => {
+                    if left == Leftover::Possible {
+                        self.progress[index] = Progress::Staged;
+                    }
+                    failure = failure.or(Some(error));
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Puts one new content under its temporary name, and says what could not be kept of the old file.
+    fn stage(&self, index: usize) -> Result<Vec<&'static str>, NotStaged> {
         let step = &self.steps[index];
         let failed = |errno| ApplyError::system(&step.path, errno);
         let (target, temporary) = self.entries(index)?;
         if !resembles(&step.before, target.stat().map_err(failed)?.as_ref()) {
-            return Err(ApplyError::Stale { path: step.path.clone() });
+            return Err(ApplyError::Stale { path: step.path.clone() }.into());
         }
         if matches!(step.before, FileState::File { .. }) {
             // An exchange of names would not ask whether the file may be written.
             match rustix::fs::accessat(target.directory, target.name, Access::WRITE_OK, AtFlags::EACCESS) {
                 Ok(()) => {}
-                Err(Errno::NOENT) => return Err(ApplyError::Stale { path: step.path.clone() }),
-                Err(errno) => return Err(failed(errno)),
+                Err(Errno::NOENT) => return Err(ApplyError::Stale { path: step.path.clone() }.into()),
+                Err(errno) => return Err(failed(errno).into()),
             }
         }
-        let staged = temporary.stage(&step.after, target);
-        // Even of what failed, a part may be there; a name that was taken has somebody else's.
-        if staged != Err(Errno::EXIST) {
-            self.progress[index] = Progress::Staged;
-        }
-        let lost = staged.map_err(failed)?;
+        let lost = temporary.stage(&step.after, target).map_err(|errno| {
+            // Even of what failed, a part may be there; a name that was taken has somebody else's.
+            let left = if errno == Errno::EXIST { Leftover::None } else { Leftover::Possible };
+            NotStaged { error: failed(errno), left }
+        })?;
         if let (true, Some(mode)) = (lost.contains(&PERMISSIONS), step.after.mode()) {
             // They are part of what was approved, and later looks would take the file for another.
             let reason = format!("it cannot be given the permissions {mode} here");
-            return Err(ApplyError::System { path: step.path.clone(), reason });
+            let error = ApplyError::System { path: step.path.clone(), reason };
+            return Err(NotStaged { error, left: Leftover::Possible });
         }
-        if !lost.is_empty() {
-            self.lost.push((step.path.clone(), lost));
-        }
-        Ok(())
+        Ok(lost)
     }
 
     fn exchange(&mut self, index: usize) -> Result<(), ApplyError> {

@@ -258,3 +258,22 @@ fn a_thousand_files_in_many_directories() {
     assert!(prepared.apply().is_err());
     assert_eq!(tree(root), before);
 }
+
+#[test]
+fn if_one_of_many_files_is_stale_nothing_changes() {
+    // So many that they are written by several threads, which stop at different places.
+    in_every_way(|workspace, root| {
+        let changes: Vec<_> = (0..150)
+            .map(|number| {
+                let path = format!("d{}/f{number}", number % 70);
+                put(root, &path, format!("old {number}"));
+                if number % 5 == 0 { delete(&path) } else { write(&path, &format!("new {number}")) }
+            })
+            .collect();
+        let prepared = prepare(workspace, &changes.into());
+        put(root, "d7/f77", "theirs, and longer");
+        let before = tree(root);
+        assert!(matches!(prepared.apply().unwrap_err(), ApplyError::Stale { path } if path == at("d7/f77")));
+        assert_eq!(tree(root), before);
+    });
+}
