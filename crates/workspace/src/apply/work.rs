@@ -33,7 +33,7 @@ pub(super) struct Work<'w, 'p> {
 
 /// Why a content could not be put under its temporary name.
 struct NotStaged {
-    error: ApplyError,
+    error: Box<ApplyError>,
     left: Leftover,
 }
 
@@ -46,7 +46,7 @@ enum Leftover {
 
 impl From<ApplyError> for NotStaged {
     fn from(error: ApplyError) -> Self {
-        Self { error, left: Leftover::None }
+        Self { error: Box::new(error), left: Leftover::None }
     }
 }
 
@@ -118,7 +118,7 @@ impl<'w, 'p> Work<'w, 'p> {
                     if left == Leftover::Possible {
                         self.progress[index] = Progress::Staged;
                     }
-                    failure = failure.or(Some(error));
+                    failure = failure.or(Some(*error));
                 }
             }
         }
@@ -144,13 +144,13 @@ impl<'w, 'p> Work<'w, 'p> {
         let lost = temporary.stage(&step.after, target).map_err(|errno| {
             // Even of what failed, a part may be there; a name that was taken has somebody else's.
             let left = if errno == Errno::EXIST { Leftover::None } else { Leftover::Possible };
-            NotStaged { error: failed(errno), left }
+            NotStaged { error: Box::new(failed(errno)), left }
         })?;
         if let (true, Some(mode)) = (lost.contains(&PERMISSIONS), step.after.mode()) {
             // They are part of what was approved, and later looks would take the file for another.
             let reason = format!("it cannot be given the permissions {mode} here");
             let error = ApplyError::System { path: step.path.clone(), reason };
-            return Err(NotStaged { error, left: Leftover::Possible });
+            return Err(NotStaged { error: Box::new(error), left: Leftover::Possible });
         }
         Ok(lost)
     }
