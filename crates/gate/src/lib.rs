@@ -1,7 +1,7 @@
 //! The engine of one workspace: intents in, previews and outcomes out, everything recorded.
 //!
 //! It brings together what the pure flow of `review`, the only writer `workspace` and the `journal` do, in the one order that
-//! keeps what was promised: a change is recorded before it is shown, a plan is recorded before it reaches the tree, and a start
+//! keeps what was promised: a change is recorded before its verdict counts, a plan is recorded before it reaches the tree, and a start
 //! after a crash settles what was interrupted before anything else happens.
 //!
 //! Everything is synchronous and nothing is asked of the clock, the environment or a person: time is passed in, and a verdict
