@@ -7,10 +7,10 @@ use sayso_review::{
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
-use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
 use crate::history::{APPLYING, CHANGES, ENDED, History, PLANS, PLANS_ENDED, change_key};
+use crate::{FILE_LIMIT, mend};
 
 /// The engine of one workspace. There is one at a time.
 #[derive(Debug)]
@@ -87,9 +87,10 @@ impl Engine {
     /// Starts an engine, and first settles what an earlier one was interrupted in.
     pub fn open(
         workspace: Workspace,
-        journal: Journal,
+        mut journal: Journal,
         now: i64,
     ) -> Result<(Self, Option<RecoveredChange>), GateError> {
+        mend::mend(&mut journal)?;
         let mut engine = Self { workspace, journal };
         let recovered = engine.recover(now)?;
         Ok((engine, recovered))

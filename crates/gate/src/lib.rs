@@ -12,6 +12,7 @@ mod change;
 mod engine;
 mod error;
 mod history;
+mod mend;
 mod undo;
 
 pub use change::{ChangeRecord, ChangeStatus};

@@ -109,3 +109,18 @@ impl ParsePath for str {
         sayso_review::WsPath::parse(self).unwrap()
     }
 }
+
+#[test]
+fn counters_that_a_repair_lost_are_counted_anew() {
+    let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2])));
+    decide(&mut engine, &proposed, Answer::Approve);
+    propose(&mut engine, &update("a.txt", &numbers(&[3])));
+    drop(engine);
+    scene.forget_counters();
+    let mut engine = scene.engine();
+    let status = engine.history().status().unwrap();
+    assert_eq!((status.changes, status.pending, status.interrupted), (2, 1, None));
+    assert_eq!(propose(&mut engine, &update("a.txt", &numbers(&[4]))).change, 3, "no number is given twice");
+}
