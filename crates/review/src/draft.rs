@@ -110,17 +110,14 @@ fn patch_steps<'p>(
                 return Err(bad("it copies a file; give the content of the new file instead".to_owned()));
             }
             let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file) || is_prefixed(&file)));
-            let renamed = |word: &[u8]| {
-                let found = file.extended.iter().find_map(|line| line.strip_prefix(word));
-                found.map(|name| at(&String::from_utf8_lossy(name.trim_ascii_end())))
-            };
+            let renamed = |words| file.header(words).map(|name| at(&String::from_utf8_lossy(&name)));
             let (old, new) = (&file.old_path, &file.new_path);
             let none = NO_FILE.as_bytes();
-            let path = match renamed(b"rename from ") {
+            let path = match renamed("rename from ") {
                 Some(path) => path?,
                 None => name(if old == none { new } else { old })?,
             };
-            let to = match renamed(b"rename to ") {
+            let to = match renamed("rename to ") {
                 Some(path) => path?,
                 // Without a git header, two names are the same file before and after.
                 None if new == none || old == none => path.clone(),

@@ -138,6 +138,16 @@ impl<'a> Patch<'a> {
     }
 }
 
+impl FilePatch<'_> {
+    /// What git's header says after some words, such as `rename from `: a name comes without its quotes and escapes.
+    pub fn header(&self, words: &str) -> Option<Vec<u8>> {
+        let value = self.extended.iter().find_map(|line| line.strip_prefix(words.as_bytes()))?;
+        let value = value.strip_suffix(b"\n").unwrap_or(value);
+        let value = value.strip_suffix(b"\r").unwrap_or(value);
+        Some(parse::unquote(value).map_or_else(|| value.to_vec(), |(name, _)| name))
+    }
+}
+
 impl PatchHunk<'_> {
     /// How many old lines it covers.
     pub fn old_lines(&self) -> usize {

@@ -244,7 +244,7 @@ fn git_names(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Reads a name in git's quotes and what follows it.
-fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut name = Vec::new();
     loop {

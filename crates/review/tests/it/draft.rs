@@ -42,6 +42,9 @@ fn renames_are_about_both_names() {
     check("diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n", &["x", "y"]);
     check("*** Begin Patch\n*** Update File: x\n*** Move to: y\n@@\n-a\n+b\n*** End Patch\n", &["x", "y"]);
     check(r#"{"operation":"rename","path":"x","to":"d/y"}"#, &["d/y", "x"]);
+    // As git quotes what is unusual.
+    let quoted = "diff --git \"a/x\\ty\" \"b/gr\\303\\274n\"\nsimilarity index 100%\nrename from \"x\\ty\"\nrename to \"gr\\303\\274n\"\n";
+    check(quoted, &["gr\u{fc}n", "x\ty"]);
 }
 
 #[test]
