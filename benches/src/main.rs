@@ -5,14 +5,17 @@
 mod allocator;
 mod bare;
 mod cases;
+mod changes;
 mod clock;
 mod corpus;
 mod engines;
 mod inline;
 mod instructions;
+mod journal;
 mod memory;
 mod pathological;
 mod programs;
+mod source;
 mod startup;
 mod table;
 mod verify;
@@ -33,9 +36,12 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal";
 
-const PARTS: [&str; 7] = ["whole", "instructions", "cases", "words", "inline", "memory", "startup"];
+const PARTS: [&str; 9] =
+    ["whole", "instructions", "cases", "words", "inline", "memory", "startup", "changes", "journal"];
+/// The parts that compare contents, and so need the corpus and a check that comparing is right.
+const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
 
 struct Options {
     extent: Extent,
@@ -77,12 +83,13 @@ impl Options {
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        // These two are this program calling itself.
+        // These three are this program calling itself.
         ["once", work, list] => Work::named(work).context("no such work")?.once(Path::new(list)),
         ["answer", engine, case] => pathological::answer(
             Engine::named(engine).context("no such engine")?,
             &Case::named(case).context("no such case")?,
         ),
+        ["change", who, files, rounds] => changes::once(who, files, rounds),
         ["--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -92,13 +99,34 @@ fn main() -> Result<()> {
 }
 
 fn run(options: &Options) -> Result<()> {
-    let corpus = Corpus::fetch(Distance::Near, options.extent)?;
-    let far = Corpus::fetch(Distance::Far, options.extent)?;
     let mut sections = Vec::new();
     let mut add = |section: Section| {
         println!("{}", section.render());
         sections.push(section);
     };
+    if DIFF_PARTS.iter().any(|part| options.wants(part)) {
+        diff_parts(options, &mut add)?;
+    }
+    if options.wants("startup") {
+        add(startup::section(options.rounds(20) * 10)?);
+    }
+    if options.wants("changes") {
+        changes::sections(options.rounds(9))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("journal") {
+        journal::sections(options.extent, options.rounds(3))?.into_iter().for_each(&mut add);
+    }
+    print!("{}", table::summary(&sections));
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&sections)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn diff_parts(options: &Options, add: &mut impl FnMut(Section)) -> Result<()> {
+    let corpus = Corpus::fetch(Distance::Near, options.extent)?;
+    let far = Corpus::fetch(Distance::Far, options.extent)?;
     // Before any timing: what is wrong need not be fast.
     let outputs = whole::verify(&corpus)?;
     whole::verify(&far)?;
@@ -106,7 +134,7 @@ fn run(options: &Options) -> Result<()> {
     let pairs = corpus.pairs.len() + far.pairs.len();
     println!("every diff of ours gives the exact new bytes: {pairs} pairs, {} cases\n", Case::ALL.len());
     if options.wants("whole") {
-        whole::sections(&corpus, &outputs, options.rounds(5))?.into_iter().for_each(&mut add);
+        whole::sections(&corpus, &outputs, options.rounds(5))?.into_iter().for_each(&mut *add);
     }
     if options.wants("instructions") {
         add(instructions::section(&corpus.write_list("near")?, &far.write_list("far")?)?);
@@ -125,14 +153,6 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("inline") {
         add(inline::section(options.rounds(5))?);
-    }
-    if options.wants("startup") {
-        add(startup::section(options.rounds(20) * 10)?);
-    }
-    print!("{}", table::summary(&sections));
-    if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&sections)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

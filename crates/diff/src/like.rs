@@ -43,12 +43,14 @@ pub struct Alike {
 /// - A byte order mark at the start of the text is the one that the base has; a base without gets it as given.
 /// - The last line has a break if it has one in the text.
 /// - An empty or binary base, and one that cannot be decoded without loss, has no form to follow: the text is taken as it is.
-pub fn like(base: &[u8], text: &str) -> Alike {
+pub fn like<'t>(base: &[u8], text: impl Into<Cow<'t, str>>) -> Alike {
+    let given = text.into();
     if usual(base).is_some() {
-        return as_given(text);
+        return as_given(given);
     }
     let form = Form::of(base);
-    let Some(old) = decoded(base, form) else { return as_given(text) };
+    let Some(old) = decoded(base, form) else { return as_given(given) };
+    let text = &*given;
     // After a second mark, the text's own is a character like others.
     let text = if form.bom && !old.starts_with(BOM) { text.strip_prefix(BOM).unwrap_or(text) } else { text };
     let text = match form.line_ending {
@@ -88,8 +90,8 @@ fn usual(base: &[u8]) -> Option<&str> {
     text.filter(|text| !text.starts_with(BOM))
 }
 
-fn as_given(text: &str) -> Alike {
-    Alike { bytes: text.as_bytes().to_vec(), unrepresentable: Vec::new() }
+fn as_given(text: Cow<'_, str>) -> Alike {
+    Alike { bytes: text.into_owned().into_bytes(), unrepresentable: Vec::new() }
 }
 
 /// How many bytes of a content of this form are its byte order mark.

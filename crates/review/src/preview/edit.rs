@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use sayso_diff::{FilePatch, Looseness, Merge, NO_FILE, Placement, Section, Selection, Side, like, plain_text};
 
 use super::problem::{Clash, Problem};
@@ -61,7 +62,7 @@ pub(super) fn put(now: &FileState, content: &NewContent, exists: Exists, modes: 
         }
     }
     let new = match bytes {
-        Some(bytes) if !content.exact => alike(bytes, &text, &mut notes),
+        Some(bytes) if !content.exact => alike(bytes, text, &mut notes),
         _ => text.into_owned().into_bytes(),
     };
     Ok((FileState::file(new, mode), notes))
@@ -83,7 +84,7 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
         }
         new.into_owned()
     } else {
-        let starts: Vec<usize> = text.match_indices(&*old).map(|(start, _)| start).collect();
+        let starts: Vec<usize> = memmem::find_iter(text.as_bytes(), old.as_bytes()).collect();
         match starts[..] {
             [] => {
                 let first_line = old.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim().to_owned();
@@ -95,7 +96,7 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
         }
     };
     let mut notes = Vec::new();
-    let bytes = alike(bytes, &replaced, &mut notes);
+    let bytes = alike(bytes, replaced, &mut notes);
     Ok((FileState::file(bytes, mode), notes))
 }
 
@@ -188,7 +189,7 @@ fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) ->
     }
     let Ok(patched) = apply(Side::Present(text.as_bytes()), &plain) else { return Err(rejected) };
     tell(&patched.moves, notes);
-    Ok(patched.content.map(|content| alike(base, &String::from_utf8_lossy(&content), notes)))
+    Ok(patched.content.map(|content| alike(base, String::from_utf8_lossy(&content), notes)))
 }
 
 /// The content of a file after an `*** Update File` section.
@@ -212,7 +213,7 @@ pub(super) fn section(now: &FileState, section: &Section) -> Edited {
     notes
         .extend(applied.ambiguous.iter().map(|found| Note::Ambiguous { hunk: found.chunk, places: found.lines.len() }));
     let Some(text) = applied.text else { return Ok((FileState::Absent, notes)) };
-    let bytes = alike(bytes, &text, &mut notes);
+    let bytes = alike(bytes, text, &mut notes);
     Ok((FileState::file(bytes, mode), notes))
 }
 
@@ -225,7 +226,7 @@ fn ignored(looseness: Looseness) -> &'static str {
     }
 }
 
-fn alike(base: &[u8], text: &str, notes: &mut Vec<Note>) -> Vec<u8> {
+fn alike<'t>(base: &[u8], text: impl Into<Cow<'t, str>>, notes: &mut Vec<Note>) -> Vec<u8> {
     let alike = like(base, text);
     if !alike.unrepresentable.is_empty() {
         let characters = alike.unrepresentable.iter().map(char::to_string).collect();

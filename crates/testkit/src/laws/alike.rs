@@ -11,7 +11,7 @@ pub fn like_laws(base: &[u8], text: &str) {
         assert_eq!(alike.bytes, text.as_bytes(), "what has no form is not followed");
         return;
     };
-    let same = like(base, &plain);
+    let same = like(base, &*plain);
     assert_eq!(same.bytes, base, "the text of a file is that file");
     assert_eq!(same.unrepresentable, []);
     if base.is_empty() {
@@ -48,7 +48,7 @@ pub fn one_line_laws(base: &[u8], number: usize, content: &str) {
     }
     let edited = if lines[number].ends_with('\n') { format!("{content}\n") } else { content.to_owned() };
     lines[number] = &edited;
-    let alike = like(base, &lines.concat());
+    let alike = like(base, lines.concat());
     if !alike.unrepresentable.is_empty() {
         return;
     }
