@@ -313,9 +313,15 @@ pub fn sections(rounds: usize) -> Result<Vec<Section>> {
     ];
     for (name, shape, files, most) in rows {
         let [ours, bare, own_diff] = measure(shape, files, rounds)?;
-        for (name, bare) in [(name, bare), ("  the same, bare with our own Diff", own_diff)] {
-            let check = Check::new(ratio(ours, bare), Target::AtMost(most));
-            times.row(name, [ours, bare].map(milliseconds).to_vec(), Some(check));
+        // The second row only informs: on one edit in 1 MB our own comparison is a hundredth of what there is to do.
+        for (name, bare, target) in
+            [(name, bare, Some(Target::AtMost(most))), ("  the same, bare with our own Diff", own_diff, None)]
+        {
+            times.row(
+                name,
+                [ours, bare].map(milliseconds).to_vec(),
+                Some(Check { measured: ratio(ours, bare), target }),
+            );
         }
     }
     let columns = ["1 file", "100 files", "1,000 files"];
