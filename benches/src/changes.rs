@@ -313,7 +313,7 @@ pub fn sections(rounds: usize) -> Result<Vec<Section>> {
     ];
     for (name, shape, files, most) in rows {
         let [ours, bare, own_diff] = measure(shape, files, rounds)?;
-        // The second row only informs: on one edit in 1 MB our own comparison is a hundredth of what there is to do.
+        // The second row only informs: beside our own comparison, what is recorded outweighs everything else.
         for (name, bare, target) in
             [(name, bare, Some(Target::AtMost(most))), ("  the same, bare with our own Diff", own_diff, None)]
         {
