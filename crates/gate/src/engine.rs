@@ -1,13 +1,13 @@
 //! One change from proposal to outcome.
 
-use sayso_journal::{Batch, Collected, Compacted, Journal, NewEvent, Retention};
+use sayso_journal::{Batch, Journal, NewEvent};
 use sayso_review::{
     Answer, Cause, ChangeId, Content, Decider, Decision, EVENT_VERSION, Event, FilePreview, FileRecord, FileState,
     Origin, Outcome, Plan, Preview, Proposal, Taken, Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
-use crate::change::{ChangeRecord, ChangeStatus};
+use crate::change::ChangeRecord;
 use crate::error::GateError;
 use crate::history::{APPLYING, CHANGES, ENDED, History, PLANS, PLANS_ENDED, change_key};
 use crate::{FILE_LIMIT, mend};
@@ -15,8 +15,8 @@ use crate::{FILE_LIMIT, mend};
 /// The engine of one workspace. There is one at a time.
 #[derive(Debug)]
 pub struct Engine {
-    workspace: Workspace,
-    journal: Journal,
+    pub(crate) workspace: Workspace,
+    pub(crate) journal: Journal,
 }
 
 /// A change that waits for a verdict.
@@ -69,7 +69,7 @@ pub enum Decided {
 
 /// What a change was until it ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Was {
+pub(crate) enum Was {
     Pending,
     Applying,
 }
@@ -164,8 +164,13 @@ impl Engine {
     /// Carries a verdict out: what was approved is exactly what happens, or nothing does.
     pub fn decide(&mut self, proposed: &Proposed, verdict: &Verdict, now: i64) -> Result<Decided, GateError> {
         let change = proposed.change;
+        // A plan that could not be taken back comes first, or the end of this one would pass for its end.
+        self.recover(now)?;
         // The first verdict counts; whoever comes later learns what became of the change.
-        self.pending(change)?;
+        let record = self.pending(change)?;
+        if record.preview != proposed.preview.hash() {
+            return Err(sayso_review::VerdictError::OtherPreview.into());
+        }
         let decision = proposed.preview.decide(verdict)?;
         let decided = Event::Decided { change, verdict: verdict.clone(), told: decision.told.clone() };
         if decision.plan.is_empty() {
@@ -270,7 +275,7 @@ impl Engine {
     }
 
     /// Records the end of a change, and that it no longer is what it was until now.
-    fn end(&mut self, events: &[Event], was: Was, now: i64) -> Result<(), GateError> {
+    pub(crate) fn end(&mut self, events: &[Event], was: Was, now: i64) -> Result<(), GateError> {
         let reader = self.journal.reader();
         let mut counters = vec![(ENDED, reader.counter(ENDED)? + 1)];
         if was == Was::Applying {
@@ -279,44 +284,6 @@ impl Engine {
         let events = events.iter().map(|event| new_event(event, now)).collect();
         self.journal.append(&Batch { blobs: Vec::new(), events, counters })?;
         Ok(())
-    }
-
-    fn recover(&mut self, now: i64) -> Result<Option<RecoveredChange>, GateError> {
-        let Some(change) = self.history().status()?.interrupted else { return Ok(None) };
-        let record = self.history().change(change)?;
-        let (ChangeStatus::Interrupted, Some(applied)) = (&record.status, &record.applied) else {
-            self.end(&[], Was::Applying, now)?;
-            return Ok(None);
-        };
-        let history = self.history();
-        // A content that cannot be read is as good as missing, and said to be.
-        let recovery = self
-            .workspace
-            .recover(applied, |hash| history.content(*hash).ok().flatten())
-            .map_err(|error| GateError::Recover { change, error })?;
-        let mut events = vec![Event::Recovered {
-            change,
-            finished: recovery.finished,
-            left_alone: recovery.left_alone.clone(),
-            saved: recovery.saved.clone(),
-        }];
-        if recovery.finished {
-            events.extend(effects(change, &record.cause));
-        }
-        self.end(&events, Was::Applying, now)?;
-        Ok(Some(RecoveredChange { change, recovery }))
-    }
-
-    /// Drops contents that only old changes need, and makes what is kept smaller.
-    pub fn collect(
-        &mut self,
-        before: Option<i64>,
-        most_bytes: Option<u64>,
-    ) -> Result<(Collected, Compacted), GateError> {
-        let keep = std::collections::BTreeSet::new();
-        let collected = self.journal.collect(Retention { before, most_bytes, keep: &keep })?;
-        let compacted = self.journal.compact(u64::MAX)?;
-        Ok((collected, compacted))
     }
 }
 
@@ -388,7 +355,7 @@ fn ending(change: ChangeId, cause: &Cause) -> Vec<Event> {
     events
 }
 
-fn effects(by: ChangeId, cause: &Cause) -> Vec<Event> {
+pub(crate) fn effects(by: ChangeId, cause: &Cause) -> Vec<Event> {
     match cause {
         Cause::Undo { of } => of.iter().map(|&change| Event::Undone { change, by }).collect(),
         Cause::Redo { of } => of.iter().map(|&change| Event::Redone { change, by }).collect(),

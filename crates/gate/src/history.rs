@@ -75,7 +75,9 @@ impl<'j> History<'j> {
             Ok(last) => (None, last),
             Err(error) => (Some(Err(error)), 0),
         };
-        first_error.into_iter().chain((1..=last).rev().map(move |change| history.change(change)))
+        // One whose beginning was lost with a damaged journal is left out; the others are still there.
+        let known = |record: &Result<ChangeRecord, GateError>| !matches!(record, Err(GateError::NoSuchChange(_)));
+        first_error.into_iter().chain((1..=last).rev().map(move |change| history.change(change)).filter(known))
     }
 
     /// The changes of a session or a tool call, oldest first.

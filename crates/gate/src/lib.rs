@@ -14,6 +14,7 @@ mod error;
 mod history;
 mod mend;
 mod undo;
+mod upkeep;
 
 pub use change::{ChangeRecord, ChangeStatus};
 pub use engine::{Decided, Engine, Proposed, RecoveredChange, preview};
@@ -24,4 +25,4 @@ pub use undo::UndoPlan;
 use sayso_workspace::ReadLimit;
 
 /// Larger files are neither compared nor changed.
-pub const FILE_LIMIT: ReadLimit = ReadLimit(64 << 20);
+pub const FILE_LIMIT: ReadLimit = ReadLimit(sayso_review::MOST_BYTES);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sayso_diff::Selection;
+use sayso_diff::{Encoding, Selection};
 use thiserror::Error;
 
 use crate::error_kind::ErrorKind;
@@ -105,9 +105,8 @@ impl Preview {
             return Err(VerdictError::OtherPreview);
         }
         let named = if let Answer::Files { files, .. } = &verdict.answer { Some(files) } else { None };
-        if let Some(path) =
-            named.and_then(|files| files.keys().find(|path| !self.files.iter().any(|f| f.path == **path)))
-        {
+        let known: BTreeSet<&WsPath> = self.files.iter().map(|file| &file.path).collect();
+        if let Some(path) = named.and_then(|files| files.keys().find(|path| !known.contains(path))) {
             return Err(VerdictError::UnknownFile(path.clone()));
         }
         let mut steps: BTreeMap<WsPath, PlanStep> = BTreeMap::new();
@@ -157,10 +156,30 @@ impl FilePreview {
             FileAnswer::Hunks { hunks } => self.take_hunks(hunks),
             FileAnswer::EditedText { text } => {
                 let base = self.before.bytes().or(self.after.bytes()).unwrap_or_default();
-                Ok(self.replace(sayso_diff::like(base, text).bytes))
+                let alike = sayso_diff::like(base, text);
+                if !alike.unrepresentable.is_empty() {
+                    let characters: String = alike.unrepresentable.iter().collect();
+                    return Err(self.impossible(format!("its encoding has no way to write {characters}")));
+                }
+                Ok(self.replace(alike.bytes))
             }
             FileAnswer::EditedBytes { bytes } => Ok(self.replace(bytes.as_bytes().to_vec())),
             FileAnswer::Deny { .. } => Ok((Taken::Nothing { reason: None }, None)),
+        }
+    }
+
+    fn impossible(&self, reason: String) -> VerdictError {
+        VerdictError::Impossible { path: self.path.clone(), reason, kind: ErrorKind::Conflict }
+    }
+
+    /// Whether the bytes stand for characters in another way afterwards, so that a part of the change would leave a file in two
+    /// encodings.
+    pub fn changes_encoding(&self) -> bool {
+        match (self.before.bytes(), self.after.bytes()) {
+            (Some(before), Some(after)) if !before.is_ascii() => {
+                !before.is_empty() && !after.is_empty() && Encoding::of(before) != Encoding::of(after)
+            }
+            _ => false,
         }
     }
 
@@ -214,6 +233,9 @@ impl FilePreview {
         // A symbolic link leads to one place or to another, and to nothing in between.
         if chosen.is_empty() || links {
             return Ok((Taken::Nothing { reason: None }, None));
+        }
+        if self.changes_encoding() {
+            return Err(self.impossible("its encoding changes, which is all of it or nothing".to_owned()));
         }
         // Every number is one of a hunk that was counted just now, so nothing is rejected.
         let Ok(Some(bytes)) = diff.accept(0, &Selection::Hunks(chosen)) else {

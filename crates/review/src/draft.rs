@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sayso_diff::{FilePatch, NO_FILE, Patch, Problem, ProblemKind, Section, SectionAction, SectionPatch};
+use sayso_diff::{FilePatch, NO_FILE, Patch, Section, SectionAction, SectionPatch};
 
 use crate::intent::{FileIntent, NewContent, Proposal, ProposalError};
 use crate::ws_path::{WsPath, WsPathError};
@@ -98,9 +98,8 @@ fn patch_steps<'p>(
         }
     } else {
         let patch = Patch::parse(bytes);
-        // Wrong counts are common where a model wrote the patch; the lines are what counts.
-        let fatal = |problem: &&Problem| !matches!(problem.kind, ProblemKind::WrongCounts { .. });
-        if let Some(problem) = patch.problems.iter().find(fatal) {
+        // A hunk with fewer lines than it promises may have been cut off, so a wrong count is not overlooked either.
+        if let Some(problem) = patch.problems.first() {
             return Err(bad(problem.to_string()));
         }
         let strips = strips_prefixes(&patch);
@@ -109,7 +108,12 @@ fn patch_steps<'p>(
             if file.extended.iter().any(|line| line.starts_with(b"copy from ")) {
                 return Err(bad("it copies a file; give the content of the new file instead".to_owned()));
             }
-            let name = |bytes: &[u8]| at(&file_name(bytes, strips || is_git(&file) || is_prefixed(&file)));
+            let prefixes: &[u8] = match () {
+                () if is_prefixed(&file) => GIT_LETTERS,
+                () if strips || is_git(&file) => b"ab",
+                () => b"",
+            };
+            let name = |bytes: &[u8]| at(&file_name(bytes, prefixes));
             let renamed = |words| file.header(words).map(|name| at(&String::from_utf8_lossy(&name)));
             let (old, new) = (&file.old_path, &file.new_path);
             let none = NO_FILE.as_bytes();
@@ -137,9 +141,16 @@ fn is_git(file: &FilePatch<'_>) -> bool {
 
 /// Whether the two names are one behind `a/` and `b/`.
 fn is_prefixed(file: &FilePatch<'_>) -> bool {
-    let (old, new) = (file.old_path.strip_prefix(b"a/"), file.new_path.strip_prefix(b"b/"));
-    old.is_some() && old == new
+    let cut = |path: &[u8]| match path {
+        [letter, b'/', rest @ ..] if GIT_LETTERS.contains(letter) => Some((*letter, rest.to_vec())),
+        _ => None,
+    };
+    let (old, new) = (cut(&file.old_path), cut(&file.new_path));
+    old.zip(new).is_some_and(|((old_letter, old), (new_letter, new))| old_letter != new_letter && old == new)
 }
+
+/// What git puts before names: `a` and `b`, or with `diff.mnemonicPrefix` the commit, the index, an object and the work tree.
+const GIT_LETTERS: &[u8] = b"abciow";
 
 /// Whether all names begin with `a/` and `b/`, as git writes them.
 fn strips_prefixes(patch: &Patch<'_>) -> bool {
@@ -148,14 +159,16 @@ fn strips_prefixes(patch: &Patch<'_>) -> bool {
 }
 
 /// The name of a file without what diff tools, ours among them, put around it.
-fn file_name(bytes: &[u8], strips: bool) -> String {
+fn file_name(bytes: &[u8], prefixes: &[u8]) -> String {
     let name = String::from_utf8_lossy(bytes);
     // Under our own labels a name is whole: `b/x (new file)` lies in `b`.
     if let Some(name) = LABELS.iter().find_map(|label| name.strip_suffix(label)) {
         return name.to_owned();
     }
-    let prefix = if strips { ["a/", "b/"].iter().find(|prefix| name.starts_with(**prefix)) } else { None };
-    name[prefix.map_or(0, |prefix| prefix.len())..].to_owned()
+    match bytes {
+        [letter, b'/', ..] if prefixes.contains(letter) => name[2..].to_owned(),
+        _ => name.into_owned(),
+    }
 }
 
 impl Draft<'_> {

@@ -45,7 +45,7 @@ pub use preview::{
     CONTEXT, Clash, FilePreview, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges, ProposedHunk,
     ProposedNote, Rebased, Transition, reverse,
 };
-pub use seen::{Obstacle, Seen, Sight};
+pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use told::{DENIED, told_failure};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

@@ -66,7 +66,9 @@ impl Plan {
 
     /// The step at a path.
     pub(crate) fn step(&self, path: &WsPath) -> Option<&PlanStep> {
-        self.steps.iter().find(|step| step.path == *path)
+        // In the order of paths, as `decide` makes them.
+        let index = self.steps.binary_search_by(|step| step.path.cmp(path)).ok()?;
+        self.steps.get(index)
     }
 
     /// What is to happen, path by path.

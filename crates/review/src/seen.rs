@@ -9,6 +9,9 @@ use crate::file_state::FileState;
 use crate::note::Note;
 use crate::ws_path::WsPath;
 
+/// The most bytes of a file that are compared or written. What is larger could not be undone, since it could not be read.
+pub const MOST_BYTES: u64 = 64 << 20;
+
 /// What was found at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {

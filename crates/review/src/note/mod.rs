@@ -194,6 +194,8 @@ pub enum Rights {
     Editor,
     /// Where packages come from and who publishes them.
     Packages,
+    /// Who may log in, or act as another.
+    Login,
     /// What a shell runs when the directory is entered, or a tool before each commit.
     Shell,
 }

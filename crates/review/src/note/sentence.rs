@@ -87,6 +87,7 @@ impl Display for Rights {
             Self::Owners => "code owners: they decide who has to approve what",
             Self::Editor => "an editor's settings: they can run programs when the project is opened",
             Self::Packages => "a package manager's settings: they decide where other people's code comes from",
+            Self::Login => "who may log in or act as whom",
             Self::Shell => "run without being asked: when the directory is entered or before a commit",
         })
     }

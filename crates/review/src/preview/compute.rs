@@ -11,7 +11,7 @@ use crate::draft::{Draft, DraftStep, Exists};
 use crate::file_state::FileState;
 use crate::intent::NewContent;
 use crate::note::{self, Note};
-use crate::seen::{Obstacle, Seen, Sight};
+use crate::seen::{MOST_BYTES, Obstacle, Seen, Sight};
 use crate::ws_path::WsPath;
 
 impl Draft<'_> {
@@ -217,6 +217,10 @@ impl Tree<'_> {
             return;
         }
         match change(&cell.now) {
+            Ok((state, _)) if state.bytes().is_some_and(|bytes| bytes.len() as u64 > MOST_BYTES) => {
+                cell.problem = Some(Problem::Blocked(Obstacle::TooLarge { limit: MOST_BYTES }));
+                cell.attempted = Some(attempted);
+            }
             Ok((state, notes)) => {
                 cell.now = state;
                 cell.notes.extend(notes);
@@ -274,16 +278,26 @@ impl Tree<'_> {
                 }
             }
         }
+        // An answer is about one file: what was asked for under one name, a link and what it leads to, goes by where it is.
+        let mut asked: BTreeMap<WsPath, usize> = BTreeMap::new();
+        for cell in cells.values() {
+            *asked.entry(cell.asked.clone()).or_default() += 1;
+        }
+        for (location, cell) in &mut cells {
+            if asked.get(&cell.asked).is_some_and(|count| *count > 1) {
+                cell.asked = location.clone();
+            }
+        }
         let mut files: Vec<(usize, FilePreview)> =
-            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &left))).collect();
+            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &mut left))).collect();
         files.sort_by_key(|(order, _)| *order);
         Preview::new(files.into_iter().map(|(_, file)| file).collect())
     }
 }
 
 impl Cell {
-    fn into_file(self, location: WsPath, left: &BTreeMap<WsPath, FileState>) -> FilePreview {
-        let origin = self.from.and_then(|from| left.get(&from).map(|before| (from, before.clone())));
+    fn into_file(self, location: WsPath, left: &mut BTreeMap<WsPath, FileState>) -> FilePreview {
+        let origin = self.from.and_then(|from| left.remove(&from).map(|before| (from, before)));
         let attempted = self.attempted.filter(|_| self.problem.is_some());
         let (operation, before) = match origin {
             // What this very change made and moved has no old name.

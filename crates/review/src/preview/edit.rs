@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
-use sayso_diff::{FilePatch, Looseness, Merge, NO_FILE, Placement, Section, Selection, Side, like, plain_text};
+use sayso_diff::{
+    Encoding, FilePatch, Form, Kind, LineEnding, Looseness, Merge, NO_FILE, Placement, Rejection, Section, Selection,
+    Side, like, plain_text,
+};
 
 use super::problem::{Clash, Problem};
 use crate::draft::Exists;
 use crate::file_state::{FileMode, FileState};
 use crate::intent::NewContent;
 use crate::note::Note;
+use crate::seen::{MOST_BYTES, Obstacle};
 
 /// A new state, and what to tell about how it came to be.
 pub(super) type Edited = Result<(FileState, Vec<Note>), Problem>;
@@ -91,7 +95,13 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
                 return Err(Problem::TextNotFound { first_line, but_for_spaces: line_but_for_spaces(&text, &old) });
             }
             [start] => [&text[..start], &new, &text[start + old.len()..]].concat(),
-            _ if replace_all => text.replace(&*old, &new),
+            _ if replace_all => {
+                let size = text.len() as u64 + starts.len() as u64 * new.len() as u64;
+                if size.saturating_sub(starts.len() as u64 * old.len() as u64) > MOST_BYTES {
+                    return Err(Problem::Blocked(Obstacle::TooLarge { limit: MOST_BYTES }));
+                }
+                text.replace(&*old, &new)
+            }
             _ => return Err(Problem::TextNotUnique { lines: line_numbers(&text, &starts) }),
         }
     };
@@ -99,6 +109,9 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
     let bytes = alike(bytes, replaced, &mut notes);
     Ok((FileState::file(bytes, mode), notes))
 }
+
+/// As many lines as a hint is searched for.
+const MOST_HINTED: usize = 200;
 
 /// The 1-based line where some lines would be found if white space around and within them did not count: what a model that
 /// looks at indentation through a listing gets wrong first.
@@ -108,7 +121,8 @@ fn line_but_for_spaces(text: &str, wanted: &str) -> Option<usize> {
     }
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted.trim().lines().collect();
-    if wanted.is_empty() {
+    // A hint is not worth a search of a long text for a long text.
+    if wanted.is_empty() || wanted.len() > MOST_HINTED {
         return None;
     }
     let same = |found: &[&str]| found.iter().zip(&wanted).all(|(found, wanted)| words(found).eq(words(wanted)));
@@ -160,7 +174,21 @@ pub(super) fn unified(now: &FileState, patch: &FilePatch<'_>, modes: NewModes) -
     Ok((FileState::file(content, mode), notes))
 }
 
-/// Applies a patch to the bytes as they are or, where it does not fit them, to the text as a model sees it.
+/// Whether a patch speaks of a file's text and not of its bytes: it is UTF-8 and the file is not, or it knows nothing of the
+/// file's carriage returns.
+fn is_about_text(base: &[u8], patch: &FilePatch<'_>) -> bool {
+    let form = Form::of(base);
+    let mut lines = patch.hunks.iter().flat_map(|hunk| &hunk.lines);
+    match form.encoding {
+        _ if form.kind == Kind::Binary => false,
+        Encoding::Utf8 => form.line_ending == LineEnding::Crlf && !lines.any(|line| line.bytes.ends_with(b"\r\n")),
+        Encoding::Latin1 | Encoding::Utf16Le | Encoding::Utf16Be => {
+            lines.all(|line| std::str::from_utf8(&line.bytes).is_ok())
+        }
+    }
+}
+
+/// Applies a patch to the bytes as they are or, where it does not fit them or is not about them, to the text as a model sees it.
 fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) -> Result<Option<Vec<u8>>, Problem> {
     let apply =
         |side: Side<'_>, patch: &FilePatch<'_>| patch.apply(side, &Selection::All, Placement::Within(usize::MAX));
@@ -168,14 +196,19 @@ fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) ->
         let moved = moves.iter().filter(|(_, distance)| *distance != 0);
         notes.extend(moved.map(|&(hunk, lines)| Note::Moved { hunk, lines }));
     };
+    let about_text = base.is_some_and(|base| is_about_text(base, patch));
     let rejections = match apply(base.into(), patch) {
-        Ok(patched) => {
+        Ok(patched) if !about_text => {
             tell(&patched.moves, notes);
             return Ok(patched.content);
         }
+        Ok(_) => Vec::new(),
         Err(rejections) => rejections,
     };
-    let rejected = Problem::PatchRejected { reasons: rejections.iter().map(ToString::to_string).collect() };
+    let reject = |rejections: &[Rejection]| Problem::PatchRejected {
+        reasons: rejections.iter().map(ToString::to_string).collect(),
+    };
+    let rejected = reject(&rejections);
     let Some(base) = base else { return Err(rejected) };
     let Some(text) = plain_text(base) else { return Err(rejected) };
     let mut plain = patch.clone();
@@ -187,7 +220,8 @@ fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) ->
             bytes.push(b'\n');
         }
     }
-    let Ok(patched) = apply(Side::Present(text.as_bytes()), &plain) else { return Err(rejected) };
+    let patched = apply(Side::Present(text.as_bytes()), &plain)
+        .map_err(|second| if rejections.is_empty() { reject(&second) } else { rejected })?;
     tell(&patched.moves, notes);
     Ok(patched.content.map(|content| alike(base, String::from_utf8_lossy(&content), notes)))
 }

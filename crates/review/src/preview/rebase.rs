@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sayso_diff::{Side, SideMerge, merge_sides};
+use sayso_diff::{Encoding, Side, SideMerge, merge_sides};
 
 use super::edit::clashes;
 use super::problem::{Clash, Problem};
@@ -107,6 +107,14 @@ pub(super) fn merge_states(base: &FileState, current: &FileState, proposed: &Fil
     let (Some(base_side), Some(ours), Some(theirs)) = (side(base), side(current), side(proposed)) else {
         return Err(conflict());
     };
+    // Lines of two encodings in one file are lines that nobody can read.
+    if let (Some(ours), Some(theirs)) = (current.bytes(), proposed.bytes())
+        && !ours.is_ascii()
+        && !theirs.is_ascii()
+        && Encoding::of(ours) != Encoding::of(theirs)
+    {
+        return Err(conflict());
+    }
     let bytes = match merge_sides(base_side, ours, theirs) {
         SideMerge::Taken(Side::Absent) => return Ok(FileState::Absent),
         SideMerge::Taken(Side::Present(bytes)) => bytes.to_vec(),

@@ -50,7 +50,10 @@ impl Workspace {
         for index in 0..record.steps.len() {
             holds.push(rescue.look(index)?);
         }
-        let finished = holds.iter().all(|holds| *holds == Holds::After);
+        // What was displaced is removed at the very end: without any of it, the plan was carried out, whatever became of its files
+        // since.
+        let done = !holds.contains(&Holds::Before) && holds.contains(&Holds::After) && !rescue.any_temporary()?;
+        let finished = done || holds.iter().all(|holds| *holds == Holds::After);
         let mut recovery = Recovery { finished, left_alone: Vec::new(), saved: Vec::new() };
         for (index, step) in record.steps.iter().enumerate() {
             let alone = match holds[index] {

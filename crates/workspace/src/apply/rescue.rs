@@ -111,6 +111,20 @@ impl<'w, 'r, C: Fn(&ContentHash) -> Option<Vec<u8>>> Rescue<'w, 'r, C> {
         Ok(holds)
     }
 
+    /// Whether any temporary name of the plan is, or may be, in use: a directory that went away tells nothing.
+    pub(super) fn any_temporary(&self) -> Result<bool, RecoverError> {
+        for (index, step) in self.record.steps.iter().enumerate() {
+            let Some(target) = self.directories.entry(&step.path) else { return Ok(true) };
+            let names = self.names(index);
+            for name in names.staged.iter().chain(&names.back) {
+                if target.beside(name).stat().map_err(|errno| failed(step, errno))?.is_some() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// What a temporary name of a step holds.
     fn leftover(&self, step: &RecordedStep, entry: Entry<'_>, target: Entry<'_>) -> Result<Leftover, Errno> {
         let Some(stat) = entry.stat()? else { return Ok(Leftover::Nothing) };

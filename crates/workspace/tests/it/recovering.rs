@@ -391,3 +391,21 @@ fn a_plan_that_was_carried_out_needs_nothing() {
         assert_eq!(tree(root), before);
     });
 }
+
+#[test]
+fn a_plan_that_was_carried_out_is_not_taken_back_because_somebody_went_on() {
+    in_every_way(|workspace, root| {
+        put(root, "a", "old a");
+        put(root, "b", "old b");
+        let changes = serde_json::json!([write("a", "new a"), write("b", "new b"), write("c", "new c")]);
+        let prepared = prepare(workspace, &changes);
+        let record = prepared.record();
+        let contents = contents(prepared.plan());
+        prepared.apply().unwrap();
+        put(root, "a", "new a, and more");
+        let recovery = workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
+        assert!(recovery.finished);
+        assert_eq!(recovery.left_alone, [at("a")]);
+        assert_eq!(std::fs::read(root.join("b")).unwrap(), b"new b");
+    });
+}

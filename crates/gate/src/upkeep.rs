@@ -1,0 +1,78 @@
+//! What keeps a workspace's records in order: settling what was interrupted, ending what nobody waits for, dropping what is old.
+
+use std::collections::BTreeSet;
+
+use sayso_journal::{Collected, Compacted, Retention};
+use sayso_review::{ChangeId, Event};
+
+use crate::change::ChangeStatus;
+use crate::engine::{Engine, RecoveredChange, Was, effects};
+use crate::error::GateError;
+use crate::history::History;
+
+impl Engine {
+    /// Settles what was interrupted.
+    pub(crate) fn recover(&mut self, now: i64) -> Result<Option<RecoveredChange>, GateError> {
+        let Some(change) = self.history().status()?.interrupted else { return Ok(None) };
+        let record = match self.history().change(change) {
+            // Its beginning was lost with a damaged journal, and with it what was to happen.
+            Err(GateError::NoSuchChange(_)) => None,
+            record => Some(record?),
+        };
+        let Some((record, applied)) = record.as_ref().and_then(|record| Some((record, record.applied.as_ref()?)))
+        else {
+            self.end(&[], Was::Applying, now)?;
+            return Ok(None);
+        };
+        if record.status != ChangeStatus::Interrupted {
+            self.end(&[], Was::Applying, now)?;
+            return Ok(None);
+        }
+        let history = self.history();
+        // A content that cannot be read is as good as missing, and said to be.
+        let recovery = self
+            .workspace
+            .recover(applied, |hash| history.content(*hash).ok().flatten())
+            .map_err(|error| GateError::Recover { change, error })?;
+        let mut events = vec![Event::Recovered {
+            change,
+            finished: recovery.finished,
+            left_alone: recovery.left_alone.clone(),
+            saved: recovery.saved.clone(),
+        }];
+        if recovery.finished {
+            events.extend(effects(change, &record.cause));
+        }
+        self.end(&events, Was::Applying, now)?;
+        Ok(Some(RecoveredChange { change, recovery }))
+    }
+
+    /// Ends the changes that wait for a verdict which nobody is left to give: whoever proposed them went away.
+    pub fn cancel_waiting(&mut self, now: i64) -> Result<Vec<ChangeId>, GateError> {
+        let mut waiting = Vec::new();
+        if self.history().status()?.pending > 0 {
+            for record in self.history().changes(None) {
+                let record = record?;
+                if History::is_pending(&record) {
+                    waiting.push(record.change);
+                }
+            }
+        }
+        for &change in &waiting {
+            self.cancel(change, now)?;
+        }
+        Ok(waiting)
+    }
+
+    /// Drops contents that only old changes need, and makes what is kept smaller.
+    pub fn collect(
+        &mut self,
+        before: Option<i64>,
+        most_bytes: Option<u64>,
+    ) -> Result<(Collected, Compacted), GateError> {
+        let keep = BTreeSet::new();
+        let collected = self.journal.collect(Retention { before, most_bytes, keep: &keep })?;
+        let compacted = self.journal.compact(u64::MAX)?;
+        Ok((collected, compacted))
+    }
+}
