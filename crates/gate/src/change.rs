@@ -3,8 +3,8 @@
 use std::fmt;
 
 use sayso_review::{
-    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Origin, Outcome, Recorded, Verdict,
-    WsPath, told_failure,
+    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome, Recorded,
+    Verdict, WsPath, told_failure,
 };
 use serde::Serialize;
 
@@ -39,9 +39,22 @@ pub struct ChangeRecord {
     /// Where somebody's work is that was displaced in the moment of a crash.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub saved: Vec<WsPath>,
+    /// Whether less was approved, or something else, than was proposed.
+    pub in_part: bool,
     /// The number of the event that made it what it is.
     #[serde(skip)]
     pub(crate) since: u64,
+}
+
+/// How much of a file's change happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    All,
+    /// Some of it, or something else.
+    Part,
+    /// Nothing.
+    Nothing,
 }
 
 /// How a change stands.
@@ -109,6 +122,7 @@ impl ChangeRecord {
                         applied: None,
                         left_alone: Vec::new(),
                         saved: Vec::new(),
+                        in_part: false,
                         since: number,
                     });
                 }
@@ -116,7 +130,21 @@ impl ChangeRecord {
                 (None, _) => {}
             }
         }
+        if let Some(record) = &mut record {
+            record.in_part = record.files.iter().any(|file| record.extent(file) != Extent::All);
+        }
         record
+    }
+
+    /// How much of what was proposed for a file is what happened.
+    pub fn extent(&self, file: &FileRecord) -> Extent {
+        let Some(applied) = &self.applied else { return Extent::All };
+        match applied.steps.iter().find(|step| step.path == file.location) {
+            _ if file.before == file.after && !matches!(file.operation, Operation::Rename { .. }) => Extent::All,
+            None => Extent::Nothing,
+            Some(step) if step.after == file.after => Extent::All,
+            Some(_) => Extent::Part,
+        }
     }
 
     fn play(&mut self, number: u64, event: Event) {

@@ -135,6 +135,20 @@ impl<'j> History<'j> {
         Ok(self.reader.blob(hash)?)
     }
 
+    /// What a change did: like [`preview`](Self::preview), but with what was approved of it.
+    pub fn applied(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
+        let Some(applied) = &record.applied else { return self.preview(record) };
+        let mut happened = record.clone();
+        happened.files.retain_mut(|file| {
+            let step = applied.steps.iter().find(|step| step.path == file.location);
+            if let Some(step) = step {
+                file.after = step.after.clone();
+            }
+            step.is_some()
+        });
+        self.preview(&happened)
+    }
+
     /// A change as it was shown.
     pub fn preview(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
         let gone = || GateError::ContentGone(record.change);

@@ -16,7 +16,7 @@ mod mend;
 mod undo;
 mod upkeep;
 
-pub use change::{ChangeRecord, ChangeStatus};
+pub use change::{ChangeRecord, ChangeStatus, Extent};
 pub use engine::{Decided, Engine, Proposed, RecoveredChange, preview};
 pub use error::GateError;
 pub use history::{History, Status};

@@ -40,9 +40,16 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     };
     let before = now() - i64::from(arguments.older_than) * 24 * 3600 * 1000;
     let most = arguments.most.map(|megabytes| megabytes.saturating_mul(1_000_000));
-    let (collected, compacted) = state.engine()?.collect(Some(before), most)?;
+    if !state.has_history() {
+        say(&format!("Nothing is recorded for {}.", state.root.display()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut engine = state.engine()?;
+    let cancelled = engine.cancel_waiting(now())?;
+    let (collected, compacted) = engine.collect(Some(before), most)?;
     if arguments.place.json {
         output.json(&json!({
+            "cancelled_changes": cancelled,
             "dropped_contents": collected.blobs,
             "freed_bytes": collected.file_bytes,
             "compressed_contents": compacted.blobs,
@@ -52,6 +59,10 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
             })),
         }))?;
     } else {
+        if !cancelled.is_empty() {
+            let numbers: Vec<String> = cancelled.iter().map(ToString::to_string).collect();
+            output.write(format!("Cancelled what nobody is left to decide: {}.\n", numbers.join(", ")).as_bytes())?;
+        }
         let text = format!(
             "Dropped {} contents of changes older than {} days, freed {}.\n",
             collected.blobs,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sayso_gate::{ChangeRecord, ChangeStatus, GateError, History};
+use sayso_gate::{ChangeRecord, ChangeStatus, Extent, GateError, History};
 use sayso_review::{Cause, FileRecord, Operation};
 use serde_json::json;
 
@@ -42,12 +42,12 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
         say(&format!("No changes yet in {root}. `sayso propose FILE` shows one and asks."));
     } else {
         let styles = Styles::of(terminal(&arguments.place));
-        let width = records.iter().map(|record| record.status.to_string().len()).max().unwrap_or(0);
+        let width = records.iter().map(|record| status_text(record).len()).max().unwrap_or(0);
         let digits = records.first().map_or(1, |record| record.change.to_string().len());
         for record in &records {
             let mut line = String::new();
             styles.paint(&mut line, styles.title, &format!("{:>digits$}", record.change));
-            let status = format!("  {:<width$}", record.status.to_string());
+            let status = format!("  {:<width$}", status_text(record));
             styles.paint(&mut line, status_style(&styles, &record.status), &status);
             styles.paint(&mut line, styles.number, &format!("  {:>8}  ", ago(now() - record.time)));
             line.push_str(&summary(record));
@@ -68,6 +68,11 @@ fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {
     }
 }
 
+fn status_text(record: &ChangeRecord) -> String {
+    let part = if record.in_part && record.status == ChangeStatus::Applied { " in part" } else { "" };
+    format!("{}{part}", record.status)
+}
+
 /// What a change was about, in one line.
 fn summary(record: &ChangeRecord) -> String {
     const MOST: usize = 3;
@@ -77,9 +82,11 @@ fn summary(record: &ChangeRecord) -> String {
         Cause::Redo { of } => format!("redo of {}: ", numbers(of)),
         Cause::Rebase { of } => format!("merge of {of}: "),
     };
-    let mut files: Vec<String> = record.files.iter().take(MOST).map(file_summary).collect();
-    if record.files.len() > MOST {
-        files.push(format!("and {} more", record.files.len() - MOST));
+    let happened: Vec<&FileRecord> =
+        record.files.iter().filter(|file| record.extent(file) != Extent::Nothing).collect();
+    let mut files: Vec<String> = happened.iter().take(MOST).map(|file| file_summary(record, file)).collect();
+    if happened.len() > MOST {
+        files.push(format!("and {} more", happened.len() - MOST));
     }
     format!("{cause}{}", files.join(", "))
 }
@@ -88,9 +95,12 @@ fn numbers(changes: &[u64]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn file_summary(file: &FileRecord) -> String {
+fn file_summary(record: &ChangeRecord, file: &FileRecord) -> String {
     let path = visible(file.path.as_str()).into_owned();
     let counts = format!("+{} -{}", file.added, file.removed);
+    if record.extent(file) == Extent::Part {
+        return format!("{path} (in part)");
+    }
     match &file.operation {
         Operation::Create => format!("{path} (new, +{})", file.added),
         Operation::Delete => format!("{path} (deleted)"),
@@ -116,7 +126,9 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     let reader = state.reader()?.ok_or_else(missing)?;
     let history = History::new(&reader);
     let record = history.change(arguments.change)?;
-    let preview = match history.preview(&record) {
+    // A program gets what was proposed beside what was applied; a person sees what happened.
+    let shown = if arguments.place.json { history.preview(&record) } else { history.applied(&record) };
+    let preview = match shown {
         Ok(preview) => Some(preview),
         Err(GateError::ContentGone(_)) => None,
         Err(error) => return Err(error.into()),
@@ -132,7 +144,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     let styles = Styles::of(terminal(&arguments.place));
     let mut text = String::new();
     styles.paint(&mut text, styles.title, &format!("Change {}", record.change));
-    styles.paint(&mut text, status_style(&styles, &record.status), &format!("  {}", record.status));
+    styles.paint(&mut text, status_style(&styles, &record.status), &format!("  {}", status_text(&record)));
     styles.paint(&mut text, styles.number, &format!("  {} ago\n", ago(now() - record.time)));
     let origin = &record.origin;
     for (name, value) in
@@ -161,7 +173,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     if let Some(preview) = preview {
         text.push_str(&preview::text(&preview, terminal(&arguments.place)));
     } else {
-        let files: Vec<String> = record.files.iter().map(file_summary).collect();
+        let files: Vec<String> = record.files.iter().map(|file| file_summary(&record, file)).collect();
         text.push_str(&format!("{}\n(what it held is no longer kept)\n", files.join("\n")));
     }
     if let Some(told) = &record.told {

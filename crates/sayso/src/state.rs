@@ -38,9 +38,23 @@ impl State {
         }
         let here = real(Path::new("."))?;
         // From a directory below, the workspace is the one whose history is already kept.
-        let known =
-            here.ancestors().map(|root| Self::of(root.to_owned(), home.clone())).find(|state| state.folder.is_dir());
+        // A repository is one's own, whatever its surroundings are.
+        let mut inside = true;
+        let roots = here.ancestors().take_while(|root| std::mem::replace(&mut inside, !root.join(".git").exists()));
+        let known = roots.map(|root| Self::of(root.to_owned(), home.clone())).find(Self::has_history);
         Ok(known.unwrap_or_else(|| Self::of(here, home)))
+    }
+
+    /// Whether anything was ever recorded.
+    pub(crate) fn has_history(&self) -> bool {
+        self.folder.join("journal.db").is_file()
+    }
+
+    /// Says which workspace this is about, where that is not the directory one is in.
+    pub(crate) fn tell_where(&self) {
+        if Path::new(".").canonicalize().ok().as_ref() != Some(&self.root) {
+            say(&format!("note: in the workspace {}", self.root.display()));
+        }
     }
 
     fn of(root: PathBuf, home: PathBuf) -> Self {
@@ -58,7 +72,11 @@ impl State {
 
     /// Starts an engine, which first settles what an earlier one was interrupted in.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let journal = Journal::open(&self.folder, Options { wait: WAIT }).map_err(GateError::from)?;
+        self.engine_within(WAIT)
+    }
+
+    fn engine_within(&self, wait: Duration) -> Result<Engine, Failure> {
+        let journal = Journal::open(&self.folder, Options { wait }).map_err(GateError::from)?;
         let (engine, recovered) = Engine::open(self.workspace()?, journal, now())?;
         if let Some(recovered) = recovered {
             tell(&recovered);
@@ -78,8 +96,11 @@ impl State {
             }
             Err(error) => return Err(GateError::from(error).into()),
         };
-        if History::new(&reader).status()?.interrupted.is_some() {
-            drop(self.engine()?);
+        // Whoever holds the lock is at work on it, so that it is not interrupted at all.
+        if History::new(&reader).status()?.interrupted.is_some()
+            && Journal::open(&self.folder, Options { wait: Duration::ZERO }).is_ok()
+        {
+            drop(self.engine_within(Duration::ZERO)?);
         }
         Ok(Some(reader))
     }

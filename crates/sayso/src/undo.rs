@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use sayso_gate::{Decided, UndoPlan};
-use sayso_review::{IfChanged, Origin, Target};
+use sayso_gate::{Decided, GateError, UndoPlan};
+use sayso_review::{IfChanged, Origin, Problem, Target};
 use serde_json::json;
 
 use crate::cli::UndoArguments;
@@ -23,6 +23,12 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     let state = State::find(&arguments.place)?;
     let target = target(arguments)?;
     let if_changed = if arguments.merge { IfChanged::Merge } else { IfChanged::Refuse };
+    // Asking for what never happened must not leave a trace.
+    if !state.has_history() {
+        let verb = if direction == Direction::Undo { "undo" } else { "redo" };
+        return Err(GateError::NothingTo(verb).into());
+    }
+    state.tell_where();
     let mut engine = state.engine()?;
     let plan = match direction {
         Direction::Undo => engine.plan_undo(&target, if_changed)?,
@@ -39,7 +45,7 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     }
     let problem = plan.preview.problems().next().map(|(path, problem)| (path.clone(), problem.clone()));
     let (code, outcome, text) = if let Some((path, problem)) = problem {
-        let merge = if arguments.merge {
+        let merge = if arguments.merge || !matches!(problem, Problem::ChangedSince { .. }) {
             ""
         } else {
             "\nHint: `--merge` keeps what was changed since, where the two do not overlap"

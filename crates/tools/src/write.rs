@@ -42,7 +42,7 @@ impl Tool for Write {
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path, .. } = arguments::parse(arguments)?;
         let path = context.locate(&path)?;
-        // Writes happen only through the gate, where they are shown first. There is none yet, so there is no write.
+        // Writes happen only through the gate, where they are shown first. A tool has no way to ask anybody yet, so there is no write.
         Err(ToolError::new(
             ErrorKind::Unavailable,
             format!("`{path}` was not written: no gate is running to review it"),

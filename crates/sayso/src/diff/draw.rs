@@ -20,7 +20,7 @@ pub(crate) enum Title<'a> {
 }
 
 pub(crate) fn diff(diff: &Diff<'_>, title: &Title<'_>, name: &str, show: &Show) -> String {
-    let mut drawing = Drawing::new(diff, name, show.terminal);
+    let mut drawing = Drawing::new(diff, name, show.terminal, LongLines::Shortened);
     drawing.title(diff, title);
     for note in notes(diff) {
         drawing.note(&note);
@@ -41,6 +41,15 @@ pub(crate) fn title_only(terminal: Terminal, path: &str, event: &str) -> String 
     text
 }
 
+/// What to do with changed lines that nobody reads to their end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LongLines {
+    /// Show how they begin.
+    Shortened,
+    /// Show all that changed: nobody can approve what they cannot see.
+    Whole,
+}
+
 /// A diff on its way to be drawn, piece by piece.
 pub(crate) struct Drawing<'a> {
     text: String,
@@ -51,12 +60,13 @@ pub(crate) struct Drawing<'a> {
     encodings: (Encoding, Encoding),
     /// Whether all lines of both sides end with `\r\n`, so that nobody needs to see it.
     all_crlf: bool,
+    long_lines: LongLines,
     old: Option<Highlight<'a>>,
     new: Option<Highlight<'a>>,
 }
 
 impl<'a> Drawing<'a> {
-    pub(crate) fn new(diff: &Diff<'a>, name: &str, terminal: Terminal) -> Self {
+    pub(crate) fn new(diff: &Diff<'a>, name: &str, terminal: Terminal, long_lines: LongLines) -> Self {
         let (old_lines, new_lines) = diff.line_counts();
         let start = |text: &'a str| Highlight::new(text, name, terminal.background);
         let sides = if terminal.palette == Palette::None { None } else { highlight::sides(diff) };
@@ -71,6 +81,7 @@ impl<'a> Drawing<'a> {
             text: String::new(),
             styles: Styles::of(terminal),
             terminal,
+            long_lines,
             all_crlf: is_crlf(old_form) && is_crlf(new_form),
             digits: old_lines.max(new_lines).max(1).ilog10() as usize + 1,
             encodings: (encoding(diff.old_side()), encoding(diff.new_side())),
@@ -148,13 +159,21 @@ impl<'a> Drawing<'a> {
         // A carriage return matters where the line changed; around it, it is only noise.
         let is_noise = line.kind == LineKind::Context || self.all_crlf;
         let content = if is_noise { content.strip_suffix('\r').unwrap_or(content) } else { content };
-        let (content, left_out) = shorten(content);
         // Spans count bytes of the file: after decoding they fit UTF-8 only.
         let spans: &[Range<usize>] =
             if encoding == Encoding::Utf8 && decoded.len() == line.bytes.len() { &marked.spans } else { &[] };
+        let (shown, left_out) = match line.kind {
+            LineKind::Add | LineKind::Remove if self.long_lines == LongLines::Whole || !spans.is_empty() => {
+                (around(content, spans), String::new())
+            }
+            _ => {
+                let (shown, left_out) = shorten(content);
+                (Vec::from([0..shown.len()]), left_out)
+            }
+        };
         let base = style.map_or(Style::new(), |style| style.line);
         let word = style.map_or(Style::new(), |style| style.word);
-        for (range, style) in parts(content.len(), &colours.unwrap_or_default(), spans, |colour, marked| {
+        for (range, style) in parts(content.len(), &colours.unwrap_or_default(), spans, &shown, |colour, marked| {
             let style = if marked { word } else { base };
             match colour {
                 Some(Colour::Plain(_)) if style == Style::new() => style,
@@ -162,6 +181,10 @@ impl<'a> Drawing<'a> {
                 None => style,
             }
         }) {
+            let Some(range) = within(&range, &shown) else { continue };
+            if range.start > 0 && shown.iter().any(|window| window.start == range.start) {
+                styles.paint(text, styles.number, "…");
+            }
             // Parts of syntax and of words both end between characters; were one not to, nothing is lost.
             let part = match content.get(range.clone()) {
                 Some(part) => part.into(),
@@ -169,6 +192,8 @@ impl<'a> Drawing<'a> {
             };
             styles.paint(text, style, &visible(&part));
         }
+        let end = shown.last().map_or(0, |window| window.end);
+        let left_out = if left_out.is_empty() && end < content.len() { "…".to_owned() } else { left_out };
         styles.paint(text, styles.number, &left_out);
         styles.fill(text, base);
         text.push('\n');
@@ -183,6 +208,27 @@ impl<'a> Drawing<'a> {
 /// A line longer than this is no longer read; drawing all of a minified file would bury everything else.
 const LONGEST_SHOWN: usize = 2_000;
 
+/// How much of a long line is shown on either side of what changed in it.
+const AROUND: usize = 200;
+
+/// The parts of a changed line to show: all of it or, of a long one of which only some words changed, those and what is around
+/// them.
+fn around(line: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
+    if line.len() <= LONGEST_SHOWN || spans.is_empty() {
+        return Vec::from([0..line.len()]);
+    }
+    let mut windows: Vec<Range<usize>> = Vec::new();
+    for span in spans {
+        let start = line.floor_char_boundary(span.start.saturating_sub(AROUND));
+        let end = line.ceil_char_boundary((span.end + AROUND).min(line.len()));
+        match windows.last_mut() {
+            Some(last) if last.end >= start => last.end = last.end.max(end),
+            _ => windows.push(start..end),
+        }
+    }
+    windows
+}
+
 /// The start of a long line, and how much is not shown.
 pub(crate) fn shorten(line: &str) -> (&str, String) {
     if line.len() <= LONGEST_SHOWN {
@@ -192,14 +238,22 @@ pub(crate) fn shorten(line: &str) -> (&str, String) {
     (shown, format!(" … {} more characters", rest.chars().count()))
 }
 
+/// The part of a range that is shown. Ranges are cut where windows begin and end.
+fn within(range: &Range<usize>, shown: &[Range<usize>]) -> Option<Range<usize>> {
+    let window = shown.iter().find(|window| window.start < range.end && range.start < window.end)?;
+    Some(range.start.max(window.start)..range.end.min(window.end))
+}
+
 /// Cuts a line where its style changes.
 fn parts(
     length: usize,
     colours: &Colours,
     spans: &[Range<usize>],
+    shown: &[Range<usize>],
     style: impl Fn(Option<Colour>, bool) -> Style,
 ) -> Vec<(Range<usize>, Style)> {
     let mut cuts: Vec<usize> = vec![0, length];
+    cuts.extend(shown.iter().flat_map(|window| [window.start, window.end]));
     cuts.extend(colours.iter().flat_map(|(range, _)| [range.start, range.end]));
     cuts.extend(spans.iter().flat_map(|span| [span.start, span.end]));
     cuts.retain(|&cut| cut <= length);
@@ -215,7 +269,10 @@ fn parts(
         let colour = colours.peek().filter(|(range, _)| range.contains(&start)).map(|(_, colour)| *colour);
         let style = style(colour, spans.peek().is_some_and(|span| span.contains(&start)));
         match parts.last_mut() {
-            Some((range, last)) if *last == style => range.end = end,
+            // Where a part is left out, two of the same style are not one.
+            Some((range, last)) if *last == style && !shown.iter().any(|window| window.start == start) => {
+                range.end = end;
+            }
             _ => parts.push((start..end, style)),
         }
     }

@@ -10,6 +10,7 @@ use sayso_review::{Answer, Bytes, CONTEXT, Comment, CommentSide, FileAnswer, Fil
 
 use super::edit;
 use super::preview::FileView;
+use crate::diff::draw::{Drawing, LongLines};
 use crate::diff::style::Styles;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -157,7 +158,11 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             waiting.push(Unit { id: HunkId::whole(hunk.number), hunk, first });
             first = next;
         }
-        if waiting.is_empty() {
+        if waiting.is_empty() || self.file.changes_encoding() {
+            for unit in &waiting {
+                let drawn = self.view.hunk(&unit.hunk, &unit.id.to_string());
+                self.output.write(drawn.as_bytes())?;
+            }
             return self.ask_whole();
         }
         waiting.reverse();
@@ -194,7 +199,14 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
                         waiting.push(unit);
                         continue;
                     };
-                    Choice::Replace(bytes)
+                    match self.confirm(&unit, &bytes)? {
+                        Some(true) => Choice::Replace(bytes),
+                        Some(false) => {
+                            waiting.push(unit);
+                            continue;
+                        }
+                        None => return Ok(None),
+                    }
                 }
                 Reply::Comment => {
                     if !self.comment(&unit.hunk)? {
@@ -207,6 +219,19 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             done.push((unit, choice));
         }
         Ok(Some((self.answer(&done), quit)))
+    }
+
+    /// Shows what was edited, and asks whether to take it: nothing is taken that was not seen.
+    fn confirm(&mut self, unit: &Unit<'_, '_>, edited: &[u8]) -> Result<Option<bool>, Failure> {
+        let old = self.file.before.bytes().unwrap_or_default();
+        let diff = Diff::new(&old[edit::ranges(&unit.hunk).0], edited);
+        let mut drawing = Drawing::new(&diff, self.file.path.as_str(), self.questions.terminal, LongLines::Whole);
+        for hunk in diff.hunks(CONTEXT) {
+            drawing.hunk(&hunk, "as edited, counted from the first changed line");
+        }
+        self.output.write(drawing.take().as_bytes())?;
+        let Some(reply) = self.reply("Take it as edited [y,n,?]? ", "y,n,?")? else { return Ok(None) };
+        Ok(Some(matches!(reply, Reply::Yes)))
     }
 
     fn verb(&self) -> String {
@@ -225,6 +250,9 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             Operation::Rename { from } => format!("Rename {} to {path}", crate::visible::visible(from.as_str())),
             Operation::Create => format!("Create {path}"),
             Operation::Delete => format!("Delete {path}"),
+            Operation::Update if self.file.changes_encoding() => {
+                format!("Change all of {path}, since its encoding changes")
+            }
             Operation::Update => format!("Change {path}"),
         };
         let Some(reply) = self.reply(&format!("{question} [y,n,q,?]? "), "y,n,q,?")? else { return Ok(None) };

@@ -1,17 +1,23 @@
 //! Lets a person change the new lines of a hunk in their own editor.
 
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use sayso_diff::{Encoding, Hunk};
-use sayso_review::FilePreview;
+use sayso_review::{FilePreview, FileState};
 
 use crate::failure::Failure;
 use crate::output::say;
 
-/// The bytes that the person wants in place of the hunk's new lines; `None` if the editor says that nothing is to happen.
+/// The bytes that the person wants in place of the hunk's new lines; `None` if they changed nothing, emptied the file or left the
+/// editor with an error, as in git.
 pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Vec<u8>>, Failure> {
-    let content = file.after.bytes().unwrap_or_default();
+    let is_file = |state: &FileState| !matches!(state, FileState::Link { .. });
+    let (true, true, Some(content)) = (is_file(&file.before), is_file(&file.after), file.after.bytes()) else {
+        say("There are no lines to edit; take or leave it.");
+        return Ok(None);
+    };
     let lines = &content[ranges(hunk).1];
     if !matches!(Encoding::of(content), Encoding::Utf8) {
         say("Only UTF-8 text can be edited here; take or leave it, or edit the file afterwards.");
@@ -40,9 +46,16 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
             return Ok(None);
         }
     }
-    let edited = std::fs::read(&path).map_err(failed)?;
-    if edited == text {
-        return Ok(Some(lines.to_vec()));
+    // An editor that removed its file left nothing to take.
+    let mut edited = std::fs::read(&path).unwrap_or_default();
+    if edited == text || edited.is_empty() {
+        say("Nothing was edited.");
+        return Ok(None);
+    }
+    // What follows must not be joined to the last line.
+    let is_last = ranges(hunk).1.end == content.len();
+    if !edited.ends_with(b"\n") && (!is_last || lines.ends_with(b"\n")) {
+        edited.push(b'\n');
     }
     Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
 }
@@ -74,5 +87,6 @@ fn editor() -> String {
 }
 
 fn folder() -> std::io::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("sayso-").tempdir()
+    let private = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("sayso-").permissions(private).tempdir()
 }

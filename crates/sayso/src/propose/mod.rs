@@ -42,6 +42,9 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         turn: arguments.turn.clone(),
         call: arguments.call.clone(),
     };
+    // What was interrupted is settled before anything is looked at, and a journal that cannot be used says so before anybody answers.
+    drop(state.engine()?);
+    state.tell_where();
     let preview = sayso_gate::preview(&state.workspace()?, &proposal)?;
     let mut deciding = Deciding { state: &state, arguments, terminal: terminal(arguments), output };
     deciding.run(preview, origin)
@@ -115,7 +118,8 @@ impl Deciding<'_> {
                 return self.report(&proposed, &decided);
             };
             let names = files.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-            if self.arguments.approve.is_some() || next.preview.problems().next().is_some() {
+            let nothing_to_ask = next.preview.asked().next().is_none();
+            if self.arguments.approve.is_some() || nothing_to_ask || next.preview.problems().next().is_some() {
                 engine.cancel(next.change, now())?;
                 return self.stale(&proposed, &next, &names, &told);
             }
@@ -186,14 +190,17 @@ impl Deciding<'_> {
                 let number = proposed.change;
                 let mut text = match files {
                     0 => "Nothing had to be changed.".to_owned(),
-                    1 => format!("Applied as change {number}: 1 file. `sayso undo {number}` takes it back."),
-                    files => format!("Applied as change {number}: {files} files. `sayso undo {number}` takes it back."),
+                    files => {
+                        let part = if whole { "" } else { " in part" };
+                        let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                        format!("Applied{part} as change {number}: {files}. `sayso undo {number}` takes it back.")
+                    }
                 };
                 for (path, what) in lost {
                     text.push_str(&format!("\nnote: `{path}` could not keep its {}", what.join(" and ")));
                 }
                 let code = if whole { ExitCode::SUCCESS } else { ExitCode::from(DENIED) };
-                (code, json!({ "outcome": "applied", "told": told }), text)
+                (code, json!({ "outcome": "applied", "in_part": !whole, "told": told }), text)
             }
             Decided::Denied { told, .. } => {
                 let outcome = json!({ "outcome": "denied", "told": told });

