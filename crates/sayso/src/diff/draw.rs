@@ -168,7 +168,7 @@ impl<'a> Drawing<'a> {
             }
             _ => {
                 let (shown, left_out) = shorten(content);
-                (Vec::from([0..shown.len()]), left_out)
+                (all_of(shown), left_out)
             }
         };
         let base = style.map_or(Style::new(), |style| style.line);
@@ -211,11 +211,16 @@ const LONGEST_SHOWN: usize = 2_000;
 /// How much of a long line is shown on either side of what changed in it.
 const AROUND: usize = 200;
 
+/// The one part that a whole line is.
+fn all_of(line: &str) -> Vec<Range<usize>> {
+    std::iter::once(0..line.len()).collect()
+}
+
 /// The parts of a changed line to show: all of it or, of a long one of which only some words changed, those and what is around
 /// them.
 fn around(line: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
     if line.len() <= LONGEST_SHOWN || spans.is_empty() {
-        return Vec::from([0..line.len()]);
+        return all_of(line);
     }
     let mut windows: Vec<Range<usize>> = Vec::new();
     for span in spans {
