@@ -183,7 +183,7 @@ impl World {
                 assert_eq!(&self.tree(), before);
             }
             Err(GateError::Verdict(error)) => {
-                let whole = proposed.preview.files().iter().any(sayso_review::FilePreview::changes_encoding);
+                let whole = proposed.preview.files().iter().any(FilePreview::changes_encoding);
                 assert!(whole || proposed.preview.problems().next().is_some(), "{error}");
                 assert_eq!(&self.tree(), before);
                 self.engine().cancel(proposed.change, time).unwrap();
