@@ -124,3 +124,38 @@ fn counters_that_a_repair_lost_are_counted_anew() {
     assert_eq!((status.changes, status.pending, status.interrupted), (2, 1, None));
     assert_eq!(propose(&mut engine, &update("a.txt", &numbers(&[4]))).change, 3, "no number is given twice");
 }
+
+#[test]
+fn a_plan_whose_end_was_not_recorded_is_settled_before_the_next_verdict() {
+    let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes()), ("b.txt", b"b\n")]);
+    let mut engine = scene.engine();
+    let first = propose(&mut engine, &update("a.txt", &numbers(&[2])));
+    decide(&mut engine, &first, Answer::Approve);
+    scene.forget_end();
+    let second = propose(&mut engine, &update("b.txt", "new\n"));
+    assert!(matches!(decide(&mut engine, &second, Answer::Approve), Decided::Applied { .. }));
+    let status = engine.history().change(1).unwrap().status;
+    assert_eq!(status, sayso_gate::ChangeStatus::Applied, "not forgotten");
+    assert_eq!(engine.history().status().unwrap().interrupted, None);
+}
+
+#[test]
+fn a_verdict_counts_for_what_was_recorded_and_nothing_else() {
+    let scene = Scene::new(&[("a.txt", b"a\n")]);
+    let mut engine = scene.engine();
+    let mut proposed = propose(&mut engine, &update("a.txt", "new\n"));
+    proposed.preview = propose(&mut engine, &update("a.txt", "never shown\n")).preview;
+    assert!(engine.decide(&proposed, &proposed.approval(), 3).is_err());
+    assert_eq!(scene.read("a.txt").unwrap(), b"a\n");
+}
+
+#[test]
+fn two_encodings_are_not_merged_into_one_file() {
+    let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
+    let mut engine = scene.engine();
+    let proposed = propose(&mut engine, &update("a.txt", &format!("{}na\u{ef}ve\n", numbers(&[]))));
+    scene.write("a.txt", &[b"caf\xe9\n", numbers(&[]).as_bytes()].concat());
+    let decided = decide(&mut engine, &proposed, Answer::Approve);
+    let Decided::Stale { next, .. } = decided else { panic!("{decided:?}") };
+    assert!(next.preview.problems().next().is_some());
+}

@@ -66,6 +66,16 @@ impl Scene {
         assert!(journal.execute("DELETE FROM counters", []).unwrap() > 0);
     }
 
+    /// Takes away the last event, as if there had been no room for it.
+    pub(crate) fn forget_end(&self) {
+        let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
+        let last: i64 = journal.query_row("SELECT max(number) FROM events", [], |row| row.get(0)).unwrap();
+        journal.execute("DELETE FROM event_keys WHERE event = ?1", [last]).unwrap();
+        journal.execute("DELETE FROM events WHERE number = ?1", [last]).unwrap();
+        let counters = "UPDATE counters SET value = value - 1 WHERE name IN ('ended', 'plans ended')";
+        assert_eq!(journal.execute(counters, []).unwrap(), 2);
+    }
+
     pub(crate) fn engine(&self) -> Engine {
         let workspace = Workspace::open(self.root.path()).unwrap();
         let journal = Journal::open(&self.state.path().join("journal"), Options { wait: Duration::ZERO }).unwrap();
