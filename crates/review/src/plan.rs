@@ -60,7 +60,8 @@ impl Plan {
         Self { steps, renames }
     }
 
-    pub(crate) fn renames(&self) -> &BTreeMap<WsPath, WsPath> {
+    /// Which files had another name before, by their new one.
+    pub fn renames(&self) -> &BTreeMap<WsPath, WsPath> {
         &self.renames
     }
 

@@ -27,8 +27,8 @@
 //!   between two system calls is replaced unseen. Where there are no hard links either, the name is free for an instant.
 //! - A new file in the place of the old one keeps mode, owner, group, extended attributes and access list as far as the system
 //!   lets us, and [`Applied::lost`] names the rest. It cannot keep other hard links, birth time and open handles: who holds the
-//!   old file open goes on reading and writing that. A file that is renamed by a proposal is made anew too, and keeps its bytes
-//!   and mode only.
+//!   old file open goes on reading and writing that. A file that was deleted comes back by
+//!   undo with its bytes and mode only.
 //! - Modes are part of what is approved. Where a file system does not keep them, or a set-user bit would come to mean another
 //!   user, nothing is written.
 //! - A directory that is moved out of the workspace in the very moment it is written to gets temporary files in it for that

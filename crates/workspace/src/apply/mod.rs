@@ -105,7 +105,8 @@ impl Prepared<'_> {
 
     /// Carries the plan out, or leaves the tree as it was.
     pub fn apply(self) -> Result<Applied, ApplyError> {
-        let mut work = Work::new(Directories::new(self.workspace), self.plan.steps(), &self.token);
+        let mut work = Work::new(Directories::new(self.workspace), self.plan.steps(), &self.token)
+            .with_names_before(self.plan.renames());
         if let Err(error) = work.make_directories(&self.directories).and_then(|()| work.exchange_all()) {
             return Err(work.take_back(error));
         }

@@ -1,5 +1,7 @@
 //! A plan on its way: what was done so far, and how that is taken back.
 
+use std::collections::BTreeMap;
+
 use rustix::fs::{Access, AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use sayso_review::{FileMode, FileState, PlanStep, WsPath};
@@ -29,6 +31,7 @@ pub(super) struct Work<'w, 'p> {
     /// What was displaced, as it was when it was compared.
     displaced: Vec<Option<Stat>>,
     lost: Vec<(WsPath, Vec<&'static str>)>,
+    names_before: BTreeMap<WsPath, WsPath>,
 }
 
 /// Why a content could not be put under its temporary name.
@@ -68,7 +71,14 @@ impl<'w, 'p> Work<'w, 'p> {
             progress: vec![Progress::Untouched; steps.len()],
             displaced: vec![None; steps.len()],
             lost: Vec::new(),
+            names_before: BTreeMap::new(),
         }
+    }
+
+    /// Which files had another name before: they take along what they had besides their content.
+    pub(super) fn with_names_before(mut self, names: &BTreeMap<WsPath, WsPath>) -> Self {
+        self.names_before.clone_from(names);
+        self
     }
 
     pub(super) fn make_directories(&mut self, directories: &[WsPath]) -> Result<(), ApplyError> {
@@ -141,7 +151,8 @@ impl<'w, 'p> Work<'w, 'p> {
                 Err(errno) => return Err(failed(errno).into()),
             }
         }
-        let lost = temporary.stage(&step.after, target).map_err(|errno| {
+        let like = self.names_before.get(&step.path).and_then(|from| self.directories.entry(from)).unwrap_or(target);
+        let lost = temporary.stage(&step.after, like).map_err(|errno| {
             // Even of what failed, a part may be there; a name that was taken has somebody else's.
             let left = if errno == Errno::EXIST { Leftover::None } else { Leftover::Possible };
             NotStaged { error: Box::new(failed(errno)), left }

@@ -136,6 +136,11 @@ fn extended_attributes_come_along() {
         let mut value = [0_u8; 16];
         let length = rustix::fs::getxattr(&path, "user.sayso.test", &mut value[..]).unwrap();
         assert_eq!((&value[..length], applied.lost.is_empty()), (&b"kept"[..], true));
+        // Also under another name.
+        change(workspace, &json!([{"operation": "rename", "path": "file", "to": "elsewhere/file"}])).unwrap();
+        let path = root.join("elsewhere/file");
+        let length = rustix::fs::getxattr(&path, "user.sayso.test", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], b"kept");
     });
 }
 
