@@ -193,7 +193,7 @@ pub(crate) struct ToolArguments {
 /// Where the workspace is, and how to show things.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The workspace: the nearest directory upwards that has a history, or else this one.
+    /// The workspace: the nearest directory upwards that has a history, not beyond a git repository, or else this one.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print JSON.
@@ -305,7 +305,7 @@ pub(crate) struct StatusArguments {
     pub(crate) place: Place,
 }
 
-/// Drops contents that are old, and makes the journal smaller. The list of changes stays.
+/// Drops contents that are old, ends changes that nobody is left to decide, and makes the journal smaller. The list of changes stays.
 #[derive(Args)]
 pub(crate) struct GcArguments {
     /// Keep the contents of changes younger than this many days.

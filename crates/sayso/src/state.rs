@@ -72,11 +72,10 @@ impl State {
 
     /// Starts an engine, which first settles what an earlier one was interrupted in.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.engine_within(WAIT)
+        self.engine_over(Journal::open(&self.folder, Options { wait: WAIT }).map_err(GateError::from)?)
     }
 
-    fn engine_within(&self, wait: Duration) -> Result<Engine, Failure> {
-        let journal = Journal::open(&self.folder, Options { wait }).map_err(GateError::from)?;
+    fn engine_over(&self, journal: Journal) -> Result<Engine, Failure> {
         let (engine, recovered) = Engine::open(self.workspace()?, journal, now())?;
         if let Some(recovered) = recovered {
             tell(&recovered);
@@ -96,11 +95,13 @@ impl State {
             }
             Err(error) => return Err(GateError::from(error).into()),
         };
-        // Whoever holds the lock is at work on it, so that it is not interrupted at all.
-        if History::new(&reader).status()?.interrupted.is_some()
-            && Journal::open(&self.folder, Options { wait: Duration::ZERO }).is_ok()
-        {
-            drop(self.engine_within(Duration::ZERO)?);
+        if History::new(&reader).status()?.interrupted.is_some() {
+            match Journal::open(&self.folder, Options { wait: Duration::ZERO }) {
+                Ok(journal) => drop(self.engine_over(journal)?),
+                // Whoever holds the lock is at work on it, so that it is not interrupted at all.
+                Err(OpenJournalError::Locked { .. }) => {}
+                Err(error) => return Err(GateError::from(error).into()),
+            }
         }
         Ok(Some(reader))
     }
