@@ -1,10 +1,11 @@
 //! A change as its events tell it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use sayso_review::{
-    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome, Recorded,
-    Verdict, WsPath, told_failure,
+    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome, Performer,
+    Recorded, RecordedStep, Refresh, RulingRecord, Subject, Uncaptured, Verdict, WsPath, told_failure,
 };
 use serde::Serialize;
 
@@ -41,6 +42,50 @@ pub struct ChangeRecord {
     pub saved: Vec<WsPath>,
     /// Whether less was approved, or something else, than was proposed.
     pub in_part: bool,
+    /// What it is about besides files.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// What policy said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ruled: Option<RulingRecord>,
+    /// Who carries it out.
+    pub performer: Performer,
+    /// The intent as it came.
+    #[serde(skip)]
+    pub intent: Option<ContentHash>,
+    /// When it is denied if nobody has decided, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<i64>,
+    /// Changes of the same files that were waiting when it came.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<ChangeId>,
+    /// Those of them that did not happen, although it may have counted on them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<ChangeId>,
+    /// What whoever carries it out is expected to do to files.
+    #[serde(skip)]
+    pub expected: Vec<RecordedStep>,
+    /// Files that whoever carried it out left otherwise than was approved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<WsPath>,
+    /// What may have changed and cannot be put back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncaptured: Vec<Uncaptured>,
+    /// The review at the end of the turn, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<ChangeId>,
+    /// What it ended with, if it is a command that ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// Files of it that were taken back by themselves, and by which change.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub undone_files: BTreeMap<WsPath, ChangeId>,
+    /// The number of the event with which it was let go ahead.
+    #[serde(skip)]
+    pub(crate) permitted: u64,
+    /// The number of the event with which it reached the tree.
+    #[serde(skip)]
+    pub(crate) happened: u64,
     /// The number of the event that made it what it is.
     #[serde(skip)]
     pub(crate) since: u64,
@@ -65,6 +110,8 @@ pub enum ChangeStatus {
     Pending,
     /// A plan was on its way when something ended it.
     Interrupted,
+    /// Whoever wanted to do it was let go ahead.
+    Permitted,
     /// It is in the tree.
     Applied,
     /// It was taken back.
@@ -90,6 +137,7 @@ impl fmt::Display for ChangeStatus {
         match self {
             Self::Pending => f.write_str("pending"),
             Self::Interrupted => f.write_str("interrupted"),
+            Self::Permitted => f.write_str("permitted"),
             Self::Applied => f.write_str("applied"),
             Self::Undone { by } => write!(f, "undone by {by}"),
             Self::Denied => f.write_str("denied"),
@@ -108,8 +156,38 @@ impl ChangeRecord {
             // What a later version added does not change what this one knows.
             let EventBody::Known(event) = body else { continue };
             match (&mut record, event) {
-                (None, Event::Proposed { change, origin, cause, files, preview }) => {
+                (
+                    None,
+                    Event::Proposed {
+                        change,
+                        origin,
+                        cause,
+                        files,
+                        preview,
+                        subject,
+                        ruled,
+                        performer,
+                        intent,
+                        deadline,
+                        after,
+                    },
+                ) => {
                     record = Some(Self {
+                        subject,
+                        ruled,
+                        performer,
+                        intent,
+                        deadline,
+                        after,
+                        without: Vec::new(),
+                        expected: Vec::new(),
+                        differs: Vec::new(),
+                        uncaptured: Vec::new(),
+                        reviewed: None,
+                        code: None,
+                        undone_files: BTreeMap::new(),
+                        permitted: 0,
+                        happened: 0,
                         change,
                         time,
                         status: ChangeStatus::Pending,
@@ -138,7 +216,15 @@ impl ChangeRecord {
 
     /// How much of what was proposed for a file is what happened.
     pub fn extent(&self, file: &FileRecord) -> Extent {
-        let Some(applied) = &self.applied else { return Extent::All };
+        // Of what others did, all was let happen.
+        let (Some(applied), Performer::Gate) = (&self.applied, self.performer) else { return Extent::All };
+        if matches!(self.cause, Cause::Review { .. }) {
+            return match applied.steps.iter().find(|step| step.path == file.location) {
+                None => Extent::All,
+                Some(step) if step.after == file.before => Extent::Nothing,
+                Some(_) => Extent::Part,
+            };
+        }
         match applied.steps.iter().find(|step| step.path == file.location) {
             _ if file.before == file.after && !matches!(file.operation, Operation::Rename { .. }) => Extent::All,
             None => Extent::Nothing,
@@ -149,28 +235,62 @@ impl ChangeRecord {
 
     fn play(&mut self, number: u64, event: Event) {
         let status = match event {
-            Event::Proposed { .. } => return,
+            Event::Refreshed { files, preview, why, .. } => {
+                (self.files, self.preview) = (files, preview);
+                if let Refresh::Without { before } = why {
+                    self.without.push(before);
+                }
+                return;
+            }
+            Event::Permitted { expected, .. } => {
+                (self.expected, self.permitted) = (expected, number);
+                ChangeStatus::Permitted
+            }
+            Event::Observed { record, differs, uncaptured, .. } => {
+                (self.applied, self.happened) = (Some(record), number);
+                (self.differs, self.uncaptured) = (differs, uncaptured);
+                return;
+            }
+            Event::Reviewed { by, .. } => {
+                self.reviewed = Some(by);
+                return;
+            }
             Event::Decided { verdict, told, .. } => {
                 self.verdict = Some(verdict);
                 self.told = Some(told);
                 return;
             }
             Event::Applying { record, .. } => {
-                self.applied = Some(record);
+                (self.applied, self.happened) = (Some(record), number);
                 ChangeStatus::Interrupted
             }
             Event::Ended { outcome, told, .. } => {
                 self.told = told.or(self.told.take());
                 match outcome {
-                    Outcome::Applied | Outcome::Sent | Outcome::Ran => ChangeStatus::Applied,
+                    Outcome::Applied | Outcome::Sent => ChangeStatus::Applied,
+                    Outcome::Ran { code } => {
+                        self.code = code;
+                        ChangeStatus::Applied
+                    }
                     Outcome::Denied => ChangeStatus::Denied,
                     Outcome::Stale { .. } => ChangeStatus::Stale,
                     Outcome::Cancelled => ChangeStatus::Cancelled,
                     Outcome::Failed { reason } => ChangeStatus::Failed { reason },
                 }
             }
+            Event::Undone { by, paths, .. } if !paths.is_empty() => {
+                self.undone_files.extend(paths.into_iter().map(|path| (path, by)));
+                let steps = self.applied.as_ref().map_or(&[][..], |applied| &applied.steps);
+                if !steps.iter().all(|step| self.undone_files.contains_key(&step.path)) {
+                    return;
+                }
+                ChangeStatus::Undone { by }
+            }
             Event::Undone { by, .. } => ChangeStatus::Undone { by },
-            Event::Redone { .. } => ChangeStatus::Applied,
+            Event::Redone { paths, .. } => {
+                self.undone_files.retain(|path, _| !paths.is_empty() && !paths.contains(path));
+                ChangeStatus::Applied
+            }
             Event::Recovered { finished, left_alone, saved, .. } => {
                 (self.left_alone, self.saved) = (left_alone, saved);
                 if finished {
@@ -181,13 +301,19 @@ impl ChangeRecord {
                     ChangeStatus::Failed { reason }
                 }
             }
+            _ => return,
         };
         self.since = number;
         self.status = status;
     }
 
+    /// Whether it is the review at the end of a turn.
+    pub fn is_review(&self) -> bool {
+        matches!(self.cause, Cause::Review { .. })
+    }
+
     /// Whether it changed the tree by itself, and not to take back or repeat others.
     pub fn is_original(&self) -> bool {
-        matches!(self.cause, Cause::Proposal | Cause::Rebase { .. })
+        !matches!(self.cause, Cause::Undo { .. } | Cause::Redo { .. })
     }
 }

@@ -1,15 +1,21 @@
 //! One change from proposal to outcome.
 
-use sayso_journal::{Batch, Journal, NewEvent};
+use std::sync::Arc;
+
+use sayso_journal::Journal;
 use sayso_review::{
-    Answer, Cause, ChangeId, Content, Decider, Decision, EVENT_VERSION, Event, FilePreview, FileRecord, FileState,
-    Origin, Outcome, Plan, Preview, Proposal, Taken, Verdict, WsPath, told_failure,
+    Answer, Cause, ChangeId, ContentHash, Decider, Decision, Event, FileState, Origin, Outcome, Performer, Plan,
+    Preview, Proposal, RulingRecord, Subject, Taken, Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
 use crate::change::ChangeRecord;
 use crate::error::GateError;
-use crate::history::{APPLYING, CHANGES, ENDED, History, PLANS, PLANS_ENDED, change_key};
+use crate::feed::{Feed, Subscription};
+use crate::history::History;
+use crate::observe::SnapshotLimits;
+use crate::record::{CHANGES, ENDED, Entry, PLANS, PLANS_ENDED, contents, file_records, shown};
+use crate::waiting::Waiting;
 use crate::{FILE_LIMIT, mend};
 
 /// The engine of one workspace. There is one at a time.
@@ -17,6 +23,10 @@ use crate::{FILE_LIMIT, mend};
 pub struct Engine {
     pub(crate) workspace: Workspace,
     pub(crate) journal: Journal,
+    pub(crate) feed: Arc<Feed>,
+    /// What waits for a verdict, once somebody wanted to know.
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) limits: SnapshotLimits,
 }
 
 /// A change that waits for a verdict.
@@ -24,12 +34,45 @@ pub struct Engine {
 pub struct Proposed {
     /// Its number.
     pub change: ChangeId,
-    /// What it would do.
+    /// What it is about besides files.
+    pub subject: Subject,
+    /// What it would do to files.
     pub preview: Preview,
     pub(crate) origin: Origin,
     pub(crate) cause: Cause,
+    pub(crate) performer: Performer,
     /// Directories that are to go if nothing is left in them.
     pub(crate) emptied: Vec<WsPath>,
+}
+
+/// What is proposed, before it has a number.
+pub(crate) struct Proposing {
+    pub(crate) subject: Subject,
+    pub(crate) preview: Preview,
+    pub(crate) origin: Origin,
+    pub(crate) cause: Cause,
+    pub(crate) performer: Performer,
+    pub(crate) emptied: Vec<WsPath>,
+    pub(crate) ruled: Option<RulingRecord>,
+    pub(crate) intent: Option<Vec<u8>>,
+    pub(crate) deadline: Option<i64>,
+}
+
+impl Proposing {
+    /// A change of files that we carry out, and that nobody has an opinion about yet.
+    pub(crate) fn files(preview: Preview, origin: Origin, cause: Cause) -> Self {
+        Self {
+            subject: Subject::Files,
+            preview,
+            origin,
+            cause,
+            performer: Performer::Gate,
+            emptied: Vec::new(),
+            ruled: None,
+            intent: None,
+            deadline: None,
+        }
+    }
 }
 
 /// How a verdict ended.
@@ -43,6 +86,15 @@ pub enum Decided {
         decision: Decision,
         /// What files had besides their content that could not be kept.
         lost: Vec<(WsPath, Vec<&'static str>)>,
+    },
+    /// Whoever wants to do it may, and [`Engine::finish`] says what became of it.
+    Permitted {
+        /// What the agent is told.
+        told: String,
+        /// What was approved, with the person's edits.
+        subject: Subject,
+        /// What was approved of the files.
+        plan: Plan,
     },
     /// Nothing was approved.
     Denied {
@@ -70,8 +122,12 @@ pub enum Decided {
 /// What a change was until it ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Was {
+    /// Waiting for a verdict.
     Pending,
+    /// On its way to the tree.
     Applying,
+    /// With somebody else, who carries it out.
+    Permitted,
 }
 
 /// What a start settled.
@@ -91,9 +147,18 @@ impl Engine {
         now: i64,
     ) -> Result<(Self, Option<RecoveredChange>), GateError> {
         mend::mend(&mut journal)?;
-        let mut engine = Self { workspace, journal };
+        let reader = journal.reader();
+        let folder = reader.path().parent().unwrap_or(reader.path()).to_owned();
+        let feed = Arc::new(Feed::new(folder, reader.last_number()?));
+        let mut engine = Self { workspace, journal, feed, waiting: None, limits: SnapshotLimits::USUAL };
         let recovered = engine.recover(now)?;
         Ok((engine, recovered))
+    }
+
+    /// The same engine, which keeps more or less for the sake of undoing what commands do.
+    #[must_use]
+    pub fn keeping(self, limits: SnapshotLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// What happened so far.
@@ -104,6 +169,11 @@ impl Engine {
     /// The workspace.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
+    }
+
+    /// Follows the stream, from after the event with this number on.
+    pub fn subscribe(&self, after: u64) -> Subscription {
+        Subscription::new(Arc::clone(&self.feed), after)
     }
 
     /// What a proposal would do. Nothing is recorded.
@@ -120,45 +190,45 @@ impl Engine {
     /// Records a proposal that was previewed before, so that it can be decided: for a surface that has asked already. The verdict
     /// covers what that preview showed, whatever became of the files since.
     pub fn record(&mut self, preview: Preview, origin: Origin, now: i64) -> Result<Proposed, GateError> {
-        self.record_proposal(preview, origin, Cause::Proposal, Vec::new(), now)
+        self.record_proposal(Proposing::files(preview, origin, Cause::Proposal), now)
     }
 
     /// A change that was proposed earlier and still waits.
     pub fn proposed(&self, change: ChangeId) -> Result<Proposed, GateError> {
         let record = self.pending(change)?;
         let preview = self.history().preview(&record)?;
-        Ok(Proposed { change, preview, origin: record.origin, cause: record.cause, emptied: Vec::new() })
+        let ChangeRecord { subject, origin, cause, performer, .. } = record;
+        Ok(Proposed { change, subject, preview, origin, cause, performer, emptied: Vec::new() })
     }
 
     /// Records a preview as a change that waits for a verdict.
-    pub(crate) fn record_proposal(
-        &mut self,
-        preview: Preview,
-        origin: Origin,
-        cause: Cause,
-        emptied: Vec<WsPath>,
-        now: i64,
-    ) -> Result<Proposed, GateError> {
+    pub(crate) fn record_proposal(&mut self, proposing: Proposing, now: i64) -> Result<Proposed, GateError> {
         let change = self.journal.reader().counter(CHANGES)? + 1;
-        let contents: Vec<&Content> = preview
-            .files()
-            .iter()
-            .flat_map(|file| [&file.before, &file.after])
-            .filter_map(FileState::content)
-            .collect();
-        let mut keys = vec![change_key(change)];
-        keys.extend(origin.session.iter().map(|session| session_key(session)));
-        keys.extend(origin.call.iter().map(|call| call_key(call)));
+        let Proposing { subject, preview, origin, cause, performer, emptied, ruled, intent, deadline } = proposing;
+        let after = if intent.is_some() { self.waiting_for(&preview)? } else { Vec::new() };
+        let intent = intent.map(|bytes| (ContentHash::of(&bytes), bytes));
         let event = Event::Proposed {
             change,
             origin: origin.clone(),
             cause: cause.clone(),
-            files: preview.files().iter().map(|file| file_record(file, preview.is_settled(&file.path))).collect(),
-            preview: preview.hash(),
+            files: file_records(&preview),
+            preview: subject.bind(preview.hash()),
+            subject: subject.clone(),
+            ruled,
+            performer,
+            intent: intent.as_ref().map(|(hash, _)| *hash),
+            deadline,
+            after,
         };
-        let events = vec![NewEvent { keys, blobs: hashes(&contents), ..new_event(&event, now) }];
-        self.journal.append(&Batch { blobs: blobs(&contents), events, counters: vec![(CHANGES, change)] })?;
-        Ok(Proposed { change, preview, origin, cause, emptied })
+        let mut blobs: Vec<(ContentHash, &[u8])> =
+            shown(&preview).iter().map(|content| (content.hash(), content.bytes())).collect();
+        blobs.extend(intent.as_ref().map(|(hash, bytes)| (*hash, &bytes[..])));
+        let mut entry = Entry::default();
+        entry.push_blobs(event, &blobs, &[]);
+        entry.count(CHANGES, change);
+        self.write(entry, now)?;
+        self.now_waits(change, &preview, deadline);
+        Ok(Proposed { change, subject, preview, origin, cause, performer, emptied })
     }
 
     /// Carries a verdict out: what was approved is exactly what happens, or nothing does.
@@ -168,28 +238,19 @@ impl Engine {
         self.recover(now)?;
         // The first verdict counts; whoever comes later learns what became of the change.
         let record = self.pending(change)?;
-        if record.preview != proposed.preview.hash() {
+        if record.preview != proposed.hash() || verdict.preview != record.preview {
             return Err(sayso_review::VerdictError::OtherPreview.into());
+        }
+        if !proposed.subject.is_files() {
+            return self.decide_action(proposed, verdict, now);
         }
         let decision = proposed.preview.decide(verdict)?;
         let decided = Event::Decided { change, verdict: verdict.clone(), told: decision.told.clone() };
         if decision.plan.is_empty() {
-            // Taking back what came and went again changes no file, and is done all the same.
-            let approved = decision.files.iter().any(|file| !matches!(file.taken, Taken::Nothing { .. }))
-                || (decision.files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }));
-            let mut events = vec![decided];
-            if approved {
-                events.extend(ending(change, &proposed.cause));
-            } else {
-                events.push(Event::Ended { change, outcome: Outcome::Denied, told: None });
-            }
-            self.end(&events, Was::Pending, now)?;
-            let told = decision.told.clone();
-            return Ok(if approved {
-                Decided::Applied { told, decision, lost: Vec::new() }
-            } else {
-                Decided::Denied { told }
-            });
+            return self.decide_nothing(proposed, verdict, decision, decided, now);
+        }
+        if proposed.performer == Performer::Agent {
+            return self.permit_change(proposed, decision, decided, now);
         }
         let prepared = match self.workspace.prepare(decision.plan.clone(), proposed.emptied.clone()) {
             Ok(prepared) => prepared,
@@ -197,27 +258,16 @@ impl Engine {
                 return self.not_applied(proposed, Some(decided), &decision.plan, error, now);
             }
         };
-        let contents: Vec<&Content> = decision
-            .plan
-            .steps()
-            .iter()
-            .flat_map(|step| [&step.before, &step.after])
-            .filter_map(FileState::content)
-            .collect();
-        let applying = Event::Applying { change, record: prepared.record() };
-        let events = vec![
-            new_event(&decided, now),
-            NewEvent {
-                keys: vec![change_key(change), APPLYING.to_owned()],
-                blobs: hashes(&contents),
-                ..new_event(&applying, now)
-            },
-        ];
-        let plans = self.journal.reader().counter(PLANS)? + 1;
-        self.journal.append(&Batch { blobs: blobs(&contents), events, counters: vec![(PLANS, plans)] })?;
+        let mut entry = Entry::of([decided]);
+        let steps = decision.plan.steps();
+        let kept = contents(steps.iter().map(|step| [&step.before, &step.after]));
+        entry.push(Event::Applying { change, record: prepared.record() }, &kept);
+        entry.count(PLANS, self.journal.reader().counter(PLANS)? + 1);
+        self.write(entry, now)?;
         match prepared.apply() {
             Ok(applied) => {
-                self.end(&ending(change, &proposed.cause), Was::Applying, now)
+                let ending = self.ending(proposed, &decision);
+                self.end(ending, Was::Applying, now)
                     .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
                 Ok(Decided::Applied { told: decision.told.clone(), decision, lost: applied.lost })
             }
@@ -227,8 +277,35 @@ impl Engine {
         }
     }
 
+    /// Records a verdict that changes no file.
+    fn decide_nothing(
+        &mut self,
+        proposed: &Proposed,
+        verdict: &Verdict,
+        decision: Decision,
+        decided: Event,
+        now: i64,
+    ) -> Result<Decided, GateError> {
+        // Taking back what came and went again changes no file, and is done all the same.
+        let approved = decision.files.iter().any(|file| !matches!(file.taken, Taken::Nothing { .. }))
+            || (decision.files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }));
+        let mut events = vec![decided];
+        if approved {
+            events.extend(self.ending(proposed, &decision));
+        } else {
+            events.push(Event::Ended { change: proposed.change, outcome: Outcome::Denied, told: None });
+        }
+        self.end(events, Was::Pending, now)?;
+        let told = decision.told.clone();
+        Ok(if approved {
+            Decided::Applied { told, decision, lost: Vec::new() }
+        } else {
+            Decided::Denied { told }
+        })
+    }
+
     /// Records that nothing was written and, where that is because files changed, what could be written instead.
-    fn not_applied(
+    pub(crate) fn not_applied(
         &mut self,
         proposed: &Proposed,
         decided: Option<Event>,
@@ -239,34 +316,46 @@ impl Engine {
         let change = proposed.change;
         let was = if decided.is_some() { Was::Pending } else { Was::Applying };
         let mut events: Vec<Event> = decided.into_iter().collect();
-        let stale = matches!(error, ApplyError::Stale { .. })
-            && matches!(proposed.cause, Cause::Proposal | Cause::Rebase { .. });
-        if !stale {
+        if !matches!(error, ApplyError::Stale { .. }) || !proposed.cause.is_rebased_if_stale() {
             let (reason, told) = (error.to_string(), told_failure(&error));
             events.push(Event::Ended { change, outcome: Outcome::Failed { reason }, told: Some(told.clone()) });
-            self.end(&events, was, now)?;
+            self.end(events, was, now)?;
             return Ok(Decided::Failed { told, error });
+        }
+        let (preview, told, cause) = self.instead(proposed, plan)?;
+        let files: Vec<WsPath> = preview.asked().map(|file| file.path.clone()).collect();
+        let outcome = Outcome::Stale { files: files.clone() };
+        events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
+        self.end(events, was, now)?;
+        let proposing = Proposing {
+            performer: proposed.performer,
+            ..Proposing::files(preview, proposed.origin.clone(), cause)
+        };
+        let next = self.record_proposal(proposing, now)?;
+        Ok(Decided::Stale { told, files, next: Box::new(next) })
+    }
+
+    /// What can be decided in place of a plan whose files changed.
+    fn instead(&self, proposed: &Proposed, plan: &Plan) -> Result<(Preview, String, Cause), GateError> {
+        if let Cause::Review { of, .. } = &proposed.cause {
+            // What happened is in the tree; all there is to do is to look again.
+            let preview = self.net(of)?;
+            return Ok((preview, crate::later::TOLD_AGAIN.to_owned(), proposed.cause.clone()));
         }
         let sight = self.workspace.look(plan.steps().iter().map(|step| step.path.clone()), FILE_LIMIT);
         let rebased = plan.rebase(&sight.files);
         let told = rebased.told();
-        let files: Vec<WsPath> = rebased.preview.asked().map(|file| file.path.clone()).collect();
-        let outcome = Outcome::Stale { files: files.clone() };
-        events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
-        self.end(&events, was, now)?;
-        let cause = Cause::Rebase { of: change };
-        let next = self.record_proposal(rebased.preview, proposed.origin.clone(), cause, Vec::new(), now)?;
-        Ok(Decided::Stale { told, files, next: Box::new(next) })
+        Ok((rebased.preview, told, Cause::Rebase { of: proposed.change }))
     }
 
     /// Withdraws a change that waits.
     pub fn cancel(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
         self.pending(change)?;
-        self.end(&[Event::Ended { change, outcome: Outcome::Cancelled, told: None }], Was::Pending, now)
+        self.end(vec![Event::Ended { change, outcome: Outcome::Cancelled, told: None }], Was::Pending, now)
     }
 
     /// The record of a change that waits for a verdict.
-    fn pending(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
+    pub(crate) fn pending(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
         let record = self.history().change(change)?;
         if History::is_pending(&record) {
             return Ok(record);
@@ -275,15 +364,37 @@ impl Engine {
     }
 
     /// Records the end of a change, and that it no longer is what it was until now.
-    pub(crate) fn end(&mut self, events: &[Event], was: Was, now: i64) -> Result<(), GateError> {
+    pub(crate) fn end(&mut self, events: Vec<Event>, was: Was, now: i64) -> Result<(), GateError> {
+        let change = events.iter().find_map(Event::change);
+        let mut entry = Entry::of(events);
         let reader = self.journal.reader();
-        let mut counters = vec![(ENDED, reader.counter(ENDED)? + 1)];
-        if was == Was::Applying {
-            counters.push((PLANS_ENDED, reader.counter(PLANS)?));
+        // What somebody else carries out was counted when they were let go ahead.
+        if was != Was::Permitted {
+            entry.count(ENDED, reader.counter(ENDED)? + 1);
         }
-        let events = events.iter().map(|event| new_event(event, now)).collect();
-        self.journal.append(&Batch { blobs: Vec::new(), events, counters })?;
-        Ok(())
+        if was == Was::Applying {
+            entry.count(PLANS_ENDED, reader.counter(PLANS)?);
+        }
+        self.write(entry, now)?;
+        match change {
+            Some(change) => self.no_longer_waits(change, now),
+            None => Ok(()),
+        }
+    }
+
+    /// The end of a change that was carried out, and what it means for others.
+    fn ending(&self, proposed: &Proposed, decision: &Decision) -> Vec<Event> {
+        let change = proposed.change;
+        let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
+        events.extend(effects(change, &proposed.cause));
+        if let (Cause::Review { .. }, Some(session)) = (&proposed.cause, &proposed.origin.session)
+            && !decision.plan.is_empty()
+        {
+            // The agent has gone on, and hears of it when it next listens.
+            let (session, text) = (session.clone(), decision.told.clone());
+            events.push(Event::Message { session, change: Some(change), text });
+        }
+        events
     }
 }
 
@@ -294,6 +405,11 @@ pub fn preview(workspace: &Workspace, proposal: &Proposal) -> Result<Preview, Ga
 }
 
 impl Proposed {
+    /// What a verdict on it is bound to.
+    pub fn hash(&self) -> ContentHash {
+        self.subject.bind(self.preview.hash())
+    }
+
     /// The verdict that takes all of it.
     pub fn approval(&self) -> Verdict {
         self.verdict(Answer::Approve)
@@ -301,64 +417,19 @@ impl Proposed {
 
     /// A person's verdict on it.
     pub fn verdict(&self, answer: Answer) -> Verdict {
-        Verdict { preview: self.preview.hash(), answer, comments: Vec::new(), by: Decider::Person }
+        Verdict { preview: self.hash(), answer, comments: Vec::new(), by: Decider::Person }
     }
-}
-
-pub(crate) fn session_key(session: &str) -> String {
-    format!("session:{session}")
-}
-
-pub(crate) fn call_key(call: &str) -> String {
-    format!("call:{call}")
-}
-
-fn new_event(event: &Event, now: i64) -> NewEvent {
-    NewEvent {
-        version: EVENT_VERSION,
-        time: now,
-        keys: vec![change_key(event.change())],
-        blobs: Vec::new(),
-        // Made of strings, numbers and lists only, which always have a JSON form.
-        body: serde_json::to_vec(event).unwrap_or_default(),
-    }
-}
-
-fn hashes(contents: &[&Content]) -> Vec<sayso_review::ContentHash> {
-    contents.iter().map(|content| content.hash()).collect()
-}
-
-fn blobs<'c>(contents: &[&'c Content]) -> Vec<(sayso_review::ContentHash, &'c [u8])> {
-    contents.iter().map(|content| (content.hash(), content.bytes())).collect()
-}
-
-fn file_record(file: &FilePreview, settled: bool) -> FileRecord {
-    let counts = file.counts();
-    FileRecord {
-        path: file.path.clone(),
-        location: file.location.clone(),
-        operation: file.operation.clone(),
-        before: file.before.fingerprint(),
-        after: file.after.fingerprint(),
-        added: counts.added,
-        removed: counts.removed,
-        notes: file.notes.clone(),
-        problem: file.problem.clone(),
-        settled,
-    }
-}
-
-/// The events of a change that was carried out: its end, and what it means for others.
-fn ending(change: ChangeId, cause: &Cause) -> Vec<Event> {
-    let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
-    events.extend(effects(change, cause));
-    events
 }
 
 pub(crate) fn effects(by: ChangeId, cause: &Cause) -> Vec<Event> {
     match cause {
-        Cause::Undo { of } => of.iter().map(|&change| Event::Undone { change, by }).collect(),
-        Cause::Redo { of } => of.iter().map(|&change| Event::Redone { change, by }).collect(),
-        Cause::Proposal | Cause::Rebase { .. } => Vec::new(),
+        Cause::Undo { of, paths } => {
+            of.iter().map(|&change| Event::Undone { change, by, paths: paths.clone() }).collect()
+        }
+        Cause::Redo { of, paths } => {
+            of.iter().map(|&change| Event::Redone { change, by, paths: paths.clone() }).collect()
+        }
+        Cause::Review { of, .. } => of.iter().map(|&change| Event::Reviewed { change, by }).collect(),
+        Cause::Proposal | Cause::Rebase { .. } | Cause::Restore { .. } => Vec::new(),
     }
 }

@@ -4,23 +4,14 @@ use std::collections::BTreeSet;
 
 use sayso_journal::{Reader, Sizes, StoredEvent};
 use sayso_review::{
-    ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Preview, Recorded,
+    Cause, ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer,
+    Preview, Recorded, Standing,
 };
 use serde::Serialize;
 
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
-
-/// The counter of changes.
-pub(crate) const CHANGES: &str = "changes";
-/// The counter of changes that ended, one way or another.
-pub(crate) const ENDED: &str = "ended";
-/// The counter of plans that were on their way to the tree.
-pub(crate) const PLANS: &str = "plans";
-/// The counter of plans that arrived or were taken back: one less than [`PLANS`] if something was interrupted.
-pub(crate) const PLANS_ENDED: &str = "plans ended";
-/// The key of events that say that a plan is on its way.
-pub(crate) const APPLYING: &str = "applying";
+use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key};
 
 /// More events than any change has.
 const MOST_EVENTS: usize = 10_000;
@@ -46,6 +37,10 @@ impl<'j> History<'j> {
     /// Reads a journal.
     pub fn new(reader: &'j Reader) -> Self {
         Self { reader }
+    }
+
+    pub(crate) fn reader(&self) -> &'j Reader {
+        self.reader
     }
 
     /// One change.
@@ -90,7 +85,7 @@ impl<'j> History<'j> {
             after = last.number;
             for event in events {
                 if let EventBody::Known(event) = EventBody::decode(&event.body) {
-                    changes.insert(event.change());
+                    changes.extend(event.change());
                 }
             }
         }
@@ -111,7 +106,7 @@ impl<'j> History<'j> {
         }
         let last = self.reader.latest_with(APPLYING, None, 1)?.pop();
         Ok(last.and_then(|event| match EventBody::decode(&event.body) {
-            EventBody::Known(event) => Some(event.change()),
+            EventBody::Known(event) => event.change(),
             EventBody::Unknown(_) => None,
         }))
     }
@@ -138,6 +133,16 @@ impl<'j> History<'j> {
     /// What a change did: like [`preview`](Self::preview), but with what was approved of it.
     pub fn applied(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
         let Some(applied) = &record.applied else { return self.preview(record) };
+        if record.performer == Performer::Agent || !record.subject.is_files() {
+            // What others did need not be what was shown.
+            let gone = || GateError::ContentGone(record.change);
+            let mut steps = Vec::new();
+            for step in &applied.steps {
+                let (before, after) = (self.state(&step.before)?, self.state(&step.after)?);
+                steps.push((step.path.clone(), before.ok_or_else(gone)?, after.ok_or_else(gone)?));
+            }
+            return Ok(Preview::happened(steps));
+        }
         let mut happened = record.clone();
         happened.files.retain_mut(|file| {
             let step = applied.steps.iter().find(|step| step.path == file.location);
@@ -165,7 +170,8 @@ impl<'j> History<'j> {
             Ok((preview, file.settled))
         };
         let files = record.files.iter().map(file).collect::<Result<Vec<_>, _>>()?;
-        Ok(Preview::recorded(files))
+        let in_place = matches!(record.cause, Cause::Review { .. });
+        Ok(Preview::recorded(files, if in_place { Standing::InPlace } else { Standing::Proposed }))
     }
 
     /// Whether a change waits for a verdict.
@@ -174,10 +180,6 @@ impl<'j> History<'j> {
     }
 }
 
-pub(crate) fn change_key(change: ChangeId) -> String {
-    format!("change:{change}")
-}
-
-fn recorded(event: &StoredEvent) -> Recorded {
+pub(crate) fn recorded(event: &StoredEvent) -> Recorded {
     Recorded { number: event.number, time: event.time, body: EventBody::decode(&event.body) }
 }

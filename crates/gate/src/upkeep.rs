@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use sayso_journal::{Collected, Compacted, Retention};
-use sayso_review::{ChangeId, Event};
+use sayso_journal::{Batch, Collected, Compacted, Retention};
+use sayso_review::{ChangeId, ContentHash, Event};
 
 use crate::change::ChangeStatus;
 use crate::engine::{Engine, RecoveredChange, Was, effects};
 use crate::error::GateError;
 use crate::history::History;
+use crate::observe::COLLECTIONS;
 
 impl Engine {
     /// Settles what was interrupted.
@@ -21,11 +22,11 @@ impl Engine {
         };
         let Some((record, applied)) = record.as_ref().and_then(|record| Some((record, record.applied.as_ref()?)))
         else {
-            self.end(&[], Was::Applying, now)?;
+            self.end(Vec::new(), Was::Applying, now)?;
             return Ok(None);
         };
         if record.status != ChangeStatus::Interrupted {
-            self.end(&[], Was::Applying, now)?;
+            self.end(Vec::new(), Was::Applying, now)?;
             return Ok(None);
         }
         let history = self.history();
@@ -43,7 +44,7 @@ impl Engine {
         if recovery.finished {
             events.extend(effects(change, &record.cause));
         }
-        self.end(&events, Was::Applying, now)?;
+        self.end(events, Was::Applying, now)?;
         Ok(Some(RecoveredChange { change, recovery }))
     }
 
@@ -64,14 +65,27 @@ impl Engine {
         Ok(waiting)
     }
 
+    /// Releases the oldest contents until no more than a number of bytes is kept.
+    pub(crate) fn release(&mut self, most_bytes: u64) -> Result<Collected, GateError> {
+        self.collect_contents(None, Some(most_bytes))
+    }
+
+    fn collect_contents(&mut self, before: Option<i64>, most_bytes: Option<u64>) -> Result<Collected, GateError> {
+        // Said first: should it be interrupted, nobody takes for granted what is gone.
+        let collections = self.journal.reader().counter(COLLECTIONS)? + 1;
+        let counters = vec![(COLLECTIONS, collections)];
+        self.journal.append(&Batch { blobs: Vec::new(), events: Vec::new(), counters })?;
+        let keep: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured()?).collect();
+        Ok(self.journal.collect(Retention { before, most_bytes, keep: &keep })?)
+    }
+
     /// Drops contents that only old changes need, and makes what is kept smaller.
     pub fn collect(
         &mut self,
         before: Option<i64>,
         most_bytes: Option<u64>,
     ) -> Result<(Collected, Compacted), GateError> {
-        let keep = BTreeSet::new();
-        let collected = self.journal.collect(Retention { before, most_bytes, keep: &keep })?;
+        let collected = self.collect_contents(before, most_bytes)?;
         let compacted = self.journal.compact(u64::MAX)?;
         Ok((collected, compacted))
     }

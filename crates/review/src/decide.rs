@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::error_kind::ErrorKind;
 use crate::file_state::FileState;
 use crate::plan::{Plan, PlanStep};
-use crate::preview::{CONTEXT, FilePreview, Operation, Preview};
+use crate::preview::{CONTEXT, FilePreview, Operation, Preview, Standing};
 use crate::told;
 use crate::verdict::{Answer, FileAnswer, HunkId, Verdict};
 use crate::ws_path::WsPath;
@@ -75,6 +75,9 @@ pub enum VerdictError {
         /// How many there are.
         count: usize,
     },
+    /// An answer to something else.
+    #[error("that is no answer about {0}")]
+    NotAnAnswer(&'static str),
     /// What cannot be done cannot be approved.
     #[error("`{path}` cannot be changed as proposed: {reason}")]
     Impossible {
@@ -92,7 +95,7 @@ impl VerdictError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::OtherPreview => ErrorKind::Stale,
-            Self::UnknownFile(_) | Self::UnknownHunk { .. } => ErrorKind::InvalidArgs,
+            Self::UnknownFile(_) | Self::UnknownHunk { .. } | Self::NotAnAnswer(_) => ErrorKind::InvalidArgs,
             Self::Impossible { kind, .. } => *kind,
         }
     }
@@ -103,6 +106,9 @@ impl Preview {
     pub fn decide(&self, verdict: &Verdict) -> Result<Decision, VerdictError> {
         if verdict.preview != self.hash() {
             return Err(VerdictError::OtherPreview);
+        }
+        if matches!(verdict.answer, Answer::Command { .. } | Answer::Arguments { .. }) {
+            return Err(VerdictError::NotAnAnswer("files"));
         }
         let named = if let Answer::Files { files, .. } = &verdict.answer { Some(files) } else { None };
         let known: BTreeSet<&WsPath> = self.files.iter().map(|file| &file.path).collect();
@@ -115,6 +121,13 @@ impl Preview {
         for file in &self.files {
             let (taken, after) = file.take(&self.answer_for(file, &verdict.answer))?;
             files.push(FileDecision { path: file.path.clone(), taken });
+            if self.standing == Standing::InPlace {
+                // What was shown is there; what was not taken of it goes.
+                let after = after.unwrap_or_else(|| file.before.clone());
+                let path = file.location.clone();
+                steps.insert(path.clone(), PlanStep { path, before: file.after.clone(), after });
+                continue;
+            }
             let Some(after) = after else { continue };
             if let Operation::Rename { from } = &file.operation {
                 renames.insert(file.location.clone(), from.clone());
@@ -130,7 +143,8 @@ impl Preview {
 
     fn answer_for(&self, file: &FilePreview, answer: &Answer) -> FileAnswer {
         match answer {
-            Answer::Approve => FileAnswer::Approve,
+            // `decide` refuses the other two, which are no answers about files.
+            Answer::Approve | Answer::Command { .. } | Answer::Arguments { .. } => FileAnswer::Approve,
             Answer::Deny { reason } => FileAnswer::Deny { reason: reason.clone() },
             Answer::Files { files, reason } => match files.get(&file.path) {
                 Some(answer) => answer.clone(),
@@ -248,7 +262,7 @@ impl FilePreview {
     }
 
     /// What happens at which path, if this is the file's state afterwards.
-    fn steps(&self, after: FileState) -> Vec<PlanStep> {
+    pub fn steps(&self, after: FileState) -> Vec<PlanStep> {
         let path = self.location.clone();
         match &self.operation {
             Operation::Rename { from } => vec![

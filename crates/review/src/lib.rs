@@ -24,6 +24,7 @@ mod grants;
 mod intent;
 mod note;
 mod plan;
+mod policy;
 mod preview;
 mod seen;
 mod told;
@@ -35,17 +36,21 @@ pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};
 pub use draft::Draft;
 pub use error_kind::ErrorKind;
-pub use event::{Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Origin, Outcome, Recorded};
+pub use event::{
+    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, Performer, Recorded, Refresh,
+    RulingRecord, Snapshot, SnapshotId, Subject, Tier, Uncaptured,
+};
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
+pub use policy::{Rule, Ruling};
 pub use preview::{
-    CONTEXT, Clash, FilePreview, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges, ProposedHunk,
-    ProposedNote, Rebased, Transition, reverse,
+    CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges,
+    ProposedHunk, ProposedNote, Rebased, Review, Standing, Transition, net, reverse,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
-pub use told::{DENIED, told_failure};
+pub use told::{DENIED, told_action, told_failure, told_without};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

@@ -54,7 +54,23 @@ pub struct ApplyRecord {
     pub emptied: Vec<WsPath>,
 }
 
+impl PlanStep {
+    /// The step as it is recorded.
+    pub fn recorded(&self) -> RecordedStep {
+        RecordedStep {
+            path: self.path.clone(),
+            before: self.before.fingerprint(),
+            after: self.after.fingerprint(),
+        }
+    }
+}
+
 impl Plan {
+    /// What is to happen where nothing is.
+    pub fn nothing() -> Self {
+        Self { steps: Vec::new(), renames: BTreeMap::new() }
+    }
+
     /// Of steps whose paths differ.
     pub(crate) fn new(steps: Vec<PlanStep>, renames: BTreeMap<WsPath, WsPath>) -> Self {
         Self { steps, renames }
@@ -84,11 +100,6 @@ impl Plan {
 
     /// The steps as they are recorded.
     pub fn recorded(&self) -> Vec<RecordedStep> {
-        let record = |step: &PlanStep| RecordedStep {
-            path: step.path.clone(),
-            before: step.before.fingerprint(),
-            after: step.after.fingerprint(),
-        };
-        self.steps.iter().map(record).collect()
+        self.steps.iter().map(PlanStep::recorded).collect()
     }
 }

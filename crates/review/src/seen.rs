@@ -25,6 +25,21 @@ pub struct Seen {
     pub facts: Vec<Note>,
 }
 
+impl Seen {
+    /// What is at the path itself: a symbolic link is not followed.
+    pub fn state(&self) -> Result<FileState, &Obstacle> {
+        match &self.link {
+            Some(target) => Ok(FileState::Link { target: target.clone() }),
+            None => self.found.as_ref().cloned(),
+        }
+    }
+
+    /// Whether exactly this is at the path itself.
+    pub fn is(&self, state: &FileState) -> bool {
+        self.state().is_ok_and(|found| found == *state)
+    }
+}
+
 /// Everything that was looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sight {

@@ -39,12 +39,32 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Another command instead.
+    Command {
+        /// As the shell gets it.
+        command: String,
+    },
+    /// Other arguments of the tool instead.
+    Arguments {
+        /// All of them.
+        arguments: serde_json::Value,
+    },
     /// Nothing of it.
     Deny {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+}
+
+impl Answer {
+    /// What is said about all that is denied.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Deny { reason } | Self::Files { reason, .. } => reason.as_deref(),
+            Self::Approve | Self::Command { .. } | Self::Arguments { .. } => None,
+        }
+    }
 }
 
 /// The answer about one file.

@@ -2,6 +2,7 @@
 
 mod compute;
 mod edit;
+mod net;
 mod object;
 mod problem;
 mod rebase;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use sayso_diff::{Counts, Diff, NO_FILE, Rendering, Side, Unified, UnifiedOptions};
 use serde::{Deserialize, Serialize};
 
+pub use net::{Happened, Review, net};
 pub use object::{ProposedChange, ProposedChanges, ProposedHunk, ProposedNote};
 pub use problem::{Clash, Problem};
 pub use rebase::Rebased;
@@ -31,6 +33,16 @@ pub struct Preview {
     pub(crate) files: Vec<FilePreview>,
     /// Files that were approved before and are only shown.
     pub(crate) settled: BTreeSet<WsPath>,
+    pub(crate) standing: Standing,
+}
+
+/// Where what is shown is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nowhere yet: an approval makes it happen.
+    Proposed,
+    /// In the tree already: a refusal takes it back.
+    InPlace,
 }
 
 /// What a change would do to one file.
@@ -85,13 +97,18 @@ impl Preview {
     pub(crate) fn new(mut files: Vec<FilePreview>) -> Self {
         // Stable, so that files of the same weight stay in the order they were proposed in.
         files.sort_by_key(|file| std::cmp::Reverse(file.weight()));
-        Self { files, settled: BTreeSet::new() }
+        Self { files, settled: BTreeSet::new(), standing: Standing::Proposed }
     }
 
     /// A preview as it was recorded: each file, and whether it was settled.
-    pub fn recorded(files: Vec<(FilePreview, bool)>) -> Self {
+    pub fn recorded(files: Vec<(FilePreview, bool)>, standing: Standing) -> Self {
         let settled = files.iter().filter(|(_, settled)| *settled).map(|(file, _)| file.path.clone()).collect();
-        Self { files: files.into_iter().map(|(file, _)| file).collect(), settled }
+        Self { files: files.into_iter().map(|(file, _)| file).collect(), settled, standing }
+    }
+
+    /// Where what it shows is.
+    pub fn standing(&self) -> Standing {
+        self.standing
     }
 
     /// The files, those first that a reviewer should see first.

@@ -4,6 +4,9 @@
 //! An agent has not seen the preview: it knows what it sent and what it read before. So what differs from that is given as a
 //! diff, and a comment carries the line that it is about.
 
+mod action;
+mod review;
+
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
@@ -13,9 +16,11 @@ use crate::decide::{FileDecision, Taken};
 use crate::file_state::FileState;
 use crate::note::Note;
 use crate::plan::Plan;
-use crate::preview::{CONTEXT, FilePreview, Operation, Preview, Problem, Rebased};
+use crate::preview::{CONTEXT, FilePreview, Operation, Preview, Problem, Rebased, Standing};
 use crate::verdict::{Answer, Comment, CommentSide, Decider, HunkId, Verdict};
 use crate::ws_path::WsPath;
+
+pub use action::{told_action, told_without};
 
 /// What a plain denial says; the reason follows where there is one.
 pub const DENIED: &str = "user denied this tool call";
@@ -33,15 +38,15 @@ const MOST_CLASHES: usize = 5;
 const MOST_LINE: usize = 80;
 
 pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecision], plan: &Plan) -> String {
+    if preview.standing() == Standing::InPlace {
+        return review::compose(preview, verdict, files, plan);
+    }
     let mut told = String::new();
     if files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }) {
         return "no file had to change".to_owned();
     }
     let nothing = files.iter().all(|file| matches!(file.taken, Taken::Nothing { .. }));
-    let general = match &verdict.answer {
-        Answer::Deny { reason } | Answer::Files { reason, .. } => reason.as_deref(),
-        Answer::Approve => None,
-    };
+    let general = verdict.answer.reason();
     if nothing {
         denial(general, &verdict.by, files, &mut told);
     } else {
@@ -52,14 +57,18 @@ pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecisio
             line(&mut told, format_args!("{} says: {reason}", who(&verdict.by)));
         }
     }
-    if !verdict.comments.is_empty() {
-        line(&mut told, "Comments on lines:");
-        for comment in &verdict.comments {
-            about_line(preview, comment, &mut told);
-        }
-    }
+    comments(preview, verdict, &mut told);
     told.truncate(told.trim_end().len());
     told
+}
+
+fn comments(preview: &Preview, verdict: &Verdict, told: &mut String) {
+    if !verdict.comments.is_empty() {
+        line(told, "Comments on lines:");
+        for comment in &verdict.comments {
+            about_line(preview, comment, told);
+        }
+    }
 }
 
 impl Rebased {

@@ -1,0 +1,165 @@
+//! What others carry out after a verdict: commands, calls of tools, and changes that an agent makes by itself.
+
+use std::collections::BTreeMap;
+
+use sayso_review::{
+    Answer, ApplyRecord, ChangeId, ContentHash, Decision, Event, FileState, Fingerprint, Outcome, Plan, RecordedStep,
+    Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
+};
+use sayso_workspace::ApplyError;
+
+use crate::FILE_LIMIT;
+use crate::change::{ChangeRecord, ChangeStatus};
+use crate::engine::{Decided, Engine, Proposed, Was};
+use crate::error::GateError;
+use crate::record::{ENDED, Entry, contents};
+
+/// How something ended that somebody else carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// What was there and is there now, where that differs.
+    pub record: ApplyRecord,
+    /// Files that are not as was approved.
+    pub differs: Vec<WsPath>,
+    /// What may have changed and cannot be put back.
+    pub uncaptured: Vec<Uncaptured>,
+}
+
+impl Engine {
+    /// Records a verdict on a command or a call of a tool.
+    pub(crate) fn decide_action(
+        &mut self,
+        proposed: &Proposed,
+        verdict: &Verdict,
+        now: i64,
+    ) -> Result<Decided, GateError> {
+        let change = proposed.change;
+        let told = told_action(&proposed.subject, verdict);
+        let decided = Event::Decided { change, verdict: verdict.clone(), told: told.clone() };
+        let subject = match (&verdict.answer, &proposed.subject) {
+            (Answer::Deny { .. }, _) => {
+                let ended = Event::Ended { change, outcome: Outcome::Denied, told: None };
+                self.end(vec![decided, ended], Was::Pending, now)?;
+                return Ok(Decided::Denied { told });
+            }
+            (Answer::Approve, subject) => subject.clone(),
+            (Answer::Command { command }, subject @ Subject::Command { .. }) => subject.with_command(command),
+            (Answer::Arguments { arguments }, subject @ Subject::Tool { .. }) => subject.with_arguments(arguments),
+            (_, Subject::Command { .. }) => return Err(VerdictError::NotAnAnswer("a command").into()),
+            (_, _) => return Err(VerdictError::NotAnAnswer("a tool call").into()),
+        };
+        let edited = subject != proposed.subject;
+        let expected: Vec<RecordedStep> = if edited { Vec::new() } else { expected(proposed) };
+        if matches!(subject, Subject::Command { .. }) {
+            self.begin_observing(change)?;
+        }
+        let mut entry = Entry::of([decided, Event::Permitted { change, expected }]);
+        entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
+        self.write(entry, now)?;
+        self.no_longer_waits(change, now)?;
+        Ok(Decided::Permitted { told, subject, plan: Plan::nothing() })
+    }
+
+    /// Lets an agent make a change by itself that was approved, if its files still are those that were shown.
+    pub(crate) fn permit_change(
+        &mut self,
+        proposed: &Proposed,
+        decision: Decision,
+        decided: Event,
+        now: i64,
+    ) -> Result<Decided, GateError> {
+        let change = proposed.change;
+        let paths = decision.plan.steps().iter().map(|step| step.path.clone());
+        let sight = self.workspace.look(paths, FILE_LIMIT);
+        let fits = |path: &WsPath, before: &FileState| sight.files.get(path).is_some_and(|seen| seen.is(before));
+        if let Some(step) = decision.plan.steps().iter().find(|step| !fits(&step.path, &step.before)) {
+            let error = ApplyError::Stale { path: step.path.clone() };
+            return self.not_applied(proposed, Some(decided), &decision.plan, error, now);
+        }
+        let mut entry = Entry::of([decided]);
+        let kept = contents(decision.plan.steps().iter().map(|step| [&step.before, &step.after]));
+        entry.push(Event::Permitted { change, expected: decision.plan.recorded() }, &kept);
+        entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
+        self.write(entry, now)?;
+        self.no_longer_waits(change, now)?;
+        Ok(Decided::Permitted { told: decision.told, subject: Subject::Files, plan: decision.plan })
+    }
+
+    /// Looks at what became of something that was permitted, and records it.
+    pub fn finish(&mut self, change: ChangeId, code: Option<i32>, now: i64) -> Result<Finished, GateError> {
+        let record = self.history().change(change)?;
+        if record.status != ChangeStatus::Permitted {
+            return Err(GateError::WrongStatus { change, verb: "finished", status: record.status.to_string() });
+        }
+        let (finished, kept) = match record.subject {
+            Subject::Command { .. } => (self.end_observing(&record)?, BTreeMap::new()),
+            Subject::Files | Subject::Tool { .. } => self.verify(&record),
+        };
+        let outcome = if record.subject.is_files() { Outcome::Applied } else { Outcome::Ran { code } };
+        let Finished { record: applied, differs, uncaptured } = finished.clone();
+        let mut entry = Entry::default();
+        if !applied.steps.is_empty() || !uncaptured.is_empty() {
+            let blobs: Vec<(ContentHash, &[u8])> = kept.iter().map(|(hash, bytes)| (*hash, &bytes[..])).collect();
+            let mut stored = Vec::new();
+            for step in &applied.steps {
+                for hash in [&step.before, &step.after].into_iter().filter_map(Fingerprint::hash) {
+                    // What is there already is named, so that it stays.
+                    if !kept.contains_key(&hash) && self.journal.reader().has_blob(hash)? {
+                        stored.push(hash);
+                    }
+                }
+            }
+            entry.push_blobs(Event::Observed { change, record: applied, differs, uncaptured }, &blobs, &stored);
+        }
+        entry.push(Event::Ended { change, outcome, told: None }, &[]);
+        self.write(entry, now)?;
+        Ok(finished)
+    }
+
+    /// The change of a tool call that was permitted and is being carried out.
+    pub fn permitted_call(&self, call: &str) -> Result<Option<ChangeRecord>, GateError> {
+        let records = self.history().with_key(&crate::record::call_key(call))?;
+        Ok(records.into_iter().rev().find(|record| record.status == ChangeStatus::Permitted))
+    }
+
+    /// Compares what an agent did with what it was allowed to do.
+    fn verify(&self, record: &ChangeRecord) -> (Finished, BTreeMap<ContentHash, Vec<u8>>) {
+        let mut finished = Finished::nothing();
+        let mut kept = BTreeMap::new();
+        let sight = self.workspace.look(record.expected.iter().map(|step| step.path.clone()), FILE_LIMIT);
+        for step in &record.expected {
+            let path = step.path.clone();
+            match sight.files.get(&step.path).map(|seen| seen.state()) {
+                Some(Ok(state)) => {
+                    let after = state.fingerprint();
+                    if after != step.after {
+                        finished.differs.push(path.clone());
+                    }
+                    kept.extend(state.content().map(|content| (content.hash(), content.bytes().to_vec())));
+                    if after != step.before {
+                        finished.record.steps.push(RecordedStep { path, before: step.before.clone(), after });
+                    }
+                }
+                Some(Err(obstacle)) => {
+                    finished.uncaptured.push(Uncaptured { path: path.to_string(), reason: obstacle.to_string() });
+                }
+                None => {}
+            }
+        }
+        (finished, kept)
+    }
+}
+
+impl Finished {
+    pub(crate) fn nothing() -> Self {
+        let record =
+            ApplyRecord { token: String::new(), steps: Vec::new(), directories: Vec::new(), emptied: Vec::new() };
+        Self { record, differs: Vec::new(), uncaptured: Vec::new() }
+    }
+}
+
+/// What a call of a tool would do to files, if it does what its arguments seem to say.
+fn expected(proposed: &Proposed) -> Vec<RecordedStep> {
+    let possible = proposed.preview.files().iter().filter(|file| file.problem.is_none());
+    possible.flat_map(|file| file.steps(file.after.clone())).map(|step| step.recorded()).collect()
+}

@@ -1,0 +1,209 @@
+//! Sessions and turns: one conversation of one agent, and what happens between two prompts.
+
+use sayso_review::{ChangeId, Event, EventBody, Recorded, Rule};
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::error::GateError;
+use crate::history::{History, recorded};
+use crate::record::{Entry, SESSIONS, session_key};
+
+/// Events that are looked at in one go.
+const SOME: usize = 1_000;
+
+/// A conversation as its events tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionRecord {
+    /// Its id.
+    pub session: String,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// Where it works, as it says.
+    pub location: Option<String>,
+    /// The session that it is a part of, if it is a subagent's.
+    pub parent: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub time: i64,
+    /// Whether it goes on.
+    pub status: SessionStatus,
+    /// The turn that it is in.
+    pub turn: Option<String>,
+    /// What was decided for all that comes in it.
+    pub rules: Vec<Rule>,
+    /// What its agent is to be told at its next opportunity.
+    pub unread: Vec<String>,
+    #[serde(skip)]
+    last_message: u64,
+}
+
+/// Whether a conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// It does.
+    Active,
+    /// It ended.
+    Ended,
+}
+
+/// A conversation that begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its id.
+    pub session: String,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// Where it works, as it says.
+    pub location: Option<String>,
+    /// The session that it is a part of, if it is a subagent's.
+    pub parent: Option<String>,
+}
+
+impl SessionRecord {
+    fn fold(session: &str, events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
+        let mut record: Option<Self> = None;
+        for Recorded { number, time, body } in events {
+            let EventBody::Known(event) = body else { continue };
+            let record = match event {
+                Event::SessionStarted { session, agent, location, parent } if record.is_none() => {
+                    record = Some(Self { agent, location, parent, ..Self::new(session, time) });
+                    continue;
+                }
+                // Whatever comes from it shows that there is one, whether or not it said so.
+                event @ (Event::Proposed { .. } | Event::TurnStarted { .. } | Event::Message { .. }) => {
+                    let record = record.get_or_insert_with(|| Self::new(session.to_owned(), time));
+                    record.play(number, event);
+                    continue;
+                }
+                event => (record.as_mut(), event),
+            };
+            if let (Some(record), event) = record {
+                record.play(number, event);
+            }
+        }
+        record
+    }
+
+    fn new(session: String, time: i64) -> Self {
+        Self {
+            session,
+            agent: None,
+            location: None,
+            parent: None,
+            time,
+            status: SessionStatus::Active,
+            turn: None,
+            rules: Vec::new(),
+            unread: Vec::new(),
+            last_message: 0,
+        }
+    }
+
+    fn play(&mut self, number: u64, event: Event) {
+        match event {
+            Event::Proposed { origin, .. } => self.agent = self.agent.take().or(origin.agent),
+            Event::SessionResumed { .. } => self.status = SessionStatus::Active,
+            Event::SessionEnded { .. } => (self.status, self.turn) = (SessionStatus::Ended, None),
+            Event::TurnStarted { turn, .. } => self.turn = Some(turn),
+            Event::TurnEnded { .. } => self.turn = None,
+            Event::RuleAdded { rule, .. } => self.rules.push(rule),
+            Event::Message { text, .. } => {
+                self.unread.push(text);
+                self.last_message = number;
+            }
+            // Told of everything up to a number: what came later stays, and nothing is told twice.
+            Event::Delivered { through, .. } if through >= self.last_message => self.unread.clear(),
+            _ => {}
+        }
+    }
+}
+
+impl History<'_> {
+    /// One session.
+    pub fn session(&self, session: &str) -> Result<Option<SessionRecord>, GateError> {
+        let mut events = Vec::new();
+        let mut after = 0;
+        loop {
+            let page = self.reader().events_with(&session_key(session), after, SOME)?;
+            let Some(last) = page.last() else { break };
+            after = last.number;
+            events.extend(page.iter().map(recorded));
+        }
+        Ok(SessionRecord::fold(session, events))
+    }
+
+    /// The sessions that said that they began, newest first.
+    pub fn sessions(&self, limit: usize) -> Result<Vec<SessionRecord>, GateError> {
+        let mut records: Vec<SessionRecord> = Vec::new();
+        for event in self.reader().latest_with(SESSIONS, None, limit)? {
+            let EventBody::Known(Event::SessionStarted { session, .. }) = recorded(&event).body else { continue };
+            records.extend(self.session(&session)?);
+        }
+        Ok(records)
+    }
+}
+
+impl Engine {
+    /// Begins a session, or goes on with it if there is one of that id.
+    pub fn start_session(&mut self, new: NewSession, now: i64) -> Result<SessionRecord, GateError> {
+        let NewSession { session, agent, location, parent } = new;
+        if session.trim().is_empty() || session.chars().any(char::is_control) {
+            return Err(GateError::BadSession(session));
+        }
+        let event = match self.history().session(&session)? {
+            Some(_) => Event::SessionResumed { session: session.clone() },
+            None => Event::SessionStarted { session: session.clone(), agent, location, parent },
+        };
+        self.write(Entry::of([event]), now)?;
+        self.known_session(&session)
+    }
+
+    /// Ends a session: what still waits in it is withdrawn, and snapshots that no tool asked for are freed.
+    pub fn end_session(&mut self, session: &str, now: i64) -> Result<(), GateError> {
+        self.known_session(session)?;
+        let mut waiting: Vec<ChangeId> = Vec::new();
+        for change in self.waiting()? {
+            let record = self.history().change(change)?;
+            // A review is the person's, not the agent's.
+            if record.origin.session.as_deref() == Some(session) && !record.is_review() {
+                waiting.push(change);
+            }
+        }
+        for change in waiting {
+            // One that counted on another may have ended with it.
+            if self.pending(change).is_ok() {
+                self.cancel(change, now)?;
+            }
+        }
+        self.free_orphans(session, now)?;
+        self.write(Entry::of([Event::SessionEnded { session: session.to_owned() }]), now)?;
+        Ok(())
+    }
+
+    /// Begins a turn: a prompt came.
+    pub fn start_turn(&mut self, session: &str, turn: &str, now: i64) -> Result<(), GateError> {
+        let event = Event::TurnStarted { session: session.to_owned(), turn: turn.to_owned() };
+        self.write(Entry::of([event]), now)?;
+        Ok(())
+    }
+
+    /// What an agent is to be told, which counts as told from now on.
+    pub fn take_messages(&mut self, session: &str, now: i64) -> Result<Vec<String>, GateError> {
+        let Some(record) = self.history().session(session)? else { return Ok(Vec::new()) };
+        if !record.unread.is_empty() {
+            let event = Event::Delivered { session: session.to_owned(), through: record.last_message };
+            self.write(Entry::of([event]), now)?;
+        }
+        Ok(record.unread)
+    }
+
+    /// Adds a rule for the rest of a session.
+    pub fn add_rule(&mut self, session: &str, rule: Rule, now: i64) -> Result<(), GateError> {
+        self.write(Entry::of([Event::RuleAdded { session: session.to_owned(), rule }]), now)?;
+        Ok(())
+    }
+
+    fn known_session(&self, session: &str) -> Result<SessionRecord, GateError> {
+        self.history().session(session)?.ok_or_else(|| GateError::NoSuchSession(session.to_owned()))
+    }
+}

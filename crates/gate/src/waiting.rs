@@ -1,0 +1,208 @@
+//! What waits for a verdict: deadlines, previews that files outrun, and changes that count on others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sayso_review::{
+    Answer, ChangeId, Decider, Event, Intent, Outcome, Preview, Refresh, Subject, Verdict, WsPath, told_without,
+};
+use sayso_workspace::Signature;
+
+use crate::change::{ChangeRecord, ChangeStatus};
+use crate::engine::{Decided, Engine, Was};
+use crate::error::GateError;
+use crate::history::History;
+use crate::record::{Entry, file_records, shown};
+
+/// The rule that denies what nobody decided in time.
+pub const DEADLINE: &str = "deadline";
+
+/// What waits for a verdict. Previews stay in the journal: ten thousand of them may wait.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    changes: BTreeMap<ChangeId, Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    deadline: Option<i64>,
+    /// The files it is about, as they were when it was previewed.
+    files: Vec<(WsPath, Option<Signature>)>,
+}
+
+impl Engine {
+    /// The changes that wait for a verdict, in the order in which they came.
+    pub fn waiting(&mut self) -> Result<Vec<ChangeId>, GateError> {
+        Ok(self.held()?.changes.keys().copied().collect())
+    }
+
+    fn held(&mut self) -> Result<&mut Waiting, GateError> {
+        if self.waiting.is_none() {
+            let mut waiting = Waiting::default();
+            let mut left = self.history().status()?.pending;
+            for record in self.history().changes(None) {
+                if left == 0 {
+                    break;
+                }
+                let record = record?;
+                if History::is_pending(&record) {
+                    left -= 1;
+                    // Not known to be as it was then, so that it is looked at once.
+                    let files = record.files.iter().map(|file| (file.location.clone(), None)).collect();
+                    waiting.changes.insert(record.change, Held { deadline: record.deadline, files });
+                }
+            }
+            self.waiting = Some(waiting);
+        }
+        Ok(self.waiting.get_or_insert_default())
+    }
+
+    pub(crate) fn now_waits(&mut self, change: ChangeId, preview: &Preview, deadline: Option<i64>) {
+        let Some(waiting) = &mut self.waiting else { return };
+        let sign = |path: &WsPath| (path.clone(), self.workspace.signature(path));
+        let files = preview.files().iter().map(|file| sign(&file.location)).collect();
+        waiting.changes.insert(change, Held { deadline, files });
+    }
+
+    /// The changes that wait and are about the same files as a preview.
+    pub(crate) fn waiting_for(&mut self, preview: &Preview) -> Result<Vec<ChangeId>, GateError> {
+        let paths: BTreeSet<&WsPath> = preview.files().iter().map(|file| &file.location).collect();
+        let about = |held: &Held| held.files.iter().any(|(path, _)| paths.contains(path));
+        let waiting = self.held()?;
+        Ok(waiting.changes.iter().filter(|(_, held)| about(held)).map(|(change, _)| *change).collect())
+    }
+
+    /// A change ended: those that waited for the same files after it are looked at again, and say what it means for them.
+    pub(crate) fn no_longer_waits(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        let Some(waiting) = &mut self.waiting else { return Ok(()) };
+        let Some(ended) = waiting.changes.remove(&change) else { return Ok(()) };
+        let paths: BTreeSet<WsPath> = ended.files.into_iter().map(|(path, _)| path).collect();
+        let about = |held: &Held| held.files.iter().any(|(path, _)| paths.contains(path));
+        let later = waiting.changes.range(change..).filter(|(_, held)| about(held));
+        let later: Vec<ChangeId> = later.map(|(change, _)| *change).collect();
+        if later.is_empty() {
+            return Ok(());
+        }
+        let happened = matches!(self.history().change(change)?.status, ChangeStatus::Applied | ChangeStatus::Permitted);
+        for dependent in later {
+            let before = change;
+            let why = if happened { Refresh::Applied { before } } else { Refresh::Without { before } };
+            self.refresh(dependent, why, now)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the preview of a change that waits anew. Tells whether it is another one now.
+    fn refresh(&mut self, change: ChangeId, why: Refresh, now: i64) -> Result<bool, GateError> {
+        let record = self.history().change(change)?;
+        let Some(preview) = self.preview_again(&record)? else { return Ok(false) };
+        let hash = record.subject.bind(preview.hash());
+        if hash == record.preview && !matches!(why, Refresh::Without { .. }) {
+            return Ok(false);
+        }
+        let mut entry = Entry::default();
+        let event = Event::Refreshed { change, files: file_records(&preview), preview: hash, why };
+        entry.push(event, &shown(&preview));
+        self.write(entry, now)?;
+        self.now_waits(change, &preview, record.deadline);
+        Ok(true)
+    }
+
+    /// What a change that waits would do now; `None` if that is not known, since it did not come as an intent.
+    fn preview_again(&self, record: &ChangeRecord) -> Result<Option<Preview>, GateError> {
+        let Some(bytes) = record.intent.map(|hash| self.history().content(hash)).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        let proposal = match serde_json::from_slice(&bytes) {
+            Ok(Intent::ChangeFiles(proposal)) => proposal,
+            Ok(Intent::CallTool { .. }) => match &record.subject {
+                Subject::Tool { preview, .. } => match &preview.changes {
+                    Some(proposal) => proposal.clone(),
+                    None => return Ok(None),
+                },
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(self.preview(&proposal)?))
+    }
+
+    /// Does what is due: denies what nobody decided in time, and refreshes previews whose files changed underneath.
+    pub fn tick(&mut self, now: i64) -> Result<Ticked, GateError> {
+        let waiting = self.held()?;
+        let due = waiting.changes.iter().filter(|(_, held)| held.deadline.is_some_and(|deadline| deadline <= now));
+        let due: Vec<ChangeId> = due.map(|(change, _)| *change).collect();
+        let mut ticked = Ticked::default();
+        for change in due {
+            self.expire(change, now)?;
+            ticked.expired.push(change);
+        }
+        let mut outrun = Vec::new();
+        let held = self.waiting.take().unwrap_or_default();
+        for (change, held) in &held.changes {
+            if held.files.iter().any(|(path, signature)| *signature != self.workspace.signature(path)) {
+                outrun.push(*change);
+            }
+        }
+        self.waiting = Some(held);
+        for change in outrun {
+            if self.refresh(change, Refresh::FilesChanged, now)? {
+                ticked.refreshed.push(change);
+            } else {
+                self.sign_again(change);
+            }
+        }
+        Ok(ticked)
+    }
+
+    /// Takes the files of a change as they are now to be those that its preview shows, since they were found to be.
+    fn sign_again(&mut self, change: ChangeId) {
+        let Some(held) = self.waiting.as_mut().and_then(|waiting| waiting.changes.get_mut(&change)) else { return };
+        for (path, signature) in &mut held.files {
+            *signature = self.workspace.signature(path);
+        }
+    }
+
+    /// When the next deadline is.
+    pub fn next_deadline(&mut self) -> Result<Option<i64>, GateError> {
+        Ok(self.held()?.changes.values().filter_map(|held| held.deadline).min())
+    }
+
+    /// Denies what nobody decided in time.
+    fn expire(&mut self, change: ChangeId, now: i64) -> Result<Decided, GateError> {
+        let proposed = self.proposed(change)?;
+        let reason = Some("nobody decided in time".to_owned());
+        let verdict = Verdict {
+            by: Decider::Policy { rule: DEADLINE.to_owned() },
+            ..proposed.verdict(Answer::Deny { reason })
+        };
+        self.decide(&proposed, &verdict, now)
+    }
+
+    /// Ends a change that cannot be made as proposed, and that waits for no other which could make it possible.
+    pub(crate) fn fail_if_impossible(&mut self, change: ChangeId, now: i64) -> Result<Option<String>, GateError> {
+        let record = self.pending(change)?;
+        let waits_for_others = match &self.waiting {
+            Some(waiting) => record.after.iter().any(|before| waiting.changes.contains_key(before)),
+            None => false,
+        };
+        if waits_for_others {
+            return Ok(None);
+        }
+        let Some(mut told) = self.history().preview(&record)?.told_problems() else { return Ok(None) };
+        for before in &record.without {
+            told.push_str(&format!("\n{}", told_without(*before)));
+        }
+        let outcome = Outcome::Failed { reason: "it cannot be made as proposed".to_owned() };
+        self.end(vec![Event::Ended { change, outcome, told: Some(told.clone()) }], Was::Pending, now)?;
+        Ok(Some(told))
+    }
+}
+
+/// What was due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ticked {
+    /// Changes that were denied, since nobody decided in time.
+    pub expired: Vec<ChangeId>,
+    /// Changes whose files changed underneath, and that show what they would do now.
+    pub refreshed: Vec<ChangeId>,
+}

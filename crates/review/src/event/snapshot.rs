@@ -1,0 +1,65 @@
+//! What a file was before a tool call, kept by path and then by call (the user's seed on snapshots that win the race).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::file_state::Fingerprint;
+use crate::ws_path::WsPath;
+
+/// The number of a snapshot: 1 for the first in a workspace, and never given twice, however close in time two are.
+pub type SnapshotId = u64;
+
+/// Where in the life of a tool call a snapshot was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// The call was in the model's answer, which the agent had not received to its end.
+    Answer,
+    /// The agent asked whether it may.
+    Hook,
+    /// The agent said that the tool had started. The file may have been changed already.
+    Start,
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answer => "the model's answer",
+            Self::Hook => "the agent's hook",
+            Self::Start => "the tool's start",
+        })
+    }
+}
+
+/// What a file was before a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its number.
+    pub snapshot: SnapshotId,
+    /// The file as the call names it.
+    pub path: WsPath,
+    /// Where it really is.
+    pub location: WsPath,
+    /// What was there; nothing, if the file is new.
+    pub state: Fingerprint,
+    /// The tool.
+    pub tool: String,
+    /// When it was taken.
+    pub tier: Tier,
+    /// The session that it is freed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// Why a snapshot is no longer kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Freed {
+    /// A newer one of the same path took its place before the tool started.
+    Replaced,
+    /// The session ended, and the tool never started.
+    SessionEnded,
+    /// The program that took it is gone, and the tool never started.
+    Restarted,
+}
