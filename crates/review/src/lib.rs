@@ -26,6 +26,7 @@ mod note;
 mod plan;
 mod preview;
 mod seen;
+mod shell;
 mod told;
 mod verdict;
 mod ws_path;
@@ -46,6 +47,7 @@ pub use preview::{
     ProposedNote, Rebased, Transition, reverse,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
+pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
 pub use told::{DENIED, told_failure};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};
