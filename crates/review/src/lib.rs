@@ -24,6 +24,7 @@ mod grants;
 mod intent;
 mod note;
 mod plan;
+mod policy;
 mod preview;
 mod seen;
 mod shell;
@@ -42,6 +43,10 @@ pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
+pub use policy::{
+    Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError, Rule,
+    RuleId, RuleScope, Ruled, Ruling, Standing, Who, Why,
+};
 pub use preview::{
     CONTEXT, Clash, FilePreview, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges, ProposedHunk,
     ProposedNote, Rebased, Transition, reverse,
