@@ -297,11 +297,7 @@ impl Engine {
         }
         self.end(events, Was::Pending, now)?;
         let told = decision.told.clone();
-        Ok(if approved {
-            Decided::Applied { told, decision, lost: Vec::new() }
-        } else {
-            Decided::Denied { told }
-        })
+        Ok(if approved { Decided::Applied { told, decision, lost: Vec::new() } } else { Decided::Denied { told } })
     }
 
     /// Records that nothing was written and, where that is because files changed, what could be written instead.
@@ -327,10 +323,8 @@ impl Engine {
         let outcome = Outcome::Stale { files: files.clone() };
         events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
         self.end(events, was, now)?;
-        let proposing = Proposing {
-            performer: proposed.performer,
-            ..Proposing::files(preview, proposed.origin.clone(), cause)
-        };
+        let proposing =
+            Proposing { performer: proposed.performer, ..Proposing::files(preview, proposed.origin.clone(), cause) };
         let next = self.record_proposal(proposing, now)?;
         Ok(Decided::Stale { told, files, next: Box::new(next) })
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use sayso_journal::{Reader, Sizes, StoredEvent};
 use sayso_review::{
-    Cause, ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer,
-    Preview, Recorded, Standing,
+    Cause, ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer, Placement,
+    Preview, Recorded,
 };
 use serde::Serialize;
 
@@ -171,7 +171,7 @@ impl<'j> History<'j> {
         };
         let files = record.files.iter().map(file).collect::<Result<Vec<_>, _>>()?;
         let in_place = matches!(record.cause, Cause::Review { .. });
-        Ok(Preview::recorded(files, if in_place { Standing::InPlace } else { Standing::Proposed }))
+        Ok(Preview::recorded(files, if in_place { Placement::InPlace } else { Placement::Proposed }))
     }
 
     /// Whether a change waits for a verdict.

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::error_kind::ErrorKind;
 use crate::file_state::FileState;
 use crate::plan::{Plan, PlanStep};
-use crate::preview::{CONTEXT, FilePreview, Operation, Preview, Standing};
+use crate::preview::{CONTEXT, FilePreview, Operation, Placement, Preview};
 use crate::told;
 use crate::verdict::{Answer, FileAnswer, HunkId, Verdict};
 use crate::ws_path::WsPath;
@@ -121,7 +121,7 @@ impl Preview {
         for file in &self.files {
             let (taken, after) = file.take(&self.answer_for(file, &verdict.answer))?;
             files.push(FileDecision { path: file.path.clone(), taken });
-            if self.standing == Standing::InPlace {
+            if self.placement == Placement::InPlace {
                 // What was shown is there; what was not taken of it goes.
                 let after = after.unwrap_or_else(|| file.before.clone());
                 let path = file.location.clone();

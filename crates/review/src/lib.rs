@@ -27,6 +27,7 @@ mod plan;
 mod policy;
 mod preview;
 mod seen;
+mod shell;
 mod told;
 mod verdict;
 mod ws_path;
@@ -45,12 +46,16 @@ pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
-pub use policy::{Rule, Ruling};
+pub use policy::{
+    Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError, Rule,
+    RuleId, RuleScope, Ruled, Ruling, Standing, Who, Why,
+};
 pub use preview::{
-    CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Preview, Problem, ProposedChange, ProposedChanges,
-    ProposedHunk, ProposedNote, Rebased, Review, Standing, Transition, net, reverse,
+    CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,
+    ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
+pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
 pub use told::{DENIED, told_action, told_failure, told_without};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

@@ -57,11 +57,7 @@ pub struct ApplyRecord {
 impl PlanStep {
     /// The step as it is recorded.
     pub fn recorded(&self) -> RecordedStep {
-        RecordedStep {
-            path: self.path.clone(),
-            before: self.before.fingerprint(),
-            after: self.after.fingerprint(),
-        }
+        RecordedStep { path: self.path.clone(), before: self.before.fingerprint(), after: self.after.fingerprint() }
     }
 }
 

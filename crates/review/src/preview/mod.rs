@@ -33,12 +33,12 @@ pub struct Preview {
     pub(crate) files: Vec<FilePreview>,
     /// Files that were approved before and are only shown.
     pub(crate) settled: BTreeSet<WsPath>,
-    pub(crate) standing: Standing,
+    pub(crate) placement: Placement,
 }
 
 /// Where what is shown is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Placement {
     /// Nowhere yet: an approval makes it happen.
     Proposed,
     /// In the tree already: a refusal takes it back.
@@ -97,18 +97,18 @@ impl Preview {
     pub(crate) fn new(mut files: Vec<FilePreview>) -> Self {
         // Stable, so that files of the same weight stay in the order they were proposed in.
         files.sort_by_key(|file| std::cmp::Reverse(file.weight()));
-        Self { files, settled: BTreeSet::new(), standing: Standing::Proposed }
+        Self { files, settled: BTreeSet::new(), placement: Placement::Proposed }
     }
 
     /// A preview as it was recorded: each file, and whether it was settled.
-    pub fn recorded(files: Vec<(FilePreview, bool)>, standing: Standing) -> Self {
+    pub fn recorded(files: Vec<(FilePreview, bool)>, placement: Placement) -> Self {
         let settled = files.iter().filter(|(_, settled)| *settled).map(|(file, _)| file.path.clone()).collect();
-        Self { files: files.into_iter().map(|(file, _)| file).collect(), settled, standing }
+        Self { files: files.into_iter().map(|(file, _)| file).collect(), settled, placement }
     }
 
     /// Where what it shows is.
-    pub fn standing(&self) -> Standing {
-        self.standing
+    pub fn placement(&self) -> Placement {
+        self.placement
     }
 
     /// The files, those first that a reviewer should see first.

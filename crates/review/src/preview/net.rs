@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::problem::Problem;
 use super::rebase::merge_states;
-use super::{FilePreview, Operation, Preview, Standing};
+use super::{FilePreview, Operation, Placement, Preview};
 use crate::file_state::FileState;
 use crate::seen::{Obstacle, Seen};
 use crate::ws_path::WsPath;
@@ -48,7 +48,7 @@ pub fn net(happened: &[Happened], seen: &BTreeMap<WsPath, Seen>) -> Preview {
             files.push(file);
         }
     }
-    Preview { standing: Standing::InPlace, ..Preview::new(files) }
+    Preview { placement: Placement::InPlace, ..Preview::new(files) }
 }
 
 impl Preview {
@@ -61,7 +61,7 @@ impl Preview {
             file.find_notes(Vec::new());
             file
         };
-        Self { standing: Standing::InPlace, ..Self::new(steps.into_iter().map(file).collect()) }
+        Self { placement: Placement::InPlace, ..Self::new(steps.into_iter().map(file).collect()) }
     }
 }
 

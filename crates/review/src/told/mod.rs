@@ -16,7 +16,7 @@ use crate::decide::{FileDecision, Taken};
 use crate::file_state::FileState;
 use crate::note::Note;
 use crate::plan::Plan;
-use crate::preview::{CONTEXT, FilePreview, Operation, Preview, Problem, Rebased, Standing};
+use crate::preview::{CONTEXT, FilePreview, Operation, Placement, Preview, Problem, Rebased};
 use crate::verdict::{Answer, Comment, CommentSide, Decider, HunkId, Verdict};
 use crate::ws_path::WsPath;
 
@@ -38,7 +38,7 @@ const MOST_CLASHES: usize = 5;
 const MOST_LINE: usize = 80;
 
 pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecision], plan: &Plan) -> String {
-    if preview.standing() == Standing::InPlace {
+    if preview.placement() == Placement::InPlace {
         return review::compose(preview, verdict, files, plan);
     }
     let mut told = String::new();
