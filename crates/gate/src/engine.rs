@@ -9,6 +9,7 @@ use sayso_review::{
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
+use crate::capture::Captures;
 use crate::change::ChangeRecord;
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
@@ -27,6 +28,7 @@ pub struct Engine {
     /// What waits for a verdict, once somebody wanted to know.
     pub(crate) waiting: Option<Waiting>,
     pub(crate) limits: SnapshotLimits,
+    pub(crate) captures: Captures,
 }
 
 /// A change that waits for a verdict.
@@ -150,7 +152,7 @@ impl Engine {
         let reader = journal.reader();
         let folder = reader.path().parent().unwrap_or(reader.path()).to_owned();
         let feed = Arc::new(Feed::new(folder, reader.last_number()?));
-        let mut engine = Self { workspace, journal, feed, waiting: None, limits: SnapshotLimits::USUAL };
+        let mut engine = Self { workspace, journal, feed, waiting: None, limits: SnapshotLimits::USUAL, captures: Captures::default() };
         let recovered = engine.recover(now)?;
         Ok((engine, recovered))
     }
@@ -370,10 +372,11 @@ impl Engine {
             entry.count(PLANS_ENDED, reader.counter(PLANS)?);
         }
         self.write(entry, now)?;
-        match change {
-            Some(change) => self.no_longer_waits(change, now),
-            None => Ok(()),
+        if let Some(change) = change {
+            self.call_of_change_over(change, now)?;
+            self.no_longer_waits(change, now)?;
         }
+        Ok(())
     }
 
     /// The end of a change that was carried out, and what it means for others.

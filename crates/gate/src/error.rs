@@ -1,8 +1,8 @@
 //! Why the engine could not do what it was asked.
 
 use sayso_journal::{AppendError, MaintainError, OpenJournalError, ReadJournalError};
-use sayso_review::{ChangeId, ErrorKind, ProposalError, VerdictError};
-use sayso_workspace::{ApplyError, RecoverError};
+use sayso_review::{ChangeId, ErrorKind, FromNowOnError, PolicyError, ProposalError, VerdictError};
+use sayso_workspace::{ApplyError, RecoverError, ScanError};
 use thiserror::Error;
 
 /// Why the engine could not do what it was asked.
@@ -61,12 +61,68 @@ pub enum GateError {
     /// There is nothing to undo or redo.
     #[error("there is nothing to {0}")]
     NothingTo(&'static str),
+    /// A verdict by an agent about itself.
+    #[error("process {process} belongs to an agent (process {agent}), and an agent cannot decide about what it does")]
+    AgentDecides {
+        /// Who tried.
+        process: u32,
+        /// The agent.
+        agent: u32,
+    },
+    /// There is no such session.
+    #[error("there is no session `{0}`")]
+    NoSuchSession(String),
+    /// Something that cannot be the name of a session.
+    #[error("`{}` is no name for a session", .0.escape_debug())]
+    BadSession(String),
+    /// There is no such snapshot.
+    #[error("there is no snapshot {0}")]
+    NoSuchSnapshot(String),
+    /// A directory that a command cannot run in.
+    #[error("the command cannot run there: {0}")]
+    BadDirectory(String),
+    /// The rules cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A verdict that cannot be made a rule.
+    #[error(transparent)]
+    FromNowOn(#[from] FromNowOnError),
+    /// The tree cannot be captured.
+    #[error("the tree cannot be captured before it is changed: {0}")]
+    Scan(Box<ScanError<GateError>>),
+    /// A file beside the journal cannot be used.
+    #[error("`{path}` cannot be written: {reason}")]
+    StateFile {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A preview offers no rehearsal.
+    #[error("change {0} offers no dry run")]
+    NoDryRun(ChangeId),
+    /// What this version does not do.
+    #[error("this version does not judge {0}")]
+    NotYet(&'static str),
     /// What a change was about is no longer kept.
     #[error("what change {0} was about is no longer kept")]
     ContentGone(ChangeId),
 }
 
+impl From<ScanError<GateError>> for GateError {
+    fn from(error: ScanError<GateError>) -> Self {
+        match error {
+            ScanError::Contents(error) => error,
+            error => Self::Scan(Box::new(error)),
+        }
+    }
+}
+
 impl GateError {
+    pub(crate) fn state_file(path: &std::path::Path, error: &std::io::Error) -> Self {
+        Self::StateFile { path: path.display().to_string(), reason: error.to_string() }
+    }
+
     /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -81,6 +137,17 @@ impl GateError {
             Self::NoSuchChange(_) | Self::NothingTo(_) => ErrorKind::InvalidArgs,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
             Self::ContentGone(_) => ErrorKind::Stale,
+            Self::AgentDecides { .. } => ErrorKind::ToolDenied,
+            Self::NoSuchSession(_)
+            | Self::BadSession(_)
+            | Self::NoSuchSnapshot(_)
+            | Self::NoDryRun(_)
+            | Self::NotYet(_) => ErrorKind::InvalidArgs,
+            Self::BadDirectory(_) => ErrorKind::FsDenied,
+            Self::Policy(error) => error.kind(),
+            Self::FromNowOn(error) => error.kind(),
+            Self::Scan(error) => error.kind(),
+            Self::StateFile { .. } => ErrorKind::Unavailable,
         }
     }
 
@@ -103,7 +170,15 @@ impl GateError {
                 Some("the tree may hold part of it; `sayso show` says which files it is about".to_owned())
             }
             Self::NotRecorded { .. } => Some("the next command finds it and records it".to_owned()),
-            Self::Verdict(_) | Self::Apply(_) => None,
+            Self::AgentDecides { .. } => Some("decide in a terminal that the agent did not start".to_owned()),
+            Self::BadDirectory(_) => Some("name a directory of the workspace".to_owned()),
+            Self::Policy(error) => Some(error.hint().to_owned()),
+            Self::FromNowOn(error) => Some(error.hint().to_owned()),
+            Self::Scan(error) => error.hint().map(str::to_owned),
+            Self::StateFile { .. } => Some("look at the disk's free space and the folder's permissions".to_owned()),
+            Self::NoSuchSnapshot(_) => Some("`sayso snapshot` lists what is kept".to_owned()),
+            Self::NoSuchSession(_) => Some("`sayso status` lists the sessions".to_owned()),
+            Self::Verdict(_) | Self::Apply(_) | Self::BadSession(_) | Self::NoDryRun(_) | Self::NotYet(_) => None,
         }
     }
 }

@@ -8,19 +8,46 @@
 //! arrives as a value. An engine holds the journal's lock, so there is one at a time for a workspace; whoever waits for a person
 //! lets go of it first, see [`Engine::propose`] and [`Engine::decide`].
 
+mod action;
+mod announce;
+mod capture;
 mod change;
+mod check;
 mod engine;
 mod error;
+mod feed;
 mod history;
+mod later;
+mod live;
 mod mend;
+mod observe;
+mod peer;
+mod record;
+mod rules;
+mod session;
+mod snapshot;
+mod submit;
 mod undo;
 mod upkeep;
+mod waiting;
 
+pub use action::Finished;
+pub use announce::{Announce, Announcement, Silence};
+pub use capture::{Capture, Kept, ToolCall};
 pub use change::{ChangeRecord, ChangeStatus, Extent};
 pub use engine::{Decided, Engine, Proposed, RecoveredChange, preview};
 pub use error::GateError;
+pub use feed::{Next, Subscription};
 pub use history::{History, Status};
+pub use live::{Attached, Client, Gate, Reply};
+pub use observe::SnapshotLimits;
+pub use peer::{Agents, Process};
+pub use rules::Rules;
+pub use session::{NewSession, SessionRecord, SessionStatus};
+pub use snapshot::SnapshotRecord;
+pub use submit::{Submission, Submitted};
 pub use undo::UndoPlan;
+pub use waiting::{DEADLINE, Ticked};
 
 use sayso_workspace::ReadLimit;
 

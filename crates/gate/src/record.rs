@@ -96,6 +96,12 @@ impl<'c> Entry<'c> {
         self.events.push((event, new));
     }
 
+    /// Adds an event, and a content that it does not keep by itself.
+    pub(crate) fn push_loose(&mut self, event: Event, content: Option<&'c Content>) {
+        self.push_blobs(event, &[], &[]);
+        self.blobs.extend(content.map(|content| (content.hash(), content.bytes())));
+    }
+
     /// Sets a counter.
     pub(crate) fn count(&mut self, name: &'static str, value: u64) {
         self.counters.push((name, value));

@@ -6,9 +6,10 @@ use sayso_review::{Cause, ChangeId, IfChanged, Origin, Preview, Target, Transiti
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
-use crate::engine::{Decided, Engine, call_key, session_key};
+use crate::engine::{Decided, Engine, Proposing};
 use crate::error::GateError;
 use crate::history::History;
+use crate::record::{call_key, session_key};
 
 /// What an undo or a redo would do. Nothing has happened yet.
 #[derive(Clone, Debug)]
@@ -36,9 +37,13 @@ impl UndoPlan {
     /// The changes it takes back or makes again.
     pub fn changes(&self) -> &[ChangeId] {
         match &self.cause {
-            Cause::Undo { of } | Cause::Redo { of } => of,
-            Cause::Proposal | Cause::Rebase { .. } => &[],
+            Cause::Undo { of, .. } | Cause::Redo { of, .. } | Cause::Review { of, .. } => of,
+            Cause::Proposal | Cause::Rebase { .. } | Cause::Restore { .. } => &[],
         }
+    }
+
+    pub(crate) fn new(cause: Cause, preview: Preview) -> Self {
+        Self { cause, preview, emptied: Vec::new() }
     }
 }
 
@@ -52,6 +57,7 @@ impl Engine {
                 None => return Err(GateError::NothingTo("undo")),
             },
             Target::Change { change } => undo_one(history, history.change(*change)?)?,
+            Target::Files { change, paths } => undo_files(history.change(*change)?, paths)?,
             Target::Call { call } => undo_all(found(call, history.with_key(&call_key(call))?)?)?,
             Target::Session { session } => undo_all(found(session, history.with_key(&session_key(session))?)?)?,
             Target::Turn { change } => undo_all(turn(history, *change, last_applied(history)?)?)?,
@@ -68,6 +74,7 @@ impl Engine {
                 None => return Err(GateError::NothingTo("redo")),
             },
             Target::Change { change } => redo_all(vec![history.change(*change)?], Some("redone"))?,
+            Target::Files { change, paths } => redo_files(history.change(*change)?, paths)?,
             Target::Call { call } => redo_all(found(call, history.with_key(&call_key(call))?)?, None)?,
             Target::Session { session } => redo_all(found(session, history.with_key(&session_key(session))?)?, None)?,
             Target::Turn { change } => {
@@ -87,7 +94,12 @@ impl Engine {
             if *way == Way::Back {
                 emptied.extend(applied.directories.iter().cloned());
             }
-            for step in &applied.steps {
+            let named = cause.paths();
+            // What was taken back by itself stays as it is, unless it is what this is about.
+            let wanted = |path: &WsPath| {
+                if named.is_empty() { !record.undone_files.contains_key(path) } else { named.contains(path) }
+            };
+            for step in applied.steps.iter().filter(|step| wanted(&step.path)) {
                 let (before, after) = (history.state(&step.before)?, history.state(&step.after)?);
                 let (from, to) = match way {
                     Way::Back => (after, before),
@@ -112,7 +124,8 @@ impl Engine {
                 kind: problem.kind(),
             }));
         }
-        let proposed = self.record_proposal(plan.preview, origin, plan.cause, plan.emptied, now)?;
+        let proposing = Proposing { emptied: plan.emptied, ..Proposing::files(plan.preview, origin, plan.cause) };
+        let proposed = self.record_proposal(proposing, now)?;
         let approval = proposed.approval();
         self.decide(&proposed, &approval, now)
     }
@@ -150,9 +163,9 @@ fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError>
 fn last_undo(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
     for record in history.changes(None) {
         let record = record?;
-        if let Cause::Undo { of } = &record.cause
+        if let Cause::Undo { of, paths } = &record.cause
             && record.status == ChangeStatus::Applied
-            && stands(history, record.change, of)?
+            && stands(history, record.change, of, paths)?
         {
             return Ok(Some(record));
         }
@@ -161,9 +174,15 @@ fn last_undo(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
 }
 
 /// Whether an undo still stands: what it took back was not made again or taken back otherwise.
-fn stands(history: History<'_>, undo: ChangeId, of: &[ChangeId]) -> Result<bool, GateError> {
+fn stands(history: History<'_>, undo: ChangeId, of: &[ChangeId], paths: &[WsPath]) -> Result<bool, GateError> {
     for &change in of {
-        if history.change(change)?.status != (ChangeStatus::Undone { by: undo }) {
+        let record = history.change(change)?;
+        let stands = if paths.is_empty() {
+            record.status == (ChangeStatus::Undone { by: undo })
+        } else {
+            paths.iter().all(|path| record.undone_files.get(path) == Some(&undo))
+        };
+        if !stands {
             return Ok(false);
         }
     }
@@ -174,25 +193,57 @@ fn stands(history: History<'_>, undo: ChangeId, of: &[ChangeId]) -> Result<bool,
 fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<Played>), GateError> {
     let change = record.change;
     let wrong = |status: String| Err(GateError::WrongStatus { change, verb: "undone", status });
+    let backwards = |of: &[ChangeId]| of.iter().rev().copied().collect();
     let cause = match &record.cause {
         _ if record.status != ChangeStatus::Applied => return wrong(record.status.to_string()),
-        Cause::Proposal | Cause::Rebase { .. } if record.applied.is_none() => {
-            return wrong("applied, but changed nothing".to_owned());
-        }
-        Cause::Proposal | Cause::Rebase { .. } => Cause::Undo { of: vec![change] },
         // In the order in which they happen now, which is the other way round.
-        Cause::Undo { of } if stands(history, change, of)? => Cause::Redo { of: of.iter().rev().copied().collect() },
+        Cause::Undo { of, paths } if stands(history, change, of, paths)? => {
+            Cause::Redo { of: backwards(of), paths: paths.clone() }
+        }
         Cause::Undo { .. } => return wrong("an undo that no longer stands".to_owned()),
-        Cause::Redo { of } => {
+        Cause::Redo { of, paths } => {
             for &redone in of {
                 if history.change(redone)?.status != ChangeStatus::Applied {
                     return wrong("a redo that no longer stands".to_owned());
                 }
             }
-            Cause::Undo { of: of.iter().rev().copied().collect() }
+            Cause::Undo { of: backwards(of), paths: paths.clone() }
         }
+        _ if record.applied.is_none() => return wrong("applied, but changed nothing".to_owned()),
+        _ => Cause::Undo { of: vec![change], paths: Vec::new() },
     };
     Ok((cause, vec![Played { record, way: Way::Back }]))
+}
+
+/// Takes some files of a change back.
+fn undo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<Played>), GateError> {
+    let change = record.change;
+    if record.status != ChangeStatus::Applied || !record.is_original() {
+        return Err(GateError::WrongStatus { change, verb: "undone in part", status: record.status.to_string() });
+    }
+    for path in paths {
+        match record.applied.iter().flat_map(|applied| &applied.steps).find(|step| step.path == *path) {
+            None => return Err(sayso_review::VerdictError::UnknownFile(path.clone()).into()),
+            Some(_) if record.undone_files.contains_key(path) => {
+                let status = format!("undone already, as far as `{path}` goes");
+                return Err(GateError::WrongStatus { change, verb: "undone", status });
+            }
+            Some(_) => {}
+        }
+    }
+    let cause = Cause::Undo { of: vec![change], paths: paths.to_vec() };
+    Ok((cause, vec![Played { record, way: Way::Back }]))
+}
+
+/// Makes some files of a change again that were taken back by themselves.
+fn redo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<Played>), GateError> {
+    let change = record.change;
+    if let Some(path) = paths.iter().find(|path| !record.undone_files.contains_key(path)) {
+        let status = format!("not undone, as far as `{path}` goes");
+        return Err(GateError::WrongStatus { change, verb: "redone", status });
+    }
+    let cause = Cause::Redo { of: vec![change], paths: paths.to_vec() };
+    Ok((cause, vec![Played { record, way: Way::Again }]))
 }
 
 /// Takes all changes back that are applied, the last one first.
@@ -206,7 +257,7 @@ fn undo_all(records: Vec<ChangeRecord>) -> Result<(Cause, Vec<Played>), GateErro
     }
     records.sort_by_key(|record| std::cmp::Reverse(record.since));
     let of = records.iter().map(|record| record.change).collect();
-    Ok((Cause::Undo { of }, records.into_iter().map(|record| Played { record, way: Way::Back }).collect()))
+    Ok((Cause::Undo { of, paths: Vec::new() }, records.into_iter().map(|record| Played { record, way: Way::Back }).collect()))
 }
 
 /// Makes all changes again that were taken back, the one that was taken back last first.
@@ -221,7 +272,7 @@ fn redo_all(records: Vec<ChangeRecord>, verb: Option<&'static str>) -> Result<(C
     }
     records.sort_by_key(|record| std::cmp::Reverse(record.since));
     let of = records.iter().map(|record| record.change).collect();
-    Ok((Cause::Redo { of }, records.into_iter().map(|record| Played { record, way: Way::Again }).collect()))
+    Ok((Cause::Redo { of, paths: Vec::new() }, records.into_iter().map(|record| Played { record, way: Way::Again }).collect()))
 }
 
 /// The changes of the turn that a change belongs to.

@@ -75,7 +75,7 @@ impl Engine {
         let collections = self.journal.reader().counter(COLLECTIONS)? + 1;
         let counters = vec![(COLLECTIONS, collections)];
         self.journal.append(&Batch { blobs: Vec::new(), events: Vec::new(), counters })?;
-        let keep: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured()?).collect();
+        let keep: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured(before)?).collect();
         Ok(self.journal.collect(Retention { before, most_bytes, keep: &keep })?)
     }
 

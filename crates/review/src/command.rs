@@ -1,23 +1,35 @@
-//! What a surface may ask the engine to do.
+//! What clients may ask the engine to do: agents through entrances, people through surfaces.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::{ChangeId, Origin};
+use crate::event::{ChangeId, Origin, Performer, Tier};
 use crate::intent::Intent;
+use crate::policy::FromNowOn;
 use crate::preview::IfChanged;
 use crate::verdict::Verdict;
+use crate::ws_path::WsPath;
 
-/// What a surface may ask the engine to do.
+/// What a client may ask the engine to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Preview an intent and wait for a verdict.
-    Propose {
+    /// Preview an intent, ask policy, and wait for a verdict where policy asks.
+    Submit {
         /// What is to happen.
         intent: Intent,
         /// Where it comes from.
         #[serde(default)]
         origin: Origin,
+        /// Who carries it out.
+        #[serde(default)]
+        performer: Performer,
+        /// When it is denied if nobody has decided, in milliseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<i64>,
+        /// What the called tool says of its arguments.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schema: Option<Value>,
     },
     /// Answer a preview.
     Decide {
@@ -25,6 +37,42 @@ pub enum Command {
         change: ChangeId,
         /// The answer.
         verdict: Verdict,
+        /// What it means for what comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from_now_on: Option<FromNowOn>,
+    },
+    /// Withdraw an intent: whoever wanted it has given up.
+    Withdraw {
+        /// The change.
+        change: ChangeId,
+    },
+    /// Say that something which was permitted has been done.
+    Finish {
+        /// The change.
+        change: ChangeId,
+        /// What it ended with, if it is a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<i32>,
+    },
+    /// Run the harmless rehearsal that the preview of a command offers.
+    DryRun {
+        /// The change.
+        change: ChangeId,
+    },
+    /// Keep what a file is before a tool call changes it.
+    Capture {
+        /// Where in the call's life this is.
+        tier: Tier,
+        /// The session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// The call's id, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// The tool's name.
+        tool: String,
+        /// Its arguments, which say what files it is about.
+        arguments: Value,
     },
     /// Take changes back.
     Undo {
@@ -40,11 +88,59 @@ pub enum Command {
         /// What to do with files that changed since.
         if_changed: IfChanged,
     },
+    /// Begin a session, or go on with it.
+    StartSession {
+        /// Its id.
+        session: String,
+        /// The agent's name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+        /// Where it works, as it says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        location: Option<String>,
+        /// The session that it is a part of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<String>,
+    },
+    /// End a session.
+    EndSession {
+        /// Its id.
+        session: String,
+    },
+    /// Begin a turn.
+    StartTurn {
+        /// The session.
+        session: String,
+        /// The turn.
+        turn: String,
+    },
+    /// End a turn, and put up for review what happened in it at once.
+    EndTurn {
+        /// The session.
+        session: String,
+        /// The turn.
+        turn: String,
+    },
+    /// Hand over what an agent is to be told.
+    TakeMessages {
+        /// The session.
+        session: String,
+    },
     /// Drop contents that are older than a time, in milliseconds since 1970.
     Collect {
         /// The time.
         before: i64,
     },
+}
+
+impl Command {
+    /// Whether only a person may say it: it decides, or changes files without asking.
+    pub fn needs_a_person(&self) -> bool {
+        matches!(
+            self,
+            Self::Decide { .. } | Self::Undo { .. } | Self::Redo { .. } | Self::DryRun { .. } | Self::Collect { .. }
+        )
+    }
 }
 
 /// Which changes an undo or a redo is about.
@@ -57,6 +153,13 @@ pub enum Target {
     Change {
         /// The number.
         change: ChangeId,
+    },
+    /// Some files of one.
+    Files {
+        /// The number.
+        change: ChangeId,
+        /// The files.
+        paths: Vec<WsPath>,
     },
     /// All of a tool call.
     Call {

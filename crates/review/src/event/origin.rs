@@ -64,6 +64,14 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// The files that an undo or a redo is limited to; none, if it is about all.
+    pub fn paths(&self) -> &[WsPath] {
+        match self {
+            Self::Undo { paths, .. } | Self::Redo { paths, .. } => paths,
+            _ => &[],
+        }
+    }
+
     /// Whether the change starts from what it found, and not from what is recorded: then, if files changed meanwhile, it can be
     /// brought onto them and asked about again.
     pub fn is_rebased_if_stale(&self) -> bool {

@@ -47,6 +47,9 @@ pub struct Snapshot {
     pub tool: String,
     /// When it was taken.
     pub tier: Tier,
+    /// The call that it is meant for, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// The session that it is freed with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -58,6 +61,8 @@ pub struct Snapshot {
 pub enum Freed {
     /// A newer one of the same path took its place before the tool started.
     Replaced,
+    /// The call it was meant for was denied or withdrawn.
+    CallEnded,
     /// The session ended, and the tool never started.
     SessionEnded,
     /// The program that took it is gone, and the tool never started.

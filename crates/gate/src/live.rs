@@ -1,0 +1,254 @@
+//! The engine as many clients use it at once: commands in, events out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sayso_review::{
+    ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, Rule, RuleScope, Target, Verdict, VerdictError,
+};
+
+use crate::action::Finished;
+use crate::announce::{Announce, Announcement};
+use crate::capture::{Capture, ToolCall};
+use crate::check::DryRunOutput;
+use crate::engine::{Decided, Engine, Proposed};
+use crate::error::GateError;
+use crate::feed::{Feed, Subscription};
+use crate::peer::{Agents, Process};
+use crate::rules::Rules;
+use crate::session::{NewSession, SessionRecord};
+use crate::submit::{Submission, Submitted};
+use crate::waiting::Ticked;
+
+/// The engine of a workspace, shared by all who use it.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    feed: Arc<Feed>,
+    surfaces: AtomicUsize,
+    announce: Box<dyn Announce>,
+}
+
+#[derive(Debug)]
+struct State {
+    engine: Engine,
+    rules: Rules,
+    agents: Agents,
+}
+
+/// Who sends a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Somebody on the other end of a connection, known by their process.
+    Process(u32),
+    /// A person at a surface in our own process, or one who showed that they know the token.
+    Person,
+}
+
+/// What a command led to.
+#[derive(Debug)]
+pub enum Reply {
+    /// An intent was taken.
+    Submitted(Submitted),
+    /// A verdict was carried out.
+    Decided {
+        /// How that ended.
+        decided: Decided,
+        /// A rule that is to be written into the user's configuration.
+        keep: Option<Rule>,
+    },
+    /// Something that was permitted has been done.
+    Finished(Finished),
+    /// What a rehearsal said.
+    DryRun(DryRunOutput),
+    /// What was kept of a file.
+    Captured(Capture),
+    /// A session as it is now.
+    Session(SessionRecord),
+    /// What the turn changed at once waits for review; nothing, if nothing did.
+    TurnEnded(Option<Box<Proposed>>),
+    /// What an agent is to be told.
+    Messages(Vec<String>),
+    /// Done, and there is nothing to say.
+    Done,
+}
+
+/// A surface that is attached: whoever waits for a verdict is shown there. Detached when dropped.
+#[derive(Debug)]
+pub struct Attached {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.shared.surfaces.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Gate {
+    /// Opens an engine to many clients. What waits while no surface is attached is announced.
+    pub fn new(engine: Engine, rules: Rules, announce: Box<dyn Announce>) -> Self {
+        let feed = Arc::clone(&engine.feed);
+        let state = Mutex::new(State { engine, rules, agents: Agents::default() });
+        Self { shared: Arc::new(Shared { state, feed, surfaces: AtomicUsize::new(0), announce }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is true is in the journal, and an engine that panicked has written it whole or not at all.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows the stream, from after the event with this number on. Never waits for the engine.
+    pub fn subscribe(&self, after: u64) -> Subscription {
+        Subscription::new(Arc::clone(&self.shared.feed), after)
+    }
+
+    /// Attaches a surface.
+    pub fn attach(&self) -> Attached {
+        self.shared.surfaces.fetch_add(1, Ordering::AcqRel);
+        Attached { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Counts everything beneath a process as an agent's, which decides nothing.
+    pub fn agent_started(&self, root: Process) {
+        self.state().agents.add(root);
+    }
+
+    /// No longer does so.
+    pub fn agent_ended(&self, root: Process) {
+        self.state().agents.remove(root);
+    }
+
+    /// Does what is due: deadlines that passed, previews that files outran.
+    pub fn tick(&self, now: i64) -> Result<Ticked, GateError> {
+        self.state().engine.tick(now)
+    }
+
+    /// When the next deadline is.
+    pub fn next_deadline(&self) -> Result<Option<i64>, GateError> {
+        self.state().engine.next_deadline()
+    }
+
+    /// The changes that wait for a verdict, in the order in which they came.
+    pub fn waiting(&self) -> Result<Vec<ChangeId>, GateError> {
+        self.state().engine.waiting()
+    }
+
+    /// A change that waits, with all that it shows.
+    pub fn proposed(&self, change: ChangeId) -> Result<Proposed, GateError> {
+        self.state().engine.proposed(change)
+    }
+
+    /// Ends the stream and gives the engine back, if nobody else uses it.
+    pub fn close(self) -> Option<Engine> {
+        self.shared.feed.end();
+        let shared = Arc::into_inner(self.shared)?;
+        Some(shared.state.into_inner().unwrap_or_else(PoisonError::into_inner).engine)
+    }
+
+    /// Carries out a command.
+    pub fn command(&self, client: Client, command: Command, now: i64) -> Result<Reply, GateError> {
+        let mut state = self.state();
+        if let (true, Client::Process(id)) = (command.needs_a_person(), client) {
+            state.agents.refuse(id)?;
+        }
+        let reply = state.carry_out(command, now)?;
+        let waits = match &reply {
+            Reply::Submitted(Submitted::Waiting(proposed)) => Some(proposed.change),
+            Reply::Decided { decided: Decided::Stale { next, .. }, .. } => Some(next.change),
+            Reply::TurnEnded(Some(review)) => Some(review.change),
+            _ => None,
+        };
+        if let (Some(change), 0) = (waits, self.shared.surfaces.load(Ordering::Acquire)) {
+            let pending = state.engine.waiting()?.len();
+            drop(state);
+            self.shared.announce.announce(&Announcement { pending, change });
+        }
+        Ok(reply)
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, command: Command, now: i64) -> Result<Reply, GateError> {
+        let Self { engine, rules, .. } = self;
+        Ok(match command {
+            Command::Submit { intent, origin, performer, deadline, schema } => {
+                let submission = Submission { intent, origin, performer, deadline, schema };
+                Reply::Submitted(engine.submit(submission, rules, now)?)
+            }
+            Command::Decide { change, verdict, from_now_on } => self.decide(change, &verdict, from_now_on, now)?,
+            Command::Withdraw { change } => {
+                engine.cancel(change, now)?;
+                Reply::Done
+            }
+            Command::Finish { change, code } => Reply::Finished(engine.finish(change, code, now)?),
+            Command::DryRun { change } => Reply::DryRun(engine.dry_run(change)?),
+            Command::Capture { tier, session, call, tool, arguments } => {
+                let call = ToolCall { session, call, tool };
+                Reply::Captured(engine.capture_call(tier, &call, &arguments, now)?)
+            }
+            Command::Undo { target, if_changed } => self.reverse(&target, if_changed, Engine::plan_undo, now)?,
+            Command::Redo { target, if_changed } => self.reverse(&target, if_changed, Engine::plan_redo, now)?,
+            Command::StartSession { session, agent, location, parent } => {
+                Reply::Session(engine.start_session(NewSession { session, agent, location, parent }, now)?)
+            }
+            Command::EndSession { session } => {
+                engine.end_session(&session, now)?;
+                Reply::Done
+            }
+            Command::StartTurn { session, turn } => {
+                engine.start_turn(&session, &turn, now)?;
+                Reply::Done
+            }
+            Command::EndTurn { session, turn } => {
+                Reply::TurnEnded(engine.end_turn(&session, &turn, now)?.map(Box::new))
+            }
+            Command::TakeMessages { session } => Reply::Messages(engine.take_messages(&session, now)?),
+            Command::Collect { before } => {
+                engine.collect(Some(before), None)?;
+                Reply::Done
+            }
+        })
+    }
+
+    fn decide(
+        &mut self,
+        change: ChangeId,
+        verdict: &Verdict,
+        from_now_on: Option<FromNowOn>,
+        now: i64,
+    ) -> Result<Reply, GateError> {
+        // Policy is asked here and not by clients: none of them speaks for it.
+        if verdict.by != Decider::Person {
+            return Err(VerdictError::NotAnAnswer("anything: it claims to be a rule's").into());
+        }
+        let proposed = self.engine.proposed(change)?;
+        let rule = from_now_on.map(|answer| self.engine.rule_from(&proposed, answer)).transpose()?;
+        let decided = self.engine.decide(&proposed, verdict, now)?;
+        let mut keep = None;
+        if let (Some(rule), Some(answer)) = (rule, from_now_on) {
+            match (answer.scope, &proposed.origin.session) {
+                (RuleScope::Session, Some(session)) => self.engine.add_rule(session, rule, now)?,
+                _ => keep = Some(rule),
+            }
+        }
+        Ok(Reply::Decided { decided, keep })
+    }
+
+    fn reverse(
+        &mut self,
+        target: &Target,
+        if_changed: IfChanged,
+        plan: fn(&Engine, &Target, IfChanged) -> Result<crate::undo::UndoPlan, GateError>,
+        now: i64,
+    ) -> Result<Reply, GateError> {
+        let plan = plan(&self.engine, target, if_changed)?;
+        let decided = self.engine.perform(plan, Origin::default(), now)?;
+        Ok(Reply::Decided { decided, keep: None })
+    }
+}

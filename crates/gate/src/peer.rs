@@ -1,0 +1,82 @@
+//! Who says so: a verdict from a process that descends from an agent is refused (an agent cannot approve itself).
+
+use std::collections::BTreeSet;
+
+use crate::error::GateError;
+
+/// Deeper than any tree of processes that was not made to hide something.
+const DEEPEST: usize = 1_000;
+
+/// A process, told apart from a later one of the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// When it was started, in the system's own unit.
+    pub started: u64,
+}
+
+/// Processes whose descendants speak for an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Agents {
+    roots: BTreeSet<Process>,
+}
+
+impl Process {
+    /// A process that runs; `None` if there is none of that number.
+    pub fn find(id: u32) -> Option<Self> {
+        Some(Self { id, started: stat(id)?.started })
+    }
+}
+
+impl Agents {
+    /// Counts everything beneath a process as an agent's; with the process itself, if it is the agent.
+    pub fn add(&mut self, root: Process) {
+        self.roots.insert(root);
+    }
+
+    /// No longer does so.
+    pub fn remove(&mut self, root: Process) {
+        self.roots.remove(&root);
+    }
+
+    /// The agent's process that a process is, or descends from.
+    pub fn ancestor(&self, id: u32) -> Option<Process> {
+        let mut id = id;
+        for _ in 0..DEEPEST {
+            let stat = stat(id)?;
+            let process = Process { id, started: stat.started };
+            if self.roots.contains(&process) {
+                return Some(process);
+            }
+            if stat.parent == 0 || stat.parent == id {
+                return None;
+            }
+            id = stat.parent;
+        }
+        // Nobody is this deep who wants to be known.
+        self.roots.first().copied()
+    }
+
+    /// Refuses whoever speaks for an agent.
+    pub fn refuse(&self, id: u32) -> Result<(), GateError> {
+        match self.ancestor(id) {
+            Some(agent) => Err(GateError::AgentDecides { process: id, agent: agent.id }),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Stat {
+    parent: u32,
+    started: u64,
+}
+
+/// What the system says of a process. Its name may hold anything, so that fields are counted from its end.
+fn stat(id: u32) -> Option<Stat> {
+    #[allow(clippy::disallowed_methods, reason = "processes are asked about where the system tells of them")]
+    let text = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    Some(Stat { parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+}

@@ -1,0 +1,44 @@
+//! The rules in force: those of files, and those that verdicts added to a session.
+
+use std::collections::HashMap;
+
+use sayso_review::{Act, Defaults, Layer, Policy, PolicyError, Rule, Ruled, Standing, Who, WsPath};
+
+/// The rules in force, compiled.
+#[derive(Debug)]
+pub struct Rules {
+    layers: Vec<Layer>,
+    protected: Vec<WsPath>,
+    policy: Policy,
+    /// For sessions that have rules of their own, with how many they have.
+    sessions: HashMap<String, (usize, Policy)>,
+}
+
+impl Rules {
+    /// Compiles the layers of configuration, and names the paths that are sayso's own.
+    pub fn new(layers: Vec<Layer>, protected: Vec<WsPath>) -> Result<Self, PolicyError> {
+        let policy = Policy::new(&layers, &protected)?;
+        Ok(Self { layers, protected, policy, sessions: HashMap::new() })
+    }
+
+    /// The policy without the rules of sessions.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What is to become of an act, given the rules that were added to its session.
+    pub(crate) fn judge(&mut self, act: &Act<'_>, who: &Who<'_>, added: &[Rule]) -> Result<Ruled, PolicyError> {
+        let Some(session) = who.session.filter(|_| !added.is_empty()) else {
+            return Ok(self.policy.judge(act, who));
+        };
+        let compiled = self.sessions.get(session).is_some_and(|(count, _)| *count == added.len());
+        if !compiled {
+            let mut layers = self.layers.clone();
+            let (file, rules) = (format!("session {session}"), added.to_vec());
+            layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
+            let policy = Policy::new(&layers, &self.protected)?;
+            self.sessions.insert(session.to_owned(), (added.len(), policy));
+        }
+        Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy).judge(act, who))
+    }
+}

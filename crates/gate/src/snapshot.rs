@@ -1,0 +1,168 @@
+//! Snapshots as the journal tells of them: by path, by call, and put back.
+
+use std::collections::BTreeMap;
+
+use sayso_review::{
+    Cause, ContentHash, Event, EventBody, FileState, Freed, IfChanged, Snapshot, SnapshotId, Transition, WsPath,
+    reverse,
+};
+use serde::Serialize;
+
+use crate::FILE_LIMIT;
+use crate::capture::{SNAPSHOTS, path_key, snapshot_key};
+use crate::engine::Engine;
+use crate::error::GateError;
+use crate::history::{History, recorded};
+use crate::record::{Entry, call_key};
+use crate::undo::UndoPlan;
+
+/// Events that are looked at in one go.
+const SOME: usize = 1_000;
+
+/// A snapshot and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SnapshotRecord {
+    /// What was kept.
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
+    /// When, in milliseconds since 1970.
+    pub time: i64,
+    /// The call that it is of.
+    pub of_call: Option<String>,
+    /// Why it is no longer kept.
+    pub freed: Option<Freed>,
+}
+
+impl SnapshotRecord {
+    /// Whether the tool has not started.
+    pub fn is_pending(&self) -> bool {
+        self.of_call.is_none() && self.freed.is_none()
+    }
+}
+
+impl History<'_> {
+    /// The snapshots, newest first.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, GateError> {
+        let mut records: BTreeMap<SnapshotId, SnapshotRecord> = BTreeMap::new();
+        let mut after = 0;
+        loop {
+            let page = self.reader().events_with(SNAPSHOTS, after, SOME)?;
+            let Some(last) = page.last() else { break };
+            after = last.number;
+            for event in &page {
+                let event = recorded(event);
+                if let EventBody::Known(body) = event.body {
+                    play(&mut records, event.time, body);
+                }
+            }
+        }
+        Ok(records.into_values().rev().collect())
+    }
+
+    /// One snapshot.
+    pub fn snapshot(&self, snapshot: SnapshotId) -> Result<SnapshotRecord, GateError> {
+        let mut records = BTreeMap::new();
+        for event in self.reader().events_with(&snapshot_key(snapshot), 0, SOME)? {
+            let event = recorded(&event);
+            if let EventBody::Known(body) = event.body {
+                play(&mut records, event.time, body);
+            }
+        }
+        records.remove(&snapshot).ok_or_else(|| GateError::NoSuchSnapshot(snapshot.to_string()))
+    }
+
+    /// What was kept for a call, file by file.
+    pub fn snapshots_of(&self, call: &str) -> Result<Vec<SnapshotRecord>, GateError> {
+        let mut records = Vec::new();
+        for event in self.reader().events_with(&call_key(call), 0, SOME)? {
+            if let EventBody::Known(Event::Correlated { snapshot, .. }) = recorded(&event).body {
+                records.push(self.snapshot(snapshot)?);
+            }
+        }
+        Ok(records)
+    }
+
+    /// What a file was when a snapshot of it was taken; `None` if that is no longer kept.
+    pub fn snapshot_state(&self, record: &SnapshotRecord) -> Result<Option<FileState>, GateError> {
+        self.state(&record.snapshot.state)
+    }
+}
+
+fn play(records: &mut BTreeMap<SnapshotId, SnapshotRecord>, time: i64, event: Event) {
+    match event {
+        Event::Captured(snapshot) => {
+            let id = snapshot.snapshot;
+            records.insert(id, SnapshotRecord { snapshot, time, of_call: None, freed: None });
+        }
+        Event::Correlated { snapshot, call } => {
+            if let Some(record) = records.get_mut(&snapshot) {
+                record.of_call = Some(call);
+            }
+        }
+        Event::Freed { snapshots, because } => {
+            for snapshot in snapshots {
+                if let Some(record) = records.get_mut(&snapshot) {
+                    record.freed = Some(because);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Engine {
+    /// The snapshot of a path for which no tool has started.
+    pub fn pending_snapshot(&self, session: Option<&str>, path: &WsPath) -> Result<Option<Snapshot>, GateError> {
+        let last = self.journal.reader().latest_with(&path_key(session, path), None, 1)?.pop();
+        let Some(EventBody::Known(Event::Captured(snapshot))) = last.map(|event| recorded(&event).body) else {
+            return Ok(None);
+        };
+        let record = self.history().snapshot(snapshot.snapshot)?;
+        Ok(record.is_pending().then_some(record.snapshot))
+    }
+
+    /// What was kept of a file for a call.
+    pub(crate) fn snapshot_of(&self, call: &str, path: &WsPath) -> Result<Option<Snapshot>, GateError> {
+        let records = self.history().snapshots_of(call)?;
+        Ok(records.into_iter().map(|record| record.snapshot).find(|snapshot| snapshot.path == *path))
+    }
+
+    /// Frees the snapshots of a session that no tool started for.
+    pub(crate) fn free_orphans(&mut self, session: &str, now: i64) -> Result<(), GateError> {
+        self.free(now, Freed::SessionEnded, |snapshot| snapshot.session.as_deref() == Some(session))
+    }
+
+    /// Frees the snapshots that no tool started for, after whoever took them is gone.
+    pub fn free_all_orphans(&mut self, now: i64) -> Result<(), GateError> {
+        self.free(now, Freed::Restarted, |_| true)
+    }
+
+    fn free(&mut self, now: i64, because: Freed, which: impl Fn(&Snapshot) -> bool) -> Result<(), GateError> {
+        let records = self.history().snapshots()?;
+        let orphans = records.iter().filter(|record| record.is_pending() && which(&record.snapshot));
+        let snapshots: Vec<SnapshotId> = orphans.map(|record| record.snapshot.snapshot).collect();
+        if !snapshots.is_empty() {
+            self.write(Entry::of([Event::Freed { snapshots, because }]), now)?;
+        }
+        Ok(())
+    }
+
+    /// The contents of snapshots that are still kept.
+    pub(crate) fn captured(&self, since: Option<i64>) -> Result<Vec<ContentHash>, GateError> {
+        let records = self.history().snapshots()?;
+        let kept = records.iter().filter(|record| record.freed.is_none() && since.is_none_or(|time| record.time >= time));
+        Ok(kept.filter_map(|record| record.snapshot.state.hash()).collect())
+    }
+
+    /// What putting a file back would do to what a snapshot kept of it.
+    pub fn plan_restore(&self, snapshot: SnapshotId) -> Result<UndoPlan, GateError> {
+        let record = self.history().snapshot(snapshot)?;
+        let location = record.snapshot.location.clone();
+        let sight = self.workspace().look([location.clone()], FILE_LIMIT);
+        let now = sight.files.get(&location).and_then(|seen| seen.state().ok());
+        let kept = if record.freed.is_some() { None } else { self.history().snapshot_state(&record)? };
+        let step = Transition { change: 0, path: location, from: now, to: kept };
+        let preview = reverse(&[step], &sight.files, IfChanged::Refuse);
+        Ok(UndoPlan::new(Cause::Restore { snapshot }, preview))
+    }
+}
