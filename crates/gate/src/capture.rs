@@ -98,19 +98,17 @@ impl Engine {
     ) -> Result<Capture, GateError> {
         let mut capture = Capture::default();
         let Some(proposal) = ToolPreview::of(&call.tool, arguments, None).changes else { return Ok(capture) };
-        let not = |path: &str, reason: &dyn ToString| Uncaptured { path: path.to_owned(), reason: reason.to_string() };
-        let mut paths = Vec::new();
-        for path in proposal.paths() {
-            match self.workspace.locate(&path) {
-                Ok(path) if !paths.contains(&path) => paths.push(path),
-                Ok(_) => {}
-                Err(error) => capture.uncaptured.push(not(&path, &error)),
+        let paths = match proposal.draft(|text| self.workspace.locate(text)) {
+            Ok(draft) => draft.paths(),
+            Err(error) => {
+                capture.uncaptured.push(Uncaptured { path: call.tool.clone(), reason: error.to_string() });
+                return Ok(capture);
             }
-        }
+        };
         for path in paths {
             match self.capture_path(tier, call, &path, now)? {
                 Ok(kept) => capture.files.push((path, kept)),
-                Err(reason) => capture.uncaptured.push(not(path.as_str(), &reason)),
+                Err(reason) => capture.uncaptured.push(Uncaptured { path: path.to_string(), reason }),
             }
         }
         Ok(capture)
@@ -125,9 +123,7 @@ impl Engine {
         now: i64,
     ) -> Result<Result<Kept, String>, GateError> {
         let pending = self.pending_snapshot(call.session.as_deref(), path)?;
-        let of_other = |pending: &Snapshot| {
-            matches!((&pending.call, &call.call), (Some(expected), Some(call)) if expected != call)
-        };
+        let of_other = |pending: &Snapshot| matches!((&pending.call, &call.call), (Some(expected), Some(call)) if expected != call);
         let kept = match (tier, pending) {
             (Tier::Answer, Some(pending)) if of_other(&pending) => {
                 let queue = self.captures.queued.entry((call.session.clone(), path.clone())).or_default();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sayso_journal::Journal;
 use sayso_review::{
-    Answer, Cause, ChangeId, ContentHash, Decider, Decision, Event, FileState, Origin, Outcome, Performer, Plan,
-    Preview, Proposal, RulingRecord, Subject, Taken, Verdict, WsPath, told_failure,
+    Answer, Cause, ChangeId, ContentHash, Decider, Decision, Event, Origin, Outcome, Performer, Plan, Preview,
+    Proposal, RulingRecord, Subject, Taken, Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
@@ -152,7 +152,14 @@ impl Engine {
         let reader = journal.reader();
         let folder = reader.path().parent().unwrap_or(reader.path()).to_owned();
         let feed = Arc::new(Feed::new(folder, reader.last_number()?));
-        let mut engine = Self { workspace, journal, feed, waiting: None, limits: SnapshotLimits::USUAL, captures: Captures::default() };
+        let mut engine = Self {
+            workspace,
+            journal,
+            feed,
+            waiting: None,
+            limits: SnapshotLimits::USUAL,
+            captures: Captures::default(),
+        };
         let recovered = engine.recover(now)?;
         Ok((engine, recovered))
     }
@@ -265,7 +272,7 @@ impl Engine {
         let kept = contents(steps.iter().map(|step| [&step.before, &step.after]));
         entry.push(Event::Applying { change, record: prepared.record() }, &kept);
         entry.count(PLANS, self.journal.reader().counter(PLANS)? + 1);
-        self.write(entry, now)?;
+        entry.write(&mut self.journal, &self.feed, now)?;
         match prepared.apply() {
             Ok(applied) => {
                 let ending = self.ending(proposed, &decision);

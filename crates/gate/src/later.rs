@@ -24,7 +24,8 @@ impl Engine {
     /// Puts up for review what happened at once in a turn and was not reviewed yet.
     pub fn review_turn(&mut self, session: &str, turn: &str, now: i64) -> Result<Option<Proposed>, GateError> {
         let records = self.history().with_key(&session_key(session))?;
-        let of: Vec<ChangeId> = records.iter().filter(|record| in_turn(record, turn) && is_open(record)).map(|r| r.change).collect();
+        let of: Vec<ChangeId> =
+            records.iter().filter(|record| in_turn(record, turn) && is_open(record)).map(|r| r.change).collect();
         if of.is_empty() {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use sayso_journal::{Batch, Journal};
 use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, Uncaptured, WsPath};
-use sayso_workspace::{Contents, Known, Scan, ScanLimits, TreeChanges, Trust};
+use sayso_workspace::{Contents, Happened, Known, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
 use crate::action::Finished;
 use crate::change::ChangeRecord;
@@ -94,7 +94,7 @@ impl Engine {
         finished.uncaptured = changes
             .uncaptured
             .iter()
-            .map(|change| Uncaptured { path: change.path.to_string(), reason: change.to_string() })
+            .map(|change| Uncaptured { path: change.path.to_string(), reason: changed(change).to_owned() })
             .collect();
         #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
         // One that stays behind is removed with the next collection.
@@ -160,8 +160,17 @@ impl Engine {
     }
 }
 
+fn changed(change: &UncapturedChange) -> &'static str {
+    match change.change {
+        Happened::Came => "it came, and was not captured",
+        Happened::Went => "it is gone, and was not captured before",
+        Happened::Changed => "it changed, and was not captured before",
+    }
+}
+
 fn uncaptured(scan: &Scan) -> Vec<Uncaptured> {
-    let said = |one: &sayso_workspace::NotCaptured| Uncaptured { path: one.path.clone(), reason: one.reason.to_string() };
+    let said =
+        |one: &sayso_workspace::NotCaptured| Uncaptured { path: one.path.clone(), reason: one.reason.to_string() };
     scan.not_captured.iter().map(said).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sayso_journal::{Batch, NewEvent};
+use sayso_journal::{Batch, Journal, NewEvent};
 use sayso_review::{
     ChangeId, Content, ContentHash, EVENT_VERSION, Event, EventBody, FilePreview, FileRecord, FileState, Preview,
     Recorded, Ruling,
@@ -11,6 +11,7 @@ use sayso_review::{
 
 use crate::engine::Engine;
 use crate::error::GateError;
+use crate::feed::Feed;
 
 /// The counter of changes.
 pub(crate) const CHANGES: &str = "changes";
@@ -111,16 +112,24 @@ impl<'c> Entry<'c> {
 impl Engine {
     /// Records, and tells whoever follows the stream.
     pub(crate) fn write(&mut self, entry: Entry<'_>, now: i64) -> Result<Range<u64>, GateError> {
-        let Entry { events, blobs, counters } = entry;
+        entry.write(&mut self.journal, &self.feed, now)
+    }
+}
+
+impl Entry<'_> {
+    /// Records, and tells whoever follows the stream.
+    pub(crate) fn write(self, journal: &mut Journal, feed: &Feed, now: i64) -> Result<Range<u64>, GateError> {
+        let Entry { events, blobs, counters } = self;
         let (events, mut stored): (Vec<Event>, Vec<NewEvent>) = events.into_iter().unzip();
         for event in &mut stored {
             event.time = now;
         }
-        let numbers = self.journal.append(&Batch { blobs, events: stored, counters })?;
-        let recorded = numbers.clone().zip(events).map(|(number, event)| {
-            Arc::new(Recorded { number, time: now, body: EventBody::Known(event) })
-        });
-        self.feed.publish(recorded);
+        let numbers = journal.append(&Batch { blobs, events: stored, counters })?;
+        let recorded = numbers
+            .clone()
+            .zip(events)
+            .map(|(number, event)| Arc::new(Recorded { number, time: now, body: EventBody::Known(event) }));
+        feed.publish(recorded);
         Ok(numbers)
     }
 }

@@ -150,7 +150,8 @@ impl Engine {
     /// The contents of snapshots that are still kept.
     pub(crate) fn captured(&self, since: Option<i64>) -> Result<Vec<ContentHash>, GateError> {
         let records = self.history().snapshots()?;
-        let kept = records.iter().filter(|record| record.freed.is_none() && since.is_none_or(|time| record.time >= time));
+        let kept =
+            records.iter().filter(|record| record.freed.is_none() && since.is_none_or(|time| record.time >= time));
         Ok(kept.filter_map(|record| record.snapshot.state.hash()).collect())
     }
 

@@ -1,8 +1,8 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, CommandPreview, Decider, Intent, Origin, Performer, Place, Preview, Proposal, Ruled, Ruling,
-    RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
+    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, ProposalError,
+    Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
@@ -104,7 +104,7 @@ impl Engine {
             Intent::RunCommand { command, directory, description } => {
                 let directory = self.directory(directory.as_deref())?;
                 let script = Script::parse(command);
-                let mut shown = CommandPreview::of(command, &directory, &self.workspace.root_text());
+                let mut shown = CommandPreview::of(command, &directory, &self.workspace.path().to_string_lossy());
                 shown.syntax = check_syntax(command);
                 let (reads, writes) = (shown.reads(), shown.writes());
                 let ruled = judge(&Act::Run { script: &script, reads: &reads, writes: &writes })?;
@@ -116,21 +116,40 @@ impl Engine {
                 let shown = ToolPreview::of(name, arguments, submission.schema.as_ref());
                 // What only looks like a change may not be one, so that one which cannot be previewed is still a call.
                 let changes = shown.changes.as_ref().map(|changes| self.preview(changes));
-                let preview = changes.and_then(Result::ok).unwrap_or_else(|| Preview::happened(Vec::new()));
-                let writes = match &shown.changes {
-                    Some(changes) if preview.files().is_empty() => named(changes),
-                    _ => places(&preview),
+                let (preview, writes) = match changes {
+                    Some(Ok(preview)) => {
+                        let writes = places(&preview);
+                        (preview, writes)
+                    }
+                    Some(Err(GateError::Proposal(error @ ProposalError::BadPath { .. }))) => {
+                        (Preview::happened(Vec::new()), vec![Place::Outside(error.to_string())])
+                    }
+                    Some(Err(_)) | None => (Preview::happened(Vec::new()), Vec::new()),
                 };
                 let ruled = match &shown.delegation {
-                    Some(delegation) => {
-                        judge(&Act::Delegate { agent: &delegation.agent, tools: &delegation.tools })?
-                    }
+                    Some(delegation) => judge(&Act::Delegate { agent: &delegation.agent, tools: &delegation.tools })?,
                     None => judge(&Act::Tool { name, reads: &[], writes: &writes })?,
                 };
                 let (name, arguments) = (name.clone(), arguments.clone());
                 Previewed { subject: Subject::Tool { name, arguments, preview: shown }, preview, ruled }
             }
             Intent::SendRequest { .. } => return Err(GateError::NotYet("requests to a model")),
+        })
+    }
+
+    /// What a verdict on a change means for what comes.
+    pub(crate) fn rule_from(&self, proposed: &Proposed, answer: FromNowOn) -> Result<Rule, GateError> {
+        let who = Who { agent: proposed.origin.agent.as_deref(), session: proposed.origin.session.as_deref() };
+        let writes = places(&proposed.preview);
+        Ok(match &proposed.subject {
+            Subject::Files => Rule::from_now_on(&Act::Write { places: &writes }, &who, answer)?,
+            Subject::Command { command, .. } => {
+                let script = Script::parse(command);
+                Rule::from_now_on(&Act::Run { script: &script, reads: &[], writes: &[] }, &who, answer)?
+            }
+            Subject::Tool { name, .. } => {
+                Rule::from_now_on(&Act::Tool { name, reads: &[], writes: &writes }, &who, answer)?
+            }
         })
     }
 
@@ -155,9 +174,4 @@ fn places(preview: &Preview) -> Vec<Place> {
         }
     }
     places
-}
-
-/// The places that a change names which could not be previewed.
-fn named(proposal: &Proposal) -> Vec<Place> {
-    proposal.paths().map(|path| Place::Outside(path.to_owned())).collect()
 }

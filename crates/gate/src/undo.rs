@@ -257,7 +257,10 @@ fn undo_all(records: Vec<ChangeRecord>) -> Result<(Cause, Vec<Played>), GateErro
     }
     records.sort_by_key(|record| std::cmp::Reverse(record.since));
     let of = records.iter().map(|record| record.change).collect();
-    Ok((Cause::Undo { of, paths: Vec::new() }, records.into_iter().map(|record| Played { record, way: Way::Back }).collect()))
+    Ok((
+        Cause::Undo { of, paths: Vec::new() },
+        records.into_iter().map(|record| Played { record, way: Way::Back }).collect(),
+    ))
 }
 
 /// Makes all changes again that were taken back, the one that was taken back last first.
@@ -272,7 +275,10 @@ fn redo_all(records: Vec<ChangeRecord>, verb: Option<&'static str>) -> Result<(C
     }
     records.sort_by_key(|record| std::cmp::Reverse(record.since));
     let of = records.iter().map(|record| record.change).collect();
-    Ok((Cause::Redo { of, paths: Vec::new() }, records.into_iter().map(|record| Played { record, way: Way::Again }).collect()))
+    Ok((
+        Cause::Redo { of, paths: Vec::new() },
+        records.into_iter().map(|record| Played { record, way: Way::Again }).collect(),
+    ))
 }
 
 /// The changes of the turn that a change belongs to.

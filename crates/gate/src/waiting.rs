@@ -171,10 +171,8 @@ impl Engine {
     fn expire(&mut self, change: ChangeId, now: i64) -> Result<Decided, GateError> {
         let proposed = self.proposed(change)?;
         let reason = Some("nobody decided in time".to_owned());
-        let verdict = Verdict {
-            by: Decider::Policy { rule: DEADLINE.to_owned() },
-            ..proposed.verdict(Answer::Deny { reason })
-        };
+        let verdict =
+            Verdict { by: Decider::Policy { rule: DEADLINE.to_owned() }, ..proposed.verdict(Answer::Deny { reason }) };
         self.decide(&proposed, &verdict, now)
     }
 

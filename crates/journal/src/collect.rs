@@ -21,6 +21,8 @@ pub struct Retention<'r> {
     pub most_bytes: Option<u64>,
     /// Events that let go of nothing: what they began is not finished.
     pub keep: &'r BTreeSet<u64>,
+    /// Blobs that stay although no event may refer to them: somebody outside the journal does.
+    pub keep_blobs: &'r BTreeSet<ContentHash>,
 }
 
 /// What was given back.
@@ -111,14 +113,14 @@ impl Journal {
             let events = numbers(&transaction, sql, before)?;
             collected.events += let_go(&transaction, &events, retention.keep)?;
         }
-        drop_unreferenced(&transaction, &mut collected)?;
+        drop_unreferenced(&transaction, retention.keep_blobs, &mut collected)?;
         if let Some(most) = retention.most_bytes
-            && let Some(last) = last_to_let_go(&transaction, most, retention.keep)?
+            && let Some(last) = last_to_let_go(&transaction, most, &retention)?
         {
             let sql = "SELECT DISTINCT event FROM blob_references WHERE event <= ?1";
             let events = numbers(&transaction, sql, last)?;
             collected.events += let_go(&transaction, &events, retention.keep)?;
-            drop_unreferenced(&transaction, &mut collected)?;
+            drop_unreferenced(&transaction, retention.keep_blobs, &mut collected)?;
         }
         transaction.commit()?;
         Ok(collected)
@@ -212,14 +214,22 @@ fn let_go(transaction: &Transaction<'_>, events: &[i64], keep: &BTreeSet<u64>) -
     Ok(count)
 }
 
-fn drop_unreferenced(transaction: &Transaction<'_>, collected: &mut Collected) -> rusqlite::Result<()> {
-    let sql = "SELECT id, raw_size, stored_size FROM blobs INDEXED BY blobs_by_hash
+fn drop_unreferenced(
+    transaction: &Transaction<'_>,
+    keep: &BTreeSet<ContentHash>,
+    collected: &mut Collected,
+) -> rusqlite::Result<()> {
+    let sql = "SELECT id, raw_size, stored_size, hash FROM blobs INDEXED BY blobs_by_hash
         WHERE id NOT IN (SELECT blob FROM blob_references)";
     let mut statement = transaction.prepare_cached(sql)?;
-    let unreferenced: Vec<(i64, i64, i64)> =
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
+    let unreferenced: Vec<(i64, i64, i64, Vec<u8>)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
+        .collect::<Result<_, _>>()?;
     let mut delete = transaction.prepare_cached("DELETE FROM blobs WHERE id = ?1")?;
-    for (id, raw, stored) in unreferenced {
+    for (id, raw, stored, hash) in unreferenced {
+        if is_among(&hash, keep) {
+            continue;
+        }
         delete.execute([id])?;
         collected.blobs += 1;
         collected.raw_bytes += from_sql(raw);
@@ -230,18 +240,26 @@ fn drop_unreferenced(transaction: &Transaction<'_>, collected: &mut Collected) -
 
 /// The last event that has to let go for the blobs to fit into `most` bytes, if any has to. A blob goes with the last event
 /// that refers to it, and not at all if one to keep does.
-fn last_to_let_go(transaction: &Transaction<'_>, most: u64, keep: &BTreeSet<u64>) -> rusqlite::Result<Option<i64>> {
+fn last_to_let_go(
+    transaction: &Transaction<'_>,
+    most: u64,
+    retention: &Retention<'_>,
+) -> rusqlite::Result<Option<i64>> {
+    let Retention { keep, keep_blobs, .. } = retention;
     let mut sizes: HashMap<i64, u64> = HashMap::new();
-    let mut select = transaction.prepare("SELECT id, stored_size FROM blobs INDEXED BY blobs_by_hash")?;
+    let mut last_users: HashMap<i64, Option<i64>> = HashMap::new();
+    let mut select = transaction.prepare("SELECT id, stored_size, hash FROM blobs INDEXED BY blobs_by_hash")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         sizes.insert(row.get(0)?, from_sql(row.get(1)?));
+        if is_among(row.get_ref(2)?.as_blob()?, keep_blobs) {
+            last_users.insert(row.get(0)?, None);
+        }
     }
     let mut total: u64 = sizes.values().sum();
     if total <= most {
         return Ok(None);
     }
-    let mut last_users: HashMap<i64, Option<i64>> = HashMap::new();
     let mut select = transaction.prepare("SELECT event, blob FROM blob_references ORDER BY event")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
@@ -266,4 +284,8 @@ fn last_to_let_go(transaction: &Transaction<'_>, most: u64, keep: &BTreeSet<u64>
         last = Some(event);
     }
     Ok(last)
+}
+
+fn is_among(hash: &[u8], hashes: &BTreeSet<ContentHash>) -> bool {
+    hash.try_into().is_ok_and(|bytes| hashes.contains(&ContentHash::from_bytes(bytes)))
 }

@@ -62,7 +62,7 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
 fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {
     match status {
         ChangeStatus::Applied => styles.added.marker,
-        ChangeStatus::Pending | ChangeStatus::Interrupted => styles.note,
+        ChangeStatus::Pending | ChangeStatus::Interrupted | ChangeStatus::Permitted => styles.note,
         ChangeStatus::Undone { .. } | ChangeStatus::Cancelled => styles.number,
         ChangeStatus::Denied | ChangeStatus::Stale | ChangeStatus::Failed { .. } => styles.removed.marker,
     }
@@ -78,9 +78,11 @@ fn summary(record: &ChangeRecord) -> String {
     const MOST: usize = 3;
     let cause = match &record.cause {
         Cause::Proposal => String::new(),
-        Cause::Undo { of } => format!("undo of {}: ", numbers(of)),
-        Cause::Redo { of } => format!("redo of {}: ", numbers(of)),
+        Cause::Undo { of, .. } => format!("undo of {}: ", numbers(of)),
+        Cause::Redo { of, .. } => format!("redo of {}: ", numbers(of)),
         Cause::Rebase { of } => format!("merge of {of}: "),
+        Cause::Review { of, .. } => format!("review of {}: ", numbers(of)),
+        Cause::Restore { snapshot } => format!("snapshot {snapshot} put back: "),
     };
     let happened: Vec<&FileRecord> =
         record.files.iter().filter(|file| record.extent(file) != Extent::Nothing).collect();
@@ -156,8 +158,13 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     }
     match &record.cause {
         Cause::Proposal => {}
-        Cause::Undo { of } => text.push_str(&format!("takes back change {}\n", numbers(of))),
-        Cause::Redo { of } => text.push_str(&format!("makes change {} again\n", numbers(of))),
+        Cause::Undo { of, .. } => text.push_str(&format!("takes back change {}\n", numbers(of))),
+        Cause::Redo { of, .. } => text.push_str(&format!("makes change {} again\n", numbers(of))),
+        Cause::Review { of, turn } => {
+            let turn = if turn.is_empty() { String::new() } else { format!(" of turn {}", visible(turn)) };
+            text.push_str(&format!("reviews change {}{turn}\n", numbers(of)));
+        }
+        Cause::Restore { snapshot } => text.push_str(&format!("puts back what snapshot {snapshot} kept\n")),
         Cause::Rebase { of } => text.push_str(&format!("merges change {of} with what was changed meanwhile\n")),
     }
     if let ChangeStatus::Failed { reason } = &record.status {

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         match engine.perform(plan, Origin::default(), now())? {
             Decided::Applied { .. } => (ExitCode::SUCCESS, "applied", done(direction)),
             Decided::Failed { error, .. } => (exit_code(error.kind()), "failed", format!("Error: {error}")),
-            Decided::Denied { .. } | Decided::Stale { .. } => {
+            Decided::Denied { .. } | Decided::Stale { .. } | Decided::Permitted { .. } => {
                 (exit_code(STALE), "stale", "Nothing was done.".to_owned())
             }
         }

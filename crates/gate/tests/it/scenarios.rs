@@ -97,7 +97,12 @@ fn decide(folder: &Path, file: &str, engine: &mut Engine, proposed: &Proposed) -
     }
     let verdict: Verdict = serde_json::from_value(verdict).expect(file);
     let (told, next) = match engine.decide(proposed, &verdict, 2) {
-        Ok(Decided::Applied { told, .. } | Decided::Denied { told } | Decided::Failed { told, .. }) => (told, None),
+        Ok(
+            Decided::Applied { told, .. }
+            | Decided::Permitted { told, .. }
+            | Decided::Denied { told }
+            | Decided::Failed { told, .. },
+        ) => (told, None),
         Ok(Decided::Stale { told, next, .. }) => (told, Some(*next)),
         Err(error) => (proposed.preview.told_problems().unwrap_or_else(|| error.to_string()), None),
     };

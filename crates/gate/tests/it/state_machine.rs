@@ -168,6 +168,7 @@ impl World {
                     });
                 }
             }
+            Ok(Decided::Permitted { .. }) => unreachable!("nothing is left to others here"),
             Ok(Decided::Denied { .. }) => {
                 assert!(steps.is_empty(), "{steps:?} was approved");
                 assert_eq!(&self.tree(), before);

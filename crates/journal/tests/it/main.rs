@@ -15,11 +15,15 @@ mod model;
 mod permissions;
 mod writers;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use sayso_journal::{Batch, Journal, NewEvent, Options, Reader};
 use sayso_review::ContentHash;
+
+/// Nobody outside the journal knows of any.
+static NO_BLOBS: BTreeSet<ContentHash> = BTreeSet::new();
 
 const AT_ONCE: Options = Options { wait: Duration::ZERO };
 

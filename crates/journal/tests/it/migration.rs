@@ -1,5 +1,7 @@
 //! Files of other versions and of other programs.
 
+use std::collections::BTreeSet;
+
 use std::path::Path;
 
 use rusqlite::{Connection, params};
@@ -53,8 +55,13 @@ fn version_1_is_brought_up_to_date() {
     assert_eq!(reader.check().unwrap().problems, []);
     assert!(journal.compact(u64::MAX).unwrap().after < 10_000, "what was never compressed waits for it");
     assert_eq!(journal.append(&Batch { events: vec![event("third", &[])], ..Batch::default() }).unwrap(), 3..4);
-    let keep = std::collections::BTreeSet::new();
-    let retention = |before| sayso_journal::Retention { before: Some(before), most_bytes: None, keep: &keep };
+    let keep = BTreeSet::new();
+    let retention = |before| sayso_journal::Retention {
+        before: Some(before),
+        most_bytes: None,
+        keep: &keep,
+        keep_blobs: &super::NO_BLOBS,
+    };
     assert_eq!(journal.collect(retention(20)).unwrap().blobs, 0, "the second event still refers to them");
     assert_eq!(journal.collect(retention(21)).unwrap().blobs, 2);
     drop(journal);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::action::{CommandPreview, ToolPreview};
 use crate::content::ContentHash;
 use crate::policy::Ruling;
 use crate::ws_path::WsPath;
@@ -23,6 +24,8 @@ pub enum Subject {
         /// What the agent says it is for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
+        /// What it appears to do.
+        preview: CommandPreview,
     },
     /// A call of a tool. The files are those that its arguments seem to be about.
     Tool {
@@ -30,6 +33,8 @@ pub enum Subject {
         name: String,
         /// Its arguments.
         arguments: Value,
+        /// What it appears to do.
+        preview: ToolPreview,
     },
 }
 

@@ -210,6 +210,9 @@ impl Deciding<'_> {
                 let outcome = json!({ "outcome": "failed", "reason": error.to_string(), "told": told });
                 (exit_code(error.kind()), outcome, format!("Error: {error}"))
             }
+            Decided::Permitted { told, .. } => {
+                (ExitCode::SUCCESS, json!({ "outcome": "permitted", "told": told }), told.clone())
+            }
             Decided::Stale { .. } => (exit_code(STALE), json!({ "outcome": "stale" }), String::new()),
         };
         if self.arguments.place.json {
