@@ -42,9 +42,11 @@
 
 mod apply;
 mod confine;
+mod ignores;
 mod listing;
 mod look;
 mod read;
+mod scan;
 mod walk;
 
 pub use apply::{Applied, ApplyError, Prepared, RecoverError, Recovery, Swap};
@@ -52,4 +54,8 @@ pub use confine::{Backend, OpenError, OpenWorkspaceError, Opened, Workspace};
 pub use listing::{Entry, EntryKind, Listing};
 pub use read::{ReadError, ReadLimit};
 pub use sayso_review::{WsPath, WsPathError};
+pub use scan::{
+    Contents, Happened, Known, Moment, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits, TreeChanges, Trust,
+    UncapturedChange,
+};
 pub use walk::{Walk, WalkLimit};

@@ -1,11 +1,10 @@
 //! The files below a directory, as a person who works there thinks of them: without what git ignores.
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use sayso_review::WsPath;
 
 use crate::confine::{OpenError, Opened, Workspace};
+use crate::ignores::{DEEPEST, GIT, IGNORE_FILE, IGNORE_FILE_LIMIT, Ignorable, Ignores};
 use crate::listing::EntryKind;
-use crate::read::ReadLimit;
 
 /// The most files a walk may look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +21,16 @@ pub struct Walk {
     pub truncated: bool,
 }
 
-/// An ignore file larger than this is not a list of patterns.
-const IGNORE_FILE_LIMIT: ReadLimit = ReadLimit(1024 * 1024);
-
-/// No source tree is this deep; a tree made to exhaust the stack is.
-const DEEPEST: usize = 256;
-
 impl Workspace {
     /// Collects the files below `directory`. Follows no symlinks; leaves out `.git` and what `.gitignore` files from the root
     /// down name.
     pub fn walk_files(&self, directory: &WsPath, limit: WalkLimit) -> Result<Walk, OpenError> {
         let start = self.open_path(directory)?;
         let mut walk = Walk { root: start.resolved.clone(), files: Vec::new(), truncated: false };
-        let mut ignores = Vec::new();
+        let mut ignores = Ignores::default();
         let mut above = WsPath::root();
         for name in start.resolved.names() {
-            ignores.extend(self.ignore_file(&above));
+            self.enter_ignores(&above, &mut ignores);
             let Some(next) = above.join(name) else { break };
             above = next;
         }
@@ -49,7 +42,7 @@ impl Workspace {
     fn descend(
         &self,
         directory: &Opened,
-        ignores: &mut Vec<Gitignore>,
+        ignores: &mut Ignores,
         most: usize,
         walk: &mut Walk,
     ) -> Result<(), OpenError> {
@@ -57,8 +50,8 @@ impl Workspace {
             walk.truncated = true;
             return Ok(());
         }
-        let depth = ignores.len();
-        ignores.extend(self.ignore_file(&directory.resolved));
+        let depth = ignores.depth();
+        self.enter_ignores(&directory.resolved, ignores);
         // A directory that vanished in the meantime has no files, save the one that was asked for.
         let entries = match directory.list() {
             Ok(listing) => listing.entries,
@@ -66,8 +59,8 @@ impl Workspace {
             Err(_) => Vec::new(),
         };
         for entry in entries {
-            let is_directory = entry.kind == EntryKind::Directory;
-            if entry.name == ".git" || is_ignored(ignores, &entry.path, is_directory) {
+            let kind = if entry.kind == EntryKind::Directory { Ignorable::Directory } else { Ignorable::Other };
+            if entry.name == GIT || ignores.is_ignored(entry.path.as_str(), kind) {
                 continue;
             }
             match entry.kind {
@@ -85,30 +78,14 @@ impl Workspace {
                 break;
             }
         }
-        ignores.truncate(depth);
+        ignores.leave(depth);
         Ok(())
     }
 
-    fn ignore_file(&self, directory: &WsPath) -> Option<Gitignore> {
-        let opened = self.open_path(&directory.join(".gitignore")?).ok()?;
-        let bytes = opened.read(IGNORE_FILE_LIMIT).ok()?;
-        // The patterns are matched against paths from the workspace's root; the builder only needs to know where they stand.
-        let mut builder = GitignoreBuilder::new(directory.as_str());
-        for line in String::from_utf8_lossy(&bytes).lines() {
-            // A line that is no pattern ignores nothing, as in git.
-            let _ = builder.add_line(None, line);
-        }
-        builder.build().ok()
-    }
-}
-
-/// The innermost file that says something decides.
-fn is_ignored(ignores: &[Gitignore], path: &WsPath, is_directory: bool) -> bool {
-    for ignore in ignores.iter().rev() {
-        let matched = ignore.matched(path.as_str(), is_directory);
-        if !matched.is_none() {
-            return matched.is_ignore();
+    fn enter_ignores(&self, directory: &WsPath, ignores: &mut Ignores) {
+        let opened = directory.join(IGNORE_FILE).and_then(|path| self.open_path(&path).ok());
+        if let Some(bytes) = opened.and_then(|opened| opened.read(IGNORE_FILE_LIMIT).ok()) {
+            ignores.enter(directory.as_str(), &bytes);
         }
     }
-    false
 }

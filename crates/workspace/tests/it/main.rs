@@ -10,3 +10,6 @@ mod faults;
 mod interleaving;
 mod keeps;
 mod recovering;
+mod scan;
+mod scan_limits;
+mod scan_random;

@@ -1,0 +1,282 @@
+//! Random trees and random commands: what two scans tell is what a full read of the tree before and after tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use proptest::prelude::*;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+use sayso_review::{ContentHash, FileMode, Fingerprint, RecordedStep};
+use sayso_workspace::{Known, TreeChanges, WsPath};
+
+use crate::change::{Thing, Tree, at, put, set_mode, tree};
+use crate::scan::Scene;
+
+/// Names that sort around the slash, that rules are about, and that are files here and directories there.
+const NAMES: [&str; 8] = ["a", "a-b", "build", "f", "g.o", "k.o", ".env", "z"];
+
+/// Which lines the ignore files have.
+#[derive(Clone, Debug)]
+struct Rules {
+    outer: Vec<&'static str>,
+    /// In `a/.gitignore`.
+    inner: Vec<&'static str>,
+}
+
+impl Rules {
+    fn write(&self, root: &Path) {
+        put(root, ".gitignore", self.outer.join("\n"));
+        if root.join("a").is_dir() && !root.join("a").is_symlink() {
+            put(root, "a/.gitignore", self.inner.join("\n"));
+        }
+    }
+}
+
+/// Whether an entry is left out, with no regard to the directories it is in.
+fn is_named(tree: &Tree, path: &str) -> bool {
+    let is_directory = matches!(tree.get(path), Some(Thing::Directory));
+    match path.rsplit('/').next().unwrap() {
+        "k.o" if path.starts_with("a/") && has_line(tree, "a/.gitignore", "!k.o") => false,
+        "g.o" | "k.o" => has_line(tree, ".gitignore", "*.o"),
+        "build" => is_directory && has_line(tree, ".gitignore", "build/"),
+        // A directory of this name is nobody's secret.
+        ".env" => is_directory && has_line(tree, ".gitignore", ".env"),
+        _ => false,
+    }
+}
+
+fn has_line(tree: &Tree, file: &str, line: &str) -> bool {
+    let Some(Thing::File { bytes, .. }) = tree.get(file) else { return false };
+    String::from_utf8_lossy(bytes).lines().any(|other| other == line)
+}
+
+/// The directories that a path is in, and itself.
+fn lineage(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at]).chain([path])
+}
+
+fn is_left_out(tree: &Tree, path: &str) -> bool {
+    lineage(path).any(|part| tree.contains_key(part) && is_named(tree, part))
+}
+
+fn is_seen(tree: &Tree, path: &str) -> bool {
+    tree.contains_key(path) && !is_left_out(tree, path)
+}
+
+/// Whether nobody looks for a directory any more: it is in an ignored one from which nothing was known.
+fn is_out_of_sight(before: &Tree, after: &Tree, path: &str) -> bool {
+    let is_known_below = |part: &str| {
+        let below = format!("{part}/");
+        let mut known = before.iter().filter(|(path, thing)| path.starts_with(&below) && **thing != Thing::Directory);
+        known.any(|(path, _)| is_seen(before, path))
+    };
+    lineage(path).any(|part| after.contains_key(part) && is_left_out(after, part) && !is_known_below(part))
+}
+
+fn fingerprint(thing: Option<&Thing>) -> Fingerprint {
+    match thing {
+        Some(Thing::File { bytes, mode }) => {
+            let mode = FileMode::new(*mode);
+            Fingerprint::File { hash: ContentHash::of(bytes), size: bytes.len() as u64, mode }
+        }
+        Some(Thing::Link(target)) => Fingerprint::Link { target: target.clone() },
+        Some(Thing::Directory | Thing::Pipe | Thing::Other) | None => Fingerprint::Absent,
+    }
+}
+
+/// What happened, by reading everything.
+fn expected(before: &Tree, after: &Tree) -> TreeChanges {
+    let mut changes = TreeChanges::default();
+    let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for path in all {
+        // What was seen is followed to where it is now, ignored or not; what was ignored is not new.
+        let counts = is_seen(before, path) || (is_seen(after, path) && !is_left_out(before, path));
+        if !counts {
+            continue;
+        }
+        let (was, is) = (fingerprint(before.get(path)), fingerprint(after.get(path)));
+        if was != is {
+            changes.steps.push(RecordedStep { path: at(path), before: was, after: is });
+        }
+        let directory = |tree: &Tree| matches!(tree.get(path), Some(Thing::Directory));
+        match (directory(before), directory(after)) {
+            (false, true) if !is_left_out(after, path) => changes.made.push(at(path)),
+            (true, false) if !is_out_of_sight(before, after, path) => changes.removed.push(at(path)),
+            _ => {}
+        }
+    }
+    changes
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Write(String, u8),
+    /// The same size and the same time as before.
+    Sneak(String),
+    Mode(String, bool),
+    Delete(String),
+    Rename(String, String),
+    Link(String, String),
+    Directory(String),
+    Rules(Rules),
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(&NAMES), 1..4).prop_map(|names| names.join("/"))
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let outer = prop::sample::subsequence(vec!["*.o", "build/", ".env"], 0..=3);
+    let inner = prop::sample::subsequence(vec!["!k.o"], 0..=1);
+    (outer, inner).prop_map(|(outer, inner)| Rules { outer, inner })
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (path(), any::<u8>()).prop_map(|(path, byte)| Act::Write(path, byte)),
+        3 => path().prop_map(Act::Sneak),
+        1 => (path(), any::<bool>()).prop_map(|(path, run)| Act::Mode(path, run)),
+        2 => path().prop_map(Act::Delete),
+        2 => (path(), path()).prop_map(|(from, to)| Act::Rename(from, to)),
+        1 => (path(), path()).prop_map(|(path, target)| Act::Link(path, target)),
+        1 => path().prop_map(Act::Directory),
+        1 => rules().prop_map(Act::Rules),
+    ]
+}
+
+/// Does what can be done; the rest fails, as commands do. No path goes through a link, which might lead round in circles.
+fn perform(root: &Path, act: &Act) {
+    let plain = |path: &str| lineage(path).all(|part| !root.join(part).is_symlink());
+    let make_parent = |path: &str| {
+        let _ = std::fs::create_dir_all(root.join(path).parent().unwrap());
+    };
+    match act {
+        Act::Write(path, byte) if plain(path) => {
+            make_parent(path);
+            let _ = std::fs::write(root.join(path), vec![*byte; usize::from(*byte % 4)]);
+        }
+        Act::Sneak(path) if root.join(path).is_file() && plain(path) => {
+            let path = root.join(path);
+            let Ok(mut bytes) = std::fs::read(&path) else { return };
+            let stat = rustix::fs::stat(&path).unwrap();
+            for byte in &mut bytes {
+                *byte = byte.wrapping_add(1);
+            }
+            std::fs::write(&path, bytes).unwrap();
+            let time = Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec.cast_signed() };
+            let times = Timestamps { last_access: time, last_modification: time };
+            rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()).unwrap();
+        }
+        Act::Mode(path, run) if root.join(path).is_file() && plain(path) => {
+            set_mode(root.join(path), if *run { 0o755 } else { 0o644 });
+        }
+        Act::Delete(path) => {
+            let path = root.join(path);
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
+        Act::Rename(from, to) => {
+            make_parent(to);
+            let _ = std::fs::rename(root.join(from), root.join(to));
+        }
+        Act::Link(path, target) => {
+            make_parent(path);
+            let _ = symlink(target, root.join(path));
+        }
+        Act::Directory(path) => {
+            let _ = std::fs::create_dir_all(root.join(path));
+        }
+        Act::Rules(rules) => rules.write(root),
+        Act::Write(..) | Act::Sneak(_) | Act::Mode(..) => {}
+    }
+}
+
+/// As a set, since a walk meets directories in another order than it tells them.
+fn by_path(changes: &TreeChanges) -> BTreeMap<WsPath, (Fingerprint, Fingerprint)> {
+    changes.steps.iter().map(|step| (step.path.clone(), (step.before.clone(), step.after.clone()))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn two_scans_tell_what_a_full_read_tells(
+        start in prop::collection::vec(act(), 0..25),
+        first in rules(),
+        commands in prop::collection::vec(prop::collection::vec(act(), 0..8), 1..4),
+    ) {
+        let mut scene = Scene::new();
+        let root = scene.root();
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
+        for act in &start {
+            perform(&root, act);
+        }
+        first.write(&root);
+        let mut known = Known::default();
+        for command in commands {
+            // As in use: a scan before the command from what is stored, and one after it.
+            let before = (scene.scan(&known).known, tree(&root));
+            // What left in the last round has to be gone by now.
+            let before = (scene.scan(&before.0).known, before.1);
+            for act in &command {
+                perform(&root, act);
+            }
+            let (after, now) = (scene.scan(&before.0), tree(&root));
+            let told = TreeChanges::between(&before.0, &after.known);
+            let expected = expected(&before.1, &now);
+            prop_assert_eq!(by_path(&told), by_path(&expected));
+            prop_assert!(told.steps.is_sorted_by(|one, two| one.path < two.path));
+            prop_assert_eq!(&told.made, &expected.made);
+            prop_assert_eq!(&told.removed, &expected.removed);
+            prop_assert_eq!(&told.uncaptured, &[]);
+            prop_assert_eq!(&after.not_captured, &[]);
+            for step in &told.steps {
+                for print in [&step.before, &step.after] {
+                    if let Fingerprint::File { hash, .. } = print {
+                        prop_assert!(scene.store.contents.contains_key(hash), "{} can be brought back", step.path);
+                    }
+                }
+            }
+            let bytes = after.known.encode();
+            known = Known::decode(&bytes);
+            prop_assert_eq!(known.encode(), bytes);
+            prop_assert!(TreeChanges::between(&after.known, &known).is_empty());
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_mean_that_nothing_is_known(
+        acts in prop::collection::vec(act(), 1..20),
+        flip in any::<prop::sample::Index>(),
+        bit in 0..8u8,
+        cut in any::<prop::sample::Index>(),
+        more in prop::collection::vec(any::<u8>(), 1..9),
+    ) {
+        let mut scene = Scene::new();
+        put(&scene.root(), "always", "there");
+        for act in &acts {
+            perform(&scene.root(), act);
+        }
+        let bytes = scene.first().known.encode();
+        prop_assert!(!Known::decode(&bytes).is_empty());
+        let mut flipped = bytes.clone();
+        flipped[flip.index(bytes.len())] ^= 1 << bit;
+        let longer = [bytes.as_slice(), &more].concat();
+        for damaged in [flipped.as_slice(), &bytes[..cut.index(bytes.len())], &longer] {
+            prop_assert!(Known::decode(damaged).is_empty());
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_decoded(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(Known::decode(&bytes).is_empty());
+        // Under a checksum that is right as well: others may have written it.
+        let mut signed = b"sayso tree 1\n".to_vec();
+        signed.extend_from_slice(ContentHash::of(&bytes).as_bytes());
+        signed.extend_from_slice(&bytes);
+        let known = Known::decode(&signed);
+        let _ = TreeChanges::between(&known, &Known::default());
+        let _ = TreeChanges::between(&Known::default(), &known);
+        let again = known.encode();
+        prop_assert_eq!(Known::decode(&again).encode(), again);
+    }
+}
