@@ -42,6 +42,7 @@
 
 mod apply;
 mod confine;
+pub mod git;
 mod listing;
 mod look;
 mod read;
