@@ -82,6 +82,7 @@ pub(crate) enum Command {
     Undo(UndoArguments),
     Redo(UndoArguments),
     Status(StatusArguments),
+    Branch(BranchArguments),
     Gc(GcArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
@@ -101,6 +102,7 @@ impl Command {
             Self::Show(arguments) => arguments.place.json,
             Self::Undo(arguments) | Self::Redo(arguments) => arguments.place.json,
             Self::Status(arguments) => arguments.place.json,
+            Self::Branch(arguments) => arguments.place.json,
             Self::Gc(arguments) => arguments.place.json,
             Self::Diff(arguments) => arguments.json,
             Self::Tool(_) | Self::Completions { .. } => false,
@@ -301,6 +303,31 @@ pub(crate) struct StatusArguments {
     /// Print only how many changes wait, and nothing if none does: for a shell prompt.
     #[arg(long)]
     pub(crate) short: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Takes up a git branch for a task, or shows how the repository stands.
+///
+/// Makes the branch where the repository is now, or switches to it if it exists. Uncommitted work stays as it is: staged, unstaged, untracked
+/// and ignored. Where switching would overwrite some, git refuses and nothing changes. While a rebase, a merge or the like is in progress,
+/// nothing happens either. No commit is made, and nothing is ever forced.
+///
+/// Exit code 0 if the branch is checked out, 2 if there is no repository, 4 if something is in the way.
+#[derive(Args)]
+pub(crate) struct BranchArguments {
+    /// What is to be done, in a few words: the branch is named after it. Without, only the state is shown.
+    #[arg(value_name = "TASK")]
+    pub(crate) task: Vec<String>,
+    /// What the branch's name starts with.
+    #[arg(long, value_name = "PREFIX", default_value = "sayso/")]
+    pub(crate) prefix: String,
+    /// Make a git repository first, should there be none.
+    #[arg(long, requires = "task")]
+    pub(crate) init: bool,
+    /// Say what would happen and do nothing.
+    #[arg(long, requires = "task")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the program is where files are named and the environment is read")]
 
+mod branch;
 mod cli;
 mod completions;
 mod diff;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Undo(arguments) => undo::run(&arguments, Direction::Undo),
         Command::Redo(arguments) => undo::run(&arguments, Direction::Redo),
         Command::Status(arguments) => history::status(&arguments),
+        Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),

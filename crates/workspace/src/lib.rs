@@ -42,6 +42,7 @@
 
 mod apply;
 mod confine;
+pub mod git;
 mod ignores;
 mod listing;
 mod look;
