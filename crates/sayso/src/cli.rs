@@ -1,5 +1,7 @@
 //! The command line, once: parsing, help and completions all come from here.
 
+mod policy;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +11,8 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::say;
+
+pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -39,6 +43,7 @@ Examples:
   git show HEAD:a.rs | sayso diff - a.rs   one side from standard input
   sayso diff before/ after/ | git apply -  two directory trees, and what to do with them
   sayso diff a b --inline                  the ten lines that a card in the stream shows
+  sayso policy explain run 'git push'      what the rules say to that, and which one
   sayso tool list                          the built-in tools, their arguments and needs
   sayso tool Diff --grant Diff --read 'src/**' --args '{\"path_a\":\"src/a.rs\",\"path_b\":\"src/b.rs\"}'
 
@@ -86,6 +91,9 @@ pub(crate) enum Command {
     Gc(GcArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
+    Policy(PolicyArguments),
+    Trust(TrustArguments),
+    Config(ConfigArguments),
     /// Prints the completion script for a shell, to be sourced or saved where the shell looks for it.
     Completions {
         /// The shell.
@@ -105,6 +113,9 @@ impl Command {
             Self::Branch(arguments) => arguments.place.json,
             Self::Gc(arguments) => arguments.place.json,
             Self::Diff(arguments) => arguments.json,
+            Self::Policy(arguments) => arguments.wants_json(),
+            Self::Trust(arguments) => arguments.place.json,
+            Self::Config(arguments) => arguments.place.json,
             Self::Tool(_) | Self::Completions { .. } => false,
         }
     }

@@ -8,15 +8,18 @@
 mod branch;
 mod cli;
 mod completions;
+mod config;
 mod diff;
 mod failure;
 mod gc;
 mod history;
 mod output;
+mod policy;
 mod propose;
 mod state;
 mod terminal;
 mod tool;
+mod trust;
 mod undo;
 mod visible;
 
@@ -53,6 +56,9 @@ fn main() -> ExitCode {
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
+        Command::Policy(arguments) => policy::run(&arguments),
+        Command::Trust(arguments) => trust::run(&arguments),
+        Command::Config(arguments) => config::show::run(&arguments),
         Command::Completions { shell } => completions::run(shell),
     };
     match code {

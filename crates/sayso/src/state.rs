@@ -19,7 +19,8 @@ const WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct State {
     pub(crate) root: PathBuf,
     pub(crate) folder: PathBuf,
-    home: PathBuf,
+    /// Where all of sayso's records are.
+    pub(crate) home: PathBuf,
 }
 
 impl State {

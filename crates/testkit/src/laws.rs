@@ -3,10 +3,12 @@
 mod alike;
 mod proposal;
 mod sections;
+mod shell;
 
 pub use alike::{like_laws, one_line_laws};
 pub use proposal::proposal_laws;
 pub use sections::{section_laws, section_patch, section_round_trip_laws};
+pub use shell::{quoted_word, shell_laws, shell_quoting_laws};
 
 use std::collections::BTreeSet;
 

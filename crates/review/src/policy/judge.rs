@@ -7,8 +7,8 @@ use crate::policy::compile::Policy;
 use crate::policy::index::Texts;
 use crate::policy::place::Place;
 use crate::policy::ruling::{Access, Part, RuleId, Ruled, Ruling};
-use crate::policy::words::{Fit, Wrappers};
-use crate::shell::{Certainty, RedirectAccess, Script, SimpleCommand};
+use crate::policy::words::{Fit, Wrappers, base_name};
+use crate::shell::{RedirectAccess, Script, SimpleCommand};
 
 /// Who asks, and how much to tell.
 #[derive(Clone, Copy)]
@@ -147,8 +147,12 @@ impl Policy {
 
     fn command(&self, command: &SimpleCommand, script: &Script, question: Question<'_>) -> Part {
         let found = self.about_command(command, script, question.detail);
-        let known = command.words.first().is_none_or(|word| word.certainty == Certainty::Literal);
-        let built_in = (!known).then_some(BuiltIn::Asks("a program that is not known before"));
+        let built_in = command.words.first().and_then(|program| match program.as_literal() {
+            None => Some(BuiltIn::Asks("a program that is not known before")),
+            // An agent must not approve itself, by a rule or by trust.
+            Some(name) if base_name(name).eq_ignore_ascii_case("sayso") => Some(BuiltIn::Asks("sayso itself")),
+            Some(_) => None,
+        });
         let words: Vec<&str> =
             command.assignments.iter().chain(&command.words).map(|word| word.text.as_str()).collect();
         self.choose((Access::Run, words.join(" ")), found, built_in, question.who, question.detail)

@@ -12,7 +12,19 @@
 //! - Aliases, and functions that take the name of a program, can give a command another meaning; both are a [`Doubt`].
 //! - Length, depth and the number of commands are bounded. What is beyond the bound is a [`Doubt`], never silence.
 
+mod commands;
+mod expansion;
+mod output;
+mod redirect;
+mod reserved;
+mod sentence;
+mod through;
+mod word;
+mod wrapper;
+
 use serde::{Deserialize, Serialize};
+
+use output::Output;
 
 /// A shell script as far as it can be understood without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +53,8 @@ pub struct SimpleCommand {
     pub shell: usize,
     /// Whether it is sure to be reached.
     pub course: Course,
-    /// Whose output it reads: the index of the command before it in a pipe.
-    pub piped_from: Option<usize>,
+    /// The first of the commands, from there up to this one, whose output it gets by a pipe or a substitution.
+    pub fed_by: Option<usize>,
 }
 
 /// Whether a command is reached whenever the script gets to its line.
@@ -154,8 +166,9 @@ pub enum Doubt {
 impl Script {
     /// Reads a script. Never fails: what is not understood is a [`Doubt`].
     pub fn parse(text: &str) -> Self {
-        let _ = text;
-        Self::default()
+        let mut output = Output::new();
+        output.read_all(text);
+        output.into_script()
     }
 }
 

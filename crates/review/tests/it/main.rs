@@ -7,6 +7,7 @@ mod events;
 mod object;
 mod ordering;
 mod reverse;
+mod shell;
 mod told;
 
 use sayso_review::{

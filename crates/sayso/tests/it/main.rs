@@ -48,8 +48,10 @@ impl Scene {
     }
 
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let state = self.state.path().to_str().unwrap();
+        let config = format!("{state}/config");
         let environment =
-            [("XDG_STATE_HOME", self.state.path().to_str().unwrap()), ("EDITOR", "sed -i s/EDIT/edited/")];
+            [("XDG_STATE_HOME", state), ("XDG_CONFIG_HOME", &config), ("EDITOR", "sed -i s/EDIT/edited/")];
         programs::run_with(self.directory.path(), env!("CARGO_BIN_EXE_sayso"), arguments, &environment, input)
     }
 

@@ -1,0 +1,106 @@
+//! The command line of rules, trust and configuration.
+
+use clap::{Args, Subcommand};
+
+use super::Place;
+
+/// Says what the rules make of something.
+#[derive(Args)]
+pub(crate) struct PolicyArguments {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+impl PolicyArguments {
+    pub(super) fn wants_json(&self) -> bool {
+        let PolicyCommand::Explain(explain) = &self.command;
+        explain.place.json
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PolicyCommand {
+    Explain(Explain),
+}
+
+/// Says what would happen, and why: the rule that decides, and the others about it.
+///
+/// Nothing is done and nothing is asked. Each file and each command of a script is judged by itself; the strictest counts.
+///
+/// Exit code 0 if it would be allowed, reviewed later or asked about, 3 if it would be denied.
+#[derive(Args)]
+pub(crate) struct Explain {
+    #[command(subcommand)]
+    pub(crate) asked: Asked,
+    /// As this agent.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) agent: Option<String>,
+    /// In this session.
+    #[arg(long, value_name = "ID", global = true)]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Asked {
+    /// Writing files.
+    Write {
+        /// The files, from the root of the workspace.
+        #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
+        paths: Vec<String>,
+    },
+    /// Reading files.
+    Read {
+        /// The files, from the root of the workspace.
+        #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
+        paths: Vec<String>,
+    },
+    /// Running a command.
+    Run {
+        /// As the shell would get it, quoted as one word.
+        #[arg(value_name = "COMMAND")]
+        command: String,
+    },
+    /// Calling a tool.
+    Tool {
+        /// Its name.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Its arguments as a JSON object.
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        args: String,
+    },
+    /// Handing work to another agent.
+    Delegate {
+        /// Its name.
+        #[arg(value_name = "AGENT")]
+        to: String,
+    },
+}
+
+/// Trusts the workspace's `sayso.toml` as it is now, so that it may loosen too.
+///
+/// Until then it can only make things stricter. Shows what it would loosen. The file is trusted by its content: if it changes, it
+/// is untrusted again.
+#[derive(Args)]
+pub(crate) struct TrustArguments {
+    /// Show what it would loosen, and trust nothing.
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) show: bool,
+    /// Trust it no longer.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Prints all settings and rules with where each comes from.
+///
+/// Defaults come first, then the user's config.toml, then the workspace's sayso.toml, of which only what makes things stricter counts
+/// until it is trusted.
+#[derive(Args)]
+pub(crate) struct ConfigArguments {
+    #[command(flatten)]
+    pub(crate) place: Place,
+}

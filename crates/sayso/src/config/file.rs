@@ -1,0 +1,195 @@
+//! What one configuration file says.
+
+use std::time::Duration;
+
+use sayso_review::{Defaults, Rule};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::failure::Failure;
+
+/// A configuration file. A key that is not known is a mistake: a misspelt rule would protect nothing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(default)]
+    pub(super) policy: Defaults,
+    #[serde(default)]
+    pub(super) rule: Vec<Rule>,
+    #[serde(default)]
+    pub(super) snapshot: SnapshotTable,
+    #[serde(default)]
+    pub(super) branch: BranchTable,
+    #[serde(default)]
+    pub(super) notify: NotifyTable,
+    #[serde(default)]
+    pub(super) decide: DecideTable,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SnapshotTable {
+    pub(super) largest_file: Option<Size>,
+    pub(super) quota: Option<Size>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BranchTable {
+    pub(super) prefix: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NotifyTable {
+    pub(super) command: Option<Words>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DecideTable {
+    pub(super) deadline: Option<Span>,
+}
+
+impl File {
+    /// Reads a file; `name` is how to call it.
+    pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Self, Failure> {
+        let bad = |line: Option<usize>, reason: String| {
+            let at = line.map_or(String::new(), |line| format!(", line {line}"));
+            Failure::bad_input(format!("{name}{at} is not understood"))
+                .why(&reason)
+                .hint("correct it there; `sayso config` prints what is in force")
+        };
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).matches('\n').count() + 1;
+            bad(Some(line), "it is not UTF-8".to_owned())
+        })?;
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            bad(line, error.message().to_owned())
+        })
+    }
+}
+
+/// A number of bytes: 64000000, "64 MB" or "64 MiB".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size(pub(super) u64);
+
+/// A length of time: "90 s", "10 min", "1 h".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span(pub(super) Duration);
+
+/// A program and its arguments, as a list or as one text that is split at blanks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+/// A number and the unit behind it.
+fn with_unit<T>(text: &str, units: &[(&str, T)]) -> Option<(u64, T)>
+where
+    T: Copy,
+{
+    let text = text.trim();
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (_, unit) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))?;
+    Some((number.parse().ok()?, *unit))
+}
+
+impl Size {
+    fn parse(text: &str) -> Option<Self> {
+        const UNITS: [(&str, u64); 8] = [
+            ("", 1),
+            ("B", 1),
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+        ];
+        let (number, unit) = with_unit(text, &UNITS)?;
+        number.checked_mul(unit).map(Self)
+    }
+}
+
+impl Span {
+    fn parse(text: &str) -> Option<Self> {
+        const UNITS: [(&str, u64); 8] = [
+            ("s", 1),
+            ("sec", 1),
+            ("second", 1),
+            ("seconds", 1),
+            ("min", 60),
+            ("minutes", 60),
+            ("h", 3600),
+            ("hours", 3600),
+        ];
+        let (number, unit) = with_unit(text, &UNITS)?;
+        number.checked_mul(unit).filter(|seconds| *seconds > 0).map(|seconds| Self(Duration::from_secs(seconds)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of bytes, such as \"64 MB\"")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Size, E> {
+                u64::try_from(number).map(Size).map_err(|_| E::custom(format!("{number} is no number of bytes")))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+                Size::parse(text).ok_or_else(|| E::custom(format!("`{text}` is no number of bytes, such as \"64 MB\"")))
+            }
+        }
+        deserializer.deserialize_any(Bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is no length of time, such as \"10 min\"")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Text(String),
+            List(Vec<String>),
+        }
+        let words = match Form::deserialize(deserializer)? {
+            Form::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+            Form::List(words) => words,
+        };
+        if words.is_empty() {
+            return Err(D::Error::custom("a command has at least one word"));
+        }
+        Ok(Self(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_spans_are_read_as_people_write_them() {
+        let size = |text| Size::parse(text).map(|size| size.0);
+        assert_eq!(size("64 MB"), Some(64_000_000));
+        assert_eq!(size("64mib"), Some(64 << 20));
+        assert_eq!(size("10"), Some(10));
+        assert_eq!([size("MB"), size("-1"), size("1.5 GB"), size("99999999999 GB"), size("")], [None; 5]);
+        let span = |text| Span::parse(text).map(|span| span.0.as_secs());
+        assert_eq!([span("90 s"), span("10 min"), span("2h")], [Some(90), Some(600), Some(7200)]);
+        assert_eq!([span("10"), span("0 s"), span("soon")], [None; 3]);
+    }
+}

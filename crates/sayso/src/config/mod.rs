@@ -1,0 +1,206 @@
+//! Settings and rules: defaults, under the user's file, under the workspace's.
+//!
+//! Every value knows where it comes from. The workspace's file came with the workspace, so that its rules can only make things
+//! stricter, and its other settings do not count, until the user has trusted exactly these bytes.
+
+mod append;
+mod file;
+pub(crate) mod show;
+mod trust;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sayso_review::{ContentHash, ErrorKind, Layer, Policy, PolicyError, Standing, WsPath};
+use sayso_workspace::{OpenError, ReadLimit};
+
+use crate::failure::Failure;
+use crate::state::State;
+
+#[allow(unused_imports, reason = "the engine's \"from now on\" verdicts call it")]
+pub(crate) use append::append_rule;
+use file::File;
+pub(crate) use trust::{Trust, TrustStore};
+
+/// The workspace's file.
+pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";
+/// No configuration that a person writes is larger.
+const LARGEST_FILE: u64 = 4 << 20;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A file.
+    File(String),
+}
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Valued<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+impl<T> Valued<T> {
+    fn default(value: T) -> Self {
+        Self { value, origin: Origin::Default }
+    }
+
+    fn set(&mut self, value: Option<T>, file: &str) {
+        if let Some(value) = value {
+            *self = Self { value, origin: Origin::File(file.to_owned()) };
+        }
+    }
+}
+
+/// A setting of the workspace's file that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IgnoredSetting {
+    pub(crate) key: &'static str,
+    pub(crate) why: &'static str,
+}
+
+/// All settings, merged.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The rules by where they come from, for [`Policy::new`].
+    pub(crate) layers: Vec<Layer>,
+    /// The largest file that a snapshot keeps, in bytes.
+    pub(crate) largest_file: Valued<u64>,
+    /// How much snapshots keep together, in bytes.
+    pub(crate) quota: Valued<u64>,
+    /// How names of branches begin.
+    pub(crate) branch_prefix: Valued<String>,
+    /// What to run when something waits and nobody looks.
+    pub(crate) notify: Valued<Option<Vec<String>>>,
+    /// When what nobody decided is denied.
+    pub(crate) deadline: Valued<Option<Duration>>,
+    pub(crate) ignored: Vec<IgnoredSetting>,
+    /// How the workspace's file stands.
+    pub(crate) trust: Trust,
+    /// sayso's own files, should they lie in the workspace.
+    protected: Vec<WsPath>,
+}
+
+impl Config {
+    /// Reads all files that matter to a workspace.
+    pub(crate) fn load(state: &State) -> Result<Self, Failure> {
+        let user = user_file();
+        let mut config = Self::built_in(state, user.as_deref());
+        if let Some(path) = &user
+            && let Some(bytes) = read_if_there(path)?
+        {
+            let name = path.display().to_string();
+            let file = File::parse(&bytes, &name)?;
+            config.take(file, &name, Standing::Full);
+        }
+        if let Some(bytes) = workspace_bytes(state)? {
+            config.trust = TrustStore::load(state)?.about(&state.root, ContentHash::of(&bytes));
+            let file = File::parse(&bytes, WORKSPACE_FILE)?;
+            let standing = if config.trust == Trust::Trusted { Standing::Full } else { Standing::Tightens };
+            config.take_workspace(file, standing);
+        }
+        Ok(config)
+    }
+
+    /// Makes the rules ready to judge.
+    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+        Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))
+    }
+
+    fn built_in(state: &State, user: Option<&Path>) -> Self {
+        let ours = [Some(state.home.as_path()), user.and_then(Path::parent)];
+        let inside = |path: &Path| {
+            let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            real.strip_prefix(&state.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
+        };
+        Self {
+            layers: Vec::new(),
+            largest_file: Valued::default(sayso_review::MOST_BYTES),
+            quota: Valued::default(1_000_000_000),
+            branch_prefix: Valued::default("sayso/".to_owned()),
+            notify: Valued::default(None),
+            deadline: Valued::default(None),
+            ignored: Vec::new(),
+            trust: Trust::NoFile,
+            protected: ours.into_iter().flatten().filter_map(inside).collect(),
+        }
+    }
+
+    fn take(&mut self, file: File, name: &str, standing: Standing) {
+        self.largest_file.set(file.snapshot.largest_file.map(|size| size.0), name);
+        self.quota.set(file.snapshot.quota.map(|size| size.0), name);
+        self.branch_prefix.set(file.branch.prefix, name);
+        self.notify.set(file.notify.command.map(|words| Some(words.0)), name);
+        self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
+        self.layers.push(Layer { file: name.to_owned(), standing, defaults: file.policy, rules: file.rule });
+    }
+
+    fn take_workspace(&mut self, mut file: File, standing: Standing) {
+        let mut ignore = |key, there: bool, why| {
+            if there {
+                self.ignored.push(IgnoredSetting { key, why });
+            }
+        };
+        // It would run a program of the workspace's choice.
+        ignore("notify.command", file.notify.command.take().is_some(), "only the user's own file can set it");
+        if standing == Standing::Tightens {
+            let why = "the file is not trusted";
+            ignore("snapshot.largest_file", file.snapshot.largest_file.take().is_some(), why);
+            ignore("snapshot.quota", file.snapshot.quota.take().is_some(), why);
+            ignore("branch.prefix", file.branch.prefix.take().is_some(), why);
+            ignore("decide.deadline", file.decide.deadline.take().is_some(), why);
+        }
+        self.take(file, WORKSPACE_FILE, standing);
+    }
+}
+
+fn bad_rule(error: &PolicyError) -> Failure {
+    Failure::of(error.kind(), error.to_string()).hint(error.hint())
+}
+
+/// The rules of a workspace's file with these bytes, each of them understood.
+pub(crate) fn workspace_layer(bytes: &[u8]) -> Result<Layer, Failure> {
+    let File { policy: defaults, rule: rules, .. } = File::parse(bytes, WORKSPACE_FILE)?;
+    let layer = Layer { file: WORKSPACE_FILE.to_owned(), standing: Standing::Tightens, defaults, rules };
+    Policy::new(std::slice::from_ref(&layer), &[]).map_err(|error| bad_rule(&error))?;
+    Ok(layer)
+}
+
+/// Where the user's file is, if the environment tells.
+pub(crate) fn user_file() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
+    Some(folder.join("sayso/config.toml"))
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::bad_input(format!("{} cannot be read", path.display())).why(&error)),
+    }
+}
+
+/// The workspace's file. One that is there and cannot be read is a failure: it may forbid something.
+pub(crate) fn workspace_bytes(state: &State) -> Result<Option<Vec<u8>>, Failure> {
+    let failed = |kind: ErrorKind, why: String| {
+        Failure::of(kind, format!("the workspace's {WORKSPACE_FILE} cannot be used"))
+            .why(&why)
+            .hint("make it a regular file in the workspace, or remove it")
+    };
+    let path = WsPath::parse(WORKSPACE_FILE).map_err(|error| failed(ErrorKind::Internal, error.to_string()))?;
+    match state.workspace()?.open_path(&path) {
+        Ok(opened) => {
+            let bytes = opened.read(ReadLimit(LARGEST_FILE));
+            bytes.map(Some).map_err(|error| failed(ErrorKind::InvalidArgs, error.to_string()))
+        }
+        Err(OpenError::NotFound(_)) => match state.root.join(WORKSPACE_FILE).symlink_metadata() {
+            Ok(_) => Err(failed(ErrorKind::InvalidArgs, "it is a symbolic link that leads nowhere".to_owned())),
+            Err(_) => Ok(None),
+        },
+        Err(error) => Err(failed(ErrorKind::InvalidArgs, error.to_string())),
+    }
+}

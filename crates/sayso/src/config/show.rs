@@ -1,0 +1,170 @@
+//! `sayso config`: what is in force, and who says so.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sayso_review::{Access, Ignored, Policy, Rule, RuleId, Ruling, Standing};
+use serde_json::{Value, json};
+
+use super::{Config, Origin, Trust, Valued, WORKSPACE_FILE};
+use crate::cli::ConfigArguments;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::state::State;
+use crate::visible::visible;
+
+pub(crate) fn run(arguments: &ConfigArguments) -> Result<ExitCode, Failure> {
+    let state = State::find(&arguments.place)?;
+    let config = Config::load(&state)?;
+    let policy = config.policy()?;
+    let mut output = Output::stdout();
+    if arguments.place.json {
+        output.json(&object(&config, &policy))?;
+    } else {
+        output.write(text(&config, &policy).as_bytes())?;
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A setting: its name, its value for a person and for a program, where it comes from.
+struct Setting {
+    key: String,
+    shown: String,
+    value: Value,
+    origin: Option<String>,
+}
+
+fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for access in Access::ALL {
+        let (ruling, id) = policy.default_for(access);
+        let origin = if let RuleId::Default { file, .. } = id { file.clone() } else { None };
+        let key = format!("policy.{access}");
+        settings.push(Setting { key, shown: ruling.to_string(), value: json!(ruling), origin });
+    }
+    let mut add = |key: &str, shown: String, value: Value, origin: &Origin| {
+        let origin = if let Origin::File(file) = origin { Some(file.clone()) } else { None };
+        settings.push(Setting { key: key.to_owned(), shown, value, origin });
+    };
+    for (key, Valued { value, origin }) in
+        [("snapshot.largest_file", &config.largest_file), ("snapshot.quota", &config.quota)]
+    {
+        add(key, bytes(*value), json!(value), origin);
+    }
+    let Valued { value, origin } = &config.branch_prefix;
+    add("branch.prefix", value.clone(), json!(value), origin);
+    let Valued { value, origin } = &config.notify;
+    add("notify.command", value.as_ref().map_or("none".to_owned(), |words| words.join(" ")), json!(value), origin);
+    let Valued { value, origin } = &config.deadline;
+    add("decide.deadline", value.map_or("none".to_owned(), span), json!(value.map(|span| span.as_secs())), origin);
+    settings
+}
+
+fn bytes(number: u64) -> String {
+    let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("GiB", 1 << 30), ("MiB", 1 << 20), ("kB", 1_000), ("B", 1)];
+    let fits = units.into_iter().find(|(_, unit)| number >= *unit && number.is_multiple_of(*unit));
+    fits.map_or("0 B".to_owned(), |(name, unit)| format!("{} {name}", number / unit))
+}
+
+fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let units = [("h", 3600), ("min", 60), ("s", 1)];
+    let fits = units.into_iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
+    fits.map_or_else(String::new, |(name, unit)| format!("{} {name}", seconds / unit))
+}
+
+/// What a rule is about, in one line.
+pub(crate) fn about(rule: &Rule) -> String {
+    let mut parts = Vec::new();
+    for access in Access::ALL {
+        let patterns = rule.patterns(access);
+        if !patterns.is_empty() {
+            parts.push(format!("{access} {}", patterns.join(", ")));
+        }
+    }
+    parts.extend(rule.agent.as_ref().map(|agent| format!("by {agent}")));
+    parts.extend(rule.session.as_ref().map(|session| format!("in session {session}")));
+    parts.join("; ")
+}
+
+/// One sentence on how the workspace's file stands, if there is one.
+pub(crate) fn standing(trust: Trust) -> Option<String> {
+    let file = format!("The workspace's {WORKSPACE_FILE}");
+    Some(match trust {
+        Trust::NoFile => return None,
+        Trust::Trusted => format!("{file} is trusted as it is."),
+        Trust::Untrusted => format!(
+            "{file} is not trusted: it can only make things stricter. `sayso trust --show` says what it would loosen."
+        ),
+        Trust::Changed => {
+            format!(
+                "{file} has changed since it was trusted: it can only make things stricter until `sayso trust` is said again."
+            )
+        }
+    })
+}
+
+fn ignored_rule(ignored: &Ignored) -> String {
+    format!("{:<5}  {}", ignored.then.name(), ignored.rule)
+}
+
+fn text(config: &Config, policy: &Policy) -> String {
+    let mut text = String::new();
+    let settings = settings(config, policy);
+    let width = settings.iter().map(|setting| setting.shown.chars().count()).max().unwrap_or(0);
+    for Setting { key, shown, origin, .. } in settings {
+        text.push_str(&format!("{key:<21}  {shown:<width$}  {}\n", origin.as_deref().unwrap_or("default")));
+    }
+    text.push_str("\nRules, the later before the earlier, a deny before all:\n");
+    let mut any = false;
+    for layer in &config.layers {
+        for (at, rule) in layer.rules.iter().enumerate() {
+            if layer.standing == Standing::Tightens && rule.loosens() {
+                continue;
+            }
+            any = true;
+            let id = RuleId::Rule { file: layer.file.clone(), number: at + 1, name: rule.name.clone() };
+            text.push_str(&format!("  {:<5}  {}\n         {id}\n", rule.then.name(), about(rule)));
+        }
+    }
+    if !any {
+        text.push_str("  none\n");
+    }
+    if !policy.ignored().is_empty() || !config.ignored.is_empty() {
+        text.push_str(&format!("\nIgnored in the workspace's {WORKSPACE_FILE}:\n"));
+        for ignored in policy.ignored() {
+            text.push_str(&format!("  {}\n", ignored_rule(ignored)));
+        }
+        for ignored in &config.ignored {
+            text.push_str(&format!("  {}: {}\n", ignored.key, ignored.why));
+        }
+    }
+    if let Some(sentence) = standing(config.trust) {
+        text.push_str(&format!("\n{sentence}\n"));
+    }
+    text.lines().map(|line| format!("{}\n", visible(line))).collect()
+}
+
+fn object(config: &Config, policy: &Policy) -> Value {
+    let settings: serde_json::Map<String, Value> = settings(config, policy)
+        .into_iter()
+        .map(|setting| (setting.key, json!({ "value": setting.value, "origin": setting.origin })))
+        .collect();
+    let mut rules = Vec::new();
+    for layer in &config.layers {
+        for (at, rule) in layer.rules.iter().enumerate() {
+            let counts = layer.standing == Standing::Full || rule.then >= Ruling::Ask;
+            rules.push(json!({ "rule": rule, "file": layer.file, "number": at + 1, "counts": counts }));
+        }
+    }
+    let ignored: Vec<Value> =
+        config.ignored.iter().map(|ignored| json!({ "key": ignored.key, "why": ignored.why })).collect();
+    json!({
+        "settings": settings,
+        "rules": rules,
+        "ignored_rules": policy.ignored(),
+        "ignored_settings": ignored,
+        "workspace_file": config.trust,
+    })
+}

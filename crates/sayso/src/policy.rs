@@ -1,0 +1,168 @@
+//! `sayso policy explain`: what would happen, and why.
+
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use sayso_review::{Act, Part, Place, Policy, RedirectAccess, Ruled, Ruling, Script, Who, WsPath};
+use serde_json::{Value, json};
+
+use crate::cli::{Asked, Explain, PolicyArguments, PolicyCommand};
+use crate::config::{Config, show};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::state::State;
+use crate::terminal::{Palette, Terminal};
+use crate::visible::visible;
+
+/// The exit code of what policy refuses.
+const REFUSED: u8 = 3;
+
+pub(crate) fn run(arguments: &PolicyArguments) -> Result<ExitCode, Failure> {
+    let PolicyCommand::Explain(arguments) = &arguments.command;
+    let state = State::find(&arguments.place)?;
+    let config = Config::load(&state)?;
+    let policy = config.policy()?;
+    let (ruled, title) = judge(arguments, &policy, &state.root)?;
+    let mut output = Output::stdout();
+    if arguments.place.json {
+        let mut object = json!(ruled);
+        object["ignored_rules"] = json!(policy.ignored());
+        object["workspace_file"] = json!(config.trust);
+        output.json(&object)?;
+    } else {
+        let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
+        let mut text = text(&ruled, &title, terminal);
+        if !policy.ignored().is_empty() || matches!(config.trust, crate::config::Trust::Changed) {
+            text.push_str(&format!("\n{}\n", show::standing(config.trust).unwrap_or_default()));
+        }
+        output.write(text.as_bytes())?;
+    }
+    output.finish()?;
+    Ok(if ruled.ruling == Ruling::Deny { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+fn judge(arguments: &Explain, policy: &Policy, root: &Path) -> Result<(Ruled, String), Failure> {
+    let who = Who { agent: arguments.agent.as_deref(), session: arguments.session.as_deref() };
+    let places = |paths: &[String]| paths.iter().flat_map(|path| places(root, path)).collect::<Vec<_>>();
+    let explain = |act: &Act<'_>| policy.explain(act, &who);
+    Ok(match &arguments.asked {
+        Asked::Write { paths } => {
+            (explain(&Act::Write { places: &places(paths) }), format!("write {}", paths.join(" ")))
+        }
+        Asked::Read { paths } => (explain(&Act::Read { places: &places(paths) }), format!("read {}", paths.join(" "))),
+        Asked::Run { command } => {
+            let script = Script::parse(command);
+            let (reads, writes) = redirected(&script, root);
+            (explain(&Act::Run { script: &script, reads: &reads, writes: &writes }), format!("run {command}"))
+        }
+        Asked::Tool { name, args } => {
+            let arguments: Value = serde_json::from_str(args).map_err(|error| {
+                Failure::bad_input("the tool's arguments are not understood")
+                    .why(&error)
+                    .hint("give --args one JSON object")
+            })?;
+            let writes: Vec<Place> =
+                written(&arguments).iter().flat_map(|path| crate::policy::places(root, path)).collect();
+            (explain(&Act::Tool { name, reads: &[], writes: &writes }), format!("tool {name}"))
+        }
+        Asked::Delegate { to } => (explain(&Act::Delegate { agent: to, tools: &[] }), format!("delegate {to}")),
+    })
+}
+
+/// Where a path is as it is named, and where it really is if links lead elsewhere.
+fn places(root: &Path, text: &str) -> Vec<Place> {
+    let mut named = PathBuf::new();
+    for part in root.join(text).components() {
+        match part {
+            Component::ParentDir => _ = named.pop(),
+            Component::CurDir => {}
+            part => named.push(part),
+        }
+    }
+    let place = |path: &Path| match path.strip_prefix(root).ok().and_then(Path::to_str) {
+        Some("") => Place::Inside(WsPath::root()),
+        Some(inside) => WsPath::parse(inside).map_or_else(|_| Place::Outside(text.to_owned()), Place::Inside),
+        None => Place::Outside(path.display().to_string()),
+    };
+    // What is not there yet is in a directory that is.
+    let real = named.ancestors().find_map(|path| {
+        let rest = named.strip_prefix(path).ok()?;
+        Some(path.canonicalize().ok()?.join(rest))
+    });
+    let mut places = vec![place(&named)];
+    places.extend(real.map(|real| place(&real)).filter(|real| *real != places[0]));
+    places
+}
+
+/// The files that a script is redirected from and to.
+fn redirected(script: &Script, root: &Path) -> (Vec<Place>, Vec<Place>) {
+    let moves = |name: &str| matches!(name, "cd" | "pushd" | "popd");
+    let stays = !script.commands.iter().any(|command| command.words.first().is_some_and(|word| moves(&word.text)));
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for redirect in script.commands.iter().flat_map(|command| &command.redirects) {
+        let found = match redirect.target.as_literal() {
+            Some(text) if stays || text.starts_with('/') => places(root, text),
+            _ => vec![Place::Unknown(redirect.target.text.clone())],
+        };
+        let list = if redirect.access == RedirectAccess::Read { &mut reads } else { &mut writes };
+        list.extend(found);
+    }
+    (reads, writes)
+}
+
+/// The files that a tool's arguments look like writing to: a path beside some content.
+fn written(arguments: &Value) -> Vec<&str> {
+    let any = |keys: &[&str]| keys.iter().any(|key| arguments.get(key).is_some());
+    if !any(&["content", "new_content", "file_text", "new_string", "new_str", "patch", "edits"]) {
+        return Vec::new();
+    }
+    ["path", "file_path", "filePath", "notebook_path"].iter().filter_map(|key| arguments.get(key)?.as_str()).collect()
+}
+
+fn text(ruled: &Ruled, title: &str, terminal: Terminal) -> String {
+    let mut text = format!("{}  {}\n", styled(ruled.ruling, 0, terminal), visible(title));
+    text.push_str(&format!("by {}\n", visible(&ruled.by.to_string())));
+    if let Some(reason) = &ruled.reason {
+        text.push_str(&format!("reason: {}\n", visible(reason)));
+    }
+    let several = ruled.parts.len() > 1;
+    if several {
+        text.push_str("\nThe strictest of its parts counts:\n");
+    }
+    for part in &ruled.parts {
+        if several {
+            let Part { access, what, ruling, by, .. } = part;
+            let head = format!("{:<8}  {}", access.name(), visible(what));
+            text.push_str(&format!(
+                "  {}  {head}\n           {}\n",
+                styled(*ruling, 5, terminal),
+                visible(&by.to_string())
+            ));
+        } else if !part.others.is_empty() {
+            text.push_str("\nOther rules about it:\n");
+        }
+        let indent = if several { "           other: " } else { "  " };
+        for other in &part.others {
+            let line = format!("{} by {}: {}", other.then, other.rule, other.why);
+            text.push_str(&format!("{indent}{}\n", visible(&line)));
+        }
+    }
+    text
+}
+
+/// The word of a ruling, in its colour where there are colours.
+fn styled(ruling: Ruling, width: usize, terminal: Terminal) -> String {
+    let word = format!("{:<width$}", ruling.name());
+    if terminal.palette == Palette::None {
+        return word;
+    }
+    let colour = match ruling {
+        Ruling::Allow => AnsiColor::Green,
+        Ruling::Later => AnsiColor::Cyan,
+        Ruling::Ask => AnsiColor::Yellow,
+        Ruling::Deny => AnsiColor::Red,
+    };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    format!("{style}{word}{style:#}")
+}
