@@ -56,7 +56,7 @@ pub use listing::{Entry, EntryKind, Listing};
 pub use read::{ReadError, ReadLimit};
 pub use sayso_review::{WsPath, WsPathError};
 pub use scan::{
-    Contents, Happened, Known, Moment, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits, TreeChanges, Trust,
-    UncapturedChange,
+    Contents, Happened, Known, Moment, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits, Signature,
+    TreeChanges, Trust, UncapturedChange,
 };
 pub use walk::{Walk, WalkLimit};

@@ -1,8 +1,9 @@
 //! Events outlive the program that wrote them.
 
 use sayso_review::{
-    Answer, Cause, ContentHash, Decider, Event, EventBody, FileRecord, Fingerprint, Note, Operation, Origin, Outcome,
-    Recorded, Verdict,
+    Answer, ApplyRecord, Cause, ContentHash, Decider, Event, EventBody, FileRecord, Fingerprint, Freed, Note,
+    Operation, Origin, Outcome, Performer, Recorded, Refresh, Rule, Ruling, RulingRecord, Snapshot, Subject, Tier,
+    Uncaptured, Verdict,
 };
 use serde_json::json;
 
@@ -23,13 +24,53 @@ fn events() -> Vec<Event> {
         settled: true,
     };
     let verdict = Verdict { preview: hash, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
-    let (origin, cause) = (Origin::default(), Cause::Undo { of: vec![1] });
+    let (origin, cause) = (Origin::default(), Cause::Undo { of: vec![1], paths: vec![path("a")] });
+    let session = || "s".to_owned();
+    let record = ApplyRecord { token: String::new(), steps: Vec::new(), directories: Vec::new(), emptied: Vec::new() };
+    let uncaptured = Uncaptured { path: "x".to_owned(), reason: "large".to_owned() };
+    let snapshot = Snapshot {
+        snapshot: 1,
+        path: path("a"),
+        location: path("a"),
+        state: Fingerprint::Absent,
+        tool: "Write".to_owned(),
+        tier: Tier::Answer,
+        call: None,
+        session: Some(session()),
+    };
     vec![
-        Event::Proposed { change: 2, origin, cause, files: vec![file], preview: hash },
+        Event::Proposed {
+            change: 2,
+            origin,
+            cause,
+            files: vec![file.clone()],
+            preview: hash,
+            subject: Subject::Files,
+            ruled: Some(RulingRecord { ruling: Ruling::Later, rule: "r".to_owned(), reason: None }),
+            performer: Performer::Agent,
+            intent: Some(hash),
+            deadline: Some(9),
+            after: vec![1],
+        },
+        Event::Refreshed { change: 2, files: vec![file], preview: hash, why: Refresh::Without { before: 1 } },
         Event::Decided { change: 2, verdict, told: "done".to_owned() },
         Event::Ended { change: 2, outcome: Outcome::Stale { files: vec![path("a")] }, told: Some("stale".to_owned()) },
         Event::Ended { change: 2, outcome: Outcome::Applied, told: None },
-        Event::Undone { change: 1, by: 2 },
+        Event::Undone { change: 1, by: 2, paths: Vec::new() },
+        Event::Permitted { change: 2, expected: Vec::new() },
+        Event::Observed { change: 2, record, differs: vec![path("a")], uncaptured: vec![uncaptured] },
+        Event::Reviewed { change: 1, by: 2 },
+        Event::SessionStarted { session: session(), agent: Some("a".to_owned()), location: None, parent: None },
+        Event::SessionResumed { session: session() },
+        Event::SessionEnded { session: session() },
+        Event::TurnStarted { session: session(), turn: "1".to_owned() },
+        Event::TurnEnded { session: session(), turn: "1".to_owned() },
+        Event::RuleAdded { session: session(), rule: Rule::new(Ruling::Deny) },
+        Event::Message { session: session(), change: Some(2), text: "t".to_owned() },
+        Event::Delivered { session: session(), through: 4 },
+        Event::Captured(snapshot),
+        Event::Correlated { snapshot: 1, call: "c".to_owned() },
+        Event::Freed { snapshots: vec![1], because: Freed::Replaced },
         Event::Recovered { change: 2, finished: false, left_alone: Vec::new(), saved: Vec::new() },
     ]
 }
@@ -75,5 +116,24 @@ fn what_is_no_event_can_still_be_shown() {
         let body = EventBody::decode(bytes);
         assert!(matches!(&body, EventBody::Unknown(value) if value["unreadable"].is_string()), "{body:?}");
         assert!(serde_json::to_string(&Recorded { number: 1, time: 2, body }).is_ok());
+    }
+}
+
+#[test]
+fn what_an_earlier_version_recorded_is_read() {
+    let hash = ContentHash::of(b"x");
+    let old = json!({ "event": "proposed", "change": 1, "origin": {}, "cause": { "cause": "undo", "of": [1] }, "files": [],
+        "preview": hash });
+    let EventBody::Known(Event::Proposed { subject, performer, ruled: None, deadline: None, .. }) =
+        EventBody::decode(old.to_string().as_bytes())
+    else {
+        panic!("not read")
+    };
+    assert_eq!((subject, performer), (Subject::Files, Performer::Gate));
+    for old in [
+        json!({ "event": "ended", "change": 1, "outcome": { "outcome": "ran" } }),
+        json!({ "event": "undone", "change": 1, "by": 2 }),
+    ] {
+        assert!(matches!(EventBody::decode(old.to_string().as_bytes()), EventBody::Known(_)), "{old}");
     }
 }

@@ -44,7 +44,7 @@ use scanner::Scanner;
 pub use difference::{Happened, TreeChanges, UncapturedChange};
 pub use known::Known;
 pub use not_captured::{NotCaptured, Reason};
-pub use signature::Moment;
+pub use signature::{Moment, Signature};
 
 /// How much a scan may take on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,12 @@ impl<E: Error + 'static> ScanError<E> {
 }
 
 impl Workspace {
+    /// What `stat` says of a file, at the price of that and no more; `None` if there is none.
+    pub fn signature(&self, path: &WsPath) -> Option<Signature> {
+        let opened = self.open_path(path).ok()?;
+        Some(Signature::of(&rustix::fs::fstat(&opened.handle).ok()?))
+    }
+
     /// Looks at every file of the tree and reads those that may have changed since `known`.
     pub fn scan<C: Contents>(
         &self,

@@ -43,9 +43,9 @@ impl Moment {
 /// milliseconds, NTFS in 100 nanoseconds.
 const COARSE: [(i64, i64); 3] = [(1_000_000_000, 2_000_000_000), (1_000_000, 10_000_000), (100, 1_000)];
 
-/// What has to be the same for a file to count as unchanged.
+/// What `stat` says of a file: if it is the same, the file counts as unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Signature {
+pub struct Signature {
     pub(super) size: u64,
     pub(super) modified: Moment,
     /// Unlike the other time, nobody can set this one.
@@ -80,6 +80,11 @@ impl Signature {
 
     pub(super) fn permissions(&self) -> FileMode {
         FileMode::new(self.mode)
+    }
+
+    /// Whether it can be believed from now on: a change in this very moment would show.
+    pub fn is_settled(&self) -> bool {
+        !self.is_racy(Moment::now())
     }
 
     /// Whether a change after the scan began might leave it the same: then it says nothing the next time.
