@@ -6,18 +6,23 @@
     reason = "tests panic to fail and look at what was written"
 )]
 
+mod actions;
+mod captures;
 mod flow;
+mod later;
+mod live;
 mod scenarios;
 mod state_machine;
 mod steps;
 mod tree;
+mod waiting;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sayso_gate::{Decided, Engine, Proposed};
+use sayso_gate::{Decided, Engine, Proposed, Rules, Submission, Submitted};
 use sayso_journal::{Journal, Options};
-use sayso_review::{Answer, Origin, Proposal};
+use sayso_review::{Answer, Defaults, Intent, Layer, Origin, Performer, Proposal, Rule, Ruling, Standing, WsPath};
 use sayso_workspace::Workspace;
 use tempfile::TempDir;
 
@@ -89,4 +94,52 @@ pub(crate) fn propose(engine: &mut Engine, text: &str) -> Proposed {
 
 pub(crate) fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Decided {
     engine.decide(proposed, &proposed.verdict(answer), 3).unwrap()
+}
+
+pub(crate) fn path(text: &str) -> WsPath {
+    WsPath::parse(text).unwrap()
+}
+
+/// An intent to change files, of a session and a turn.
+pub(crate) fn change(text: &str, session: &str, turn: &str) -> Submission {
+    let origin = Origin {
+        agent: Some("scripted".to_owned()),
+        session: Some(session.to_owned()),
+        turn: Some(turn.to_owned()),
+        call: None,
+    };
+    submission(Intent::ChangeFiles(Proposal::parse(text.as_bytes()).unwrap()), origin)
+}
+
+pub(crate) fn submission(intent: Intent, origin: Origin) -> Submission {
+    Submission { intent, origin, performer: Performer::Gate, deadline: None, schema: None }
+}
+
+/// Rules of the user, beside the defaults.
+pub(crate) fn rules(rules: Vec<Rule>) -> Rules {
+    let defaults = Defaults::default();
+    let layer = Layer { file: "config.toml".to_owned(), standing: Standing::Full, defaults, rules };
+    Rules::new(vec![layer], Vec::new()).unwrap()
+}
+
+/// A rule about writing.
+pub(crate) fn writing(pattern: &str, then: Ruling) -> Rule {
+    let mut rule = Rule::new(then);
+    rule.name = Some(format!("{pattern} {then}"));
+    rule.write = vec![pattern.to_owned()];
+    rule
+}
+
+pub(crate) fn waiting(submitted: Submitted) -> Proposed {
+    match submitted {
+        Submitted::Waiting(proposed) => *proposed,
+        other => panic!("does not wait: {other:?}"),
+    }
+}
+
+pub(crate) fn decided(submitted: Submitted) -> (Proposed, Decided) {
+    match submitted {
+        Submitted::Decided { proposed, decided } => (*proposed, decided),
+        other => panic!("policy did not decide: {other:?}"),
+    }
 }

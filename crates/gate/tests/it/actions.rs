@@ -1,0 +1,246 @@
+//! Commands, calls of tools, and changes that an agent makes by itself.
+
+use sayso_gate::{ChangeStatus, Decided, Engine, GateError, SnapshotLimits};
+use sayso_review::{
+    Answer, Fingerprint, IfChanged, Intent, Origin, Performer, Rule, Ruling, Subject, Target, VerdictError,
+};
+use serde_json::json;
+
+use crate::{Scene, change, decide, decided, path, rules, submission, waiting};
+
+fn command(text: &str) -> Intent {
+    Intent::RunCommand { command: text.to_owned(), directory: None, description: None }
+}
+
+fn running(pattern: &str, then: Ruling) -> Rule {
+    let mut rule = Rule::new(then);
+    rule.run = vec![pattern.to_owned()];
+    rule
+}
+
+/// Asks for a command and approves it.
+fn permitted(engine: &mut Engine, text: &str) -> u64 {
+    let proposed = waiting(engine.submit(submission(command(text), Origin::default()), &mut rules(Vec::new()), 2).unwrap());
+    let outcome = decide(engine, &proposed, Answer::Approve);
+    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    proposed.change
+}
+
+fn steps(engine: &Engine, change: u64) -> Vec<(String, bool, bool)> {
+    let record = engine.history().change(change).unwrap();
+    let there = |print: &Fingerprint| *print != Fingerprint::Absent;
+    let steps = record.applied.map(|applied| applied.steps).unwrap_or_default();
+    steps.iter().map(|step| (step.path.to_string(), there(&step.before), there(&step.after))).collect()
+}
+
+#[test]
+fn what_changes_while_a_command_runs_is_found_and_undone_per_file() {
+    let scene = Scene::new(&[
+        ("a.txt", b"1\n"),
+        ("b.txt", b"1\n"),
+        ("gone.txt", b"1\n"),
+        (".gitignore", b"target\n.env\n"),
+        ("target/x", b"1\n"),
+        (".env", b"KEY=1\n"),
+    ]);
+    let mut engine = scene.engine();
+    let change = permitted(&mut engine, "make everything");
+    scene.write("a.txt", b"2\n");
+    scene.write("b.txt", b"2\n");
+    scene.write("new/file.txt", b"2\n");
+    scene.write("target/x", b"2\n");
+    scene.write(".env", b"KEY=2\n");
+    std::fs::remove_file(scene.path("gone.txt")).unwrap();
+    engine.finish(change, Some(3), 4).unwrap();
+    let record = engine.history().change(change).unwrap();
+    assert_eq!((&record.status, record.code), (&ChangeStatus::Applied, Some(3)));
+    let expected = [
+        (".env", true, true),
+        ("a.txt", true, true),
+        ("b.txt", true, true),
+        ("gone.txt", true, false),
+        ("new/file.txt", false, true),
+    ];
+    assert_eq!(steps(&engine, change), expected.map(|(path, before, after)| (path.to_owned(), before, after)));
+    assert!(engine.history().applied(&record).unwrap().files().iter().any(|file| file.unified().contains("-1\n+2\n")));
+
+    let paths = vec![path("b.txt"), path("gone.txt")];
+    let target = Target::Files { change, paths: paths.clone() };
+    let plan = engine.plan_undo(&target, IfChanged::Refuse).unwrap();
+    engine.perform(plan, Origin::default(), 5).unwrap();
+    assert_eq!(scene.read("b.txt").unwrap(), b"1\n");
+    assert_eq!(scene.read("gone.txt").unwrap(), b"1\n");
+    assert_eq!(scene.read("a.txt").unwrap(), b"2\n", "only those that were named");
+    assert!(engine.plan_undo(&target, IfChanged::Refuse).is_err(), "they are undone already");
+
+    let redo = engine.plan_redo(&Target::Last, IfChanged::Refuse).unwrap();
+    engine.perform(redo, Origin::default(), 6).unwrap();
+    assert_eq!(scene.read("b.txt").unwrap(), b"2\n");
+    let plan = engine.plan_undo(&Target::Files { change, paths }, IfChanged::Refuse).unwrap();
+    engine.perform(plan, Origin::default(), 7).unwrap();
+
+    let rest = engine.plan_undo(&Target::Change { change }, IfChanged::Refuse).unwrap();
+    engine.perform(rest, Origin::default(), 8).unwrap();
+    assert_eq!(scene.read("a.txt").unwrap(), b"1\n");
+    assert_eq!(scene.read(".env").unwrap(), b"KEY=1\n");
+    assert!(!scene.path("new").exists(), "the directory that came with it goes with it");
+    assert_eq!(scene.read("target/x").unwrap(), b"2\n", "what git ignores is left alone");
+}
+
+#[test]
+fn a_change_that_was_approved_while_a_command_ran_is_not_the_commands() {
+    let scene = Scene::new(&[("a.txt", b"1\n"), ("b.txt", b"1\n")]);
+    let mut engine = scene.engine();
+    let running = permitted(&mut engine, "sleep 1");
+    let text = r#"{"operation":"update","path":"a.txt","new_content":"approved\n"}"#;
+    let proposed = crate::propose(&mut engine, text);
+    decide(&mut engine, &proposed, Answer::Approve);
+    scene.write("b.txt", b"2\n");
+    engine.finish(running, Some(0), 5).unwrap();
+    assert_eq!(steps(&engine, running), [("b.txt".to_owned(), true, true)]);
+}
+
+#[test]
+fn a_restart_while_a_command_runs_loses_nothing() {
+    let scene = Scene::new(&[("a.txt", b"1\n")]);
+    let change = permitted(&mut scene.engine(), "make");
+    scene.write("a.txt", b"2\n");
+    let mut engine = scene.engine();
+    engine.finish(change, None, 4).unwrap();
+    let plan = engine.plan_undo(&Target::Change { change }, IfChanged::Refuse).unwrap();
+    engine.perform(plan, Origin::default(), 5).unwrap();
+    assert_eq!(scene.read("a.txt").unwrap(), b"1\n");
+}
+
+#[test]
+fn what_cannot_be_put_back_is_said() {
+    let scene = Scene::new(&[("large.bin", &[7; 5_000]), ("small.txt", b"1\n")]);
+    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1_000, quota: 1 << 20 });
+    let change = permitted(&mut engine, "make");
+    scene.write("large.bin", &[8; 5_001]);
+    scene.write("small.txt", b"2\n");
+    let finished = engine.finish(change, Some(0), 4).unwrap();
+    assert_eq!(steps(&engine, change), [("small.txt".to_owned(), true, true)]);
+    assert_eq!(finished.uncaptured.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), ["large.bin"]);
+    assert_eq!(engine.history().change(change).unwrap().uncaptured, finished.uncaptured);
+}
+
+#[test]
+fn beyond_the_quota_the_oldest_contents_are_released_first_and_never_what_waits() {
+    let scene = Scene::new(&[("a.txt", b"0")]);
+    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1 << 20, quota: 60_000 });
+    let noise = |seed: u8| -> Vec<u8> {
+        let mut hash = sayso_review::ContentHash::of(&[seed]);
+        (0..1_000).flat_map(|_| { hash = sayso_review::ContentHash::of(hash.as_bytes()); *hash.as_bytes() }).collect()
+    };
+    let kept = json!({ "operation": "write", "path": "waits.txt", "content": "waits\n".repeat(100) }).to_string();
+    let waits = waiting(engine.submit(change(&kept, "s", "1"), &mut rules(Vec::new()), 1).unwrap());
+    let mut changes = Vec::new();
+    for seed in 0..4 {
+        let change = permitted(&mut engine, "make");
+        scene.write("a.txt", &noise(seed));
+        engine.finish(change, Some(0), 4).unwrap();
+        changes.push(change);
+    }
+    permitted(&mut engine, "make");
+    let oldest = engine.plan_undo(&Target::Change { change: changes[1] }, IfChanged::Refuse).unwrap();
+    assert!(oldest.preview.problems().next().is_some(), "the oldest is gone");
+    let newest = engine.plan_undo(&Target::Change { change: changes[3] }, IfChanged::Refuse).unwrap();
+    assert!(newest.preview.problems().next().is_none(), "{:?}", newest.preview.problems().next());
+    decide(&mut engine, &waits, Answer::Approve);
+    assert!(scene.read("waits.txt").is_some());
+}
+
+#[test]
+fn a_command_is_denied_by_its_words_and_never_runs() {
+    let scene = Scene::new(&[("a.txt", b"1\n")]);
+    let mut engine = scene.engine();
+    let mut rules = rules(vec![running("rm", Ruling::Deny), running("git status", Ruling::Allow)]);
+    for text in ["rm -rf .", "git status; rm a.txt", "bash -c 'rm a.txt'", "git status $(rm a.txt)"] {
+        let (proposed, outcome) =
+            decided(engine.submit(submission(command(text), Origin::default()), &mut rules, 2).unwrap());
+        let Decided::Denied { told } = outcome else { panic!("{text}: {outcome:?}") };
+        assert!(told.contains("denied by the rule"), "{told}");
+        assert_eq!(engine.history().change(proposed.change).unwrap().status, ChangeStatus::Denied);
+    }
+    let (_, outcome) =
+        decided(engine.submit(submission(command("git status"), Origin::default()), &mut rules, 2).unwrap());
+    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    let echo = engine.submit(submission(command("echo \"rm -rf\""), Origin::default()), &mut rules, 2).unwrap();
+    waiting(echo);
+}
+
+#[test]
+fn a_command_is_previewed_and_can_be_edited_before_it_runs() {
+    let scene = Scene::new(&[("a.txt", b"1\n")]);
+    let mut engine = scene.engine();
+    let submitted = engine.submit(submission(command("rm -rf a.txt ../outside"), Origin::default()), &mut rules(Vec::new()), 2);
+    // It leaves the workspace, which nothing overrides.
+    let (proposed, outcome) = decided(submitted.unwrap());
+    assert!(matches!(outcome, Decided::Denied { .. }), "{outcome:?}");
+    let Subject::Command { preview, .. } = &proposed.subject else { panic!("no command") };
+    assert!(preview.effects.len() >= 2, "{preview:?}");
+
+    let proposed =
+        waiting(engine.submit(submission(command("rm a.txt"), Origin::default()), &mut rules(Vec::new()), 2).unwrap());
+    let wrong = engine.decide(&proposed, &proposed.verdict(Answer::Arguments { arguments: json!({}) }), 3).unwrap_err();
+    assert!(matches!(wrong, GateError::Verdict(VerdictError::NotAnAnswer(_))));
+    let outcome = decide(&mut engine, &proposed, Answer::Command { command: "rm -i a.txt".to_owned() });
+    let Decided::Permitted { subject: Subject::Command { command, .. }, told, .. } = outcome else { panic!() };
+    assert_eq!(command, "rm -i a.txt");
+    assert!(told.contains("rm -i a.txt"), "{told}");
+}
+
+#[test]
+fn an_agent_that_writes_by_itself_is_checked_afterwards() {
+    for (written, differs) in [("approved\n", false), ("something else\n", true)] {
+        let scene = Scene::new(&[("a.txt", b"1\n")]);
+        let mut engine = scene.engine();
+        let mut intent = change(r#"{"operation":"update","path":"a.txt","new_content":"approved\n"}"#, "s", "1");
+        intent.performer = Performer::Agent;
+        let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
+        let outcome = decide(&mut engine, &proposed, Answer::Approve);
+        assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+        assert_eq!(scene.read("a.txt").unwrap(), b"1\n", "the agent writes, not we");
+        scene.write("a.txt", written.as_bytes());
+        let finished = engine.finish(proposed.change, None, 4).unwrap();
+        assert_eq!(!finished.differs.is_empty(), differs, "{written}");
+        let undo = engine.plan_undo(&Target::Change { change: proposed.change }, IfChanged::Refuse).unwrap();
+        engine.perform(undo, Origin::default(), 5).unwrap();
+        assert_eq!(scene.read("a.txt").unwrap(), b"1\n", "an undo is at hand either way");
+    }
+}
+
+#[test]
+fn an_agent_is_not_let_write_over_what_changed_meanwhile() {
+    let scene = Scene::new(&[("a.txt", b"1\n2\n3\n4\n5\n6\n7\n")]);
+    let mut engine = scene.engine();
+    let mut intent = change(r#"{"operation":"edit","path":"a.txt","old_string":"1","new_string":"one"}"#, "s", "1");
+    intent.performer = Performer::Agent;
+    let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
+    scene.write("a.txt", b"1\n2\n3\n4\n5\n6\nmine\n");
+    let outcome = decide(&mut engine, &proposed, Answer::Approve);
+    assert!(matches!(outcome, Decided::Stale { .. }), "{outcome:?}");
+}
+
+#[test]
+fn a_tool_whose_arguments_look_like_a_write_shows_a_diff_and_is_judged_as_one() {
+    let scene = Scene::new(&[("a.txt", b"1\n")]);
+    let mut engine = scene.engine();
+    let call = |file: &str| Intent::CallTool {
+        name: "mcp__files__write_file".to_owned(),
+        arguments: json!({ "path": file, "content": "2\n" }),
+    };
+    let mut allowing = Rule::new(Ruling::Allow);
+    allowing.tool = vec!["mcp__files__*".to_owned()];
+    let mut rules = rules(vec![allowing]);
+    let proposed = waiting(engine.submit(submission(call("a.txt"), Origin::default()), &mut rules, 2).unwrap());
+    assert!(proposed.preview.files()[0].unified().contains("-1\n+2\n"));
+    let outcome = decide(&mut engine, &proposed, Answer::Approve);
+    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    scene.write("a.txt", b"2\n");
+    let finished = engine.finish(proposed.change, None, 3).unwrap();
+    assert_eq!((finished.differs.len(), finished.record.steps.len()), (0, 1));
+    let (_, outcome) = decided(engine.submit(submission(call("../x"), Origin::default()), &mut rules, 4).unwrap());
+    assert!(matches!(outcome, Decided::Denied { .. }), "outside the workspace: {outcome:?}");
+}
