@@ -10,7 +10,7 @@ use sayso_workspace::ApplyError;
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
-use crate::check::DryRunOutput;
+use crate::check::{CheckLimits, DryRunOutput, run_dry};
 use crate::engine::{Decided, Engine, Proposed, Was};
 use crate::error::GateError;
 use crate::record::{ENDED, Entry, contents};
@@ -123,8 +123,9 @@ impl Engine {
         let Subject::Command { directory, preview, .. } = &record.subject else {
             return Err(GateError::NoDryRun(change));
         };
-        let _ = (directory, preview);
-        Err(GateError::NoDryRun(change))
+        let Some(rehearsal) = &preview.dry_run else { return Err(GateError::NoDryRun(change)) };
+        let directory = self.workspace.path().join(directory.as_str());
+        Ok(run_dry(rehearsal, &directory, &CheckLimits::usual()))
     }
 
     /// The change of a tool call that was permitted and is being carried out.

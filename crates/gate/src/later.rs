@@ -8,7 +8,7 @@ use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::{Engine, Proposed, Proposing};
 use crate::error::GateError;
-use crate::record::{Entry, LATER, session_key};
+use crate::record::{Entry, LATER, turn_key};
 
 /// What the agent is told if files change while a review of them is answered.
 pub(crate) const TOLD_AGAIN: &str = "files changed while they were reviewed; what changed in all is reviewed again";
@@ -23,9 +23,8 @@ impl Engine {
 
     /// Puts up for review what happened at once in a turn and was not reviewed yet.
     pub fn review_turn(&mut self, session: &str, turn: &str, now: i64) -> Result<Option<Proposed>, GateError> {
-        let records = self.history().with_key(&session_key(session))?;
-        let of: Vec<ChangeId> =
-            records.iter().filter(|record| in_turn(record, turn) && is_open(record)).map(|r| r.change).collect();
+        let records = self.history().with_key(&turn_key(session, turn))?;
+        let of: Vec<ChangeId> = records.iter().filter(|record| is_open(record)).map(|record| record.change).collect();
         if of.is_empty() {
             return Ok(None);
         }
@@ -92,10 +91,6 @@ impl Engine {
         }
         Ok(net(&happened, &self.workspace.look(paths, FILE_LIMIT).files))
     }
-}
-
-fn in_turn(record: &ChangeRecord, turn: &str) -> bool {
-    record.origin.turn.as_deref().unwrap_or_default() == turn
 }
 
 /// Whether it happened at once and has not been reviewed.

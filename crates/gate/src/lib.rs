@@ -35,6 +35,7 @@ pub use action::Finished;
 pub use announce::{Announce, Announcement, Silence};
 pub use capture::{Capture, Kept, ToolCall};
 pub use change::{ChangeRecord, ChangeStatus, Extent};
+pub use check::{CheckLimits, DryRunEnd, DryRunOutput, check_syntax, run_dry};
 pub use engine::{Decided, Engine, Proposed, RecoveredChange, preview};
 pub use error::GateError;
 pub use feed::{Next, Subscription};

@@ -36,6 +36,15 @@ pub(crate) fn session_key(session: &str) -> String {
     format!("session:{session}")
 }
 
+/// The key of what says how a session stands, and not of what happens in it, which may be much.
+pub(crate) fn conversation_key(session: &str) -> String {
+    format!("conversation:{session}")
+}
+
+pub(crate) fn turn_key(session: &str, turn: &str) -> String {
+    format!("turn:{session}:{turn}")
+}
+
 pub(crate) fn call_key(call: &str) -> String {
     format!("call:{call}")
 }
@@ -73,6 +82,9 @@ impl<'c> Entry<'c> {
         match &event {
             Event::Proposed { origin, ruled, .. } => {
                 keys.extend(origin.call.as_deref().map(call_key));
+                if let Some(session) = &origin.session {
+                    keys.push(turn_key(session, origin.turn.as_deref().unwrap_or_default()));
+                }
                 if ruled.as_ref().is_some_and(|ruled| ruled.ruling == Ruling::Later) {
                     keys.push(LATER.to_owned());
                 }
@@ -84,6 +96,10 @@ impl<'c> Entry<'c> {
                 keys.extend(crate::capture::keys(&event));
             }
             _ => {}
+        }
+        if let (false, Some(session)) = (matches!(event, Event::Proposed { .. } | Event::Captured(_)), event.session())
+        {
+            keys.push(conversation_key(session));
         }
         let new = NewEvent {
             version: EVENT_VERSION,

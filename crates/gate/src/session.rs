@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::{History, recorded};
-use crate::record::{Entry, SESSIONS, session_key};
+use crate::record::{Entry, SESSIONS, conversation_key};
 
 /// Events that are looked at in one go.
 const SOME: usize = 1_000;
@@ -64,21 +64,15 @@ impl SessionRecord {
         let mut record: Option<Self> = None;
         for Recorded { number, time, body } in events {
             let EventBody::Known(event) = body else { continue };
-            let record = match event {
+            match event {
                 Event::SessionStarted { session, agent, location, parent } if record.is_none() => {
                     record = Some(Self { agent, location, parent, ..Self::new(session, time) });
-                    continue;
                 }
-                // Whatever comes from it shows that there is one, whether or not it said so.
-                event @ (Event::Proposed { .. } | Event::TurnStarted { .. } | Event::Message { .. }) => {
+                // Whatever is about it shows that there is one, whether or not it said so.
+                event => {
                     let record = record.get_or_insert_with(|| Self::new(session.to_owned(), time));
                     record.play(number, event);
-                    continue;
                 }
-                event => (record.as_mut(), event),
-            };
-            if let (Some(record), event) = record {
-                record.play(number, event);
             }
         }
         record
@@ -101,7 +95,6 @@ impl SessionRecord {
 
     fn play(&mut self, number: u64, event: Event) {
         match event {
-            Event::Proposed { origin, .. } => self.agent = self.agent.take().or(origin.agent),
             Event::SessionResumed { .. } => self.status = SessionStatus::Active,
             Event::SessionEnded { .. } => (self.status, self.turn) = (SessionStatus::Ended, None),
             Event::TurnStarted { turn, .. } => self.turn = Some(turn),
@@ -124,7 +117,7 @@ impl History<'_> {
         let mut events = Vec::new();
         let mut after = 0;
         loop {
-            let page = self.reader().events_with(&session_key(session), after, SOME)?;
+            let page = self.reader().events_with(&conversation_key(session), after, SOME)?;
             let Some(last) = page.last() else { break };
             after = last.number;
             events.extend(page.iter().map(recorded));

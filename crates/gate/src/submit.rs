@@ -1,12 +1,12 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, ProposalError,
-    Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
+    Act, Answer, Cause, CommandPreview, Decider, Effect, FromNowOn, Intent, Origin, Performer, Place, Preview,
+    ProposalError, Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
-use crate::check::check_syntax;
+use crate::check::{CheckLimits, check_syntax};
 use crate::engine::{Decided, Engine, Proposed, Proposing};
 use crate::error::GateError;
 use crate::rules::Rules;
@@ -104,10 +104,11 @@ impl Engine {
             Intent::RunCommand { command, directory, description } => {
                 let directory = self.directory(directory.as_deref())?;
                 let script = Script::parse(command);
-                let mut shown = CommandPreview::of(command, &directory, &self.workspace.path().to_string_lossy());
-                shown.syntax = check_syntax(command);
-                let (reads, writes) = (shown.reads(), shown.writes());
-                let ruled = judge(&Act::Run { script: &script, reads: &reads, writes: &writes })?;
+                let mut shown = CommandPreview::of(command, &directory, &self.workspace.path().to_string_lossy())
+                    .described(description.clone());
+                shown.syntax = check_syntax(command, &CheckLimits::usual());
+                let writes = written(&shown);
+                let ruled = judge(&Act::Run { script: &script, reads: &[], writes: &writes })?;
                 let (command, description) = (command.clone(), description.clone());
                 let subject = Subject::Command { command, directory, description, preview: shown };
                 Previewed { subject, preview: Preview::happened(Vec::new()), ruled }
@@ -127,7 +128,10 @@ impl Engine {
                     Some(Err(_)) | None => (Preview::happened(Vec::new()), Vec::new()),
                 };
                 let ruled = match &shown.delegation {
-                    Some(delegation) => judge(&Act::Delegate { agent: &delegation.agent, tools: &delegation.tools })?,
+                    Some(delegation) => {
+                        let agent = delegation.agent.as_deref().unwrap_or(name);
+                        judge(&Act::Delegate { agent, tools: &delegation.tools })?
+                    }
                     None => judge(&Act::Tool { name, reads: &[], writes: &writes })?,
                 };
                 let (name, arguments) = (name.clone(), arguments.clone());
@@ -174,4 +178,29 @@ fn places(preview: &Preview) -> Vec<Place> {
         }
     }
     places
+}
+
+/// The places that a command appears to write to, or to remove.
+fn written(shown: &CommandPreview) -> Vec<Place> {
+    let place = |effect: &Effect| match effect {
+        Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => {
+            Some(path.clone())
+        }
+        _ => None,
+    };
+    shown.effects.iter().filter_map(place).filter_map(judged).collect()
+}
+
+/// A place as policy judges it: what is written to a device is written nowhere, and scratch space is asked about, not refused.
+fn judged(place: Place) -> Option<Place> {
+    match place {
+        Place::Outside(path) if path.starts_with("/dev/") => {
+            let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path.as_str());
+            (!harmless).then_some(Place::Outside(path))
+        }
+        Place::Outside(path) if ["/tmp/", "/var/tmp/"].iter().any(|scratch| path.starts_with(scratch)) => {
+            Some(Place::Unknown(path))
+        }
+        place => Some(place),
+    }
 }

@@ -20,6 +20,7 @@ pub const DEADLINE: &str = "deadline";
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     changes: BTreeMap<ChangeId, Held>,
+    by_path: BTreeMap<WsPath, BTreeSet<ChangeId>>,
 }
 
 #[derive(Debug)]
@@ -27,6 +28,34 @@ struct Held {
     deadline: Option<i64>,
     /// The files it is about, as they were when it was previewed.
     files: Vec<(WsPath, Option<Signature>)>,
+}
+
+impl Waiting {
+    fn insert(&mut self, change: ChangeId, held: Held) {
+        self.remove(change);
+        for (path, _) in &held.files {
+            self.by_path.entry(path.clone()).or_default().insert(change);
+        }
+        self.changes.insert(change, held);
+    }
+
+    fn remove(&mut self, change: ChangeId) -> Option<Held> {
+        let held = self.changes.remove(&change)?;
+        for (path, _) in &held.files {
+            if let Some(changes) = self.by_path.get_mut(path) {
+                changes.remove(&change);
+                if changes.is_empty() {
+                    self.by_path.remove(path);
+                }
+            }
+        }
+        Some(held)
+    }
+
+    /// The changes that are about any of these files.
+    fn about<'p>(&self, paths: impl IntoIterator<Item = &'p WsPath>) -> BTreeSet<ChangeId> {
+        paths.into_iter().filter_map(|path| self.by_path.get(path)).flatten().copied().collect()
+    }
 }
 
 impl Engine {
@@ -48,7 +77,7 @@ impl Engine {
                     left -= 1;
                     // Not known to be as it was then, so that it is looked at once.
                     let files = record.files.iter().map(|file| (file.location.clone(), None)).collect();
-                    waiting.changes.insert(record.change, Held { deadline: record.deadline, files });
+                    waiting.insert(record.change, Held { deadline: record.deadline, files });
                 }
             }
             self.waiting = Some(waiting);
@@ -60,25 +89,20 @@ impl Engine {
         let Some(waiting) = &mut self.waiting else { return };
         let sign = |path: &WsPath| (path.clone(), self.workspace.signature(path));
         let files = preview.files().iter().map(|file| sign(&file.location)).collect();
-        waiting.changes.insert(change, Held { deadline, files });
+        waiting.insert(change, Held { deadline, files });
     }
 
     /// The changes that wait and are about the same files as a preview.
     pub(crate) fn waiting_for(&mut self, preview: &Preview) -> Result<Vec<ChangeId>, GateError> {
-        let paths: BTreeSet<&WsPath> = preview.files().iter().map(|file| &file.location).collect();
-        let about = |held: &Held| held.files.iter().any(|(path, _)| paths.contains(path));
         let waiting = self.held()?;
-        Ok(waiting.changes.iter().filter(|(_, held)| about(held)).map(|(change, _)| *change).collect())
+        Ok(waiting.about(preview.files().iter().map(|file| &file.location)).into_iter().collect())
     }
 
     /// A change ended: those that waited for the same files after it are looked at again, and say what it means for them.
     pub(crate) fn no_longer_waits(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
         let Some(waiting) = &mut self.waiting else { return Ok(()) };
-        let Some(ended) = waiting.changes.remove(&change) else { return Ok(()) };
-        let paths: BTreeSet<WsPath> = ended.files.into_iter().map(|(path, _)| path).collect();
-        let about = |held: &Held| held.files.iter().any(|(path, _)| paths.contains(path));
-        let later = waiting.changes.range(change..).filter(|(_, held)| about(held));
-        let later: Vec<ChangeId> = later.map(|(change, _)| *change).collect();
+        let Some(ended) = waiting.remove(change) else { return Ok(()) };
+        let later = waiting.about(ended.files.iter().map(|(path, _)| path)).split_off(&change);
         if later.is_empty() {
             return Ok(());
         }

@@ -20,7 +20,8 @@ fn running(pattern: &str, then: Ruling) -> Rule {
 
 /// Asks for a command and approves it.
 fn permitted(engine: &mut Engine, text: &str) -> u64 {
-    let proposed = waiting(engine.submit(submission(command(text), Origin::default()), &mut rules(Vec::new()), 2).unwrap());
+    let proposed =
+        waiting(engine.submit(submission(command(text), Origin::default()), &mut rules(Vec::new()), 2).unwrap());
     let outcome = decide(engine, &proposed, Answer::Approve);
     assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
     proposed.change
@@ -128,10 +129,15 @@ fn what_cannot_be_put_back_is_said() {
 #[test]
 fn beyond_the_quota_the_oldest_contents_are_released_first_and_never_what_waits() {
     let scene = Scene::new(&[("a.txt", b"0")]);
-    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1 << 20, quota: 60_000 });
+    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1 << 20, quota: 80_000 });
     let noise = |seed: u8| -> Vec<u8> {
         let mut hash = sayso_review::ContentHash::of(&[seed]);
-        (0..1_000).flat_map(|_| { hash = sayso_review::ContentHash::of(hash.as_bytes()); *hash.as_bytes() }).collect()
+        (0..1_000)
+            .flat_map(|_| {
+                hash = sayso_review::ContentHash::of(hash.as_bytes());
+                *hash.as_bytes()
+            })
+            .collect()
     };
     let kept = json!({ "operation": "write", "path": "waits.txt", "content": "waits\n".repeat(100) }).to_string();
     let waits = waiting(engine.submit(change(&kept, "s", "1"), &mut rules(Vec::new()), 1).unwrap());
@@ -174,7 +180,8 @@ fn a_command_is_denied_by_its_words_and_never_runs() {
 fn a_command_is_previewed_and_can_be_edited_before_it_runs() {
     let scene = Scene::new(&[("a.txt", b"1\n")]);
     let mut engine = scene.engine();
-    let submitted = engine.submit(submission(command("rm -rf a.txt ../outside"), Origin::default()), &mut rules(Vec::new()), 2);
+    let submitted =
+        engine.submit(submission(command("rm -rf a.txt /etc/outside"), Origin::default()), &mut rules(Vec::new()), 2);
     // It leaves the workspace, which nothing overrides.
     let (proposed, outcome) = decided(submitted.unwrap());
     assert!(matches!(outcome, Decided::Denied { .. }), "{outcome:?}");

@@ -155,7 +155,9 @@ fn ids_are_not_given_again_after_a_repair_lost_the_counters() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
     capture(&mut scene.engine(), Tier::Answer, Some("c"), "a.txt");
     scene.forget_counters();
-    let Kept::Now(id) = only(&capture(&mut scene.engine(), Tier::Answer, Some("c"), "a.txt")) else { panic!("not kept") };
+    let Kept::Now(id) = only(&capture(&mut scene.engine(), Tier::Answer, Some("c"), "a.txt")) else {
+        panic!("not kept")
+    };
     assert_eq!(id, 2);
 }
 

@@ -74,7 +74,13 @@ fn ten_edits_over_three_files_some_rejected_by_hunk_leave_base_plus_accepted() {
 
     let told = engine.take_messages("s", 4).unwrap();
     assert_eq!(told.len(), 1);
-    for part in ["a.txt: kept in part: hunks 1 and 3 of 3", "-fifteen", "three stays three", "numbers in the middle stay", "src/c.rs: kept"] {
+    for part in [
+        "a.txt: kept in part: hunks 1 and 3 of 3",
+        "-fifteen",
+        "three stays three",
+        "numbers in the middle stay",
+        "src/c.rs: kept",
+    ] {
         assert!(told[0].contains(part), "{part} is missing:\n{}", told[0]);
     }
     assert!(engine.take_messages("s", 5).unwrap().is_empty(), "it is told once");
@@ -89,7 +95,8 @@ fn what_was_asked_about_is_not_asked_about_again() {
     let mut at_once = at_once();
     let mut asking = rules(Vec::new());
     happen(&mut engine, &mut at_once, &[("a.txt", "2", "two")]);
-    let asked = waiting(engine.submit(change(&edit("a.txt", "\n15\n", "\nfifteen\n"), "s", "1"), &mut asking, 2).unwrap());
+    let asked =
+        waiting(engine.submit(change(&edit("a.txt", "\n15\n", "\nfifteen\n"), "s", "1"), &mut asking, 2).unwrap());
     decide(&mut engine, &asked, Answer::Approve);
     happen(&mut engine, &mut at_once, &[("a.txt", "28", "twenty-eight")]);
     // Its user was there as well.

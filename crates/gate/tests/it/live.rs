@@ -1,5 +1,8 @@
 //! Many clients at once.
 
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command as ProcessCommand, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -8,14 +11,13 @@ use sayso_gate::{Announce, Announcement, Client, Decided, Gate, GateError, Next,
 use sayso_review::{
     Answer, Command, Event, EventBody, FromNowOn, Intent, Origin, Proposal, Recorded, RuleScope, Ruling, Verdict,
 };
-use sayso_testkit::programs;
 
 use crate::{Scene, rules};
 
-#[derive(Debug, Default)]
-struct Heard(Mutex<Vec<Announcement>>);
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<Mutex<Vec<Announcement>>>);
 
-impl Announce for Arc<Heard> {
+impl Announce for Heard {
     fn announce(&self, announcement: &Announcement) {
         self.0.lock().unwrap().push(*announcement);
     }
@@ -61,9 +63,8 @@ fn of_many_verdicts_at_once_one_wins_and_the_others_are_told() {
     for late in results.iter().filter_map(|result| result.as_ref().err()) {
         assert!(late.to_string().starts_with("change 1 cannot be decided: it is "), "{late}");
     }
-    let applied = results.iter().any(|result| {
-        matches!(result, Ok(Reply::Decided { decided: Decided::Applied { .. }, .. }))
-    });
+    let applied =
+        results.iter().any(|result| matches!(result, Ok(Reply::Decided { decided: Decided::Applied { .. }, .. })));
     assert_eq!(scene.read("a").is_some(), applied);
 }
 
@@ -129,8 +130,17 @@ fn an_agents_descendant_cannot_decide() {
     let scene = Scene::new(&[]);
     let gate = gate(&scene);
     let (change, approval) = asked(&gate, "a", "1\n");
-    let mut agent = programs::spawn("sh", &["-c", "sleep 600 & echo $!; wait"]);
-    let child: u32 = programs::first_line(&mut agent).parse().unwrap();
+    let mut agent = ProcessCommand::new("sh")
+        .args(["-c", "sleep 600 & echo $!; wait"])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(agent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let child: u32 = line.trim().parse().unwrap();
     gate.agent_started(Process::find(agent.id()).unwrap());
     for process in [agent.id(), child] {
         for command in [
@@ -145,7 +155,8 @@ fn an_agents_descendant_cannot_decide() {
     assert!(scene.read("a").is_none());
     let us = std::process::id();
     assert!(gate.command(Client::Process(us), decide(change, &approval), 4).is_ok(), "somebody else may decide");
-    let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(&agent), rustix::process::Signal::KILL);
+    let _ =
+        rustix::process::kill_process_group(rustix::process::Pid::from_child(&agent), rustix::process::Signal::KILL);
     agent.wait().unwrap();
 }
 
@@ -163,8 +174,8 @@ fn nobody_passes_for_a_rule() {
 #[test]
 fn what_waits_is_announced_only_while_nobody_looks() {
     let scene = Scene::new(&[]);
-    let heard = Arc::new(Heard::default());
-    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Arc::clone(&heard)));
+    let heard = Heard::default();
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(heard.clone()));
     asked(&gate, "a", "1\n");
     let surface = gate.attach();
     asked(&gate, "b", "1\n");

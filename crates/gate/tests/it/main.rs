@@ -8,6 +8,7 @@
 
 mod actions;
 mod captures;
+mod check;
 mod flow;
 mod later;
 mod live;
