@@ -17,6 +17,8 @@ use crate::visible::visible;
 
 /// The exit code of what policy refuses.
 const REFUSED: u8 = 3;
+/// The column in which rules stand, beneath what they are about.
+const BY: usize = 19;
 
 pub(crate) fn run(arguments: &PolicyArguments) -> Result<ExitCode, Failure> {
     let PolicyCommand::Explain(arguments) = &arguments.command;
@@ -133,16 +135,13 @@ fn text(ruled: &Ruled, title: &str, terminal: Terminal) -> String {
     for part in &ruled.parts {
         if several {
             let Part { access, what, ruling, by, .. } = part;
-            let head = format!("{:<8}  {}", access.name(), visible(what));
-            text.push_str(&format!(
-                "  {}  {head}\n           {}\n",
-                styled(*ruling, 5, terminal),
-                visible(&by.to_string())
-            ));
+            let word = styled(*ruling, 5, terminal);
+            text.push_str(&format!("  {word}  {:<8}  {}\n", access.name(), visible(what)));
+            text.push_str(&format!("{:BY$}{}\n", "", visible(&by.to_string())));
         } else if !part.others.is_empty() {
             text.push_str("\nOther rules about it:\n");
         }
-        let indent = if several { "           other: " } else { "  " };
+        let indent = if several { format!("{:BY$}not ", "") } else { "  ".to_owned() };
         for other in &part.others {
             let line = format!("{} by {}: {}", other.then, other.rule, other.why);
             text.push_str(&format!("{indent}{}\n", visible(&line)));
