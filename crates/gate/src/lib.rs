@@ -9,6 +9,7 @@
 //! lets go of it first, see [`Engine::propose`] and [`Engine::decide`].
 
 mod change;
+mod check;
 mod engine;
 mod error;
 mod history;
@@ -17,6 +18,7 @@ mod undo;
 mod upkeep;
 
 pub use change::{ChangeRecord, ChangeStatus, Extent};
+pub use check::{CheckLimits, DryRunEnd, DryRunOutput, check_syntax, run_dry};
 pub use engine::{Decided, Engine, Proposed, RecoveredChange, preview};
 pub use error::GateError;
 pub use history::{History, Status};

@@ -13,6 +13,7 @@
 //! - Whole contents are held in memory; the workspace refuses to read very large files.
 //! - Hunks are numbered with three lines of context, whatever a surface shows around them.
 
+mod action;
 mod command;
 mod content;
 mod decide;
@@ -32,6 +33,10 @@ mod told;
 mod verdict;
 mod ws_path;
 
+pub use action::{
+    CommandPreview, DelegationPreview, DryRun, Effect, GuessedFrom, Place, ShownArgument, ShownCommand, Syntax,
+    ToolPreview, ToolProblem,
+};
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};

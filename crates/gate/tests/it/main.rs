@@ -6,6 +6,7 @@
     reason = "tests panic to fail and look at what was written"
 )]
 
+mod check;
 mod flow;
 mod scenarios;
 mod state_machine;

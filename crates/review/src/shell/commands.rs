@@ -2,9 +2,9 @@
 
 use std::mem;
 
+use super::level::{Draft, Group, Level, Line, Opening, Standing, Until};
 use super::output::{MOST_DEPTH, Output};
-use super::redirect::HereDocument;
-use super::{Certainty, Course, Doubt, Redirect, SimpleCommand, Word};
+use super::{Course, Doubt, SimpleCommand};
 
 /// Groups (`(`, `{`, `if`, …) open at one time in one text.
 const MOST_GROUPS: usize = 256;
@@ -16,97 +16,6 @@ pub(super) struct Reader<'t, 'o> {
     pub(super) depth: usize,
     through: Vec<String>,
     pub(super) output: &'o mut Output,
-}
-
-/// What surrounds a text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
-    pub(super) shell: usize,
-    pub(super) course: Course,
-    pub(super) through: Vec<String>,
-    /// The command from which on output is fed into it.
-    pub(super) fed_by: Option<usize>,
-}
-
-/// Where reading ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
-    /// With the text.
-    End,
-    /// With the `)` of a substitution.
-    Parenthesis,
-}
-
-/// What opens a group of commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
-    Subshell,
-    Brace,
-    If,
-    Loop,
-    Case,
-}
-
-impl Opening {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Subshell => "(",
-            Self::Brace => "{",
-            Self::If => "if",
-            Self::Loop => "do",
-            Self::Case => "case",
-        }
-    }
-}
-
-/// An open group, and what to go on with behind it.
-pub(super) struct Group {
-    pub(super) opening: Opening,
-    outside: Line,
-}
-
-/// How the commands of a line are connected.
-#[derive(Clone, Copy)]
-pub(super) struct Line {
-    shell: usize,
-    course: Course,
-    /// The course of what follows the next `;`.
-    next_course: Course,
-    /// The first command of this part of the pipe, and of the whole list up to `;` or `&`.
-    part: usize,
-    list: usize,
-    is_pipe: bool,
-    fed_by: Option<usize>,
-    /// What feeds the group around it.
-    group_fed_by: Option<usize>,
-}
-
-/// Where in a substitution or text reading is.
-pub(super) struct Level {
-    until: Until,
-    pub(super) groups: Vec<Group>,
-    pub(super) draft: Draft,
-    pub(super) here_documents: Vec<HereDocument>,
-    pub(super) is_function: bool,
-    pub(super) line: Line,
-}
-
-/// A command that is not complete yet.
-#[derive(Default)]
-pub(super) struct Draft {
-    pub(super) assignments: Vec<Word>,
-    pub(super) words: Vec<Word>,
-    pub(super) redirects: Vec<Redirect>,
-    pub(super) input: Option<Word>,
-    pub(super) has_here_document: bool,
-    /// The first command in its substitutions.
-    substitutions: Option<usize>,
-}
-
-impl Draft {
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.assignments.is_empty() && self.redirects.is_empty() && !self.has_here_document
-    }
 }
 
 impl<'t, 'o> Reader<'t, 'o> {
@@ -440,12 +349,5 @@ impl<'t, 'o> Reader<'t, 'o> {
         } else {
             level.draft.words.push(scanned.word);
         }
-    }
-}
-
-impl Word {
-    /// Notes that a part of the word is less certain.
-    pub(super) fn at_most(&mut self, certainty: Certainty) {
-        self.certainty = self.certainty.max(certainty);
     }
 }

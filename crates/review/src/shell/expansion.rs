@@ -1,6 +1,7 @@
 //! Reads expansions: what they will give is not known, but the commands in them are.
 
-use super::commands::{Reader, Standing};
+use super::commands::Reader;
+use super::level::Standing;
 use super::output::MOST_DEPTH;
 use super::word::Quoting;
 use super::{Certainty, Doubt, Word};

@@ -14,6 +14,7 @@
 
 mod commands;
 mod expansion;
+mod level;
 mod output;
 mod redirect;
 mod reserved;
@@ -25,6 +26,7 @@ mod wrapper;
 use serde::{Deserialize, Serialize};
 
 use output::Output;
+pub(crate) use sentence::visible;
 
 /// A shell script as far as it can be understood without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use super::commands::{Reader, Standing, Until};
+use super::commands::Reader;
+use super::level::{Standing, Until};
 use super::{Course, Doubt, Script, SimpleCommand, Word};
 
 /// The longest text that is read; a script of this size is not reviewed by reading it anyway.

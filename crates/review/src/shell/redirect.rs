@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use super::commands::{Level, Reader, Standing};
+use super::commands::Reader;
+use super::level::{Level, Standing};
 use super::word::Quoting;
 use super::{Certainty, Redirect, RedirectAccess, Word};
 

@@ -1,6 +1,7 @@
 //! Words of the grammar, which only tell where commands begin.
 
-use super::commands::{Level, Opening, Reader};
+use super::commands::Reader;
+use super::level::{Level, Opening};
 use super::{Doubt, Word};
 
 impl Reader<'_, '_> {

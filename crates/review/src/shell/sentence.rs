@@ -9,7 +9,7 @@ impl Display for Word {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let is_plain = |character: char| character.is_alphanumeric() || "_-./:=,+@%^".contains(character);
         if self.certainty != Certainty::Literal {
-            let text = self.text.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"");
+            let text = visible(&self.text);
             return if text.contains(' ') { write!(f, "\"{text}\"") } else { f.write_str(&text) };
         }
         if !self.text.is_empty() && self.text.chars().all(is_plain) {
@@ -67,5 +67,17 @@ impl Display for Doubt {
 }
 
 fn quoted(text: &str) -> String {
-    format!("`{}`", text.escape_debug())
+    format!("`{}`", visible(text))
+}
+
+/// A text in which every character can be seen and none moves the others.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\'' | '"' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
 }

@@ -1,6 +1,7 @@
 //! Looks through commands that run other commands.
 
-use super::commands::{Reader, Standing};
+use super::commands::Reader;
+use super::level::Standing;
 use super::output::Output;
 use super::wrapper::{Next, SHELLS, Trait, WITH_SCRIPT_OPTION, Wrapper};
 use super::{Certainty, Course, Doubt, SimpleCommand, Word};

@@ -1,6 +1,7 @@
 //! Reads words: quotes, escapes, and which parts of a word are not certain.
 
-use super::commands::{Reader, Standing};
+use super::commands::Reader;
+use super::level::Standing;
 use super::output::MOST_DEPTH;
 use super::{Certainty, Doubt, Word};
 

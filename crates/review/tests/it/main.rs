@@ -1,6 +1,7 @@
 //! One test binary for the pure flow, over its public types only.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod action;
 mod decide;
 mod draft;
 mod events;

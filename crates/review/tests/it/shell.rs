@@ -189,7 +189,7 @@ fn what_may_be_more_than_is_listed_is_a_doubt() {
         ("a )", "`)` stands where it is not understood"),
         ("((rm x))", "`((` stands where it is not understood"),
         ("[[ a; rm x ]]", "`[[ … ;` stands where it is not understood"),
-        ("echo \"${x%'\"'}\"; rm y; echo \"}\"}\"", "`${…\\'` stands where it is not understood"),
+        ("echo \"${x%'\"'}\"; rm y; echo \"}\"}\"", "`${…'` stands where it is not understood"),
         ("echo ${ rm x; }", "`${ ` stands where it is not understood"),
     ] {
         assert!(doubts(script).iter().any(|found| found == doubt), "{script}: {:?}", doubts(script));
@@ -284,5 +284,26 @@ proptest! {
     #[test]
     fn quoted_words_are_read_as_they_were(words in prop::collection::vec("\\PC{0,8}|[ -~\n\t]{0,8}", 1..5), ways in any::<u64>()) {
         sayso_testkit::laws::shell_quoting_laws(&words, ways);
+    }
+
+    /// The real bash is asked what the words are, for every way to quote that there is.
+    #[test]
+    fn bash_reads_the_same_words(soup in "[ab '\"\\\\\t#!=é☃%+,:@^_/.-]{1,16}|(\\$'[ab'\\\\nxu0-9\"]{0,8}'|[ab ]|\"[ab\\\\ '#;&|<>*]{0,6}\"|'[ab\\\\ \"$`;&|<>*\n]{0,6}'){1,4}") {
+        let text = format!("printf '%s\\0' x {soup}");
+        let script = Script::parse(&text);
+        let literal: Option<Vec<&str>> = match script.commands.as_slice() {
+            [command] if script.doubts.is_empty() && command.redirects.is_empty() => {
+                command.words[2..].iter().map(sayso_review::Word::as_literal).collect()
+            }
+            _ => None,
+        };
+        prop_assume!(literal.is_some());
+        let directory = std::path::Path::new("/");
+        let locale = [("LC_ALL", "C.UTF-8")];
+        let output = sayso_testkit::programs::run_with(directory, "bash", &["-c", &text], &locale, b"");
+        prop_assert!(output.status.success(), "{}: {}", text, String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = printed.strip_suffix('\0').unwrap().split('\0').collect();
+        prop_assert_eq!(words, literal.unwrap(), "{}", text);
     }
 }

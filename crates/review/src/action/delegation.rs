@@ -1,0 +1,84 @@
+//! The preview of work that is handed to another agent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::guess::{plain_key, words_of};
+
+/// What a subagent will get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelegationPreview {
+    /// Which agent, if the call says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What it is told.
+    pub prompt: String,
+    /// The tools that it gets, if the call says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// What the work is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+const PROMPTS: &[&str] = &["prompt", "instructions", "objective", "task", "message", "query", "goal", "input"];
+const AGENTS: &[&str] =
+    &["subagenttype", "agenttype", "agentname", "agent", "subagent", "agentid", "role", "type", "name"];
+const TOOLS: &[&str] = &["tools", "allowedtools", "toolnames"];
+
+impl DelegationPreview {
+    /// Recognises a call that hands work to another agent.
+    pub(super) fn of(name: &str, arguments: &Value) -> Option<Self> {
+        let arguments = arguments.as_object()?;
+        let words = words_of(name);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let delegates = match words.as_slice() {
+            ["task" | "agent" | "subagent"] | ["codebase", "investigator"] => true,
+            [first, ..] if matches!(*first, "delegate" | "handoff" | "subagent") => true,
+            [first, .., last] => {
+                matches!(
+                    *first,
+                    "spawn" | "dispatch" | "invoke" | "run" | "launch" | "start" | "call" | "new" | "create"
+                ) && matches!(*last, "agent" | "subagent" | "task")
+            }
+            _ => false,
+        };
+        if !delegates {
+            return None;
+        }
+        let prompt = text(arguments, PROMPTS)?;
+        Some(Self {
+            agent: text(arguments, AGENTS),
+            prompt,
+            tools: tools(arguments),
+            description: text(arguments, &["description", "title", "summary"]),
+        })
+    }
+}
+
+/// The first of these arguments that is a text.
+fn text(arguments: &Map<String, Value>, keys: &[&str]) -> Option<String> {
+    keys.iter().find_map(|key| {
+        let (_, value) = arguments.iter().find(|(name, _)| plain_key(name) == *key)?;
+        value.as_str().map(str::to_owned)
+    })
+}
+
+fn tools(arguments: &Map<String, Value>) -> Vec<String> {
+    let Some((_, value)) = arguments.iter().find(|(name, _)| TOOLS.contains(&plain_key(name).as_str())) else {
+        return Vec::new();
+    };
+    match value {
+        Value::String(names) => {
+            names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        }
+        Value::Array(names) => {
+            let name = |tool: &Value| tool.as_str().or_else(|| tool.get("name")?.as_str()).map(str::to_owned);
+            names.iter().filter_map(name).collect()
+        }
+        Value::Object(names) => {
+            names.iter().filter(|(_, on)| **on != Value::Bool(false)).map(|(name, _)| name.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}

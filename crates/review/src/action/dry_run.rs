@@ -1,0 +1,140 @@
+//! Commands that can be tried without changing anything.
+
+use serde::{Deserialize, Serialize};
+
+use super::git;
+use crate::shell::{Script, Word};
+
+/// A program and its arguments that show what a command would do. It is run on request only, and not through a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRun {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+}
+
+/// What a dry run lets pass: everything else may have a side effect that nobody thought of.
+struct Allowed {
+    /// Letters that may stand together behind one dash.
+    letters: &'static str,
+    long: &'static [&'static str],
+    /// Options with the next word.
+    values: &'static [&'static str],
+}
+
+const CLEAN: Allowed = Allowed { letters: "dfqxX", long: &["--force", "--quiet"], values: &["-e", "--exclude"] };
+const ADD: Allowed = Allowed {
+    letters: "AfuvN",
+    long: &["--all", "--force", "--update", "--verbose", "--intent-to-add", "--no-all", "--ignore-errors"],
+    values: &[],
+};
+const REMOVE: Allowed =
+    Allowed { letters: "frq", long: &["--cached", "--force", "--ignore-unmatch", "--quiet"], values: &[] };
+const APPLY: Allowed = Allowed {
+    letters: "R",
+    long: &["--reverse", "--check", "--stat", "--index", "-p0", "-p1", "-p2"],
+    values: &["-p", "-C"],
+};
+const PATCH: Allowed = Allowed {
+    letters: "RNufts",
+    long: &["--reverse", "--forward", "--unified", "--force", "--batch", "--binary", "-p0", "-p1", "-p2"],
+    values: &["-p", "-i", "--input", "-F"],
+};
+const RSYNC: Allowed = Allowed {
+    letters: "avrlptgoDuhizcxHAXS",
+    long: &[
+        "--archive",
+        "--verbose",
+        "--recursive",
+        "--delete",
+        "--stats",
+        "--itemize-changes",
+        "--update",
+        "--checksum",
+    ],
+    values: &["--exclude", "--include"],
+};
+
+impl Allowed {
+    /// Whether all options are allowed; gives the number of operands.
+    fn operands(&self, words: &[&str]) -> Option<usize> {
+        let mut operands = 0;
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if *word == "--" {
+                return Some(operands + words.count());
+            } else if self.values.contains(word) {
+                words.next()?;
+            } else if word.len() < 2 || !word.starts_with('-') {
+                operands += 1;
+            } else {
+                let name = word.split('=').next().unwrap_or(word);
+                let is_value = word.starts_with("--") && word.contains('=') && self.values.contains(&name);
+                let is_cluster =
+                    !word.starts_with("--") && word[1..].chars().all(|letter| self.letters.contains(letter));
+                if !is_value && !is_cluster && !self.long.contains(word) {
+                    return None;
+                }
+            }
+        }
+        Some(operands)
+    }
+}
+
+/// Git reads settings that can name programs; those that it would start by itself are turned off.
+const QUIET_GIT: &[&str] =
+    &["git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
+impl DryRun {
+    /// The dry run of a script, if it is one single plain command that has one.
+    pub(super) fn of(script: &Script) -> Option<Self> {
+        let [command] = script.commands.as_slice() else { return None };
+        let is_plain = command.redirects.is_empty() && command.assignments.is_empty() && script.doubts.is_empty();
+        if !is_plain || command.fed_by.is_some() {
+            return None;
+        }
+        let words: Vec<&str> = command.words.iter().map(Word::as_literal).collect::<Option<_>>()?;
+        let (&program, arguments) = words.split_first()?;
+        let argv: Vec<&str> = match program {
+            "git" => {
+                let (name, rest) = git::subcommand(&command.words)?;
+                // Options before the subcommand would have to be judged too.
+                if words.get(1) != Some(&name) {
+                    return None;
+                }
+                let rest: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+                let (allowed, added): (_, &[&str]) = match name {
+                    "clean" => (CLEAN, &["-n"]),
+                    "add" => (ADD, &["-n"]),
+                    "rm" => (REMOVE, &["-n"]),
+                    "apply" => (APPLY, &["--check", "--stat"]),
+                    _ => return None,
+                };
+                let operands = allowed.operands(&rest)?;
+                if name == "apply" && (operands == 0 || rest.contains(&"-")) {
+                    return None;
+                }
+                [QUIET_GIT, &[name], added, &rest].concat()
+            }
+            "patch" => {
+                let operands = PATCH.operands(arguments)?;
+                let has_input = arguments.iter().any(|word| *word == "-i" || word.starts_with("--input"));
+                // Without a file it would read the patch from its input.
+                if (!has_input && operands < 2) || arguments.contains(&"-") {
+                    return None;
+                }
+                // Another form of patch could be a script for `ed`.
+                [&["patch", "--dry-run", "--unified", "--batch"], arguments].concat()
+            }
+            "rsync" => {
+                RSYNC.operands(arguments)?;
+                // With another machine, starting it is an effect of its own.
+                if arguments.iter().any(|word| word.contains(':')) {
+                    return None;
+                }
+                [&["rsync", "-n", "-i"], arguments].concat()
+            }
+            _ => return None,
+        };
+        Some(Self { argv: argv.into_iter().map(str::to_owned).collect() })
+    }
+}
