@@ -52,8 +52,8 @@ pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError}
 pub use note::{Note, Rights, SecretKind, Severity, notes};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
 pub use policy::{
-    Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError, Rule,
-    RuleId, RuleScope, Ruled, Ruling, Standing, Who, Why,
+    Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Policy, PolicyError, Rule, RuleId,
+    RuleScope, Ruled, Ruling, Standing, Who, Why,
 };
 pub use preview::{
     CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,

@@ -207,16 +207,16 @@ pub(crate) struct ToolArguments {
 #[derive(Args)]
 pub(crate) struct Place {
     /// The workspace: the nearest directory upwards that has a history, not beyond a git repository, or else this one.
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
     /// When to use colours; `auto` means on a terminal.
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
     /// Colours for a dark or a light background; `auto` asks COLORFGBG and else takes dark.
-    #[arg(long, value_name = "THEME", default_value = "auto")]
+    #[arg(long, global = true, value_name = "THEME", default_value = "auto")]
     pub(crate) theme: ThemeChoice,
 }
 

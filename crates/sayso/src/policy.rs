@@ -1,10 +1,11 @@
 //! `sayso policy explain`: what would happen, and why.
 
+use std::cell::RefCell;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use sayso_review::{Act, Part, Place, Policy, RedirectAccess, Ruled, Ruling, Script, Who, WsPath};
+use sayso_review::{Act, CommandPreview, Part, Place, Policy, Ruled, Ruling, Script, ToolPreview, Who, WsPath};
 use serde_json::{Value, json};
 
 use crate::cli::{Asked, Explain, PolicyArguments, PolicyCommand};
@@ -17,6 +18,8 @@ use crate::visible::visible;
 
 /// The exit code of what policy refuses.
 const REFUSED: u8 = 3;
+/// The column in which rules stand, beneath what they are about.
+const BY: usize = 19;
 
 pub(crate) fn run(arguments: &PolicyArguments) -> Result<ExitCode, Failure> {
     let PolicyCommand::Explain(arguments) = &arguments.command;
@@ -52,8 +55,10 @@ fn judge(arguments: &Explain, policy: &Policy, root: &Path) -> Result<(Ruled, St
         }
         Asked::Read { paths } => (explain(&Act::Read { places: &places(paths) }), format!("read {}", paths.join(" "))),
         Asked::Run { command } => {
-            let script = Script::parse(command);
-            let (reads, writes) = redirected(&script, root);
+            let preview = CommandPreview::of(command, &WsPath::root(), root.to_str().unwrap_or("/"));
+            // The preview knows more reasons to doubt than the words alone give.
+            let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
+            let (reads, writes) = (preview.reads(), followed(root, preview.writes()));
             (explain(&Act::Run { script: &script, reads: &reads, writes: &writes }), format!("run {command}"))
         }
         Asked::Tool { name, args } => {
@@ -62,8 +67,7 @@ fn judge(arguments: &Explain, policy: &Policy, root: &Path) -> Result<(Ruled, St
                     .why(&error)
                     .hint("give --args one JSON object")
             })?;
-            let writes: Vec<Place> =
-                written(&arguments).iter().flat_map(|path| crate::policy::places(root, path)).collect();
+            let writes = changed(&ToolPreview::of(name, &arguments, None), root);
             (explain(&Act::Tool { name, reads: &[], writes: &writes }), format!("tool {name}"))
         }
         Asked::Delegate { to } => (explain(&Act::Delegate { agent: to, tools: &[] }), format!("delegate {to}")),
@@ -95,29 +99,30 @@ fn places(root: &Path, text: &str) -> Vec<Place> {
     places
 }
 
-/// The files that a script is redirected from and to.
-fn redirected(script: &Script, root: &Path) -> (Vec<Place>, Vec<Place>) {
-    let moves = |name: &str| matches!(name, "cd" | "pushd" | "popd");
-    let stays = !script.commands.iter().any(|command| command.words.first().is_some_and(|word| moves(&word.text)));
-    let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    for redirect in script.commands.iter().flat_map(|command| &command.redirects) {
-        let found = match redirect.target.as_literal() {
-            Some(text) if stays || text.starts_with('/') => places(root, text),
-            _ => vec![Place::Unknown(redirect.target.text.clone())],
-        };
-        let list = if redirect.access == RedirectAccess::Read { &mut reads } else { &mut writes };
-        list.extend(found);
-    }
-    (reads, writes)
+/// Places as they are named, and where they really are if links lead elsewhere.
+fn followed(root: &Path, found: Vec<Place>) -> Vec<Place> {
+    let follow = |place: Place| match &place {
+        Place::Inside(path) => places(root, path.as_str()),
+        Place::Outside(_) | Place::Unknown(_) => vec![place],
+    };
+    found.into_iter().flat_map(follow).collect()
 }
 
-/// The files that a tool's arguments look like writing to: a path beside some content.
-fn written(arguments: &Value) -> Vec<&str> {
-    let any = |keys: &[&str]| keys.iter().any(|key| arguments.get(key).is_some());
-    if !any(&["content", "new_content", "file_text", "new_string", "new_str", "patch", "edits"]) {
-        return Vec::new();
+/// The files that a tool's arguments look like changing.
+fn changed(preview: &ToolPreview, root: &Path) -> Vec<Place> {
+    let Some(changes) = &preview.changes else { return Vec::new() };
+    let found = RefCell::new(Vec::new());
+    let locate = |text: &str| {
+        found.borrow_mut().extend(places(root, text));
+        // What is outside has been noted, and no other use is made of the path.
+        Ok(WsPath::parse(text).unwrap_or_else(|_| WsPath::root()))
+    };
+    if let Err(error) = changes.draft(locate) {
+        found.borrow_mut().push(Place::Unknown(error.to_string()));
     }
-    ["path", "file_path", "filePath", "notebook_path"].iter().filter_map(|key| arguments.get(key)?.as_str()).collect()
+    let mut found = found.into_inner();
+    found.dedup();
+    found
 }
 
 fn text(ruled: &Ruled, title: &str, terminal: Terminal) -> String {
@@ -133,16 +138,13 @@ fn text(ruled: &Ruled, title: &str, terminal: Terminal) -> String {
     for part in &ruled.parts {
         if several {
             let Part { access, what, ruling, by, .. } = part;
-            let head = format!("{:<8}  {}", access.name(), visible(what));
-            text.push_str(&format!(
-                "  {}  {head}\n           {}\n",
-                styled(*ruling, 5, terminal),
-                visible(&by.to_string())
-            ));
+            let word = styled(*ruling, 5, terminal);
+            text.push_str(&format!("  {word}  {:<8}  {}\n", access.name(), visible(what)));
+            text.push_str(&format!("{:BY$}{}\n", "", visible(&by.to_string())));
         } else if !part.others.is_empty() {
             text.push_str("\nOther rules about it:\n");
         }
-        let indent = if several { "           other: " } else { "  " };
+        let indent = if several { format!("{:BY$}not ", "") } else { "  ".to_owned() };
         for other in &part.others {
             let line = format!("{} by {}: {}", other.then, other.rule, other.why);
             text.push_str(&format!("{indent}{}\n", visible(&line)));

@@ -1,6 +1,6 @@
 //! What policy is asked about.
 
-use crate::policy::place::Place;
+use crate::action::Place;
 use crate::shell::Script;
 
 /// What somebody wants to do, as policy sees it.

@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::policy::place::Place;
+use crate::action::Place;
 use crate::policy::ruling::Access;
 use crate::ws_path::WsPath;
 
@@ -124,7 +124,17 @@ const GIT: BuiltIn = BuiltIn::Never(
 const OUTSIDE: BuiltIn = BuiltIn::Never("outside the workspace", "this is outside the workspace");
 
 /// Devices that keep nothing and give nothing away.
-const SINKS: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
+pub(super) const SINKS: [&str; 9] = [
+    "/dev/null",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/stdin",
+    "/dev/tty",
+    "/dev/full",
+    "/dev/zero",
+    "/dev/random",
+    "/dev/urandom",
+];
 
 /// What no configuration changes, ready to be asked.
 #[derive(Clone, Debug)]

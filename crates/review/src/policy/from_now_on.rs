@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::action::Place;
 use crate::error_kind::ErrorKind;
 use crate::policy::act::{Act, Who};
-use crate::policy::place::Place;
+use crate::policy::place::name;
 use crate::policy::rule::Rule;
 use crate::policy::ruling::Ruling;
 use crate::policy::words::quote;
@@ -109,7 +110,7 @@ fn paths(places: &[Place]) -> Result<Vec<String>, FromNowOnError> {
     for place in places {
         match place {
             Place::Inside(path) if !path.is_root() => paths.push(globset::escape(path.as_str())),
-            _ => return Err(FromNowOnError::Place { place: place.to_string() }),
+            _ => return Err(FromNowOnError::Place { place: name(place) }),
         }
     }
     in_order(paths)

@@ -1,11 +1,12 @@
 //! Taking an act apart and judging each part.
 
+use crate::action::Place;
 use crate::policy::act::{Act, Who};
-use crate::policy::always::BuiltIn;
+use crate::policy::always::{BuiltIn, SINKS};
 use crate::policy::choose::{Detail, Found};
 use crate::policy::compile::Policy;
 use crate::policy::index::Texts;
-use crate::policy::place::Place;
+use crate::policy::place;
 use crate::policy::ruling::{Access, Part, RuleId, Ruled, Ruling};
 use crate::policy::words::{Fit, Wrappers, base_name};
 use crate::shell::{RedirectAccess, Script, SimpleCommand};
@@ -106,7 +107,7 @@ impl Policy {
             let below: Vec<Found> = below.map(|rule| (rule, Fit::Maybe)).collect();
             found.extend(below);
         }
-        self.choose((access, place.to_string()), found, built_in, question.who, question.detail)
+        self.choose((access, place::name(place)), found, built_in, question.who, question.detail)
     }
 
     fn run(&self, script: &Script, reads: &[Place], writes: &[Place], question: Question<'_>, parts: &mut Vec<Part>) {
@@ -138,7 +139,7 @@ impl Policy {
             let redirects = script.commands.iter().flat_map(|command| &command.redirects);
             let unknown = redirects.filter(|redirect| redirect.access != RedirectAccess::Read);
             let places = unknown.map(|redirect| match redirect.target.as_literal() {
-                Some(text @ "/dev/null") => Place::Outside(text.to_owned()),
+                Some(text) if SINKS.contains(&text) => Place::Outside(text.to_owned()),
                 _ => Place::Unknown(redirect.target.text.clone()),
             });
             parts.extend(places.map(|place| self.write(&place, question)));

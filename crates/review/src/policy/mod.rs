@@ -38,6 +38,5 @@ mod words;
 pub use act::{Act, Who};
 pub use compile::{Ignored, Policy, PolicyError};
 pub use from_now_on::{FromNowOn, FromNowOnError, RuleScope};
-pub use place::Place;
 pub use rule::{Defaults, Layer, Rule, Standing};
 pub use ruling::{Access, Lost, Part, RuleId, Ruled, Ruling, Why};

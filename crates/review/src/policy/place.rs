@@ -1,28 +1,32 @@
-//! Where something is that an act touches.
+//! What a command's preview means for policy.
 
-use std::fmt;
+use crate::action::{CommandPreview, Effect, Place};
 
-use serde::{Deserialize, Serialize};
+impl CommandPreview {
+    /// The places that it appears to write, for [`Act::Run`](crate::Act::Run).
+    pub fn writes(&self) -> Vec<Place> {
+        let written = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => Some(path),
+            _ => None,
+        });
+        written.cloned().collect()
+    }
 
-use crate::ws_path::WsPath;
-
-/// Where something is, seen from the workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "place", content = "path", rename_all = "snake_case")]
-pub enum Place {
-    /// In the workspace.
-    Inside(WsPath),
-    /// Elsewhere, as it is written.
-    Outside(String),
-    /// Not known before it happens, as it is written.
-    Unknown(String),
+    /// The places outside that it appears to reach, for [`Act::Run`](crate::Act::Run).
+    pub fn reads(&self) -> Vec<Place> {
+        let reached = self.effects.iter().filter_map(|effect| match effect {
+            Effect::LeavesWorkspace { path } => Some(Place::Outside(path.clone())),
+            _ => None,
+        });
+        let writes = self.writes();
+        reached.filter(|place| !writes.contains(place)).collect()
+    }
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inside(path) => path.fmt(f),
-            Self::Outside(text) | Self::Unknown(text) => f.write_str(text),
-        }
+/// A place as a part names it.
+pub(super) fn name(place: &Place) -> String {
+    match place {
+        Place::Inside(path) => path.to_string(),
+        Place::Outside(text) | Place::Unknown(text) => text.clone(),
     }
 }

@@ -117,7 +117,7 @@ pub enum RuleId {
 impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BuiltIn { name } => write!(f, "built in: {name}"),
+            Self::BuiltIn { name } => write!(f, "built-in rule: {name}"),
             Self::Default { access, file: None } => write!(f, "the default for `{access}`"),
             Self::Default { access, file: Some(file) } => write!(f, "the default for `{access}` in {file}"),
             Self::Rule { file, number, name: None } => write!(f, "rule {number} of {file}"),

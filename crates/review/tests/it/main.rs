@@ -7,6 +7,7 @@ mod draft;
 mod events;
 mod object;
 mod ordering;
+mod policy;
 mod reverse;
 mod shell;
 mod told;

@@ -58,7 +58,7 @@ impl File {
             let at = line.map_or(String::new(), |line| format!(", line {line}"));
             Failure::bad_input(format!("{name}{at} is not understood"))
                 .why(&reason)
-                .hint("correct it there; `sayso config` prints what is in force")
+                .hint("correct it: while one rule is not understood none is used, lest one that denies is missed")
         };
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).matches('\n').count() + 1;

@@ -3,13 +3,16 @@
 
 mod branch;
 mod command_line;
+mod config;
 mod crash;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
 mod history;
+mod policy;
 mod propose;
 mod tool;
+mod trust;
 mod undo;
 
 use std::path::PathBuf;
@@ -45,6 +48,13 @@ impl Scene {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
+    }
+
+    /// Writes the user's own configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        let folder = self.state.path().join("config/sayso");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
     }
 
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
