@@ -46,7 +46,7 @@ pub use peer::{Agents, Process};
 pub use rules::Rules;
 pub use session::{NewSession, SessionRecord, SessionStatus};
 pub use snapshot::SnapshotRecord;
-pub use submit::{Submission, Submitted};
+pub use submit::{Judged, Submission, Submitted};
 pub use undo::UndoPlan;
 pub use waiting::{DEADLINE, Ticked};
 

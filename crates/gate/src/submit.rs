@@ -1,8 +1,8 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, CommandPreview, Decider, Effect, FromNowOn, Intent, Origin, Performer, Place, Preview,
-    ProposalError, Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
+    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, ProposalError,
+    Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
@@ -47,29 +47,24 @@ pub enum Submitted {
     },
 }
 
-/// What an intent is, before policy has seen it.
-struct Previewed {
-    subject: Subject,
-    preview: Preview,
-    ruled: Ruled,
+/// What an intent would do, and what policy says to it. Nothing is recorded yet.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// What it is about besides files.
+    pub subject: Subject,
+    /// What it would do to files.
+    pub preview: Preview,
+    /// What policy says.
+    pub ruled: Ruled,
 }
 
 impl Engine {
     /// Takes an intent: previews it, asks policy, and does what policy decides or waits for a verdict.
     pub fn submit(&mut self, submission: Submission, rules: &mut Rules, now: i64) -> Result<Submitted, GateError> {
-        let Previewed { subject, preview, ruled } = self.judge(&submission, rules)?;
-        let Submission { intent, origin, performer, deadline, .. } = submission;
-        let ruling = ruled.ruling;
-        let record = RulingRecord { ruling, rule: ruled.by.to_string(), reason: ruled.reason };
-        let proposing = Proposing {
-            subject,
-            performer,
-            ruled: Some(record.clone()),
-            intent: Some(serde_json::to_vec(&intent).unwrap_or_default()),
-            deadline: deadline.filter(|_| ruling == Ruling::Ask),
-            ..Proposing::files(preview, origin, Cause::Proposal)
-        };
-        let proposed = self.record_proposal(proposing, now)?;
+        let judged = self.judge(&submission, rules)?;
+        let ruling = judged.ruled.ruling;
+        let record = ruling_record(&judged.ruled);
+        let proposed = self.record_judged(submission, judged, now)?;
         let answer = match ruling {
             Ruling::Deny => Answer::Deny { reason: record.reason },
             _ => {
@@ -88,8 +83,24 @@ impl Engine {
         Ok(Submitted::Decided { proposed: Box::new(proposed), decided })
     }
 
+    /// Records an intent that was judged before, so that it can be decided: for a surface that has asked already.
+    pub fn record_judged(&mut self, submission: Submission, judged: Judged, now: i64) -> Result<Proposed, GateError> {
+        let Submission { intent, origin, performer, deadline, .. } = submission;
+        let Judged { subject, preview, ruled } = judged;
+        let proposing = Proposing {
+            subject,
+            performer,
+            ruled: Some(ruling_record(&ruled)),
+            // Made of strings, numbers and lists only, which always have a JSON form.
+            intent: Some(serde_json::to_vec(&intent).unwrap_or_default()),
+            deadline: deadline.filter(|_| ruled.ruling == Ruling::Ask),
+            ..Proposing::files(preview, origin, Cause::Proposal)
+        };
+        self.record_proposal(proposing, now)
+    }
+
     /// What policy says to an intent, and what it would do. Nothing is recorded.
-    fn judge(&self, submission: &Submission, rules: &mut Rules) -> Result<Previewed, GateError> {
+    pub fn judge(&self, submission: &Submission, rules: &mut Rules) -> Result<Judged, GateError> {
         let origin = &submission.origin;
         let who = Who { agent: origin.agent.as_deref(), session: origin.session.as_deref() };
         let session = who.session.map(|session| self.history().session(session)).transpose()?.flatten();
@@ -99,19 +110,19 @@ impl Engine {
             Intent::ChangeFiles(proposal) => {
                 let preview = self.preview(proposal)?;
                 let ruled = judge(&Act::Write { places: &places(&preview) })?;
-                Previewed { subject: Subject::Files, preview, ruled }
+                Judged { subject: Subject::Files, preview, ruled }
             }
             Intent::RunCommand { command, directory, description } => {
                 let directory = self.directory(directory.as_deref())?;
-                let script = Script::parse(command);
                 let mut shown = CommandPreview::of(command, &directory, &self.workspace.path().to_string_lossy())
                     .described(description.clone());
                 shown.syntax = check_syntax(command, &CheckLimits::usual());
-                let writes = written(&shown);
-                let ruled = judge(&Act::Run { script: &script, reads: &[], writes: &writes })?;
+                // The preview knows more reasons to doubt than the words alone give.
+                let script = Script { doubts: shown.doubts.clone(), ..Script::parse(command) };
+                let ruled = judge(&Act::Run { script: &script, reads: &shown.reads(), writes: &shown.writes() })?;
                 let (command, description) = (command.clone(), description.clone());
                 let subject = Subject::Command { command, directory, description, preview: shown };
-                Previewed { subject, preview: Preview::happened(Vec::new()), ruled }
+                Judged { subject, preview: Preview::happened(Vec::new()), ruled }
             }
             Intent::CallTool { name, arguments } => {
                 let shown = ToolPreview::of(name, arguments, submission.schema.as_ref());
@@ -135,7 +146,7 @@ impl Engine {
                     None => judge(&Act::Tool { name, reads: &[], writes: &writes })?,
                 };
                 let (name, arguments) = (name.clone(), arguments.clone());
-                Previewed { subject: Subject::Tool { name, arguments, preview: shown }, preview, ruled }
+                Judged { subject: Subject::Tool { name, arguments, preview: shown }, preview, ruled }
             }
             Intent::SendRequest { .. } => return Err(GateError::NotYet("requests to a model")),
         })
@@ -180,27 +191,6 @@ fn places(preview: &Preview) -> Vec<Place> {
     places
 }
 
-/// The places that a command appears to write to, or to remove.
-fn written(shown: &CommandPreview) -> Vec<Place> {
-    let place = |effect: &Effect| match effect {
-        Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => {
-            Some(path.clone())
-        }
-        _ => None,
-    };
-    shown.effects.iter().filter_map(place).filter_map(judged).collect()
-}
-
-/// A place as policy judges it: what is written to a device is written nowhere, and scratch space is asked about, not refused.
-fn judged(place: Place) -> Option<Place> {
-    match place {
-        Place::Outside(path) if path.starts_with("/dev/") => {
-            let harmless = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path.as_str());
-            (!harmless).then_some(Place::Outside(path))
-        }
-        Place::Outside(path) if ["/tmp/", "/var/tmp/"].iter().any(|scratch| path.starts_with(scratch)) => {
-            Some(Place::Unknown(path))
-        }
-        place => Some(place),
-    }
+fn ruling_record(ruled: &Ruled) -> RulingRecord {
+    RulingRecord { ruling: ruled.ruling, rule: ruled.by.to_string(), reason: ruled.reason.clone() }
 }

@@ -34,8 +34,8 @@ mod verdict;
 mod ws_path;
 
 pub use action::{
-    CommandPreview, DelegationPreview, DryRun, Effect, GuessedFrom, ShownArgument, ShownCommand, Syntax, ToolPreview,
-    ToolProblem,
+    CommandPreview, DelegationPreview, DryRun, Effect, GuessedFrom, Place, ShownArgument, ShownCommand, Syntax,
+    ToolPreview, ToolProblem,
 };
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::Place;
+use super::effect::Place;
 use crate::shell::{Certainty, Course, Script, SimpleCommand, Word};
 use crate::ws_path::WsPath;
 

@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use serde::{Deserialize, Serialize};
 
 use crate::note::Severity;
-use crate::policy::Place;
 use crate::shell::visible;
+use crate::ws_path::WsPath;
 
 /// Something that a command appears to do. Known from the program's name and words, so it may be wrong either way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -65,19 +65,41 @@ pub enum Effect {
     },
 }
 
+/// A place that a command names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the workspace, as far as names tell: a symbolic link may lead elsewhere.
+    Inside(WsPath),
+    /// Outside.
+    Outside(String),
+    /// It depends on a variable, a pattern or an unknown directory.
+    Unknown(String),
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside(path) => write!(f, "`{}`", visible(&path.to_string())),
+            Self::Outside(path) => write!(f, "`{}` outside the workspace", visible(path)),
+            Self::Unknown(path) => write!(f, "`{}`", visible(path)),
+        }
+    }
+}
+
 impl Display for Effect {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Writes { path } => write!(f, "appears to write {}", named(path)),
-            Self::Deletes { path, recursive: false } => write!(f, "appears to delete {}", named(path)),
-            Self::Deletes { path, recursive: true } => write!(f, "appears to delete {} and all below it", named(path)),
+            Self::Writes { path } => write!(f, "appears to write {path}"),
+            Self::Deletes { path, recursive: false } => write!(f, "appears to delete {path}"),
+            Self::Deletes { path, recursive: true } => write!(f, "appears to delete {path} and all below it"),
             Self::Fetches { what } => write!(f, "appears to reach other machines: `{}`", visible(what)),
             Self::RunsFetched => f.write_str("appears to run what it has just fetched"),
             Self::Elevates { program } => {
                 write!(f, "appears to take another user's rights through `{}`", visible(program))
             }
             Self::RunsCode { interpreter } => write!(f, "appears to run code in `{}`", visible(interpreter)),
-            Self::ChangesPermissions { path } => write!(f, "appears to change the permissions of {}", named(path)),
+            Self::ChangesPermissions { path } => write!(f, "appears to change the permissions of {path}"),
             Self::RewritesHistory { command } => {
                 write!(f, "appears to throw away work in git: `{}`", visible(command))
             }
@@ -88,12 +110,6 @@ impl Display for Effect {
             Self::System { program } => write!(f, "appears to change the machine itself: `{}`", visible(program)),
         }
     }
-}
-
-/// A place in a sentence.
-fn named(place: &Place) -> String {
-    let outside = if matches!(place, Place::Outside(_)) { " outside the workspace" } else { "" };
-    format!("`{}`{outside}", visible(&place.to_string()))
 }
 
 impl Effect {

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use super::directory::Directories;
-use super::effect::Effect;
+use super::effect::{Effect, Place};
 use super::git;
 use super::programs::{Act, DOWNLOADERS, HARMLESS, INTERPRETERS, Program};
-use crate::policy::Place;
 use crate::shell::{Certainty, Doubt, RedirectAccess, Script, SimpleCommand, Word};
 use crate::ws_path::WsPath;
 

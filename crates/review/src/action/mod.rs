@@ -17,6 +17,6 @@ mod tool;
 pub use command::{CommandPreview, ShownCommand, Syntax};
 pub use delegation::DelegationPreview;
 pub use dry_run::DryRun;
-pub use effect::Effect;
+pub use effect::{Effect, Place};
 pub use guess::GuessedFrom;
 pub use tool::{ShownArgument, ToolPreview, ToolProblem};
