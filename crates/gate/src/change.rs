@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use sayso_review::{
-    ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome, Performer,
-    Recorded, RecordedStep, Refresh, RulingRecord, Subject, Uncaptured, Verdict, WsPath, told_failure,
+    Answer, ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome,
+    Performer, Recorded, RecordedStep, Refresh, RulingRecord, Subject, Uncaptured, Verdict, WsPath, told_failure,
 };
 use serde::Serialize;
 
@@ -305,6 +305,15 @@ impl ChangeRecord {
         };
         self.since = number;
         self.status = status;
+    }
+
+    /// What it is about besides files, with the edits of whoever approved it.
+    pub fn approved(&self) -> Subject {
+        match self.verdict.as_ref().map(|verdict| &verdict.answer) {
+            Some(Answer::Command { command }) => self.subject.with_command(command),
+            Some(Answer::Arguments { arguments }) => self.subject.with_arguments(arguments),
+            _ => self.subject.clone(),
+        }
     }
 
     /// Whether it is the review at the end of a turn.

@@ -414,6 +414,11 @@ impl Proposed {
         self.subject.bind(self.preview.hash())
     }
 
+    /// The conversation it comes from.
+    pub fn session(&self) -> Option<&str> {
+        self.origin.session.as_deref()
+    }
+
     /// The verdict that takes all of it.
     pub fn approval(&self) -> Verdict {
         self.verdict(Answer::Approve)

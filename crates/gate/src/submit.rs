@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// What a verdict on a change means for what comes.
-    pub(crate) fn rule_from(&self, proposed: &Proposed, answer: FromNowOn) -> Result<Rule, GateError> {
+    pub fn rule_from(&self, proposed: &Proposed, answer: FromNowOn) -> Result<Rule, GateError> {
         let who = Who { agent: proposed.origin.agent.as_deref(), session: proposed.origin.session.as_deref() };
         let writes = places(&proposed.preview);
         Ok(match &proposed.subject {

@@ -1,5 +1,6 @@
 //! The command line, once: parsing, help and completions all come from here.
 
+mod exec;
 mod policy;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::say;
 
+pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
 
 const STYLES: Styles = Styles::styled()
@@ -24,7 +26,7 @@ const STYLES: Styles = Styles::styled()
 ///
 /// sayso stands between a coding agent and what it touches. Every change is shown as a diff before it happens, byte for
 /// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. This version decides about
-/// proposals from files and pipes; agents, editors and browsers come next.
+/// proposals and commands from files, pipes and terminals; agents, editors and browsers come next.
 #[derive(Parser)]
 #[command(name = "sayso", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -36,6 +38,9 @@ const EXAMPLES: &str = "\
 Examples:
   sayso propose change.patch               decide hunk by hunk, as with `git add -p`
   sayso propose change.json --approve 1,3  take two hunks and refuse the rest
+  sayso exec 'make fmt'                    run a command under the gate, and find what it changed
+  sayso review                             decide about what waits, and about what happened at once
+  sayso policy explain run 'rm -rf build'  what the rules make of it, and which one decides
   sayso log                                what was proposed and what became of it
   sayso undo                               take the last change back, whoever made it
   sayso diff old.rs new.rs                 what changed, with words and syntax coloured
@@ -51,7 +56,7 @@ Exit codes:
   0   done, or no difference
   1   a difference, or something was denied
   2   wrong usage or bad input
-  3   refused: not granted
+  3   refused: not granted, or denied by a rule
   4   stale or conflict
   70  a fault or a limit of sayso itself";
 
@@ -82,11 +87,14 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Propose(ProposeArguments),
+    Exec(ExecArguments),
+    Review(ReviewArguments),
     Log(LogArguments),
     Show(ShowArguments),
     Undo(UndoArguments),
     Redo(UndoArguments),
     Status(StatusArguments),
+    Snapshot(SnapshotArguments),
     Branch(BranchArguments),
     Gc(GcArguments),
     Diff(DiffArguments),
@@ -106,6 +114,9 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Propose(arguments) => arguments.place.json,
+            Self::Exec(arguments) => arguments.place.json,
+            Self::Review(arguments) => arguments.place.json,
+            Self::Snapshot(arguments) => arguments.place.json,
             Self::Log(arguments) => arguments.place.json,
             Self::Show(arguments) => arguments.place.json,
             Self::Undo(arguments) | Self::Redo(arguments) => arguments.place.json,
@@ -220,11 +231,56 @@ pub(crate) struct Place {
     pub(crate) theme: ThemeChoice,
 }
 
+/// Answers without a question.
+#[derive(Args)]
+pub(crate) struct Answers {
+    /// Approve `all`, `none`, or hunks as the preview numbers them: 1,3 or a.rs:1,b.rs:2.1 or whole files: a.rs,b.rs.
+    #[arg(long, value_name = "WHAT", conflicts_with = "deny")]
+    pub(crate) approve: Option<String>,
+    /// Deny all of it, and tell the agent why.
+    #[arg(long, value_name = "REASON")]
+    pub(crate) deny: Option<String>,
+    /// Tell the agent something about a line: PATH:LINE:TEXT; may be given several times.
+    #[arg(long, value_name = "PATH:LINE:TEXT")]
+    pub(crate) comment: Vec<String>,
+}
+
+/// Whose intent it is, to be judged by and recorded.
+#[derive(Args)]
+pub(crate) struct Source {
+    /// The agent's name; rules may be about one agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The conversation it belongs to; `sayso undo --session` takes all of it back.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// The turn of the conversation; `sayso undo --turn` takes all of it back, `sayso review` shows what it changed in all.
+    #[arg(long, value_name = "ID")]
+    pub(crate) turn: Option<String>,
+    /// The tool call; `sayso undo ID` takes all of it back.
+    #[arg(long, value_name = "ID")]
+    pub(crate) call: Option<String>,
+}
+
+impl Source {
+    pub(crate) fn origin(&self) -> sayso_review::Origin {
+        sayso_review::Origin {
+            agent: self.agent.clone(),
+            session: self.session.clone(),
+            turn: self.turn.clone(),
+            call: self.call.clone(),
+        }
+    }
+}
+
 /// Shows what a proposal would change, asks, and does exactly what was approved.
 ///
 /// A proposal is a patch (unified, or from `*** Begin Patch` to `*** End Patch`) or JSON: {"changes":[{"path","operation",…}]} with the
 /// operations create, update, write (new_content), edit (old_string, new_string, replace_all), patch (patch), delete, and rename (to).
 /// Text is written in the encoding and with the line endings that the file has.
+///
+/// The rules decide first (`sayso policy explain`): what they deny is not done, what they allow is not asked about, and what they put off
+/// happens at once and is reviewed at the end of the turn (`sayso review`).
 ///
 /// All of what is approved happens, or nothing. If a file changes while you decide, nothing is written: both changes are merged and asked
 /// about again. With --json and no answer, nothing is recorded or written: the preview is printed.
@@ -235,27 +291,10 @@ pub(crate) struct ProposeArguments {
     /// The proposal; `-` for standard input.
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) proposal: PathBuf,
-    /// Approve `all`, `none`, or hunks as the preview numbers them: 1,3 or a.rs:1,b.rs:2.1 or whole files: a.rs,b.rs.
-    #[arg(long, value_name = "WHAT", conflicts_with = "deny")]
-    pub(crate) approve: Option<String>,
-    /// Deny all of it, and tell the agent why.
-    #[arg(long, value_name = "REASON")]
-    pub(crate) deny: Option<String>,
-    /// Tell the agent something about a line: PATH:LINE:TEXT; may be given several times.
-    #[arg(long, value_name = "PATH:LINE:TEXT")]
-    pub(crate) comment: Vec<String>,
-    /// The agent's name, to be recorded.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
-    /// The conversation it belongs to, to be recorded; `sayso undo --session` takes all of it back.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-    /// The turn of the conversation, to be recorded; `sayso undo --turn` takes all of it back.
-    #[arg(long, value_name = "ID")]
-    pub(crate) turn: Option<String>,
-    /// The tool call, to be recorded; `sayso undo ID` takes all of it back.
-    #[arg(long, value_name = "ID")]
-    pub(crate) call: Option<String>,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+    #[command(flatten)]
+    pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -298,6 +337,9 @@ pub(crate) struct UndoArguments {
     /// All of this session.
     #[arg(long, value_name = "S", conflicts_with = "target")]
     pub(crate) session: Option<String>,
+    /// Only this file of the change; may be given several times.
+    #[arg(long, value_name = "PATH", requires = "target", conflicts_with_all = ["turn", "session"])]
+    pub(crate) file: Vec<String>,
     /// Merge with what was changed since, where the two do not overlap.
     #[arg(long)]
     pub(crate) merge: bool,

@@ -2,18 +2,24 @@
 
 use std::process::ExitCode;
 
-use sayso_gate::{ChangeRecord, ChangeStatus, Extent, GateError, History};
-use sayso_review::{Cause, FileRecord, Operation};
+use sayso_gate::{ChangeRecord, ChangeStatus, Extent, GateError, History, SessionStatus};
+use sayso_review::{Cause, FileRecord, Operation, Subject};
 use serde_json::json;
 
 use crate::cli::{LogArguments, Place, ShowArguments, StatusArguments};
 use crate::diff::style::Styles;
+use crate::exec;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::propose::preview;
 use crate::state::{State, now};
 use crate::terminal::Terminal;
 use crate::visible::visible;
+
+/// Changes that `sayso status` names; `sayso review` shows all.
+const MOST_WAITING: u64 = 5;
+/// Sessions that `sayso status` looks at.
+const MOST_SESSIONS: usize = 20;
 
 fn terminal(place: &Place) -> Terminal {
     Terminal::detect(place.color, place.theme)
@@ -84,6 +90,24 @@ fn summary(record: &ChangeRecord) -> String {
         Cause::Review { of, .. } => format!("review of {}: ", numbers(of)),
         Cause::Restore { snapshot } => format!("snapshot {snapshot} put back: "),
     };
+    let action = match &record.subject {
+        Subject::Files => None,
+        Subject::Command { .. } => {
+            let Subject::Command { command, .. } = record.approved() else { return cause };
+            let code = record.code.map(|code| format!(" ended with {code}")).unwrap_or_default();
+            Some(format!("`{}`{code}", visible(command.lines().next().unwrap_or_default())))
+        }
+        Subject::Tool { name, .. } => Some(format!("call of {}", visible(name))),
+    };
+    if let Some(action) = action {
+        let steps = record.applied.as_ref().map_or(&[][..], |applied| &applied.steps);
+        let mut files: Vec<String> = steps.iter().take(MOST).map(|step| visible(step.path.as_str()).into()).collect();
+        if steps.len() > MOST {
+            files.push(format!("and {} more", steps.len() - MOST));
+        }
+        let changed = if files.is_empty() { String::new() } else { format!(", changed {}", files.join(", ")) };
+        return format!("{cause}{action}{changed}");
+    }
     let happened: Vec<&FileRecord> =
         record.files.iter().filter(|file| record.extent(file) != Extent::Nothing).collect();
     let mut files: Vec<String> = happened.iter().take(MOST).map(|file| file_summary(record, file)).collect();
@@ -112,7 +136,7 @@ fn file_summary(record: &ChangeRecord, file: &FileRecord) -> String {
 }
 
 /// How long ago, in the largest unit that fits.
-fn ago(milliseconds: i64) -> String {
+pub(crate) fn ago(milliseconds: i64) -> String {
     let seconds = (milliseconds / 1000).max(0);
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -176,7 +200,29 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     for path in &record.saved {
         text.push_str(&format!("somebody's work, displaced in that moment, is saved as: {}\n", visible(path.as_str())));
     }
+    if let Some(ruled) = &record.ruled {
+        text.push_str(&format!("policy: {}, by {}\n", ruled.ruling, visible(&ruled.rule)));
+    }
+    if let Some(by) = record.reviewed {
+        text.push_str(&format!("reviewed at the end of its turn: change {by}\n"));
+    }
+    for before in &record.without {
+        text.push_str(&format!("note: {}\n", sayso_review::told_without(*before)));
+    }
+    for (path, by) in &record.undone_files {
+        text.push_str(&format!("taken back by change {by}: {}\n", visible(path.as_str())));
+    }
+    for path in &record.differs {
+        text.push_str(&format!("not what was approved: {}\n", visible(path.as_str())));
+    }
+    for one in &record.uncaptured {
+        text.push_str(&format!("cannot be put back: {}: {}\n", visible(&one.path), visible(&one.reason)));
+    }
     text.push('\n');
+    text.push_str(&exec::show::text(&record.approved(), terminal(&arguments.place)));
+    if record.applied.is_some() && !record.subject.is_files() {
+        text.push_str("\nChanged while it ran:\n");
+    }
     if let Some(preview) = preview {
         text.push_str(&preview::text(&preview, terminal(&arguments.place)));
     } else {
@@ -227,6 +273,22 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
         let sizes = history.sizes()?;
         let waiting = if status.pending == 0 { String::new() } else { format!(", {} waiting", status.pending) };
         output.write(format!("Changes    {}{waiting}\n", status.changes).as_bytes())?;
+        let mut shown = 0;
+        for record in history.changes(None) {
+            let record = record?;
+            if shown == status.pending.min(MOST_WAITING) {
+                break;
+            }
+            if record.status == ChangeStatus::Pending {
+                shown += 1;
+                output.write(format!("Waits      {} {}\n", record.change, summary(&record)).as_bytes())?;
+            }
+        }
+        for session in history.sessions(MOST_SESSIONS)?.iter().filter(|one| one.status == SessionStatus::Active) {
+            let agent = session.agent.as_deref().unwrap_or("an agent");
+            let line = format!("Session    {} of {}\n", visible(&session.session), visible(agent));
+            output.write(line.as_bytes())?;
+        }
         if let Some(last) = history.changes(None).next().transpose()? {
             let line = format!(
                 "Last       {} {} {} ago: {}\n",

@@ -5,23 +5,28 @@
 
 #![allow(clippy::disallowed_methods, reason = "the program is where files are named and the environment is read")]
 
+mod agents;
 mod branch;
 mod cli;
 mod completions;
 mod config;
 mod diff;
+mod exec;
 mod failure;
 mod gc;
 mod history;
 mod output;
 mod policy;
 mod propose;
+mod review;
+mod snapshot;
 mod state;
 mod terminal;
 mod tool;
 mod trust;
 mod undo;
 mod visible;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -47,6 +52,9 @@ fn main() -> ExitCode {
     let json = cli.command.wants_json();
     let code = match cli.command {
         Command::Propose(arguments) => propose::run(&arguments),
+        Command::Exec(arguments) => exec::run(&arguments),
+        Command::Review(arguments) => review::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Log(arguments) => history::log(&arguments),
         Command::Show(arguments) => history::show(&arguments),
         Command::Undo(arguments) => undo::run(&arguments, Direction::Undo),

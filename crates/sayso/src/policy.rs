@@ -12,12 +12,10 @@ use crate::cli::{Asked, Explain, PolicyArguments, PolicyCommand};
 use crate::config::{Config, show};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::state::State;
+use crate::state::{REFUSED, State};
 use crate::terminal::{Palette, Terminal};
 use crate::visible::visible;
 
-/// The exit code of what policy refuses.
-const REFUSED: u8 = 3;
 /// The column in which rules stand, beneath what they are about.
 const BY: usize = 19;
 

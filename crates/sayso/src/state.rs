@@ -152,5 +152,7 @@ impl From<GateError> for Failure {
 
 /// The exit code of a denial.
 pub(crate) const DENIED: u8 = 1;
+/// The exit code of what a rule refuses.
+pub(crate) const REFUSED: u8 = 3;
 /// The kind of what went stale, for its exit code.
 pub(crate) const STALE: ErrorKind = ErrorKind::Stale;

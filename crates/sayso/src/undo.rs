@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use sayso_gate::{Decided, GateError, UndoPlan};
-use sayso_review::{IfChanged, Origin, Problem, Target};
+use sayso_review::{IfChanged, Origin, Problem, Target, WsPath};
 use serde_json::json;
 
+use crate::agents;
 use crate::cli::UndoArguments;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
@@ -28,6 +29,7 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         let verb = if direction == Direction::Undo { "undo" } else { "redo" };
         return Err(GateError::NothingTo(verb).into());
     }
+    agents::refuse(&state)?;
     state.tell_where();
     let mut engine = state.engine()?;
     let plan = match direction {
@@ -100,6 +102,19 @@ fn target(arguments: &UndoArguments) -> Result<Target, Failure> {
         }
         (Some(Ok(change)), true, None) => Target::Turn { change: Some(change) },
         (None, true, None) => Target::Turn { change: None },
+        (Some(Ok(change)), false, None) if !arguments.file.is_empty() => {
+            let parse = |path: &String| {
+                WsPath::parse(path).map_err(|error| {
+                    Failure::bad_input(error.to_string())
+                        .hint("name files as `sayso show` does, from the root of the workspace")
+                })
+            };
+            Target::Files { change, paths: arguments.file.iter().map(parse).collect::<Result<_, _>>()? }
+        }
+        (Some(Err(text)), false, None) if !arguments.file.is_empty() => {
+            return Err(Failure::bad_input(format!("`{text}` is not the number of a change"))
+                .hint("--file takes the number of a change, as `sayso log` lists it"));
+        }
         (Some(Ok(change)), false, None) => Target::Change { change },
         (Some(Err(call)), false, None) => Target::Call { call: call.to_owned() },
         (None, false, None) => Target::Last,

@@ -11,6 +11,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sayso_gate::{Rules, SnapshotLimits};
 use sayso_review::{ContentHash, ErrorKind, Layer, Policy, PolicyError, Standing, WsPath};
 use sayso_workspace::{OpenError, ReadLimit};
 
@@ -103,6 +104,22 @@ impl Config {
             config.take_workspace(file, standing);
         }
         Ok(config)
+    }
+
+    /// The rules for an engine.
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        Rules::new(self.layers.clone(), self.protected.clone()).map_err(|error| bad_rule(&error))
+    }
+
+    /// How much is kept for the sake of undoing what commands do.
+    pub(crate) fn snapshots(&self) -> SnapshotLimits {
+        SnapshotLimits { largest_file: self.largest_file.value, quota: self.quota.value }
+    }
+
+    /// When something is denied that nobody decides about from now on.
+    pub(crate) fn deadline_from(&self, now: i64) -> Option<i64> {
+        let span = self.deadline.value?;
+        Some(now.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// Makes the rules ready to judge.

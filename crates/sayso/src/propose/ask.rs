@@ -106,7 +106,7 @@ impl Questions {
     }
 
     /// Asks for one line; `None` at the end of input.
-    fn line(&mut self, output: &mut Output, question: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn line(&mut self, output: &mut Output, question: &str) -> Result<Option<String>, Failure> {
         let styles = Styles::of(self.terminal);
         let mut text = String::new();
         styles.paint(&mut text, styles.hunk.bold(), question);

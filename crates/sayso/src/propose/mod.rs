@@ -1,7 +1,7 @@
 //! `sayso propose`: shows, asks, does.
 
 mod approve;
-mod ask;
+pub(crate) mod ask;
 mod edit;
 pub(crate) mod preview;
 
@@ -9,15 +9,20 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_gate::{Decided, Engine, GateError, Proposed};
-use sayso_review::{Answer, Comment, Decider, ErrorKind, FileDecision, Origin, Preview, Proposal, Taken, Verdict};
+use sayso_gate::{ChangeRecord, ChangeStatus, Decided, Engine, GateError, Judged, Proposed, Submission, Submitted};
+use sayso_review::{
+    Answer, Comment, Decider, ErrorKind, FileDecision, Intent, Performer, Placement, Preview, Proposal, Ruling, Taken,
+    Verdict,
+};
 use serde_json::{Value, json};
 
-use crate::cli::ProposeArguments;
+use crate::cli::{Answers, Place, ProposeArguments};
+use crate::config::Config;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
-use crate::state::{DENIED, STALE, State, now};
+use crate::state::{DENIED, REFUSED, STALE, State, now};
 use crate::terminal::Terminal;
+use crate::{agents, wait};
 use ask::{Asked, Questions};
 
 /// Larger proposals are mistakes.
@@ -27,7 +32,7 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     let proposal = Proposal::parse(&read(&arguments.proposal)?)
         .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
-    let answered = arguments.approve.is_some() || arguments.deny.is_some();
+    let answered = arguments.answers.approve.is_some() || arguments.answers.deny.is_some();
     let mut output = Output::stdout();
     if arguments.place.json && !answered {
         let preview = sayso_gate::preview(&state.workspace()?, &proposal)?;
@@ -36,22 +41,38 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         let conflict = preview.problems().next().is_some();
         return Ok(if conflict { exit_code(ErrorKind::Conflict) } else { ExitCode::SUCCESS });
     }
-    let origin = Origin {
-        agent: arguments.agent.clone(),
-        session: arguments.session.clone(),
-        turn: arguments.turn.clone(),
-        call: arguments.call.clone(),
-    };
+    let config = Config::load(&state)?;
+    let mut rules = config.rules()?;
     // What was interrupted is settled before anything is looked at, and a journal that cannot be used says so before anybody answers.
-    drop(state.engine()?);
+    let mut engine = state.engine()?;
     state.tell_where();
-    let preview = sayso_gate::preview(&state.workspace()?, &proposal)?;
-    let mut deciding = Deciding { state: &state, arguments, terminal: terminal(arguments), output };
-    deciding.run(preview, origin)
-}
-
-fn terminal(arguments: &ProposeArguments) -> Terminal {
-    Terminal::detect(arguments.place.color, arguments.place.theme)
+    let submission = Submission {
+        intent: Intent::ChangeFiles(proposal),
+        origin: arguments.source.origin(),
+        performer: Performer::Gate,
+        deadline: config.deadline_from(now()),
+        schema: None,
+    };
+    let judged = engine.judge(&submission, &mut rules)?;
+    let mut deciding = Deciding::new(&state, &arguments.answers, &arguments.place, &arguments.proposal, output);
+    let ruling = judged.ruled.ruling;
+    if ruling == Ruling::Deny || (ruling != Ruling::Ask && !answered) {
+        let submitted = engine.submit(submission, &mut rules, now())?;
+        drop(engine);
+        return deciding.ruled(submitted);
+    }
+    if agents::speaks_for_one(&state) {
+        if answered {
+            agents::refuse(&state)?;
+        }
+        let submitted = engine.submit(submission, &mut rules, now())?;
+        drop(engine);
+        let Submitted::Waiting(proposed) = submitted else { return deciding.ruled(submitted) };
+        let record = wait::for_verdict(&state, &config, proposed.change)?;
+        return deciding.ended(&record);
+    }
+    drop(engine);
+    deciding.run(submission, judged)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -77,17 +98,104 @@ fn undecided() -> ExitCode {
     ExitCode::from(DENIED)
 }
 
-struct Deciding<'a> {
+/// What became of what had happened at once.
+fn reviewed(number: u64, decision: &sayso_review::Decision) -> String {
+    if decision.plan.is_empty() {
+        return "Kept all of it.".to_owned();
+    }
+    let files = decision.plan.steps().len();
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    format!(
+        "Took back what you refused, as change {number}: {files}. The agent is told; `sayso undo {number}` takes that back."
+    )
+}
+
+/// Deciding about a change of files.
+pub(crate) struct Deciding<'a> {
     state: &'a State,
-    arguments: &'a ProposeArguments,
+    answers: &'a Answers,
+    /// Where the proposal came from: if that is standard input, answers come from elsewhere.
+    proposal: &'a Path,
+    json: bool,
     terminal: Terminal,
     output: Output,
 }
 
-impl Deciding<'_> {
+impl<'a> Deciding<'a> {
+    pub(crate) fn new(
+        state: &'a State,
+        answers: &'a Answers,
+        place: &Place,
+        proposal: &'a Path,
+        output: Output,
+    ) -> Self {
+        let terminal = Terminal::detect(place.color, place.theme);
+        Self { state, answers, proposal, json: place.json, terminal, output }
+    }
+
+    /// Says what policy made of a proposal.
+    fn ruled(&mut self, submitted: Submitted) -> Result<ExitCode, Failure> {
+        let (proposed, decided) = match submitted {
+            Submitted::Decided { proposed, decided } => (proposed, decided),
+            Submitted::Impossible { proposed, told } => {
+                if self.json {
+                    self.json(&proposed, json!({ "outcome": "failed", "told": told }))?;
+                } else {
+                    self.output.write(preview::text(&proposed.preview, self.terminal).as_bytes())?;
+                }
+                self.output.flush()?;
+                say(&format!("Error: {told}"));
+                return Ok(exit_code(ErrorKind::Conflict));
+            }
+            Submitted::Waiting(proposed) => {
+                say(&format!("Change {} waits for another of the same file: `sayso review`.", proposed.change));
+                return Ok(ExitCode::from(DENIED));
+            }
+        };
+        if !self.json {
+            self.output.write(preview::text(&proposed.preview, self.terminal).as_bytes())?;
+        }
+        if let Decided::Denied { told } = &decided {
+            if self.json {
+                self.json(&proposed, json!({ "outcome": "denied", "told": told }))?;
+            }
+            self.output.flush()?;
+            if !self.json {
+                say(&format!("Refused; nothing was written. The agent is told: {told}"));
+            }
+            return Ok(ExitCode::from(REFUSED));
+        }
+        self.report(&proposed, &decided)
+    }
+
+    /// Says what became of a change that somebody else decided.
+    fn ended(&mut self, record: &ChangeRecord) -> Result<ExitCode, Failure> {
+        let told = record.told.clone().unwrap_or_default();
+        if self.json {
+            self.output.json(&json!({ "outcome": record.status, "change": record.change, "told": told }))?;
+        }
+        self.output.flush()?;
+        if !self.json {
+            say(&format!("Change {} is {}. The agent is told: {told}", record.change, record.status));
+        }
+        Ok(match record.status {
+            ChangeStatus::Applied if !record.in_part => ExitCode::SUCCESS,
+            ChangeStatus::Stale => exit_code(STALE),
+            _ => ExitCode::from(DENIED),
+        })
+    }
+
+    /// Asks about a change that waits, and does.
+    pub(crate) fn review(&mut self, proposed: Proposed) -> Result<ExitCode, Failure> {
+        let Some(asked) = self.answer(&proposed.preview)? else { return Ok(undecided()) };
+        let engine = self.state.engine()?;
+        self.decide(engine, proposed, asked)
+    }
+
     /// Asks, and does. Nothing is recorded and no lock is held while a person decides, so that they can take their time, or leave.
-    fn run(&mut self, preview: Preview, origin: Origin) -> Result<ExitCode, Failure> {
-        let Some(asked) = self.answer(&preview)? else { return Ok(undecided()) };
+    fn run(&mut self, submission: Submission, judged: Judged) -> Result<ExitCode, Failure> {
+        let preview = &judged.preview;
+        let Some(asked) = self.answer(preview)? else { return Ok(undecided()) };
         // An answer that does not fit is nobody's decision, and not worth a record.
         let verdict = Verdict {
             preview: preview.hash(),
@@ -97,7 +205,7 @@ impl Deciding<'_> {
         };
         preview.decide(&verdict).map_err(GateError::from)?;
         let mut engine = self.state.engine()?;
-        let proposed = engine.record(preview, origin, now())?;
+        let proposed = engine.record_judged(submission, judged, now())?;
         self.decide(engine, proposed, asked)
     }
 
@@ -119,7 +227,7 @@ impl Deciding<'_> {
             };
             let names = files.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
             let nothing_to_ask = next.preview.asked().next().is_none();
-            if self.arguments.approve.is_some() || nothing_to_ask || next.preview.problems().next().is_some() {
+            if self.answers.approve.is_some() || nothing_to_ask || next.preview.problems().next().is_some() {
                 engine.cancel(next.change, now())?;
                 return self.stale(&proposed, &next, &names, &told);
             }
@@ -142,13 +250,13 @@ impl Deciding<'_> {
     }
 
     fn answer(&mut self, preview: &Preview) -> Result<Option<Asked>, Failure> {
-        let comments = self.arguments.comment.iter().map(|text| approve::comment(text, preview));
+        let comments = self.answers.comment.iter().map(|text| approve::comment(text, preview));
         let comments = comments.collect::<Result<Vec<Comment>, Failure>>()?;
-        let answer = match (&self.arguments.approve, &self.arguments.deny) {
+        let answer = match (&self.answers.approve, &self.answers.deny) {
             (Some(text), _) => approve::answer(text, preview)?,
             (None, Some(reason)) => Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) },
             (None, None) => {
-                let mut questions = Questions::open(&self.arguments.proposal, self.terminal)?;
+                let mut questions = Questions::open(self.proposal, self.terminal)?;
                 let asked = questions.ask(preview, &mut self.output)?;
                 return Ok(asked.map(|mut asked| {
                     asked.comments.splice(0..0, comments);
@@ -156,14 +264,14 @@ impl Deciding<'_> {
                 }));
             }
         };
-        if !self.arguments.place.json {
+        if !self.json {
             self.output.write(preview::text(preview, self.terminal).as_bytes())?;
         }
         Ok(Some(Asked { answer, comments }))
     }
 
     fn stale(&mut self, proposed: &Proposed, next: &Proposed, names: &str, told: &str) -> Result<ExitCode, Failure> {
-        if self.arguments.place.json {
+        if self.json {
             let outcome = json!({ "outcome": "stale", "told": told, "merged": next.preview.object() });
             self.json(proposed, outcome)?;
         } else {
@@ -189,6 +297,7 @@ impl Deciding<'_> {
                 };
                 let number = proposed.change;
                 let mut text = match files {
+                    _ if proposed.preview.placement() == Placement::InPlace => reviewed(number, decision),
                     0 => "Nothing had to be changed.".to_owned(),
                     files => {
                         let part = if whole { "" } else { " in part" };
@@ -215,11 +324,11 @@ impl Deciding<'_> {
             }
             Decided::Stale { .. } => (exit_code(STALE), json!({ "outcome": "stale" }), String::new()),
         };
-        if self.arguments.place.json {
+        if self.json {
             self.json(proposed, outcome)?;
         }
         self.output.flush()?;
-        if !self.arguments.place.json {
+        if !self.json {
             say(&text);
         }
         Ok(code)

@@ -1,0 +1,79 @@
+//! Asks about a command or a call of a tool.
+
+use sayso_gate::{DryRunEnd, DryRunOutput};
+use sayso_review::{Answer, FromNowOn, RuleScope, Ruling, Subject};
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::propose::ask::Questions;
+use crate::visible::visible;
+
+/// What a person said to a command.
+pub(crate) enum Said {
+    /// This.
+    Answer(Answer, Option<FromNowOn>),
+    /// Show the rehearsal first.
+    DryRun,
+    /// Nothing: the answers ended.
+    Nothing,
+}
+
+const HELP: &str = "\
+y  yes, run it
+n  no
+e  run another command instead
+d  show what a dry run says, where one is possible
+s  yes, and these very words for the rest of the session
+a  yes, and these very words always: a rule is written to your configuration
+?  this help
+";
+
+/// Asks once.
+pub(crate) fn ask(subject: &Subject, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
+    let (question, edits, rehearses) = match subject {
+        Subject::Command { preview, .. } => ("Run it", true, preview.dry_run.is_some()),
+        Subject::Files | Subject::Tool { .. } => ("Allow it", false, false),
+    };
+    let keys = format!("y,n{}{},s,a,?", if edits { ",e" } else { "" }, if rehearses { ",d" } else { "" });
+    loop {
+        let Some(line) = questions.line(output, &format!("{question} [{keys}]? "))? else { return Ok(Said::Nothing) };
+        let always = |scope| Some(FromNowOn { scope, ruling: Ruling::Allow });
+        match line.as_str() {
+            "y" => return Ok(Said::Answer(Answer::Approve, None)),
+            "s" => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Session))),
+            "a" => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Always))),
+            "d" if rehearses => return Ok(Said::DryRun),
+            "e" if edits => match questions.line(output, "Instead: ")? {
+                Some(command) if !command.is_empty() => return Ok(Said::Answer(Answer::Command { command }, None)),
+                _ => {}
+            },
+            "n" => {
+                let reason = questions.line(output, "Why? The agent is told (Enter for no reason): ")?;
+                let Some(reason) = reason else { return Ok(Said::Nothing) };
+                let reason = Some(reason).filter(|reason| !reason.is_empty());
+                return Ok(Said::Answer(Answer::Deny { reason }, None));
+            }
+            _ => output.write(HELP.as_bytes())?,
+        }
+    }
+}
+
+/// What a rehearsal said.
+pub(crate) fn rehearsed(dry_run: &DryRunOutput) -> String {
+    let mut text = String::new();
+    for line in dry_run.output.lines().chain(dry_run.errors.lines()) {
+        text.push_str(&format!("  {}\n", visible(line)));
+    }
+    if dry_run.is_cut {
+        text.push_str("  …\n");
+    }
+    match &dry_run.end {
+        DryRunEnd::Exited { code: 0 } if text.is_empty() => text.push_str("  (it would do nothing)\n"),
+        DryRunEnd::Exited { code: 0 } => {}
+        DryRunEnd::Exited { code } => text.push_str(&format!("  (the dry run ended with {code})\n")),
+        DryRunEnd::Signalled { signal } => text.push_str(&format!("  (signal {signal} ended the dry run)\n")),
+        DryRunEnd::TimedOut => text.push_str("  (the dry run took too long)\n"),
+        DryRunEnd::NotStarted { reason } => text.push_str(&format!("  (the dry run could not be started: {reason})\n")),
+    }
+    text
+}
