@@ -63,10 +63,10 @@ impl Engine {
     pub fn submit(&mut self, submission: Submission, rules: &mut Rules, now: i64) -> Result<Submitted, GateError> {
         let judged = self.judge(&submission, rules)?;
         let ruling = judged.ruled.ruling;
-        let record = ruling_record(&judged.ruled);
+        let (rule, reason) = (judged.ruled.by.short(), judged.ruled.reason.clone());
         let proposed = self.record_judged(submission, judged, now)?;
         let answer = match ruling {
-            Ruling::Deny => Answer::Deny { reason: record.reason },
+            Ruling::Deny => Answer::Deny { reason },
             _ => {
                 if let Some(told) = self.fail_if_impossible(proposed.change, now)? {
                     return Ok(Submitted::Impossible { proposed: Box::new(proposed), told });
@@ -78,7 +78,7 @@ impl Engine {
                 Answer::Approve
             }
         };
-        let verdict = Verdict { by: Decider::Policy { rule: record.rule }, ..proposed.verdict(answer) };
+        let verdict = Verdict { by: Decider::Policy { rule }, ..proposed.verdict(answer) };
         let decided = self.decide(&proposed, &verdict, now)?;
         Ok(Submitted::Decided { proposed: Box::new(proposed), decided })
     }

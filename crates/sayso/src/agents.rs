@@ -10,14 +10,16 @@ use crate::state::{State, now};
 /// The folder in which every `sayso exec` that is running has a file.
 const FOLDER: &str = "agents";
 
-/// A note that everything beneath this process speaks for an agent. Gone when dropped.
+/// A note that everything beneath this process speaks for an agent. If it stays behind, it names a process that is gone, and a
+/// command of which it is not yet known what it did.
 pub(crate) struct Registered {
     path: PathBuf,
 }
 
-impl Drop for Registered {
-    fn drop(&mut self) {
-        // One that stays behind names a process that is gone, and is swept up.
+impl Registered {
+    /// Removes the note: it is known what the command did.
+    pub(crate) fn finished(self) {
+        // Should it stay, settling it again changes nothing.
         let _ = std::fs::remove_file(&self.path);
     }
 }

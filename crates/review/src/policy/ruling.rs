@@ -114,6 +114,17 @@ pub enum RuleId {
     },
 }
 
+impl RuleId {
+    /// What an agent is told: the name that somebody gave it, without where it stands.
+    pub fn short(&self) -> String {
+        match self {
+            Self::BuiltIn { name } | Self::Rule { name: Some(name), .. } => name.clone(),
+            Self::Default { access, .. } => format!("the default for `{access}`"),
+            Self::Rule { number, name: None, .. } => format!("rule {number}"),
+        }
+    }
+}
+
 impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -53,7 +53,10 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     let (change, verdict) = if asks {
         running.ask(engine, submission, judged)?
     } else {
-        decided(engine.submit(submission, &mut rules, now())?)
+        let submitted = engine.submit(submission, &mut rules, now())?;
+        // Let go of while the command runs.
+        drop(engine);
+        decided(submitted)
     };
     match verdict {
         Verdict::Permitted(subject) => running.carry_out(change, &subject),
@@ -153,9 +156,9 @@ impl Running<'_> {
         // Whoever loses their parent stays below us, and speaks for an agent still.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
         let code = spawn(command, &self.state.root.join(directory.as_str()));
-        drop(registered);
         let mut engine = self.state.engine()?.keeping(self.config.snapshots());
         let finished = engine.finish(change, code.as_ref().ok().copied(), now())?;
+        registered.finished();
         drop(engine);
         let code = code?;
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();

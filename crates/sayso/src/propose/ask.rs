@@ -6,7 +6,9 @@ use std::io::{BufRead, BufReader, IsTerminal as _};
 use std::path::Path;
 
 use sayso_diff::{Diff, Hunk};
-use sayso_review::{Answer, Bytes, CONTEXT, Comment, CommentSide, FileAnswer, FilePreview, HunkId, Operation, Preview};
+use sayso_review::{
+    Answer, Bytes, CONTEXT, Comment, CommentSide, FileAnswer, FilePreview, HunkId, Operation, Placement, Preview,
+};
 
 use super::edit;
 use super::preview::FileView;
@@ -87,7 +89,15 @@ impl Questions {
             if settled || file.problem.is_some() || quit {
                 continue;
             }
-            let mut session = FileSession { questions: self, file, diff: &diff, view, output, comments: &mut comments };
+            let mut session = FileSession {
+                questions: self,
+                file,
+                diff: &diff,
+                view,
+                output,
+                comments: &mut comments,
+                placement: preview.placement(),
+            };
             let Some((answer, ended)) = session.run()? else { return Ok(None) };
             files.insert(file.path.clone(), answer);
             quit = ended;
@@ -130,6 +140,7 @@ struct FileSession<'q, 'f, 'd> {
     view: FileView<'f, 'd>,
     output: &'q mut Output,
     comments: &'q mut Vec<Comment>,
+    placement: Placement,
 }
 
 const HELP: &str = "\
@@ -236,6 +247,13 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
 
     fn verb(&self) -> String {
         let path = crate::visible::visible(self.file.path.as_str()).into_owned();
+        if self.placement == Placement::InPlace {
+            return match &self.file.operation {
+                Operation::Create => format!("Keep the new file {path}"),
+                Operation::Delete => format!("Leave {path} deleted"),
+                Operation::Update | Operation::Rename { .. } => format!("Keep this hunk of {path}"),
+            };
+        }
         match &self.file.operation {
             Operation::Create => format!("Create {path}"),
             Operation::Delete => format!("Delete {path}"),

@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
     let judged = engine.judge(&submission, &mut rules)?;
     let mut deciding = Deciding::new(&state, &arguments.answers, &arguments.place, &arguments.proposal, output);
     let ruling = judged.ruled.ruling;
+    deciding.later = ruling == Ruling::Later;
     if ruling == Ruling::Deny || (ruling != Ruling::Ask && !answered) {
         let submitted = engine.submit(submission, &mut rules, now())?;
         drop(engine);
@@ -117,6 +118,8 @@ pub(crate) struct Deciding<'a> {
     /// Where the proposal came from: if that is standard input, answers come from elsewhere.
     proposal: &'a Path,
     json: bool,
+    /// Whether what happens is put up for review afterwards.
+    later: bool,
     terminal: Terminal,
     output: Output,
 }
@@ -130,7 +133,7 @@ impl<'a> Deciding<'a> {
         output: Output,
     ) -> Self {
         let terminal = Terminal::detect(place.color, place.theme);
-        Self { state, answers, proposal, json: place.json, terminal, output }
+        Self { state, answers, proposal, json: place.json, later: false, terminal, output }
     }
 
     /// Says what policy made of a proposal.
@@ -165,7 +168,11 @@ impl<'a> Deciding<'a> {
             }
             return Ok(ExitCode::from(REFUSED));
         }
-        self.report(&proposed, &decided)
+        let code = self.report(&proposed, &decided)?;
+        if self.later && !self.json {
+            say("It is reviewed at the end of the turn: `sayso review`.");
+        }
+        Ok(code)
     }
 
     /// Says what became of a change that somebody else decided.
@@ -330,6 +337,9 @@ impl<'a> Deciding<'a> {
         self.output.flush()?;
         if !self.json {
             say(&text);
+            for message in self.messages(proposed)? {
+                say(&format!("The agent is also told: {message}"));
+            }
         }
         Ok(code)
     }
@@ -337,6 +347,18 @@ impl<'a> Deciding<'a> {
     fn json(&mut self, proposed: &Proposed, mut outcome: Value) -> Result<(), Failure> {
         outcome["change"] = json!(proposed.change);
         outcome["preview"] = json!(proposed.preview.object());
+        let messages = self.messages(proposed)?;
+        if !messages.is_empty() {
+            outcome["messages"] = json!(messages);
+        }
         self.output.json(&outcome)
+    }
+
+    /// What the agent is to be told besides, of which this is the opportunity.
+    fn messages(&self, proposed: &Proposed) -> Result<Vec<String>, Failure> {
+        match proposed.session().filter(|_| proposed.preview.placement() == Placement::Proposed) {
+            Some(session) => Ok(self.state.engine()?.take_messages(session, now())?),
+            None => Ok(Vec::new()),
+        }
     }
 }
