@@ -11,8 +11,9 @@ use sayso_workspace::ApplyError;
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::check::{CheckLimits, DryRunOutput, run_dry};
-use crate::engine::{Decided, Engine, Proposed, Was};
+use crate::engine::{Engine, Was};
 use crate::error::GateError;
+use crate::proposed::{Decided, Proposed};
 use crate::record::{ENDED, Entry, contents};
 
 /// How something ended that somebody else carried out.

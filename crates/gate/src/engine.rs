@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sayso_journal::Journal;
 use sayso_review::{
-    Answer, Cause, ChangeId, ContentHash, Decider, Decision, Event, Origin, Outcome, Performer, Plan, Preview,
-    Proposal, RulingRecord, Subject, Taken, Verdict, WsPath, told_failure,
+    Answer, Cause, ChangeId, ContentHash, Decision, Event, Origin, Outcome, Performer, Plan, Preview, Proposal, Taken,
+    Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
@@ -15,6 +15,7 @@ use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
 use crate::history::History;
 use crate::observe::SnapshotLimits;
+use crate::proposed::{Decided, Proposed, Proposing};
 use crate::record::{CHANGES, ENDED, Entry, PLANS, PLANS_ENDED, contents, file_records, shown};
 use crate::waiting::Waiting;
 use crate::{FILE_LIMIT, mend};
@@ -29,96 +30,6 @@ pub struct Engine {
     pub(crate) waiting: Option<Waiting>,
     pub(crate) limits: SnapshotLimits,
     pub(crate) captures: Captures,
-}
-
-/// A change that waits for a verdict.
-#[derive(Clone, Debug)]
-pub struct Proposed {
-    /// Its number.
-    pub change: ChangeId,
-    /// What it is about besides files.
-    pub subject: Subject,
-    /// What it would do to files.
-    pub preview: Preview,
-    pub(crate) origin: Origin,
-    pub(crate) cause: Cause,
-    pub(crate) performer: Performer,
-    /// Directories that are to go if nothing is left in them.
-    pub(crate) emptied: Vec<WsPath>,
-}
-
-/// What is proposed, before it has a number.
-pub(crate) struct Proposing {
-    pub(crate) subject: Subject,
-    pub(crate) preview: Preview,
-    pub(crate) origin: Origin,
-    pub(crate) cause: Cause,
-    pub(crate) performer: Performer,
-    pub(crate) emptied: Vec<WsPath>,
-    pub(crate) ruled: Option<RulingRecord>,
-    pub(crate) intent: Option<Vec<u8>>,
-    pub(crate) deadline: Option<i64>,
-}
-
-impl Proposing {
-    /// A change of files that we carry out, and that nobody has an opinion about yet.
-    pub(crate) fn files(preview: Preview, origin: Origin, cause: Cause) -> Self {
-        Self {
-            subject: Subject::Files,
-            preview,
-            origin,
-            cause,
-            performer: Performer::Gate,
-            emptied: Vec::new(),
-            ruled: None,
-            intent: None,
-            deadline: None,
-        }
-    }
-}
-
-/// How a verdict ended.
-#[derive(Debug)]
-pub enum Decided {
-    /// What was approved is in the tree.
-    Applied {
-        /// What the agent is told.
-        told: String,
-        /// What was approved.
-        decision: Decision,
-        /// What files had besides their content that could not be kept.
-        lost: Vec<(WsPath, Vec<&'static str>)>,
-    },
-    /// Whoever wants to do it may, and [`Engine::finish`] says what became of it.
-    Permitted {
-        /// What the agent is told.
-        told: String,
-        /// What was approved, with the person's edits.
-        subject: Subject,
-        /// What was approved of the files.
-        plan: Plan,
-    },
-    /// Nothing was approved.
-    Denied {
-        /// What the agent is told.
-        told: String,
-    },
-    /// Files changed after they were shown. Nothing was written; both changes together wait for a verdict of their own.
-    Stale {
-        /// What the agent is told.
-        told: String,
-        /// The files.
-        files: Vec<WsPath>,
-        /// What is to be decided instead.
-        next: Box<Proposed>,
-    },
-    /// It could not be done. Nothing was written, unless the error says so.
-    Failed {
-        /// What the agent is told.
-        told: String,
-        /// Why.
-        error: ApplyError,
-    },
 }
 
 /// What a change was until it ended.
@@ -275,7 +186,7 @@ impl Engine {
         entry.write(&mut self.journal, &self.feed, now)?;
         match prepared.apply() {
             Ok(applied) => {
-                let ending = self.ending(proposed, &decision);
+                let ending = ending(proposed, &decision);
                 self.end(ending, Was::Applying, now)
                     .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
                 Ok(Decided::Applied { told: decision.told.clone(), decision, lost: applied.lost })
@@ -300,7 +211,7 @@ impl Engine {
             || (decision.files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }));
         let mut events = vec![decided];
         if approved {
-            events.extend(self.ending(proposed, &decision));
+            events.extend(ending(proposed, &decision));
         } else {
             events.push(Event::Ended { change: proposed.change, outcome: Outcome::Denied, told: None });
         }
@@ -385,49 +296,27 @@ impl Engine {
         }
         Ok(())
     }
+}
 
-    /// The end of a change that was carried out, and what it means for others.
-    fn ending(&self, proposed: &Proposed, decision: &Decision) -> Vec<Event> {
-        let change = proposed.change;
-        let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
-        events.extend(effects(change, &proposed.cause));
-        if let (Cause::Review { .. }, Some(session)) = (&proposed.cause, &proposed.origin.session)
-            && !decision.plan.is_empty()
-        {
-            // The agent has gone on, and hears of it when it next listens.
-            let (session, text) = (session.clone(), decision.told.clone());
-            events.push(Event::Message { session, change: Some(change), text });
-        }
-        events
+/// The end of a change that was carried out, and what it means for others.
+fn ending(proposed: &Proposed, decision: &Decision) -> Vec<Event> {
+    let change = proposed.change;
+    let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
+    events.extend(effects(change, &proposed.cause));
+    if let (Cause::Review { .. }, Some(session)) = (&proposed.cause, &proposed.origin.session)
+        && !decision.plan.is_empty()
+    {
+        // The agent has gone on, and hears of it when it next listens.
+        let (session, text) = (session.clone(), decision.told.clone());
+        events.push(Event::Message { session, change: Some(change), text });
     }
+    events
 }
 
 /// What a proposal would do in a workspace. Needs no journal.
 pub fn preview(workspace: &Workspace, proposal: &Proposal) -> Result<Preview, GateError> {
     let draft = proposal.draft(|text| workspace.locate(text))?;
     Ok(draft.preview(&workspace.look(draft.paths(), FILE_LIMIT)))
-}
-
-impl Proposed {
-    /// What a verdict on it is bound to.
-    pub fn hash(&self) -> ContentHash {
-        self.subject.bind(self.preview.hash())
-    }
-
-    /// The conversation it comes from.
-    pub fn session(&self) -> Option<&str> {
-        self.origin.session.as_deref()
-    }
-
-    /// The verdict that takes all of it.
-    pub fn approval(&self) -> Verdict {
-        self.verdict(Answer::Approve)
-    }
-
-    /// A person's verdict on it.
-    pub fn verdict(&self, answer: Answer) -> Verdict {
-        Verdict { preview: self.hash(), answer, comments: Vec::new(), by: Decider::Person }
-    }
 }
 
 pub(crate) fn effects(by: ChangeId, cause: &Cause) -> Vec<Event> {

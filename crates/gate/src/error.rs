@@ -69,6 +69,12 @@ pub enum GateError {
         /// The agent.
         agent: u32,
     },
+    /// What somebody wants instead of a command is denied by a rule.
+    #[error("what is to run instead is denied by the rule `{rule}`")]
+    EditDenied {
+        /// Its name.
+        rule: String,
+    },
     /// There is no such session.
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
@@ -134,11 +140,12 @@ impl GateError {
             Self::Maintain(error) => error.kind(),
             Self::Apply(error) => error.kind(),
             Self::Recover { .. } | Self::NotRecorded { .. } => ErrorKind::Internal,
-            Self::NoSuchChange(_) | Self::NothingTo(_) => ErrorKind::InvalidArgs,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
             Self::ContentGone(_) => ErrorKind::Stale,
-            Self::AgentDecides { .. } => ErrorKind::ToolDenied,
-            Self::NoSuchSession(_)
+            Self::AgentDecides { .. } | Self::EditDenied { .. } => ErrorKind::ToolDenied,
+            Self::NoSuchChange(_)
+            | Self::NothingTo(_)
+            | Self::NoSuchSession(_)
             | Self::BadSession(_)
             | Self::NoSuchSnapshot(_)
             | Self::NoDryRun(_)
@@ -171,6 +178,7 @@ impl GateError {
             }
             Self::NotRecorded { .. } => Some("the next command finds it and records it".to_owned()),
             Self::AgentDecides { .. } => Some("decide in a terminal that the agent did not start".to_owned()),
+            Self::EditDenied { .. } => Some("`sayso policy explain` says which rule that is and why".to_owned()),
             Self::BadDirectory(_) => Some("name a directory of the workspace".to_owned()),
             Self::Policy(error) => Some(error.hint().to_owned()),
             Self::FromNowOn(error) => Some(error.hint().to_owned()),

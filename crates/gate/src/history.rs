@@ -39,7 +39,7 @@ impl<'j> History<'j> {
         Self { reader }
     }
 
-    pub(crate) fn reader(&self) -> &'j Reader {
+    pub(crate) fn reader(self) -> &'j Reader {
         self.reader
     }
 

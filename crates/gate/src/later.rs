@@ -1,13 +1,14 @@
 //! Review at the end of the turn: changes that policy let happen at once, folded into what the turn changed in all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{Cause, ChangeId, Event, Happened, Origin, Preview, Review, Ruling, WsPath, net};
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
-use crate::engine::{Engine, Proposed, Proposing};
+use crate::engine::Engine;
 use crate::error::GateError;
+use crate::proposed::{Proposed, Proposing};
 use crate::record::{Entry, LATER, turn_key};
 
 /// What the agent is told if files change while a review of them is answered.
@@ -61,7 +62,7 @@ impl Engine {
     pub(crate) fn net(&self, of: &[ChangeId]) -> Result<Preview, GateError> {
         let history = self.history();
         let open: BTreeSet<ChangeId> = of.iter().copied().collect();
-        let (Some(&first), mut records) = (open.first(), Vec::new()) else { return Ok(net(&[], &Default::default())) };
+        let (Some(&first), mut records) = (open.first(), Vec::new()) else { return Ok(net(&[], &BTreeMap::new())) };
         for record in history.changes(None) {
             let record = record?;
             if record.change < first {

@@ -11,10 +11,11 @@ use crate::action::Finished;
 use crate::announce::{Announce, Announcement};
 use crate::capture::{Capture, ToolCall};
 use crate::check::DryRunOutput;
-use crate::engine::{Decided, Engine, Proposed};
+use crate::engine::Engine;
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
 use crate::peer::{Agents, Process};
+use crate::proposed::{Decided, Proposed};
 use crate::rules::Rules;
 use crate::session::{NewSession, SessionRecord};
 use crate::submit::{Submission, Submitted};
@@ -58,7 +59,7 @@ pub enum Reply {
     /// A verdict was carried out.
     Decided {
         /// How that ended.
-        decided: Decided,
+        decided: Box<Decided>,
         /// A rule that is to be written into the user's configuration.
         keep: Option<Rule>,
     },
@@ -160,7 +161,10 @@ impl Gate {
         let reply = state.carry_out(command, now)?;
         let waits = match &reply {
             Reply::Submitted(Submitted::Waiting(proposed)) => Some(proposed.change),
-            Reply::Decided { decided: Decided::Stale { next, .. }, .. } => Some(next.change),
+            Reply::Decided { decided, .. } => match &**decided {
+                Decided::Stale { next, .. } => Some(next.change),
+                _ => None,
+            },
             Reply::TurnEnded(Some(review)) => Some(review.change),
             _ => None,
         };
@@ -228,6 +232,7 @@ impl State {
             return Err(VerdictError::NotAnAnswer("anything: it claims to be a rule's").into());
         }
         let proposed = self.engine.proposed(change)?;
+        self.engine.check_edit(&proposed, &verdict.answer, &mut self.rules)?;
         let rule = from_now_on.map(|answer| self.engine.rule_from(&proposed, answer)).transpose()?;
         let decided = self.engine.decide(&proposed, verdict, now)?;
         let mut keep = None;
@@ -237,7 +242,7 @@ impl State {
                 _ => keep = Some(rule),
             }
         }
-        Ok(Reply::Decided { decided, keep })
+        Ok(Reply::Decided { decided: Box::new(decided), keep })
     }
 
     fn reverse(
@@ -249,6 +254,6 @@ impl State {
     ) -> Result<Reply, GateError> {
         let plan = plan(&self.engine, target, if_changed)?;
         let decided = self.engine.perform(plan, Origin::default(), now)?;
-        Ok(Reply::Decided { decided, keep: None })
+        Ok(Reply::Decided { decided: Box::new(decided), keep: None })
     }
 }

@@ -7,8 +7,9 @@ use sayso_review::{
 use serde_json::Value;
 
 use crate::check::{CheckLimits, check_syntax};
-use crate::engine::{Decided, Engine, Proposed, Proposing};
+use crate::engine::Engine;
 use crate::error::GateError;
+use crate::proposed::{Decided, Proposed, Proposing};
 use crate::rules::Rules;
 
 /// An intent as it reaches the engine.
@@ -65,18 +66,17 @@ impl Engine {
         let ruling = judged.ruled.ruling;
         let (rule, reason) = (judged.ruled.by.short(), judged.ruled.reason.clone());
         let proposed = self.record_judged(submission, judged, now)?;
-        let answer = match ruling {
-            Ruling::Deny => Answer::Deny { reason },
-            _ => {
-                if let Some(told) = self.fail_if_impossible(proposed.change, now)? {
-                    return Ok(Submitted::Impossible { proposed: Box::new(proposed), told });
-                }
-                // What policy lets through and cannot happen yet, since it comes after a change that waits, waits too.
-                if ruling == Ruling::Ask || proposed.preview.problems().next().is_some() {
-                    return Ok(Submitted::Waiting(Box::new(proposed)));
-                }
-                Answer::Approve
+        let answer = if ruling == Ruling::Deny {
+            Answer::Deny { reason }
+        } else {
+            if let Some(told) = self.fail_if_impossible(proposed.change, now)? {
+                return Ok(Submitted::Impossible { proposed: Box::new(proposed), told });
             }
+            // What policy lets through and cannot happen yet, since it comes after a change that waits, waits too.
+            if ruling == Ruling::Ask || proposed.preview.problems().next().is_some() {
+                return Ok(Submitted::Waiting(Box::new(proposed)));
+            }
+            Answer::Approve
         };
         let verdict = Verdict { by: Decider::Policy { rule }, ..proposed.verdict(answer) };
         let decided = self.decide(&proposed, &verdict, now)?;
@@ -121,7 +121,7 @@ impl Engine {
                 let script = Script { doubts: shown.doubts.clone(), ..Script::parse(command) };
                 let ruled = judge(&Act::Run { script: &script, reads: &shown.reads(), writes: &shown.writes() })?;
                 let (command, description) = (command.clone(), description.clone());
-                let subject = Subject::Command { command, directory, description, preview: shown };
+                let subject = Subject::Command { command, directory, description, preview: Box::new(shown) };
                 Judged { subject, preview: Preview::happened(Vec::new()), ruled }
             }
             Intent::CallTool { name, arguments } => {
@@ -146,7 +146,7 @@ impl Engine {
                     None => judge(&Act::Tool { name, reads: &[], writes: &writes })?,
                 };
                 let (name, arguments) = (name.clone(), arguments.clone());
-                Judged { subject: Subject::Tool { name, arguments, preview: shown }, preview, ruled }
+                Judged { subject: Subject::Tool { name, arguments, preview: Box::new(shown) }, preview, ruled }
             }
             Intent::SendRequest { .. } => return Err(GateError::NotYet("requests to a model")),
         })
@@ -166,6 +166,28 @@ impl Engine {
                 Rule::from_now_on(&Act::Tool { name, reads: &[], writes: &writes }, &who, answer)?
             }
         })
+    }
+
+    /// Asks policy about what somebody wants instead of a command or of a tool's arguments: a person may edit, but what a rule
+    /// denies does not come in by the way.
+    pub fn check_edit(&self, proposed: &Proposed, answer: &Answer, rules: &mut Rules) -> Result<(), GateError> {
+        let intent = match (answer, &proposed.subject) {
+            (Answer::Command { command }, Subject::Command { directory, description, .. }) => Intent::RunCommand {
+                command: command.clone(),
+                directory: Some(directory.to_string()).filter(|directory| directory != "."),
+                description: description.clone(),
+            },
+            (Answer::Arguments { arguments }, Subject::Tool { name, .. }) => {
+                Intent::CallTool { name: name.clone(), arguments: arguments.clone() }
+            }
+            _ => return Ok(()),
+        };
+        let (origin, performer) = (proposed.origin.clone(), proposed.performer);
+        let ruled = self.judge(&Submission { intent, origin, performer, deadline: None, schema: None }, rules)?.ruled;
+        if ruled.ruling == Ruling::Deny {
+            return Err(GateError::EditDenied { rule: ruled.by.short() });
+        }
+        Ok(())
     }
 
     fn directory(&self, text: Option<&str>) -> Result<WsPath, GateError> {

@@ -6,9 +6,10 @@ use sayso_review::{Cause, ChangeId, IfChanged, Origin, Preview, Target, Transiti
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
-use crate::engine::{Decided, Engine, Proposing};
+use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::History;
+use crate::proposed::{Decided, Proposing};
 use crate::record::{call_key, session_key};
 
 /// What an undo or a redo would do. Nothing has happened yet.

@@ -8,9 +8,10 @@ use sayso_review::{
 use sayso_workspace::Signature;
 
 use crate::change::{ChangeRecord, ChangeStatus};
-use crate::engine::{Decided, Engine, Was};
+use crate::engine::{Engine, Was};
 use crate::error::GateError;
 use crate::history::History;
+use crate::proposed::Decided;
 use crate::record::{Entry, file_records, shown};
 
 /// The rule that denies what nobody decided in time.

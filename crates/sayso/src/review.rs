@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
             }
             Err(error) => return Err(error.into()),
         };
-        let ended = one(&state, arguments, proposed)?;
+        let ended = one(&state, &config, arguments, proposed)?;
         if ended != ExitCode::SUCCESS {
             code = ended;
         }
@@ -101,7 +101,7 @@ fn list(state: &State, changes: &[u64]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(state: &State, arguments: &ReviewArguments, proposed: Proposed) -> Result<ExitCode, Failure> {
+fn one(state: &State, config: &Config, arguments: &ReviewArguments, proposed: Proposed) -> Result<ExitCode, Failure> {
     let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
     let mut output = Output::stdout();
     if !arguments.place.json {
@@ -119,7 +119,7 @@ fn one(state: &State, arguments: &ReviewArguments, proposed: Proposed) -> Result
         (Some(_), None) => Answer::Approve,
         (None, None) => {
             let mut questions = Questions::open(Path::new(""), terminal)?;
-            let text = exec::review(state, &proposed, &mut questions, &mut output)?;
+            let text = exec::review(state, config, &proposed, &mut questions, &mut output)?;
             output.finish()?;
             say(&text);
             return Ok(ExitCode::SUCCESS);
@@ -127,7 +127,6 @@ fn one(state: &State, arguments: &ReviewArguments, proposed: Proposed) -> Result
     };
     output.finish()?;
     let denied = matches!(answer, Answer::Deny { .. });
-    let config = Config::load(state)?;
     state.engine()?.keeping(config.snapshots()).decide(&proposed, &proposed.verdict(answer), now())?;
     say(&format!("Change {} {}.", proposed.change, if denied { "is denied" } else { "may go ahead" }));
     Ok(if denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS })

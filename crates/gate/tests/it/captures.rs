@@ -172,7 +172,7 @@ fn a_new_file_has_an_empty_marker_and_restoring_it_removes_the_file() {
     assert_eq!(record.snapshot.state, Fingerprint::Absent);
     scene.write("new/file.txt", b"x\n");
     let plan = engine.plan_restore(record.snapshot.snapshot).unwrap();
-    engine.perform(plan, Default::default(), 2).unwrap();
+    engine.perform(plan, sayso_review::Origin::default(), 2).unwrap();
     assert_eq!(scene.read("new/file.txt"), None);
 }
 
@@ -287,9 +287,9 @@ fn restoring_shows_what_it_does_and_can_be_undone() {
     let snapshot = engine.history().snapshots_of("c").unwrap()[0].snapshot.snapshot;
     let plan = engine.plan_restore(snapshot).unwrap();
     assert!(plan.preview.files()[0].unified().contains("-two\n+one\n"));
-    engine.perform(plan, Default::default(), 2).unwrap();
+    engine.perform(plan, sayso_review::Origin::default(), 2).unwrap();
     assert_eq!(scene.read("a.txt").unwrap(), b"one\n");
     let undo = engine.plan_undo(&sayso_review::Target::Last, IfChanged::Refuse).unwrap();
-    engine.perform(undo, Default::default(), 3).unwrap();
+    engine.perform(undo, sayso_review::Origin::default(), 3).unwrap();
     assert_eq!(scene.read("a.txt").unwrap(), b"two\n");
 }

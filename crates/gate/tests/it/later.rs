@@ -178,7 +178,7 @@ fn a_review_can_be_undone_and_what_was_undone_before_it_is_not_in_it() {
     let mut engine = scene.engine();
     happen(&mut engine, &mut at_once(), &[("a.txt", "2", "two"), ("a.txt", "20", "twenty")]);
     let undo = engine.plan_undo(&Target::Change { change: 2 }, IfChanged::Refuse).unwrap();
-    engine.perform(undo, Default::default(), 3).unwrap();
+    engine.perform(undo, sayso_review::Origin::default(), 3).unwrap();
     assert_eq!(engine.unreviewed().unwrap(), [("s".to_owned(), "1".to_owned())]);
     let review = engine.end_turn("s", "1", 4).unwrap().unwrap();
     assert!(!review.preview.files()[0].unified().contains("twenty"));
@@ -186,7 +186,7 @@ fn a_review_can_be_undone_and_what_was_undone_before_it_is_not_in_it() {
     assert_eq!(scene.read("a.txt").unwrap(), lines(&[]).as_bytes());
     let undo = engine.plan_undo(&Target::Last, IfChanged::Refuse).unwrap();
     assert_eq!(undo.changes(), [review.change]);
-    engine.perform(undo, Default::default(), 5).unwrap();
+    engine.perform(undo, sayso_review::Origin::default(), 5).unwrap();
     assert_eq!(scene.read("a.txt").unwrap(), lines(&[(2, "two")]).as_bytes());
 }
 

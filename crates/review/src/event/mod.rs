@@ -312,6 +312,7 @@ pub struct Recorded {
 /// An event as far as this program understands it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is known")]
 pub enum EventBody {
     /// One that it knows.
     Known(Event),

@@ -25,7 +25,7 @@ pub enum Subject {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
         /// What it appears to do.
-        preview: CommandPreview,
+        preview: Box<CommandPreview>,
     },
     /// A call of a tool. The files are those that its arguments seem to be about.
     Tool {
@@ -34,7 +34,7 @@ pub enum Subject {
         /// Its arguments.
         arguments: Value,
         /// What it appears to do.
-        preview: ToolPreview,
+        preview: Box<ToolPreview>,
     },
 }
 
@@ -100,6 +100,7 @@ pub enum Performer {
 }
 
 impl Performer {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
     pub(super) fn is_gate(&self) -> bool {
         *self == Self::Gate
     }

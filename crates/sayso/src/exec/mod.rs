@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod show;
 
 use std::io::IsTerminal as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -77,8 +78,8 @@ fn decided(submitted: Submitted) -> (u64, Verdict) {
         Submitted::Decided { proposed, decided: Decided::Permitted { subject, .. } } => {
             (proposed.change, Verdict::Permitted(subject))
         }
-        Submitted::Decided { proposed, decided: Decided::Denied { told } } => (proposed.change, Verdict::Denied(told)),
-        Submitted::Impossible { proposed, told } => (proposed.change, Verdict::Denied(told)),
+        Submitted::Decided { proposed, decided: Decided::Denied { told } }
+        | Submitted::Impossible { proposed, told } => (proposed.change, Verdict::Denied(told)),
         Submitted::Decided { proposed, .. } | Submitted::Waiting(proposed) => (proposed.change, Verdict::Undecided),
     }
 }
@@ -142,7 +143,7 @@ impl Running<'_> {
         }
         output.write(shown.as_bytes())?;
         let mut questions = Questions::open(Path::new(""), self.terminal())?;
-        let verdict = ask_and_decide(self.state, &proposed, &mut questions, &mut output)?;
+        let verdict = ask_and_decide(self.state, self.config, &proposed, &mut questions, &mut output)?;
         output.finish()?;
         Ok((proposed.change, verdict))
     }
@@ -184,6 +185,7 @@ impl Running<'_> {
 /// Asks until there is an answer, and carries it out. No lock is held while a person decides.
 fn ask_and_decide(
     state: &State,
+    config: &Config,
     proposed: &Proposed,
     questions: &mut Questions,
     output: &mut Output,
@@ -199,7 +201,11 @@ fn ask_and_decide(
                 return Ok(Verdict::Undecided);
             }
             Said::Answer(answer, from_now_on) => {
-                let mut engine = state.engine()?;
+                let mut engine = state.engine()?.keeping(config.snapshots());
+                if let Err(error) = engine.check_edit(proposed, &answer, &mut config.rules()?) {
+                    output.write(format!("{error}\n").as_bytes())?;
+                    continue;
+                }
                 let rule = from_now_on.map(|answer| engine.rule_from(proposed, answer)).transpose();
                 let verdict = decide(&mut engine, proposed, answer)?;
                 keep(&mut engine, proposed, rule, from_now_on)?;
@@ -212,11 +218,12 @@ fn ask_and_decide(
 /// Answers a command or a call of a tool that waits, for `sayso review`.
 pub(crate) fn review(
     state: &State,
+    config: &Config,
     proposed: &Proposed,
     questions: &mut Questions,
     output: &mut Output,
 ) -> Result<String, Failure> {
-    Ok(match ask_and_decide(state, proposed, questions, output)? {
+    Ok(match ask_and_decide(state, config, proposed, questions, output)? {
         Verdict::Permitted(_) => format!("Change {} may go ahead.", proposed.change),
         Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
         Verdict::Undecided => "Nothing was decided.".to_owned(),
@@ -282,7 +289,6 @@ fn spawn(script: &str, directory: &Path) -> Result<i32, Failure> {
     // It has nothing left to wait for.
     let _ = forward.join();
     let status = status?;
-    use std::os::unix::process::ExitStatusExt as _;
     // As shells report a program that a signal has ended.
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
