@@ -9,7 +9,7 @@ use sayso_review::{CommandPreview, DryRun, Syntax, WsPath};
 use tempfile::TempDir;
 
 /// Long enough for a busy machine, since what ends in time is not waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn limits(search_path: impl AsRef<Path>) -> CheckLimits {
     CheckLimits { search_path: search_path.as_ref().into(), time: PATIENCE, output: 10_000 }
