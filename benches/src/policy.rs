@@ -75,7 +75,9 @@ pub fn section(rounds: usize) -> Result<Section> {
                 })
                 .collect();
             let time = median(&mut times).as_secs_f64() * 1e6;
-            section.row(*name, vec![kind.to_owned()], Some(Check::new(time, Target::AtMost(20.0))));
+            // That a thousand rules are all about one thing is only good to know.
+            let check = if kind == "apart" { Check::new(time, Target::AtMost(20.0)) } else { Check::note(time) };
+            section.row(*name, vec![kind.to_owned()], Some(check));
         }
     }
     let (_, compiled) = clock::time(|| policy(rules()));

@@ -8,7 +8,7 @@ use crate::policy::compile::Policy;
 use crate::policy::index::Texts;
 use crate::policy::place;
 use crate::policy::ruling::{Access, Part, RuleId, Ruled, Ruling};
-use crate::policy::words::{Fit, Wrappers, base_name};
+use crate::policy::words::{Fit, Spoken, Wrappers, base_name};
 use crate::shell::{RedirectAccess, Script, SimpleCommand};
 
 /// Who asks, and how much to tell.
@@ -162,9 +162,10 @@ impl Policy {
     fn about_command(&self, command: &SimpleCommand, script: &Script, detail: Detail) -> Vec<Found> {
         let first = command.words.first().map(|word| word.text.as_str());
         let programs = || command.through.iter().filter_map(|name| name.split(' ').next()).chain(first);
+        let spoken = Spoken::new(command);
         let mut found: Vec<Found> = Vec::new();
         for (pattern, rule) in self.run.stricter_about(programs()) {
-            found.push((*rule, pattern.reaches(command)));
+            found.push((*rule, pattern.reaches(&spoken)));
         }
         let wrappers = if command.through.iter().all(|name| is_listed(name, script)) {
             Wrappers::Listed
@@ -172,10 +173,10 @@ impl Policy {
             Wrappers::Hidden
         };
         if detail == Detail::Everything {
-            found.extend(self.run.all_milder().map(|(pattern, rule)| (*rule, pattern.covers(command, wrappers))));
+            found.extend(self.run.all_milder().map(|(pattern, rule)| (*rule, pattern.covers(&spoken, wrappers))));
         } else {
             let milder = self.run.milder_about(command.through.iter().map(String::as_str).chain(first));
-            found.extend(milder.map(|(pattern, rule)| (*rule, pattern.covers(command, wrappers))));
+            found.extend(milder.map(|(pattern, rule)| (*rule, pattern.covers(&spoken, wrappers))));
         }
         found.retain(|(_, fit)| *fit != Fit::No);
         found.sort_unstable_by_key(|(rule, fit)| (*rule, *fit != Fit::Yes));

@@ -1,13 +1,42 @@
 //! Patterns over the words of a command, and whether a command matches one.
 
+use std::borrow::Cow;
+
 use crate::policy::ruling::Why;
 use crate::shell::{Certainty, SimpleCommand, Word};
 
 /// The first words of a command, as a rule names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words {
-    pub(super) words: Vec<Wanted>,
+    wanted: Vec<Wanted>,
     end: End,
+    /// Those behind the first that are options, for which the order does not matter.
+    options: Vec<String>,
+    /// Those behind the first that are not.
+    others: Vec<Wanted>,
+}
+
+/// A command made ready to be compared with many patterns.
+pub(super) struct Spoken<'c> {
+    command: &'c SimpleCommand,
+    /// The programs that run it, as they are written, and then its words.
+    written: Vec<Cow<'c, Word>>,
+    /// The same by the first word of each program.
+    named: Vec<Cow<'c, Word>>,
+}
+
+impl<'c> Spoken<'c> {
+    pub(super) fn new(command: &'c SimpleCommand) -> Self {
+        let through = |text: fn(&str) -> &str| {
+            let outer = command.through.iter().map(|name| Cow::Owned(Word::literal(text(name))));
+            outer.chain(command.words.iter().map(Cow::Borrowed)).collect()
+        };
+        Self { command, written: through(|name| name), named: through(|name| name.split(' ').next().unwrap_or(name)) }
+    }
+
+    fn outer(&self) -> usize {
+        self.command.through.len()
+    }
 }
 
 /// One word of a pattern.
@@ -17,6 +46,23 @@ pub(super) enum Wanted {
     Word(String),
     /// Any one word.
     Any,
+}
+
+impl Wanted {
+    fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Word(wanted) => wanted == text,
+            Self::Any => true,
+        }
+    }
+
+    fn is_option(&self) -> bool {
+        matches!(self, Self::Word(text) if is_option(text))
+    }
+}
+
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,63 +109,62 @@ impl Words {
         if words.is_empty() {
             return Err("it has no word".to_owned());
         }
-        Ok(Self { words, end })
+        let (options, others) = words[1..].iter().cloned().partition::<Vec<_>, _>(Wanted::is_option);
+        let options = options.into_iter().filter_map(|option| match option {
+            Wanted::Word(text) => Some(text),
+            Wanted::Any => None,
+        });
+        Ok(Self { options: options.collect(), others, wanted: words, end })
     }
 
     /// The first word, unless it is any.
     pub(super) fn program(&self) -> Option<&str> {
-        match self.words.first() {
+        match self.wanted.first() {
             Some(Wanted::Word(text)) => Some(text),
             _ => None,
         }
     }
 
     /// Whether the words begin as written, every one of them known.
-    fn begins(&self, words: &[&Word]) -> bool {
-        let fits = |(wanted, word): (&Wanted, &&Word)| match wanted {
-            Wanted::Word(text) => word.as_literal() == Some(text),
-            Wanted::Any => word.as_literal().is_some(),
-        };
-        let long_enough =
-            if self.end == End::Here { words.len() == self.words.len() } else { words.len() >= self.words.len() };
-        long_enough && self.words.iter().zip(words).all(fits)
+    fn begins(&self, words: &[Cow<'_, Word>]) -> bool {
+        let enough =
+            if self.end == End::Here { words.len() == self.wanted.len() } else { words.len() >= self.wanted.len() };
+        enough
+            && self.wanted.iter().zip(words).all(|(wanted, word)| word.as_literal().is_some_and(|text| wanted.is(text)))
     }
 
     /// Whether a rule that makes things milder means this command: to the letter, or not at all.
-    pub(super) fn covers(&self, command: &SimpleCommand, wrappers: Wrappers) -> Fit {
-        let plain: Vec<&Word> = command.words.iter().collect();
-        let whole: Vec<Word>;
-        let matched = if self.begins(&plain) {
-            if wrappers == Wrappers::Hidden && !command.through.is_empty() {
+    pub(super) fn covers(&self, spoken: &Spoken<'_>, wrappers: Wrappers) -> Fit {
+        let outer = spoken.outer();
+        let plain = &spoken.written[outer..];
+        let matched = if self.begins(plain) {
+            if wrappers == Wrappers::Hidden && outer > 0 {
                 return Fit::But(Why::Wrapped);
             }
             true
-        } else if !command.through.is_empty() && self.words.len() > command.through.len() {
-            // A rule that spells out the other program and what that runs.
-            whole = command.through.iter().map(Word::literal).collect();
-            self.begins(&whole.iter().chain(&command.words).collect::<Vec<_>>())
         } else {
-            false
+            // A rule that spells out the other program and what that runs.
+            outer > 0 && self.wanted.len() > outer && self.begins(&spoken.written)
         };
         match matched {
-            true if !command.assignments.is_empty() => Fit::But(Why::Assignment),
+            true if !spoken.command.assignments.is_empty() => Fit::But(Why::Assignment),
             true => Fit::Yes,
-            false => self.nearly_covers(&plain),
+            false => self.nearly_covers(plain),
         }
     }
 
-    fn nearly_covers(&self, words: &[&Word]) -> Fit {
+    fn nearly_covers(&self, words: &[Cow<'_, Word>]) -> Fit {
         let (Some(first), Some(program)) = (words.first().and_then(|word| word.as_literal()), self.program()) else {
             return Fit::No;
         };
         if first != program && base_name(first) == program {
             return Fit::But(Why::OtherProgram);
         }
-        let could = |(wanted, word): (&Wanted, &&Word)| {
-            word.certainty != Certainty::Literal || matches!(wanted, Wanted::Word(text) if *text == word.text)
-        };
-        let unknown = words.iter().take(self.words.len()).any(|word| word.certainty != Certainty::Literal);
-        if unknown && words.len() >= self.words.len() && self.words.iter().zip(words).all(could) {
+        let unknown = |word: &Cow<'_, Word>| word.certainty != Certainty::Literal;
+        let could = |(wanted, word): (&Wanted, &Cow<'_, Word>)| unknown(word) || wanted.is(&word.text);
+        let compared = words.iter().take(self.wanted.len());
+        if words.len() >= self.wanted.len() && self.wanted.iter().zip(words).all(could) && compared.clone().any(unknown)
+        {
             Fit::But(Why::UnknownWords)
         } else {
             Fit::No
@@ -127,13 +172,10 @@ impl Words {
     }
 
     /// Whether a rule that makes things stricter means this command: however it is written, and whoever runs it.
-    pub(super) fn reaches(&self, command: &SimpleCommand) -> Fit {
-        let outer: Vec<Word> =
-            command.through.iter().map(|name| Word::literal(name.split(' ').next().unwrap_or(name))).collect();
-        let words: Vec<&Word> = outer.iter().chain(&command.words).collect();
+    pub(super) fn reaches(&self, spoken: &Spoken<'_>) -> Fit {
         let mut best = Fit::No;
-        for from in 0..=outer.len() {
-            match self.reaches_words(&words[from.min(words.len())..]) {
+        for from in 0..=spoken.outer() {
+            match self.reaches_words(&spoken.named[from..]) {
                 Fit::Yes => return Fit::Yes,
                 Fit::Maybe => best = Fit::Maybe,
                 Fit::But(_) | Fit::No => {}
@@ -142,7 +184,7 @@ impl Words {
         best
     }
 
-    fn reaches_words(&self, words: &[&Word]) -> Fit {
+    fn reaches_words(&self, words: &[Cow<'_, Word>]) -> Fit {
         let Some((first, rest)) = words.split_first() else { return Fit::No };
         let program = match self.program() {
             None => Fit::Yes,
@@ -159,49 +201,41 @@ impl Words {
         }
     }
 
-    fn same_arguments(&self, words: &[&Word]) -> Fit {
+    fn same_arguments(&self, words: &[Cow<'_, Word>]) -> Fit {
         if words.iter().any(|word| word.certainty != Certainty::Literal) {
             return Fit::Maybe;
         }
-        let same = |(wanted, word): (&Wanted, &&Word)| {
-            matches!(wanted, Wanted::Any) || *wanted == Wanted::Word(word.text.clone())
-        };
-        let wanted = &self.words[1..];
-        if wanted.len() == words.len() && wanted.iter().zip(words).all(same) { Fit::Yes } else { Fit::No }
+        let wanted = &self.wanted[1..];
+        let same = wanted.len() == words.len() && wanted.iter().zip(words).all(|(wanted, word)| wanted.is(&word.text));
+        if same { Fit::Yes } else { Fit::No }
     }
 
     /// Options may stand anywhere, in any order; what remains must begin as the pattern does.
-    fn reaches_arguments(&self, words: &[&Word]) -> Fit {
-        let is_option = |text: &str| text.len() > 1 && text.starts_with('-');
-        let mut uncertain = words.iter().any(|word| word.certainty != Certainty::Literal);
-        let (options, wanted): (Vec<&Wanted>, Vec<&Wanted>) =
-            self.words[1..].iter().partition(|wanted| matches!(wanted, Wanted::Word(text) if is_option(text)));
-        for option in options {
-            let Wanted::Word(option) = option else { continue };
-            if !has_option(words, option) {
-                return if uncertain { Fit::Maybe } else { Fit::No };
-            }
+    fn reaches_arguments(&self, words: &[Cow<'_, Word>]) -> Fit {
+        if !self.options.iter().all(|option| has_option(words, option)) {
+            let unknown = words.iter().any(|word| word.certainty != Certainty::Literal);
+            return if unknown { Fit::Maybe } else { Fit::No };
         }
-        uncertain = false;
         // The value of an option looks like any other word, so that behind one only the order tells.
-        let mut behind_option = false;
-        let mut next = wanted.iter().peekable();
+        let (mut behind_option, mut uncertain) = (false, false);
+        let mut wanted = self.others.iter();
+        let mut next = wanted.next();
         for word in words {
-            let Some(expected) = next.peek() else { break };
+            let Some(expected) = next else { break };
             if word.certainty != Certainty::Literal {
                 return Fit::Maybe;
             }
             if is_option(&word.text) {
                 behind_option = true;
-            } else if matches!(expected, Wanted::Any) || **expected == &Wanted::Word(word.text.clone()) {
-                next.next();
+            } else if expected.is(&word.text) {
+                next = wanted.next();
             } else if behind_option {
                 uncertain = true;
             } else {
                 return Fit::No;
             }
         }
-        match next.peek() {
+        match next {
             Some(_) => Fit::No,
             None if uncertain => Fit::Maybe,
             None => Fit::Yes,
@@ -223,7 +257,9 @@ pub(super) fn base_name(program: &str) -> &str {
 
 /// Whether two names can be one program: by the last name, in whatever case.
 fn same_program(wanted: &str, found: &str) -> Fit {
-    let plain = |name: &str| name.strip_prefix("./").unwrap_or(name).to_owned();
+    fn plain(name: &str) -> &str {
+        name.strip_prefix("./").unwrap_or(name)
+    }
     if !base_name(wanted).eq_ignore_ascii_case(base_name(found)) {
         Fit::No
     } else if !wanted.contains('/') || plain(wanted) == plain(found) {
@@ -234,18 +270,15 @@ fn same_program(wanted: &str, found: &str) -> Fit {
 }
 
 /// Whether an option is among the words: by itself, with a value, or as letters of `-rf`.
-fn has_option(words: &[&Word], option: &str) -> bool {
-    let given = |text: &str| {
-        words
-            .iter()
-            .any(|word| word.text == text || word.text.strip_prefix(text).is_some_and(|rest| rest.starts_with('=')))
+fn has_option(words: &[Cow<'_, Word>], option: &str) -> bool {
+    let given = |word: &Cow<'_, Word>| {
+        word.text.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     };
-    let letters = |word: &Word| word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).map(str::to_owned);
-    given(option)
-        || (!option.starts_with("--")
-            && option[1..]
-                .chars()
-                .all(|letter| words.iter().filter_map(|word| letters(word)).any(|found| found.contains(letter))))
+    let has_letter = |word: &Cow<'_, Word>, letter: char| {
+        word.text.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
+    };
+    let by_letters = || option[1..].chars().all(|letter| words.iter().any(|word| has_letter(word, letter)));
+    words.iter().any(given) || (!option.starts_with("--") && by_letters())
 }
 
 /// Splits a pattern into words and whether any of a word was quoted.

@@ -8,6 +8,7 @@ mod events;
 mod object;
 mod ordering;
 mod policy;
+mod policy_laws;
 mod reverse;
 mod shell;
 mod told;

@@ -85,7 +85,7 @@ fn json_has_the_parts_and_the_exit_code_tells_a_denial() {
     assert_eq!(value["by"]["number"], 3);
     let rulings: Vec<_> =
         value["parts"].as_array().unwrap().iter().map(|part| part["ruling"].as_str().unwrap()).collect();
-    assert_eq!(rulings, ["allow", "deny"]);
+    assert_eq!(rulings, ["allow", "deny", "ask"], "what `rm` removes is judged as a write too");
     let (value, code) = scene.json(&["policy", "explain", "--json", "write", "docs/x"]);
     assert_eq!((value["ruling"].as_str(), code), (Some("later"), 0));
 }
