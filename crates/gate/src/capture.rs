@@ -246,7 +246,9 @@ impl Engine {
             call: call.call.clone(),
             session: call.session.clone(),
         });
-        entry.push_loose(event, content.as_ref().and_then(FileState::content));
+        entry.push(event, &[]);
+        let content = content.as_ref().and_then(FileState::content);
+        entry.keep_loosely(content.map(|content| (content.hash(), content.bytes())));
         entry.count(SNAPSHOTS, snapshot);
         self.write(entry, now)?;
         if let Some(signature) = signature.filter(Signature::is_settled) {

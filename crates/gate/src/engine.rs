@@ -140,11 +140,10 @@ impl Engine {
             deadline,
             after,
         };
-        let mut blobs: Vec<(ContentHash, &[u8])> =
-            shown(&preview).iter().map(|content| (content.hash(), content.bytes())).collect();
-        blobs.extend(intent.as_ref().map(|(hash, bytes)| (*hash, &bytes[..])));
         let mut entry = Entry::default();
-        entry.push_blobs(event, &blobs, &[]);
+        entry.push(event, &shown(&preview));
+        // Of use while it waits, and no longer.
+        entry.keep_loosely(intent.as_ref().map(|(hash, bytes)| (*hash, &bytes[..])));
         entry.count(CHANGES, change);
         self.write(entry, now)?;
         self.now_waits(change, &preview, deadline);

@@ -113,10 +113,9 @@ impl<'c> Entry<'c> {
         self.events.push((event, new));
     }
 
-    /// Adds an event, and a content that it does not keep by itself.
-    pub(crate) fn push_loose(&mut self, event: Event, content: Option<&'c Content>) {
-        self.push_blobs(event, &[], &[]);
-        self.blobs.extend(content.map(|content| (content.hash(), content.bytes())));
+    /// Adds bytes that no event keeps: they go with a collection that is not told to keep them.
+    pub(crate) fn keep_loosely(&mut self, blob: Option<(ContentHash, &'c [u8])>) {
+        self.blobs.extend(blob);
     }
 
     /// Sets a counter.

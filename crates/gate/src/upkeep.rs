@@ -75,10 +75,11 @@ impl Engine {
         let collections = self.journal.reader().counter(COLLECTIONS)? + 1;
         let counters = vec![(COLLECTIONS, collections)];
         self.journal.append(&Batch { blobs: Vec::new(), events: Vec::new(), counters })?;
-        let keep_blobs: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured(before)?).collect();
+        let mut keep_blobs: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured(before)?).collect();
         // What waits for a verdict has to be shown, however long ago it came.
         let mut keep = BTreeSet::new();
         for change in self.waiting()? {
+            keep_blobs.extend(self.history().change(change)?.intent);
             keep.extend(self.history().events(Some(change), 0, usize::MAX)?.iter().map(|event| event.number));
         }
         Ok(self.journal.collect(Retention { before, most_bytes, keep: &keep, keep_blobs: &keep_blobs })?)

@@ -21,6 +21,7 @@ use crate::visible::visible;
 
 pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    agents::refuse(&state)?;
     if !state.has_history() {
         say("Nothing waits. `sayso propose` and `sayso exec` bring something up.");
         return Ok(ExitCode::SUCCESS);
@@ -45,7 +46,6 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
         say("Nothing waits.");
         return Ok(ExitCode::SUCCESS);
     }
-    agents::refuse(&state)?;
     let mut code = ExitCode::SUCCESS;
     for change in changes {
         // Somebody may have decided meanwhile, or it ended with another.

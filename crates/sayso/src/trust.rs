@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use sayso_review::{Access, ContentHash, Layer};
 use serde_json::json;
 
+use crate::agents;
 use crate::cli::TrustArguments;
 use crate::config::{Trust, TrustStore, WORKSPACE_FILE, show, workspace_bytes, workspace_layer};
 use crate::failure::Failure;
@@ -14,6 +15,9 @@ use crate::visible::visible;
 
 pub(crate) fn run(arguments: &TrustArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    if !arguments.show {
+        agents::refuse(&state)?;
+    }
     let mut store = TrustStore::load(&state)?;
     let output = Output::stdout();
     let mut text = String::new();

@@ -10,7 +10,6 @@ use super::trust::write_whole;
 use crate::failure::Failure;
 
 /// Adds a rule as the last one, keeping comments and formatting; makes the file and its folder if there are none.
-#[allow(dead_code, reason = "the engine's \"from now on\" verdicts call it")]
 pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), Failure> {
     let bad = |why: &dyn ToString| {
         Failure::bad_input(format!("the rule cannot be added to {}", path.display()))

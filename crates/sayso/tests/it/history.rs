@@ -68,7 +68,7 @@ fn old_contents_are_dropped_and_the_history_stays() {
     let scene = scene();
     scene.run(&["propose", "change.json", "--approve", "all"], b"");
     let (freed, code) = scene.json(&["gc", "--older-than", "0", "--json"]);
-    assert_eq!((code, &freed["dropped_contents"]), (0, &json!(3)), "{freed:#}");
+    assert_eq!((code, &freed["dropped_contents"]), (0, &json!(4)), "{freed:#}");
     let shown = scene.transcript(&["show", "1"]);
     assert!(shown.contains("a.txt (+1 -1)") && shown.contains("no longer kept"), "{shown}");
     let undo = scene.transcript(&["undo"]);

@@ -8,9 +8,11 @@ mod crash;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
+mod exec;
 mod history;
 mod policy;
 mod propose;
+mod review;
 mod tool;
 mod trust;
 mod undo;
@@ -57,11 +59,20 @@ impl Scene {
         std::fs::write(folder.join("config.toml"), text).unwrap();
     }
 
-    pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+    /// All that a run knows of its surroundings.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
         let state = self.state.path().to_str().unwrap();
-        let config = format!("{state}/config");
-        let environment =
-            [("XDG_STATE_HOME", state), ("XDG_CONFIG_HOME", &config), ("EDITOR", "sed -i s/EDIT/edited/")];
+        [
+            ("XDG_STATE_HOME", state.to_owned()),
+            ("XDG_CONFIG_HOME", format!("{state}/config")),
+            ("EDITOR", "sed -i s/EDIT/edited/".to_owned()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ]
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let environment = self.environment();
+        let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
         programs::run_with(self.directory.path(), env!("CARGO_BIN_EXE_sayso"), arguments, &environment, input)
     }
 

@@ -1,0 +1,171 @@
+//! `sayso exec`, and decisions about commands from another process.
+
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::Scene;
+
+const RULES: &str = r#"
+[[rule]]
+name = "no deleting by shell"
+run = "rm"
+then = "deny"
+reason = "propose a change that deletes"
+
+[[rule]]
+name = "these are fine"
+run = ["cat", "true", "touch", "printf"]
+then = "allow"
+"#;
+
+fn scene() -> Scene {
+    let scene = Scene::new(&[("a.txt", b"one\n"), ("b.txt", b"one\n")]);
+    scene.configure(RULES);
+    scene
+}
+
+/// Starts `sayso` and leaves it running.
+fn start(scene: &Scene, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_sayso"))
+        .args(arguments)
+        .current_dir(scene.path("."))
+        .env_clear()
+        .envs(scene.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until a change waits for a verdict.
+fn until_something_waits(scene: &Scene) {
+    for _ in 0..600 {
+        if scene.transcript(&["status", "--short"]).contains("pending") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("nothing waits");
+}
+
+fn ended(mut child: Child) -> (i32, String) {
+    let code = child.wait().unwrap().code().unwrap_or(-1);
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    (code, text)
+}
+
+#[test]
+fn what_the_rules_deny_is_not_run_and_the_agent_is_told() {
+    let scene = scene();
+    insta::assert_snapshot!(scene.transcript(&["exec", "cat a.txt; rm -f a.txt"]));
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn what_a_command_changes_is_found_shown_and_undone_in_part() {
+    let scene = scene();
+    let run =
+        scene.transcript(&["exec", "--approve", "printf 'two\\n' > a.txt; cp a.txt c.txt; printf x >> b.txt; exit 7"]);
+    assert!(run.contains("exit 7"), "{run}");
+    insta::assert_snapshot!(run);
+    assert!(scene.run(&["undo", "1", "--file", "a.txt", "--file", "c.txt"], b"").status.success());
+    assert_eq!((scene.read("a.txt").as_str(), scene.read("b.txt").as_str()), ("one\n", "one\nx"));
+    assert!(!scene.path("c.txt").exists());
+    assert!(scene.run(&["undo", "1"], b"").status.success());
+    assert_eq!(scene.read("b.txt"), "one\n");
+}
+
+#[test]
+fn output_and_exit_code_are_the_commands_own() {
+    let scene = scene();
+    let output = scene.run(&["exec", "cat", "a.txt", "missing file"], b"");
+    assert_eq!(output.stdout, b"one\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("missing file"), "{output:?}");
+}
+
+#[test]
+fn a_command_waits_until_somebody_decides_elsewhere() {
+    let scene = scene();
+    let waiting = start(&scene, &["exec", "echo two > a.txt"]);
+    until_something_waits(&scene);
+    assert_eq!(scene.read("a.txt"), "one\n");
+    insta::assert_snapshot!(scene.transcript(&["review", "--approve", "all"]));
+    let (code, text) = ended(waiting);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("Changed while it ran"), "{text}");
+    assert_eq!(scene.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_denial_from_elsewhere_reaches_whoever_waits() {
+    let scene = scene();
+    let waiting = start(&scene, &["exec", "echo two > a.txt"]);
+    until_something_waits(&scene);
+    scene.run(&["review", "--deny", "not today"], b"");
+    let (code, text) = ended(waiting);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("user denied this tool call: not today"), "{text}");
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn whoever_gives_up_withdraws_the_command() {
+    let scene = scene();
+    let waiting = start(&scene, &["exec", "echo two > a.txt"]);
+    until_something_waits(&scene);
+    let id = rustix::process::Pid::from_child(&waiting);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let (code, text) = ended(waiting);
+    assert_eq!(code, 1, "{text}");
+    let (log, _) = scene.json(&["log", "--json"]);
+    assert_eq!(log[0]["status"], "cancelled", "{log:#}");
+}
+
+#[test]
+fn a_deadline_denies_what_nobody_decides() {
+    let scene = scene();
+    scene.configure(&format!("{RULES}\n[decide]\ndeadline = \"1 s\"\n"));
+    let (code, text) = ended(start(&scene, &["exec", "echo two > a.txt"]));
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("nobody decided in time"), "{text}");
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn an_agents_own_children_approve_nothing() {
+    let scene = scene();
+    scene.write("change.json", br#"{"operation":"write","path":"mine.txt","content":"x\n"}"#);
+    let program = env!("CARGO_BIN_EXE_sayso");
+    for attempt in ["propose change.json --approve all", "review --approve all", "undo", "trust", "snapshot restore 1"]
+    {
+        // In a session of its own, as somebody would who wants to get away.
+        let script = format!("setsid -w {program} {attempt}");
+        let run = scene.transcript(&["exec", "--approve", &script]);
+        assert!(run.contains("an agent cannot decide about what it does"), "{attempt}:\n{run}");
+    }
+    assert!(!scene.path("mine.txt").exists());
+}
+
+#[test]
+fn a_command_whose_gate_was_killed_is_settled_later() {
+    let scene = scene();
+    let mut running = start(&scene, &["exec", "--approve", "echo two > a.txt; echo ready > ready.txt; sleep 654.321"]);
+    for _ in 0..600 {
+        if scene.path("ready.txt").exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    scene.run(&["review"], b"");
+    let (log, _) = scene.json(&["log", "--json"]);
+    assert_eq!(log[0]["status"], "applied", "{log:#}");
+    assert!(scene.run(&["undo", "1"], b"").status.success());
+    assert_eq!(scene.read("a.txt"), "one\n");
+    let _ = Command::new("pkill").args(["-f", "sleep 654.321"]).status();
+}

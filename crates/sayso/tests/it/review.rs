@@ -1,0 +1,69 @@
+//! `sayso review` and `sayso snapshot`.
+
+use crate::Scene;
+
+const LATER: &str = "[[rule]]\nname = \"texts are reviewed at the end\"\nwrite = \"*.txt\"\nthen = \"later\"\n";
+
+fn numbers() -> String {
+    (1..=30).map(|number| format!("{number}\n")).collect()
+}
+
+fn edit(scene: &Scene, old: &str, new: &str) {
+    let change = serde_json::json!({ "operation": "edit", "path": "a.txt", "old_string": format!("\n{old}\n"),
+        "new_string": format!("\n{new}\n") });
+    scene.write("change.json", change.to_string().as_bytes());
+    let done = scene.transcript(&["propose", "change.json", "--agent", "claude", "--session", "s", "--turn", "1"]);
+    assert!(done.contains("It is reviewed at the end of the turn"), "{done}");
+}
+
+#[test]
+fn what_happened_at_once_is_reviewed_as_one_diff() {
+    let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
+    scene.configure(LATER);
+    edit(&scene, "2", "two");
+    edit(&scene, "two", "TWO");
+    edit(&scene, "25", "twenty-five");
+    insta::assert_snapshot!(scene.dialogue(&["review"], "y\nn\nwrite numbers\n"));
+    assert_eq!(scene.read("a.txt"), numbers().replace("\n2\n", "\nTWO\n"));
+    // With its next proposal, the agent hears of it.
+    scene.write("change.json", br#"{"operation":"write","path":"b.txt","content":"x\n"}"#);
+    let (next, code) =
+        scene.json(&["propose", "change.json", "--session", "s", "--turn", "2", "--json", "--approve", "all"]);
+    assert_eq!(code, 0, "{next:#}");
+    assert!(next["messages"][0].as_str().unwrap().contains("write numbers"), "{next:#}");
+    assert!(scene.transcript(&["review", "--session", "nobody"]).contains("Nothing waits."));
+}
+
+#[test]
+fn a_rule_that_denies_is_not_overridden_by_an_approval() {
+    let scene = Scene::new(&[("a.txt", b"1\n"), (".git/config", b"1\n")]);
+    scene.configure("[[rule]]\nname = \"hands off\"\nwrite = \"a.txt\"\nthen = \"deny\"\n");
+    for path in ["a.txt", ".git/config"] {
+        let change = serde_json::json!({ "operation": "write", "path": path, "content": "2\n" }).to_string();
+        scene.write("change.json", change.as_bytes());
+        let refused = scene.transcript(&["propose", "change.json", "--approve", "all"]);
+        assert!(refused.contains("exit 3") && refused.contains("denied by the rule"), "{refused}");
+        assert_eq!(scene.read(path), "1\n");
+    }
+}
+
+#[test]
+fn snapshots_are_taken_listed_and_put_back() {
+    let scene = Scene::new(&[("a.txt", b"one\n")]);
+    let arguments = r#"{"file_path":"a.txt","old_string":"one","new_string":"two"}"#;
+    let taken = scene.transcript(&["snapshot", "take", "Edit", arguments, "--call", "c1"]);
+    scene.write("a.txt", b"two\n");
+    let listed = scene.transcript(&["snapshot"]);
+    let restored = scene.transcript(&["snapshot", "restore", "c1"]);
+    insta::assert_snapshot!(format!("{taken}\n{listed}\n{restored}"));
+    assert_eq!(scene.read("a.txt"), "one\n");
+    let missing = scene.transcript(&["snapshot", "restore", "nobody"]);
+    assert!(missing.contains("there is no snapshot of `nobody`") && missing.contains("exit 2"), "{missing}");
+}
+
+#[test]
+fn nothing_to_review_is_said() {
+    let scene = Scene::new(&[]);
+    assert!(scene.transcript(&["review"]).contains("Nothing waits"));
+    assert!(scene.transcript(&["snapshot"]).contains("No snapshots are kept"));
+}
