@@ -18,23 +18,39 @@ use crate::state::{State, now};
 /// How long until the journal is looked at again.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Notices when whoever waits is told to stop. Made before anything is recorded, so that nothing is left behind.
+pub(crate) struct Patience {
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Patience {
+    pub(crate) fn new() -> Self {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // Without it, the change waits until `sayso gc`.
+            let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+        }
+        Self { interrupted }
+    }
+}
+
 /// Says that something waits, and waits until it is decided. Whoever is interrupted withdraws it.
-pub(crate) fn for_verdict(state: &State, config: &Config, change: u64) -> Result<ChangeRecord, Failure> {
+pub(crate) fn for_verdict(
+    state: &State,
+    config: &Config,
+    patience: &Patience,
+    change: u64,
+) -> Result<ChangeRecord, Failure> {
     let reader = Reader::open(&state.folder).map_err(GateError::from)?;
     let history = History::new(&reader);
     announce(config, Announcement { pending: history.status()?.pending.try_into().unwrap_or(usize::MAX), change });
     say(&format!("Change {change} waits for a decision: run `sayso review` in another terminal."));
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Without it, the change waits until `sayso gc`.
-        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
-    }
     loop {
         let record = history.change(change)?;
         if record.status != ChangeStatus::Pending {
             return Ok(record);
         }
-        if interrupted.load(Ordering::Relaxed) {
+        if patience.interrupted.load(Ordering::Relaxed) {
             state.engine()?.cancel(change, now())?;
             continue;
         }

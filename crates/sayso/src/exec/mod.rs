@@ -125,6 +125,8 @@ impl Running<'_> {
         if answer.is_some() {
             agents::refuse(self.state)?;
         }
+        let elsewhere = answer.is_none() && (agent || !std::io::stdin().is_terminal());
+        let patience = elsewhere.then(wait::Patience::new);
         let shown = show::text(&judged.subject, self.terminal());
         let proposed = engine.record_judged(submission, judged, now())?;
         if let Some(answer) = answer {
@@ -132,8 +134,8 @@ impl Running<'_> {
         }
         drop(engine);
         let mut output = Output::stdout();
-        if agent || !std::io::stdin().is_terminal() {
-            let record = wait::for_verdict(self.state, self.config, proposed.change)?;
+        if let Some(patience) = &patience {
+            let record = wait::for_verdict(self.state, self.config, patience, proposed.change)?;
             let verdict = match record.status {
                 ChangeStatus::Permitted => Verdict::Permitted(record.approved()),
                 ChangeStatus::Denied => Verdict::Denied(record.told.unwrap_or_default()),

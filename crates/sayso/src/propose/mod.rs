@@ -66,10 +66,11 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         if answered {
             agents::refuse(&state)?;
         }
+        let patience = wait::Patience::new();
         let submitted = engine.submit(submission, &mut rules, now())?;
         drop(engine);
         let Submitted::Waiting(proposed) = submitted else { return deciding.ruled(submitted) };
-        let record = wait::for_verdict(&state, &config, proposed.change)?;
+        let record = wait::for_verdict(&state, &config, &patience, proposed.change)?;
         return deciding.ended(&record);
     }
     drop(engine);
