@@ -11,6 +11,7 @@ use sayso_workspace::git::{
 use serde_json::{Value, json};
 
 use crate::cli::BranchArguments;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::state::State;
@@ -23,8 +24,11 @@ const WITHOUT_GIT: &str =
     "run `sayso branch TASK --init` to make a repository here, or go on without: `sayso propose` needs no git";
 
 pub(crate) fn run(arguments: &BranchArguments) -> Result<ExitCode, Failure> {
-    let prefix: BranchPrefix = arguments.prefix.parse()?;
     let state = State::find(&arguments.place)?;
+    let prefix: BranchPrefix = match &arguments.prefix {
+        Some(prefix) => prefix.parse()?,
+        None => Config::load(&state)?.branch_prefix.value.parse()?,
+    };
     if arguments.task.is_empty() { show(&state, &prefix, arguments) } else { take_up(&state, &prefix, arguments) }
 }
 

@@ -301,9 +301,9 @@ pub(crate) struct BranchArguments {
     /// What is to be done, in a few words: the branch is named after it. Without, only the state is shown.
     #[arg(value_name = "TASK")]
     pub(crate) task: Vec<String>,
-    /// What the branch's name starts with.
-    #[arg(long, value_name = "PREFIX", default_value = "sayso/")]
-    pub(crate) prefix: String,
+    /// What the branch's name begins with; `[branch] prefix` of the configuration, or `sayso/`, if not given.
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) prefix: Option<String>,
     /// Make a git repository first, should there be none.
     #[arg(long, requires = "task")]
     pub(crate) init: bool,

@@ -94,7 +94,7 @@ fn contents_that_no_event_ever_named_go() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let blobs = vec![(ContentHash::of(b"orphan"), b"orphan".as_slice())];
-    journal.append(&sayso_journal::Batch { blobs, ..Default::default() }).unwrap();
+    journal.append(&Batch { blobs, ..Default::default() }).unwrap();
     assert!(has(&journal, b"orphan"));
     let nothing = BTreeSet::new();
     let collected =
