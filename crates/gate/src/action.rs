@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sayso_review::{
-    Answer, ApplyRecord, ChangeId, ContentHash, Decision, Event, FileState, Fingerprint, Outcome, Plan, RecordedStep,
-    Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
+    Answer, ApplyRecord, ChangeId, ContentHash, Decision, Event, FilePreview, FileState, Fingerprint, Outcome, Plan,
+    RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
 };
 use sayso_workspace::ApplyError;
 
@@ -50,11 +50,22 @@ impl Engine {
             (_, Subject::Command { .. }) => return Err(VerdictError::NotAnAnswer("a command").into()),
             (_, _) => return Err(VerdictError::NotAnAnswer("a tool call").into()),
         };
+        // An approval covers the bytes that were shown, also where somebody else writes them.
+        let sight = self.workspace.look(proposed.preview.files().iter().map(|file| file.location.clone()), FILE_LIMIT);
+        let fits = |file: &FilePreview| {
+            file.problem.is_some() || sight.files.get(&file.location).is_some_and(|seen| seen.is(&file.before))
+        };
+        if !proposed.preview.files().iter().all(fits) {
+            self.held()?;
+            self.refresh(change, Refresh::FilesChanged, now)?;
+            return Err(VerdictError::OtherPreview.into());
+        }
         let edited = subject != proposed.subject;
         let expected: Vec<RecordedStep> = if edited { Vec::new() } else { expected(proposed) };
         if matches!(subject, Subject::Command { .. }) {
             self.begin_observing(change)?;
         }
+        self.held()?;
         let mut entry = Entry::of([decided, Event::Permitted { change, expected }]);
         entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
         self.write(entry, now)?;
@@ -78,6 +89,7 @@ impl Engine {
             let error = ApplyError::Stale { path: step.path.clone() };
             return self.not_applied(proposed, Some(decided), &decision.plan, error, now);
         }
+        self.held()?;
         let mut entry = Entry::of([decided]);
         let kept = contents(decision.plan.steps().iter().map(|step| [&step.before, &step.after]));
         entry.push(Event::Permitted { change, expected: decision.plan.recorded() }, &kept);
@@ -115,6 +127,8 @@ impl Engine {
         }
         entry.push(Event::Ended { change, outcome, told: None }, &[]);
         self.write(entry, now)?;
+        // Only now is it on record what was there before.
+        self.forget_scan(change);
         Ok(finished)
     }
 

@@ -59,8 +59,16 @@ pub enum Kept {
 /// What is known beside the journal, to spare reading files that did not change; and the calls that come after others.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
-    seen: HashMap<WsPath, (Signature, Fingerprint)>,
+    seen: HashMap<WsPath, LastSeen>,
     queued: HashMap<(Option<String>, WsPath), VecDeque<ToolCall>>,
+}
+
+/// What a file was when it was last kept.
+#[derive(Debug)]
+struct LastSeen {
+    signature: Signature,
+    location: WsPath,
+    state: Fingerprint,
 }
 
 /// Files whose last state is remembered.
@@ -70,9 +78,11 @@ const MOST_SEEN: usize = 10_000;
 pub(crate) fn keys(event: &Event) -> Vec<String> {
     match event {
         Event::Captured(snapshot) => {
-            vec![snapshot_key(snapshot.snapshot), path_key(snapshot.session.as_deref(), &snapshot.location)]
+            vec![snapshot_key(snapshot.snapshot), path_key(snapshot.session.as_deref(), &snapshot.path)]
         }
-        Event::Correlated { snapshot, call } => vec![snapshot_key(*snapshot), call_key(call)],
+        Event::Correlated { snapshot, call, session } => {
+            vec![snapshot_key(*snapshot), call_key(call), session_call_key(session.as_deref(), call)]
+        }
         Event::Freed { snapshots, .. } => snapshots.iter().map(|snapshot| snapshot_key(*snapshot)).collect(),
         _ => Vec::new(),
     }
@@ -84,7 +94,14 @@ pub(crate) fn snapshot_key(snapshot: SnapshotId) -> String {
 
 /// By session too, or one agent's capture would free another's.
 pub(crate) fn path_key(session: Option<&str>, path: &WsPath) -> String {
-    format!("captured:{}:{path}", session.unwrap_or_default())
+    let session = session.unwrap_or_default();
+    format!("captured:{}:{session}:{path}", session.len())
+}
+
+/// By session too: many agents count their calls from one in every session.
+pub(crate) fn session_call_key(session: Option<&str>, call: &str) -> String {
+    let session = session.unwrap_or_default();
+    format!("snapped:{}:{session}:{call}", session.len())
 }
 
 impl Engine {
@@ -134,17 +151,20 @@ impl Engine {
             (Tier::Answer, pending) => self.take_snapshot(tier, call, path, pending.as_ref(), now)?.map(Kept::Now),
             (_, Some(pending)) if !of_other(&pending) => Ok(Kept::Earlier(pending.snapshot)),
             (Tier::Hook, _) => self.take_snapshot(tier, call, path, None, now)?.map(Kept::Now),
-            (Tier::Start, _) => match call.call.as_deref().map(|call| self.snapshot_of(call, path)).transpose()? {
-                Some(Some(snapshot)) => Ok(Kept::Earlier(snapshot.snapshot)),
-                _ => self.take_snapshot(tier, call, path, None, now)?.map(Kept::Late),
-            },
+            (Tier::Start, _) => {
+                match call.call.as_deref().map(|id| self.snapshot_of(call.session.as_deref(), id, path)).transpose()? {
+                    Some(Some(snapshot)) => Ok(Kept::Earlier(snapshot.snapshot)),
+                    _ => self.take_snapshot(tier, call, path, None, now)?.map(Kept::Late),
+                }
+            }
         };
         // A hook or a start that knows its call has no need of the path any more.
-        if let (Tier::Hook | Tier::Start, Some(call), Ok(Kept::Now(id) | Kept::Earlier(id) | Kept::Late(id))) =
+        if let (Tier::Hook | Tier::Start, Some(name), Ok(Kept::Now(id) | Kept::Earlier(id) | Kept::Late(id))) =
             (tier, &call.call, &kept)
-            && self.snapshot_of(call, path)?.is_none()
+            && self.snapshot_of(call.session.as_deref(), name, path)?.is_none()
         {
-            self.write(Entry::of([Event::Correlated { snapshot: *id, call: call.clone() }]), now)?;
+            let event = Event::Correlated { snapshot: *id, call: name.clone(), session: call.session.clone() };
+            self.write(Entry::of([event]), now)?;
         }
         Ok(kept)
     }
@@ -158,7 +178,8 @@ impl Engine {
         now: i64,
     ) -> Result<Option<SnapshotId>, GateError> {
         let Some(pending) = self.pending_snapshot(session, path)? else { return Ok(None) };
-        let event = Event::Correlated { snapshot: pending.snapshot, call: call.to_owned() };
+        let session = session.map(str::to_owned);
+        let event = Event::Correlated { snapshot: pending.snapshot, call: call.to_owned(), session };
         self.write(Entry::of([event]), now)?;
         Ok(Some(pending.snapshot))
     }
@@ -177,7 +198,7 @@ impl Engine {
                     let (snapshots, because) = (vec![pending.snapshot], Freed::CallEnded);
                     self.write(Entry::of([Event::Freed { snapshots, because }]), now)?;
                 }
-                None if self.snapshot_of(call, &path)?.is_none() => continue,
+                None if self.snapshot_of(session, call, &path)?.is_none() => continue,
                 None => {}
             }
             let Some(queue) = self.captures.queued.get_mut(&key) else { continue };
@@ -215,11 +236,11 @@ impl Engine {
         now: i64,
     ) -> Result<Result<SnapshotId, String>, GateError> {
         let signature = self.workspace.signature(path);
-        let known = self.captures.seen.get(path).filter(|(of, _)| Some(of) == signature.as_ref());
-        let known = known.map(|(_, print)| print.clone());
+        let known = self.captures.seen.get(path).filter(|seen| Some(&seen.signature) == signature.as_ref());
+        let known = known.map(|seen| (seen.location.clone(), seen.state.clone()));
         let kept = match known {
             // Unchanged since it was last kept: no need to read it.
-            Some(print) if self.is_kept(&print)? => (path.clone(), print, None),
+            Some((location, state)) if self.is_kept(&state)? => (location, state, None),
             _ => {
                 let sight = self.workspace.look([path.clone()], FILE_LIMIT);
                 let Some(seen) = sight.files.get(path) else { return Ok(Err("it was not looked at".to_owned())) };
@@ -239,23 +260,24 @@ impl Engine {
         let event = Event::Captured(Snapshot {
             snapshot,
             path: path.clone(),
-            location,
+            location: location.clone(),
             state: state.clone(),
             tool: call.tool.clone(),
             tier,
             call: call.call.clone(),
             session: call.session.clone(),
         });
-        entry.push(event, &[]);
-        let content = content.as_ref().and_then(FileState::content);
-        entry.keep_loosely(content.map(|content| (content.hash(), content.bytes())));
+        let content: Vec<_> = content.as_ref().and_then(FileState::content).into_iter().collect();
+        let stored: Vec<_> = state.hash().filter(|_| content.is_empty()).into_iter().collect();
+        let blobs: Vec<_> = content.iter().map(|content| (content.hash(), content.bytes())).collect();
+        entry.push_blobs(event, &blobs, &stored);
         entry.count(SNAPSHOTS, snapshot);
         self.write(entry, now)?;
         if let Some(signature) = signature.filter(Signature::is_settled) {
             if self.captures.seen.len() >= MOST_SEEN {
                 self.captures.seen.clear();
             }
-            self.captures.seen.insert(path.clone(), (signature, state));
+            self.captures.seen.insert(path.clone(), LastSeen { signature, location, state });
         }
         Ok(Ok(snapshot))
     }

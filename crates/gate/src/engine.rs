@@ -10,7 +10,7 @@ use sayso_review::{
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
 use crate::capture::Captures;
-use crate::change::ChangeRecord;
+use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
 use crate::history::History;
@@ -157,6 +157,12 @@ impl Engine {
         self.recover(now)?;
         // The first verdict counts; whoever comes later learns what became of the change.
         let record = self.pending(change)?;
+        let denies = matches!(verdict.answer, Answer::Deny { .. });
+        if !denies && record.deadline.is_some_and(|deadline| deadline <= now) {
+            self.expire(change, now)?;
+            let status = ChangeStatus::Denied.to_string();
+            return Err(GateError::WrongStatus { change, verb: "decided", status });
+        }
         if record.preview != proposed.hash() || verdict.preview != record.preview {
             return Err(sayso_review::VerdictError::OtherPreview.into());
         }
@@ -242,8 +248,13 @@ impl Engine {
         let outcome = Outcome::Stale { files: files.clone() };
         events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
         self.end(events, was, now)?;
-        let proposing =
-            Proposing { performer: proposed.performer, ..Proposing::files(preview, proposed.origin.clone(), cause) };
+        let earlier = self.history().change(change)?;
+        let proposing = Proposing {
+            performer: proposed.performer,
+            ruled: earlier.ruled,
+            deadline: earlier.deadline,
+            ..Proposing::files(preview, proposed.origin.clone(), cause)
+        };
         let next = self.record_proposal(proposing, now)?;
         Ok(Decided::Stale { told, files, next: Box::new(next) })
     }
@@ -279,6 +290,8 @@ impl Engine {
     /// Records the end of a change, and that it no longer is what it was until now.
     pub(crate) fn end(&mut self, events: Vec<Event>, was: Was, now: i64) -> Result<(), GateError> {
         let change = events.iter().find_map(Event::change);
+        // Before it ends: who waits for it is known now.
+        self.held()?;
         let mut entry = Entry::of(events);
         let reader = self.journal.reader();
         // What somebody else carries out was counted when they were let go ahead.

@@ -69,12 +69,15 @@ pub enum GateError {
         /// The agent.
         agent: u32,
     },
-    /// What somebody wants instead of a command is denied by a rule.
-    #[error("what is to run instead is denied by the rule `{rule}`")]
-    EditDenied {
+    /// What somebody approves, as it is now or as they edited it, is denied by a rule.
+    #[error("that is denied by the rule `{rule}`")]
+    RuleDenies {
         /// Its name.
         rule: String,
     },
+    /// A rule for what comes that does not follow from the verdict.
+    #[error("the verdict does not make such a rule")]
+    OtherRule,
     /// There is no such session.
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
@@ -142,13 +145,14 @@ impl GateError {
             Self::Recover { .. } | Self::NotRecorded { .. } => ErrorKind::Internal,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
             Self::ContentGone(_) => ErrorKind::Stale,
-            Self::AgentDecides { .. } | Self::EditDenied { .. } => ErrorKind::ToolDenied,
+            Self::AgentDecides { .. } | Self::RuleDenies { .. } => ErrorKind::ToolDenied,
             Self::NoSuchChange(_)
             | Self::NothingTo(_)
             | Self::NoSuchSession(_)
             | Self::BadSession(_)
             | Self::NoSuchSnapshot(_)
             | Self::NoDryRun(_)
+            | Self::OtherRule
             | Self::NotYet(_) => ErrorKind::InvalidArgs,
             Self::BadDirectory(_) => ErrorKind::FsDenied,
             Self::Policy(error) => error.kind(),
@@ -178,7 +182,7 @@ impl GateError {
             }
             Self::NotRecorded { .. } => Some("the next command finds it and records it".to_owned()),
             Self::AgentDecides { .. } => Some("decide in a terminal that the agent did not start".to_owned()),
-            Self::EditDenied { .. } => Some("`sayso policy explain` says which rule that is and why".to_owned()),
+            Self::RuleDenies { .. } => Some("`sayso policy explain` says which rule that is and why".to_owned()),
             Self::BadDirectory(_) => Some("name a directory of the workspace".to_owned()),
             Self::Policy(error) => Some(error.hint().to_owned()),
             Self::FromNowOn(error) => Some(error.hint().to_owned()),
@@ -186,7 +190,12 @@ impl GateError {
             Self::StateFile { .. } => Some("look at the disk's free space and the folder's permissions".to_owned()),
             Self::NoSuchSnapshot(_) => Some("`sayso snapshot` lists what is kept".to_owned()),
             Self::NoSuchSession(_) => Some("`sayso status` lists the sessions".to_owned()),
-            Self::Verdict(_) | Self::Apply(_) | Self::BadSession(_) | Self::NoDryRun(_) | Self::NotYet(_) => None,
+            Self::Verdict(_)
+            | Self::Apply(_)
+            | Self::BadSession(_)
+            | Self::NoDryRun(_)
+            | Self::OtherRule
+            | Self::NotYet(_) => None,
         }
     }
 }

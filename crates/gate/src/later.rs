@@ -31,6 +31,20 @@ impl Engine {
         }
         let agent = records.iter().find_map(|record| record.origin.agent.clone());
         let preview = self.net(&of)?;
+        // Put up once: the review that waits is the same, or no longer about what there is to review.
+        for change in self.waiting()? {
+            let record = self.history().change(change)?;
+            if matches!(&record.cause, Cause::Review { turn: other, .. } if other == turn)
+                && record.origin.session.as_deref() == Some(session)
+            {
+                if record.cause == (Cause::Review { of: of.clone(), turn: turn.to_owned() })
+                    && record.preview == preview.hash()
+                {
+                    return Ok(Some(self.proposed(change)?));
+                }
+                self.cancel(change, now)?;
+            }
+        }
         let (session, turn) = (session.to_owned(), turn.to_owned());
         let origin = Origin { agent, session: Some(session), turn: Some(turn.clone()), call: None };
         let proposed = self.record_proposal(Proposing::files(preview, origin, Cause::Review { of, turn }), now)?;
@@ -68,7 +82,9 @@ impl Engine {
             if record.change < first {
                 break;
             }
-            if record.applied.is_some() && record.status != ChangeStatus::Interrupted {
+            // What was planned and failed was never there.
+            if record.applied.is_some() && matches!(record.status, ChangeStatus::Applied | ChangeStatus::Undone { .. })
+            {
                 records.push(record);
             }
         }

@@ -232,11 +232,12 @@ impl State {
             return Err(VerdictError::NotAnAnswer("anything: it claims to be a rule's").into());
         }
         let proposed = self.engine.proposed(change)?;
-        self.engine.check_edit(&proposed, &verdict.answer, &mut self.rules)?;
-        let rule = from_now_on.map(|answer| self.engine.rule_from(&proposed, answer)).transpose()?;
+        self.engine.check_rules(&proposed, &verdict.answer, &mut self.rules)?;
+        let rule = from_now_on.map(|meant| self.engine.rule_from(&proposed, &verdict.answer, meant)).transpose()?;
         let decided = self.engine.decide(&proposed, verdict, now)?;
         let mut keep = None;
-        if let (Some(rule), Some(answer)) = (rule, from_now_on) {
+        let counts = !matches!(decided, Decided::Stale { .. } | Decided::Failed { .. });
+        if let (Some(rule), Some(answer), true) = (rule, from_now_on, counts) {
             match (answer.scope, &proposed.origin.session) {
                 (RuleScope::Session, Some(session)) => self.engine.add_rule(session, rule, now)?,
                 _ => keep = Some(rule),

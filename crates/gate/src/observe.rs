@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 use sayso_journal::{Batch, Journal};
-use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, Uncaptured, WsPath};
+use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, RecordedStep, Uncaptured, WsPath};
 use sayso_workspace::{Contents, Happened, Known, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
 use crate::action::Finished;
-use crate::change::ChangeRecord;
+use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
 
@@ -32,7 +33,7 @@ pub struct SnapshotLimits {
 
 impl SnapshotLimits {
     /// What a person gets who has not said anything.
-    pub const USUAL: Self = Self { largest_file: 16 << 20, quota: 2 << 30 };
+    pub const USUAL: Self = Self { largest_file: sayso_review::MOST_BYTES, quota: 1_000_000_000 };
 }
 
 /// More files than a scan looks at.
@@ -65,9 +66,7 @@ impl Engine {
     pub(crate) fn begin_observing(&mut self, change: ChangeId) -> Result<(), GateError> {
         self.scan()?;
         let (last, own) = (self.scan_file(LAST), self.scan_file(&change.to_string()));
-        // The last scan's file is replaced and never written to, so another name for it is a copy.
-        #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
-        std::fs::hard_link(&last, &own).map_err(|error| GateError::state_file(&own, &error))
+        copy(&last, &own).map_err(|error| GateError::state_file(&own, &error))
     }
 
     /// What changed since a command was let run, less what is known to come from elsewhere.
@@ -81,38 +80,70 @@ impl Engine {
         };
         let scan = self.scan()?;
         let changes = TreeChanges::between(&before, &scan.known);
-        let elsewhere = self.elsewhere(record)?;
-        for mut step in changes.steps {
-            if let Some(print) = elsewhere.get(&step.path) {
-                step.before = print.clone();
+        let mut steps: BTreeMap<WsPath, RecordedStep> =
+            changes.steps.into_iter().map(|step| (step.path.clone(), step)).collect();
+        for (path, others) in self.elsewhere(record)? {
+            let print = |known: &Known| known.at(&path).unwrap_or(Fingerprint::Absent);
+            let (started, now) = (print(&before), print(&scan.known));
+            let Some((step, hidden)) = between(&path, started, &others, now) else {
+                steps.remove(&path);
+                continue;
+            };
+            if hidden {
+                let reason = "the command changed it, then another change did, and then the command again".to_owned();
+                finished.uncaptured.push(Uncaptured { path: path.to_string(), reason });
             }
-            if step.before != step.after {
-                finished.record.steps.push(step);
-            }
+            steps.insert(path, step);
         }
+        finished.record.steps = steps.into_values().collect();
         finished.record.directories = changes.made;
-        finished.uncaptured = changes
-            .uncaptured
-            .iter()
-            .map(|change| Uncaptured { path: change.path.to_string(), reason: changed(change).to_owned() })
-            .collect();
-        #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
-        // One that stays behind is removed with the next collection.
-        let _ = std::fs::remove_file(&own);
+        let uncaptured = changes.uncaptured.iter();
+        finished.uncaptured.extend(
+            uncaptured.map(|change| Uncaptured { path: change.path.to_string(), reason: changed(change).to_owned() }),
+        );
         Ok(finished)
     }
 
-    /// What other changes left at paths while a command ran: they are on record, and not the command's.
-    fn elsewhere(&self, record: &ChangeRecord) -> Result<BTreeMap<WsPath, Fingerprint>, GateError> {
-        let mut left = BTreeMap::new();
+    /// Removes what was known before a command.
+    pub(crate) fn forget_scan(&self, change: ChangeId) {
+        #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
+        // One that stays behind is removed with the next collection.
+        let _ = std::fs::remove_file(self.scan_file(&change.to_string()));
+    }
+
+    /// Removes what was known before commands that are over.
+    pub(crate) fn forget_old_scans(&self) {
+        #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
+        let files = std::fs::read_dir(self.scan_folder());
+        for file in files.into_iter().flatten().flatten() {
+            let Some(Ok(change)) = file.file_name().to_str().map(str::parse::<ChangeId>) else { continue };
+            let status = self.history().change(change).map(|record| record.status);
+            if !matches!(status, Ok(ChangeStatus::Permitted | ChangeStatus::Pending)) {
+                self.forget_scan(change);
+            }
+        }
+    }
+
+    /// What other changes did to files while a command ran, in order: they are on record, and not the command's.
+    fn elsewhere(&self, record: &ChangeRecord) -> Result<BTreeMap<WsPath, Vec<RecordedStep>>, GateError> {
+        let mut steps: BTreeMap<WsPath, Vec<RecordedStep>> = BTreeMap::new();
         let mut after = record.permitted;
         loop {
             let events = self.history().events(None, after, 1_000)?;
-            let Some(last) = events.last() else { return Ok(left) };
+            let Some(last) = events.last() else { return Ok(steps) };
             after = last.number;
             for event in events {
-                if let EventBody::Known(Event::Applying { record, .. } | Event::Observed { record, .. }) = event.body {
-                    left.extend(record.steps.into_iter().map(|step| (step.path, step.after)));
+                let EventBody::Known(Event::Applying { change, record } | Event::Observed { change, record, .. }) =
+                    event.body
+                else {
+                    continue;
+                };
+                // What was planned and did not happen was never there.
+                if matches!(self.history().change(change)?.status, ChangeStatus::Applied | ChangeStatus::Undone { .. })
+                {
+                    for step in record.steps {
+                        steps.entry(step.path.clone()).or_default().push(step);
+                    }
                 }
             }
         }
@@ -124,6 +155,7 @@ impl Engine {
         let (trust, known) = match read(&last) {
             Some((count, known)) if count == collections => (Trust::Kept, known),
             Some((_, known)) => (Trust::Ask, known),
+            // Without it, more is read.
             None => (Trust::Ask, Known::default()),
         };
         let SnapshotLimits { largest_file, quota } = self.limits;
@@ -176,21 +208,60 @@ fn uncaptured(scan: &Scan) -> Vec<Uncaptured> {
 
 /// What was known after how many collections; `None` if that is not known.
 #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
-fn read(path: &std::path::Path) -> Option<(u64, Known)> {
+fn read(path: &Path) -> Option<(u64, Known)> {
     let bytes = std::fs::read(path).ok()?;
     let (count, known) = bytes.split_first_chunk::<8>()?;
-    Some((u64::from_le_bytes(*count), Known::decode(known)))
+    Some((u64::from_le_bytes(*count), Known::decode(known)?))
 }
 
-/// Replaces a file as a whole; it is a cache, so that nothing is lost if it is gone after a crash.
+/// Replaces a file as a whole. It is on disk when this returns: what was there before a command has to be known after a crash, too.
 #[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
-fn write(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let new = path.with_extension("new");
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(bytes)?;
+    file.sync_data()?;
     drop(file);
-    std::fs::rename(&new, path)
+    std::fs::rename(&new, path)?;
+    std::fs::File::open(folder)?.sync_all()
+}
+
+/// Gives a file that is never written to another name, in place of whatever has it.
+#[allow(clippy::disallowed_methods, reason = "what is known of the tree is kept beside the journal")]
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let new = to.with_extension("new");
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::hard_link(from, &new)?;
+    std::fs::rename(&new, to)?;
+    // Two names of one file are left as they are by a rename.
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::fs::File::open(to.parent().unwrap_or(to))?.sync_all()
+}
+
+/// What a command did to a file that other changes were about meanwhile, and whether it did something before them that is in no
+/// step. `None` if all that happened is theirs.
+fn between(
+    path: &WsPath,
+    started: Fingerprint,
+    others: &[RecordedStep],
+    now: Fingerprint,
+) -> Option<(RecordedStep, bool)> {
+    let mut pieces = Vec::new();
+    let mut at = started;
+    for other in others {
+        pieces.push((std::mem::replace(&mut at, other.after.clone()), other.before.clone()));
+    }
+    pieces.push((at, now));
+    pieces.retain(|(before, after)| before != after);
+    let hidden = pieces.len() > 1;
+    let (before, after) = pieces.pop()?;
+    Some((RecordedStep { path: path.clone(), before, after }, hidden))
 }

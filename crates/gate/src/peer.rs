@@ -44,7 +44,8 @@ impl Agents {
     pub fn ancestor(&self, id: u32) -> Option<Process> {
         let mut id = id;
         for _ in 0..DEEPEST {
-            let stat = stat(id)?;
+            // Of whom nothing is known, the worst is assumed.
+            let Some(stat) = stat(id) else { return self.roots.first().copied() };
             let process = Process { id, started: stat.started };
             if self.roots.contains(&process) {
                 return Some(process);

@@ -23,6 +23,10 @@ pub(crate) const PLANS: &str = "plans";
 pub(crate) const PLANS_ENDED: &str = "plans ended";
 /// The key of events that say that a plan is on its way.
 pub(crate) const APPLYING: &str = "applying";
+/// The key of events that say that something reaches the tree, or did.
+pub(crate) const HAPPENED: &str = "happened";
+/// The key of events that let somebody go ahead.
+pub(crate) const PERMITTED: &str = "permitted";
 /// The key of changes that are reviewed at the end of their turn.
 pub(crate) const LATER: &str = "later";
 /// The key of events that say that a session began.
@@ -42,7 +46,8 @@ pub(crate) fn conversation_key(session: &str) -> String {
 }
 
 pub(crate) fn turn_key(session: &str, turn: &str) -> String {
-    format!("turn:{session}:{turn}")
+    // With its length, so that no name can be mistaken for another's.
+    format!("turn:{}:{session}:{turn}", session.len())
 }
 
 pub(crate) fn call_key(call: &str) -> String {
@@ -89,7 +94,9 @@ impl<'c> Entry<'c> {
                     keys.push(LATER.to_owned());
                 }
             }
-            Event::Applying { .. } => keys.push(APPLYING.to_owned()),
+            Event::Applying { .. } => keys.extend([APPLYING.to_owned(), HAPPENED.to_owned()]),
+            Event::Observed { .. } => keys.push(HAPPENED.to_owned()),
+            Event::Permitted { .. } => keys.push(PERMITTED.to_owned()),
             Event::SessionStarted { .. } => keys.push(SESSIONS.to_owned()),
             Event::Captured(_) | Event::Correlated { .. } | Event::Freed { .. } => {
                 keys.push(crate::capture::SNAPSHOTS.to_owned());

@@ -1,15 +1,14 @@
 //! Snapshots as the journal tells of them: by path, by call, and put back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{
-    Cause, ContentHash, Event, EventBody, FileState, Freed, IfChanged, Snapshot, SnapshotId, Transition, WsPath,
-    reverse,
+    Cause, Event, EventBody, FileState, Freed, IfChanged, Snapshot, SnapshotId, Transition, WsPath, reverse,
 };
 use serde::Serialize;
 
 use crate::FILE_LIMIT;
-use crate::capture::{SNAPSHOTS, path_key, snapshot_key};
+use crate::capture::{SNAPSHOTS, path_key, session_call_key, snapshot_key};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::{History, recorded};
@@ -31,6 +30,9 @@ pub struct SnapshotRecord {
     pub of_call: Option<String>,
     /// Why it is no longer kept.
     pub freed: Option<Freed>,
+    /// The number of the event that keeps its content.
+    #[serde(skip)]
+    pub(crate) number: u64,
 }
 
 impl SnapshotRecord {
@@ -52,7 +54,7 @@ impl History<'_> {
             for event in &page {
                 let event = recorded(event);
                 if let EventBody::Known(body) = event.body {
-                    play(&mut records, event.time, body);
+                    play(&mut records, (event.number, event.time), body);
                 }
             }
         }
@@ -65,16 +67,20 @@ impl History<'_> {
         for event in self.reader().events_with(&snapshot_key(snapshot), 0, SOME)? {
             let event = recorded(&event);
             if let EventBody::Known(body) = event.body {
-                play(&mut records, event.time, body);
+                play(&mut records, (event.number, event.time), body);
             }
         }
         records.remove(&snapshot).ok_or_else(|| GateError::NoSuchSnapshot(snapshot.to_string()))
     }
 
-    /// What was kept for a call, file by file.
+    /// What was kept for a call, file by file, whatever session it is of.
     pub fn snapshots_of(&self, call: &str) -> Result<Vec<SnapshotRecord>, GateError> {
+        self.correlated(&call_key(call))
+    }
+
+    fn correlated(&self, key: &str) -> Result<Vec<SnapshotRecord>, GateError> {
         let mut records = Vec::new();
-        for event in self.reader().events_with(&call_key(call), 0, SOME)? {
+        for event in self.reader().events_with(key, 0, SOME)? {
             if let EventBody::Known(Event::Correlated { snapshot, .. }) = recorded(&event).body {
                 records.push(self.snapshot(snapshot)?);
             }
@@ -88,13 +94,13 @@ impl History<'_> {
     }
 }
 
-fn play(records: &mut BTreeMap<SnapshotId, SnapshotRecord>, time: i64, event: Event) {
+fn play(records: &mut BTreeMap<SnapshotId, SnapshotRecord>, (number, time): (u64, i64), event: Event) {
     match event {
         Event::Captured(snapshot) => {
             let id = snapshot.snapshot;
-            records.insert(id, SnapshotRecord { snapshot, time, of_call: None, freed: None });
+            records.insert(id, SnapshotRecord { snapshot, time, of_call: None, freed: None, number });
         }
-        Event::Correlated { snapshot, call } => {
+        Event::Correlated { snapshot, call, .. } => {
             if let Some(record) = records.get_mut(&snapshot) {
                 record.of_call = Some(call);
             }
@@ -122,8 +128,13 @@ impl Engine {
     }
 
     /// What was kept of a file for a call.
-    pub(crate) fn snapshot_of(&self, call: &str, path: &WsPath) -> Result<Option<Snapshot>, GateError> {
-        let records = self.history().snapshots_of(call)?;
+    pub(crate) fn snapshot_of(
+        &self,
+        session: Option<&str>,
+        call: &str,
+        path: &WsPath,
+    ) -> Result<Option<Snapshot>, GateError> {
+        let records = self.history().correlated(&session_call_key(session, call))?;
         Ok(records.into_iter().map(|record| record.snapshot).find(|snapshot| snapshot.path == *path))
     }
 
@@ -147,12 +158,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The contents of snapshots that are still kept.
-    pub(crate) fn captured(&self, since: Option<i64>) -> Result<Vec<ContentHash>, GateError> {
+    /// The events that keep what snapshots which were freed are about, and those of snapshots that a tool may still ask for.
+    pub(crate) fn freed_and_pending(&self) -> Result<(BTreeSet<u64>, BTreeSet<u64>), GateError> {
         let records = self.history().snapshots()?;
-        let kept =
-            records.iter().filter(|record| record.freed.is_none() && since.is_none_or(|time| record.time >= time));
-        Ok(kept.filter_map(|record| record.snapshot.state.hash()).collect())
+        let freed = records.iter().filter(|record| record.freed.is_some()).map(|record| record.number).collect();
+        let pending = records.iter().filter(|record| record.is_pending()).map(|record| record.number).collect();
+        Ok((freed, pending))
     }
 
     /// What putting a file back would do to what a snapshot kept of it.

@@ -1,8 +1,8 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, ProposalError,
-    Rule, Ruled, Ruling, RulingRecord, Script, Subject, ToolPreview, Verdict, Who, WsPath,
+    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, Rule, Ruled,
+    Ruling, RulingRecord, Script, Subject, ToolPreview, Touch, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ impl Engine {
             ruled: Some(ruling_record(&ruled)),
             // Made of strings, numbers and lists only, which always have a JSON form.
             intent: Some(serde_json::to_vec(&intent).unwrap_or_default()),
-            deadline: deadline.filter(|_| ruled.ruling == Ruling::Ask),
+            deadline,
             ..Proposing::files(preview, origin, Cause::Proposal)
         };
         self.record_proposal(proposing, now)
@@ -106,7 +106,7 @@ impl Engine {
         let session = who.session.map(|session| self.history().session(session)).transpose()?.flatten();
         let added = session.map(|session| session.rules).unwrap_or_default();
         let mut judge = |act: &Act<'_>| rules.judge(act, &who, &added);
-        Ok(match &submission.intent {
+        let mut judged = match &submission.intent {
             Intent::ChangeFiles(proposal) => {
                 let preview = self.preview(proposal)?;
                 let ruled = judge(&Act::Write { places: &places(&preview) })?;
@@ -128,66 +128,106 @@ impl Engine {
                 let shown = ToolPreview::of(name, arguments, submission.schema.as_ref());
                 // What only looks like a change may not be one, so that one which cannot be previewed is still a call.
                 let changes = shown.changes.as_ref().map(|changes| self.preview(changes));
-                let (preview, writes) = match changes {
+                let (preview, mut writes) = match changes {
                     Some(Ok(preview)) => {
                         let writes = places(&preview);
                         (preview, writes)
                     }
-                    Some(Err(GateError::Proposal(error @ ProposalError::BadPath { .. }))) => {
-                        (Preview::happened(Vec::new()), vec![Place::Outside(error.to_string())])
-                    }
-                    Some(Err(_)) | None => (Preview::happened(Vec::new()), Vec::new()),
+                    Some(Err(error)) => (Preview::happened(Vec::new()), vec![Place::Unknown(error.to_string())]),
+                    None => (Preview::happened(Vec::new()), Vec::new()),
                 };
-                let ruled = match &shown.delegation {
-                    Some(delegation) => {
-                        let agent = delegation.agent.as_deref().unwrap_or(name);
-                        judge(&Act::Delegate { agent, tools: &delegation.tools })?
+                let mut reads = Vec::new();
+                let named = if shown.touch == Touch::Reads { &mut reads } else { &mut writes };
+                for place in self.named(&shown.paths) {
+                    if !named.contains(&place) {
+                        named.push(place);
                     }
-                    None => judge(&Act::Tool { name, reads: &[], writes: &writes })?,
-                };
+                }
+                let mut ruled = judge(&Act::Tool { name, reads: &reads, writes: &writes })?;
+                if let Some(delegation) = &shown.delegation {
+                    let agent = delegation.agent.as_deref().unwrap_or(name);
+                    let delegated = judge(&Act::Delegate { agent, tools: &delegation.tools })?;
+                    // A rule about the delegation is about this call; what it does to files counts beside it.
+                    if delegated.ruling > ruled.ruling || writes.is_empty() {
+                        ruled = delegated;
+                    }
+                }
                 let (name, arguments) = (name.clone(), arguments.clone());
                 Judged { subject: Subject::Tool { name, arguments, preview: Box::new(shown) }, preview, ruled }
             }
             Intent::SendRequest { .. } => return Err(GateError::NotYet("requests to a model")),
-        })
+        };
+        // Without a session there is no turn at whose end it could be reviewed.
+        if judged.ruled.ruling == Ruling::Later && who.session.is_none() {
+            judged.ruled.ruling = Ruling::Ask;
+        }
+        Ok(judged)
     }
 
-    /// What a verdict on a change means for what comes.
-    pub fn rule_from(&self, proposed: &Proposed, answer: FromNowOn) -> Result<Rule, GateError> {
+    /// The places that paths lead to, by name and really.
+    fn named(&self, paths: &[String]) -> Vec<Place> {
+        let mut places = Vec::new();
+        for text in paths {
+            match self.workspace.locate(text) {
+                Ok(path) => {
+                    let location =
+                        self.workspace.open_path(&path).map_or_else(|_| path.clone(), |opened| opened.resolved);
+                    places.push(Place::Inside(path));
+                    places.push(Place::Inside(location));
+                }
+                Err(_) => places.push(Place::Outside(text.clone())),
+            }
+        }
+        places
+    }
+
+    /// What an approval means for what comes: a rule about what was approved, and nothing else.
+    pub fn rule_from(&self, proposed: &Proposed, answer: &Answer, meant: FromNowOn) -> Result<Rule, GateError> {
+        let denies = matches!(answer, Answer::Deny { .. });
+        if denies != (meant.ruling == Ruling::Deny) || matches!(answer, Answer::Files { .. }) {
+            return Err(GateError::OtherRule);
+        }
         let who = Who { agent: proposed.origin.agent.as_deref(), session: proposed.origin.session.as_deref() };
         let writes = places(&proposed.preview);
-        Ok(match &proposed.subject {
-            Subject::Files => Rule::from_now_on(&Act::Write { places: &writes }, &who, answer)?,
-            Subject::Command { command, .. } => {
+        Ok(match (answer, &proposed.subject) {
+            (_, Subject::Files) => Rule::from_now_on(&Act::Write { places: &writes }, &who, meant)?,
+            (Answer::Command { command }, _) | (_, Subject::Command { command, .. }) => {
                 let script = Script::parse(command);
-                Rule::from_now_on(&Act::Run { script: &script, reads: &[], writes: &[] }, &who, answer)?
+                Rule::from_now_on(&Act::Run { script: &script, reads: &[], writes: &[] }, &who, meant)?
             }
-            Subject::Tool { name, .. } => {
-                Rule::from_now_on(&Act::Tool { name, reads: &[], writes: &writes }, &who, answer)?
-            }
+            (_, Subject::Tool { name, preview, .. }) => match &preview.delegation {
+                Some(delegation) => {
+                    let agent = delegation.agent.as_deref().unwrap_or(name);
+                    Rule::from_now_on(&Act::Delegate { agent, tools: &delegation.tools }, &who, meant)?
+                }
+                None => Rule::from_now_on(&Act::Tool { name, reads: &[], writes: &[] }, &who, meant)?,
+            },
         })
     }
 
-    /// Asks policy about what somebody wants instead of a command or of a tool's arguments: a person may edit, but what a rule
-    /// denies does not come in by the way.
-    pub fn check_edit(&self, proposed: &Proposed, answer: &Answer, rules: &mut Rules) -> Result<(), GateError> {
+    /// Asks policy once more before somebody's approval counts: a person may edit a command, and files may have come to lie elsewhere,
+    /// but what a rule denies does not come in by the way.
+    pub fn check_rules(&self, proposed: &Proposed, answer: &Answer, rules: &mut Rules) -> Result<(), GateError> {
         let intent = match (answer, &proposed.subject) {
+            (Answer::Deny { .. }, _) => return Ok(()),
             (Answer::Command { command }, Subject::Command { directory, description, .. }) => Intent::RunCommand {
                 command: command.clone(),
-                directory: Some(directory.to_string()).filter(|directory| directory != "."),
+                directory: Some(directory.as_str().to_owned()),
                 description: description.clone(),
             },
             (Answer::Arguments { arguments }, Subject::Tool { name, .. }) => {
                 Intent::CallTool { name: name.clone(), arguments: arguments.clone() }
             }
+            (_, Subject::Files) if proposed.cause.is_the_agents() => {
+                let who = Who { agent: proposed.origin.agent.as_deref(), session: proposed.origin.session.as_deref() };
+                let ruled = rules.policy().judge(&Act::Write { places: &places(&proposed.preview) }, &who);
+                return denied(&ruled);
+            }
             _ => return Ok(()),
         };
         let (origin, performer) = (proposed.origin.clone(), proposed.performer);
-        let ruled = self.judge(&Submission { intent, origin, performer, deadline: None, schema: None }, rules)?.ruled;
-        if ruled.ruling == Ruling::Deny {
-            return Err(GateError::EditDenied { rule: ruled.by.short() });
-        }
-        Ok(())
+        let submission = Submission { intent, origin, performer, deadline: None, schema: None };
+        denied(&self.judge(&submission, rules)?.ruled)
     }
 
     fn directory(&self, text: Option<&str>) -> Result<WsPath, GateError> {
@@ -215,4 +255,8 @@ fn places(preview: &Preview) -> Vec<Place> {
 
 fn ruling_record(ruled: &Ruled) -> RulingRecord {
     RulingRecord { ruling: ruled.ruling, rule: ruled.by.to_string(), reason: ruled.reason.clone() }
+}
+
+fn denied(ruled: &Ruled) -> Result<(), GateError> {
+    if ruled.ruling == Ruling::Deny { Err(GateError::RuleDenies { rule: ruled.by.short() }) } else { Ok(()) }
 }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use sayso_review::{Cause, ChangeId, IfChanged, Origin, Preview, Target, Transition, WsPath, reverse};
+use sayso_review::{Cause, ChangeId, EventBody, IfChanged, Origin, Preview, Target, Transition, WsPath, reverse};
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
-use crate::history::History;
+use crate::history::{History, recorded};
 use crate::proposed::{Decided, Proposing};
-use crate::record::{call_key, session_key};
+use crate::record::{HAPPENED, call_key, session_key};
+
+/// Events that are looked at in one go.
+const SOME: usize = 16;
 
 /// What an undo or a redo would do. Nothing has happened yet.
 #[derive(Clone, Debug)]
@@ -140,24 +143,34 @@ fn is_undone(record: &ChangeRecord) -> bool {
     record.is_original() && matches!(record.status, ChangeStatus::Undone { .. })
 }
 
-/// The change that was applied last and still is.
+/// The change that was applied last and still is, however long ago it was proposed.
 fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
-    let mut last: Option<ChangeRecord> = None;
-    for record in history.changes(None) {
-        let record = record?;
-        // A change that was proposed before another may have been applied after it, but not long after.
-        if last.as_ref().is_some_and(|last| record.change + 64 < last.change) {
-            break;
-        }
-        if record.is_original()
-            && record.status == ChangeStatus::Applied
-            && record.applied.is_some()
-            && last.as_ref().is_none_or(|last| record.since > last.since)
-        {
-            last = Some(record);
+    let mut before = None;
+    loop {
+        let events = history.reader().latest_with(HAPPENED, before, SOME)?;
+        let Some(last) = events.last() else { return Ok(None) };
+        before = Some(last.number);
+        for event in &events {
+            let EventBody::Known(event) = recorded(event).body else { continue };
+            let Some(record) = event.change().map(|change| history.change(change)).transpose()? else { continue };
+            if record.status != ChangeStatus::Applied || record.applied.is_none() {
+                continue;
+            }
+            match &record.cause {
+                Cause::Undo { .. } => {}
+                // What was made again happened again; the last of it last.
+                Cause::Redo { of, .. } => {
+                    if let Some(&change) = of.last() {
+                        let made = history.change(change)?;
+                        if made.status == ChangeStatus::Applied && made.applied.is_some() {
+                            return Ok(Some(made));
+                        }
+                    }
+                }
+                _ => return Ok(Some(record)),
+            }
         }
     }
-    Ok(last)
 }
 
 /// The last undo whose changes are all still undone by it.

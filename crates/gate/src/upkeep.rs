@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use sayso_journal::{Batch, Collected, Compacted, Retention};
-use sayso_review::{ChangeId, ContentHash, Event};
+use sayso_review::{ChangeId, ContentHash, Event, EventBody};
 
 use crate::change::ChangeStatus;
 use crate::engine::{Engine, RecoveredChange, Was, effects};
 use crate::error::GateError;
-use crate::history::History;
+use crate::history::{History, recorded};
 use crate::observe::COLLECTIONS;
+use crate::record::PERMITTED;
+
+/// What was let go ahead before so many others is over.
+const MOST_PERMITTED: usize = 10_000;
 
 impl Engine {
     /// Settles what was interrupted.
@@ -75,14 +79,31 @@ impl Engine {
         let collections = self.journal.reader().counter(COLLECTIONS)? + 1;
         let counters = vec![(COLLECTIONS, collections)];
         self.journal.append(&Batch { blobs: Vec::new(), events: Vec::new(), counters })?;
-        let mut keep_blobs: BTreeSet<ContentHash> = self.scanned().into_iter().chain(self.captured(before)?).collect();
-        // What waits for a verdict has to be shown, however long ago it came.
-        let mut keep = BTreeSet::new();
-        for change in self.waiting()? {
+        self.forget_old_scans();
+        let mut keep_blobs: BTreeSet<ContentHash> = self.scanned().into_iter().collect();
+        let (release, mut keep) = self.freed_and_pending()?;
+        // What waits for a verdict has to be shown, however long ago it came, and what others are at has to be undone afterwards.
+        let mut open: BTreeSet<ChangeId> = self.waiting()?.into_iter().collect();
+        open.extend(self.permitted()?);
+        for change in open {
             keep_blobs.extend(self.history().change(change)?.intent);
             keep.extend(self.history().events(Some(change), 0, usize::MAX)?.iter().map(|event| event.number));
         }
-        Ok(self.journal.collect(Retention { before, most_bytes, keep: &keep, keep_blobs: &keep_blobs })?)
+        let retention = Retention { before, most_bytes, keep: &keep, release: &release, keep_blobs: &keep_blobs };
+        Ok(self.journal.collect(retention)?)
+    }
+
+    /// The changes that others were let go ahead with and that are not over.
+    pub fn permitted(&self) -> Result<Vec<ChangeId>, GateError> {
+        let mut changes = Vec::new();
+        for event in self.journal.reader().latest_with(PERMITTED, None, MOST_PERMITTED)? {
+            if let EventBody::Known(Event::Permitted { change, .. }) = recorded(&event).body
+                && self.history().change(change)?.status == ChangeStatus::Permitted
+            {
+                changes.push(change);
+            }
+        }
+        Ok(changes)
     }
 
     /// Drops contents that only old changes need, and makes what is kept smaller.

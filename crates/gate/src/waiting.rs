@@ -65,7 +65,7 @@ impl Engine {
         Ok(self.held()?.changes.keys().copied().collect())
     }
 
-    fn held(&mut self) -> Result<&mut Waiting, GateError> {
+    pub(crate) fn held(&mut self) -> Result<&mut Waiting, GateError> {
         if self.waiting.is_none() {
             let mut waiting = Waiting::default();
             let mut left = self.history().status()?.pending;
@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Makes the preview of a change that waits anew. Tells whether it is another one now.
-    fn refresh(&mut self, change: ChangeId, why: Refresh, now: i64) -> Result<bool, GateError> {
+    pub(crate) fn refresh(&mut self, change: ChangeId, why: Refresh, now: i64) -> Result<bool, GateError> {
         let record = self.history().change(change)?;
         let Some(preview) = self.preview_again(&record)? else { return Ok(false) };
         let hash = record.subject.bind(preview.hash());
@@ -157,9 +157,16 @@ impl Engine {
         let due = waiting.changes.iter().filter(|(_, held)| held.deadline.is_some_and(|deadline| deadline <= now));
         let due: Vec<ChangeId> = due.map(|(change, _)| *change).collect();
         let mut ticked = Ticked::default();
+        let mut failed = None;
         for change in due {
-            self.expire(change, now)?;
-            ticked.expired.push(change);
+            // One that cannot be ended must not keep others from theirs.
+            match self.expire(change, now) {
+                Ok(_) => ticked.expired.push(change),
+                Err(GateError::WrongStatus { .. } | GateError::NoSuchChange(_)) => {
+                    self.held()?.remove(change);
+                }
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
         let mut outrun = Vec::new();
         let held = self.waiting.take().unwrap_or_default();
@@ -176,7 +183,10 @@ impl Engine {
                 self.sign_again(change);
             }
         }
-        Ok(ticked)
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(ticked),
+        }
     }
 
     /// Takes the files of a change as they are now to be those that its preview shows, since they were found to be.
@@ -193,7 +203,7 @@ impl Engine {
     }
 
     /// Denies what nobody decided in time.
-    fn expire(&mut self, change: ChangeId, now: i64) -> Result<Decided, GateError> {
+    pub(crate) fn expire(&mut self, change: ChangeId, now: i64) -> Result<Decided, GateError> {
         let proposed = self.proposed(change)?;
         let reason = Some("nobody decided in time".to_owned());
         let verdict =

@@ -21,6 +21,8 @@ pub struct Retention<'r> {
     pub most_bytes: Option<u64>,
     /// Events that let go of nothing: what they began is not finished.
     pub keep: &'r BTreeSet<u64>,
+    /// Events that let go of their blobs now, however young they are.
+    pub release: &'r BTreeSet<u64>,
     /// Blobs that stay although no event may refer to them: somebody outside the journal does.
     pub keep_blobs: &'r BTreeSet<ContentHash>,
 }
@@ -106,6 +108,8 @@ impl Journal {
         let connection = &mut self.reader.connection;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut collected = Collected::default();
+        let released: Vec<i64> = retention.release.iter().map(|number| to_sql(*number)).collect();
+        collected.events += let_go(&transaction, &released, retention.keep)?;
         if let Some(before) = retention.before {
             // Only events that still refer to something are looked at, however long the history is.
             let sql = "SELECT event FROM (SELECT DISTINCT event FROM blob_references) JOIN events ON number = event
@@ -208,8 +212,7 @@ fn let_go(transaction: &Transaction<'_>, events: &[i64], keep: &BTreeSet<u64>) -
     let mut delete = transaction.prepare_cached("DELETE FROM blob_references WHERE event = ?1")?;
     let mut count = 0;
     for event in events.iter().filter(|event| !keep.contains(&from_sql(**event))) {
-        delete.execute([event])?;
-        count += 1;
+        count += u64::from(delete.execute([event])? > 0);
     }
     Ok(count)
 }

@@ -35,7 +35,7 @@ mod ws_path;
 
 pub use action::{
     CommandPreview, DelegationPreview, DryRun, Effect, GuessedFrom, Place, ShownArgument, ShownCommand, Syntax,
-    ToolPreview, ToolProblem,
+    ToolPreview, ToolProblem, Touch,
 };
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};

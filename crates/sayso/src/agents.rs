@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use sayso_gate::{Agents, Engine, Process};
+use sayso_gate::{Agents, ChangeStatus, Engine, Process};
+use sayso_review::ErrorKind;
 
 use crate::failure::Failure;
 use crate::state::{State, now};
@@ -40,10 +41,21 @@ pub(crate) fn register(state: &State, change: u64) -> Result<Registered, Failure
     Ok(Registered { path })
 }
 
+/// What everything under the gate has in its environment, so that it is known after its `sayso exec` is gone, too.
+pub(crate) const MARK: &str = "SAYSO_UNDER_GATE";
+
 /// Fails if this process was started by an agent: it cannot decide about what it does.
 pub(crate) fn refuse(state: &State) -> Result<(), Failure> {
     let (agents, _) = read(state);
-    agents.refuse(parent()).map_err(Failure::from)
+    agents.refuse(parent())?;
+    if std::env::var_os(MARK).is_some() {
+        return Err(Failure::of(
+            ErrorKind::ToolDenied,
+            format!("{MARK} is set: this runs under the gate, and decides nothing"),
+        )
+        .hint("decide in a terminal that the agent did not start"));
+    }
+    Ok(())
 }
 
 /// Whether this process was started by an agent.
@@ -51,16 +63,25 @@ pub(crate) fn speaks_for_one(state: &State) -> bool {
     refuse(state).is_err()
 }
 
-/// Settles commands whose `sayso exec` was killed: what they changed until now is recorded.
-pub(crate) fn settle(state: &State, engine: &mut Engine) {
+/// Settles commands whose `sayso exec` was killed: one that waited is withdrawn, and of one that ran it is recorded what it changed
+/// until now.
+pub(crate) fn settle(state: &State, engine: &mut Engine) -> Result<(), Failure> {
     for (path, change) in read(state).1 {
-        let folder = std::fs::read_to_string(&path).unwrap_or_default();
-        if folder.lines().nth(1).map(Path::new) == Some(&state.folder) {
-            // What was finished after all needs nothing.
-            let _ = engine.finish(change, None, now());
-            let _ = std::fs::remove_file(&path);
+        let note = std::fs::read_to_string(&path).unwrap_or_default();
+        if note.lines().nth(1).map(Path::new) != Some(&state.folder) {
+            continue;
         }
+        match engine.history().change(change).map(|record| record.status) {
+            Ok(ChangeStatus::Pending) => engine.cancel(change, now())?,
+            Ok(ChangeStatus::Permitted) => {
+                engine.finish(change, None, now())?;
+            }
+            // It is over, or there never was one.
+            Ok(_) | Err(_) => {}
+        }
+        let _ = std::fs::remove_file(&path);
     }
+    Ok(())
 }
 
 fn parent() -> u32 {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use sayso_journal::Options;
 use serde_json::json;
 
+use crate::agents;
 use crate::cli::GcArguments;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::history::megabytes;
 use crate::output::{Output, say};
@@ -14,6 +16,7 @@ use crate::state::{State, now};
 
 pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    agents::refuse(&state)?;
     let mut output = Output::stdout();
     let repaired = if arguments.repair {
         let repaired =
@@ -44,8 +47,11 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
         say(&format!("Nothing is recorded for {}.", state.root.display()));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut engine = state.engine()?;
+    let mut engine = state.engine()?.keeping(Config::load(&state)?.snapshots());
+    agents::settle(&state, &mut engine)?;
     let cancelled = engine.cancel_waiting(now())?;
+    // Whoever took them is gone, as is whoever waited.
+    engine.free_all_orphans(now())?;
     let (collected, compacted) = engine.collect(Some(before), most)?;
     if arguments.place.json {
         output.json(&json!({

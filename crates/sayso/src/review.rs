@@ -29,14 +29,18 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     state.tell_where();
     let config = Config::load(&state)?;
     let mut engine = state.engine()?.keeping(config.snapshots());
-    agents::settle(&state, &mut engine);
+    agents::settle(&state, &mut engine)?;
     engine.tick(now())?;
     let mut changes = match arguments.change {
         Some(change) => vec![engine.proposed(change)?.change],
         None => waiting(&mut engine, arguments)?,
     };
     if arguments.change.is_none() {
-        changes.extend(put_up(&mut engine, arguments)?);
+        for review in put_up(&mut engine, arguments)? {
+            if !changes.contains(&review) {
+                changes.push(review);
+            }
+        }
     }
     drop(engine);
     if arguments.place.json && arguments.answers.approve.is_none() && arguments.answers.deny.is_none() {
@@ -65,7 +69,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// What waits, less reviews that are looked at again anyway.
+/// What waits.
 fn waiting(engine: &mut Engine, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
     let mut changes = Vec::new();
     for change in engine.waiting()? {
@@ -127,7 +131,9 @@ fn one(state: &State, config: &Config, arguments: &ReviewArguments, proposed: Pr
     };
     output.finish()?;
     let denied = matches!(answer, Answer::Deny { .. });
-    state.engine()?.keeping(config.snapshots()).decide(&proposed, &proposed.verdict(answer), now())?;
+    let mut engine = state.engine()?.keeping(config.snapshots());
+    engine.check_rules(&proposed, &answer, &mut config.rules()?)?;
+    engine.decide(&proposed, &proposed.verdict(answer), now())?;
     say(&format!("Change {} {}.", proposed.change, if denied { "is denied" } else { "may go ahead" }));
     Ok(if denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS })
 }

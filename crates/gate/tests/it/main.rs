@@ -12,6 +12,7 @@ mod check;
 mod flow;
 mod later;
 mod live;
+mod review_findings;
 mod scenarios;
 mod state_machine;
 mod steps;
@@ -30,7 +31,7 @@ use tempfile::TempDir;
 /// A workspace with a journal of its own.
 pub(crate) struct Scene {
     root: TempDir,
-    state: TempDir,
+    pub(crate) state: TempDir,
 }
 
 impl Scene {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sayso_journal::{Batch, Journal, Retention};
 use sayso_review::ContentHash;
 
-use super::{NO_BLOBS, all, append_contents, noise, open};
+use super::{NO_BLOBS, NO_EVENTS, all, append_contents, noise, open};
 
 fn has(journal: &Journal, content: &[u8]) -> bool {
     let there = journal.reader().has_blob(ContentHash::of(content)).unwrap();
@@ -21,8 +21,13 @@ fn old_contents_go_and_old_events_stay() {
     append_contents(&mut journal, 10, &[&old, &shared]);
     append_contents(&mut journal, 20, &[&shared, &new]);
     let nothing = BTreeSet::new();
-    let retention =
-        |before| Retention { before: Some(before), most_bytes: None, keep: &nothing, keep_blobs: &NO_BLOBS };
+    let retention = |before| Retention {
+        before: Some(before),
+        most_bytes: None,
+        keep: &nothing,
+        release: &NO_EVENTS,
+        keep_blobs: &NO_BLOBS,
+    };
     assert_eq!(journal.collect(retention(10)).unwrap().blobs, 0, "older means older");
     let collected = journal.collect(retention(20)).unwrap();
     assert_eq!((collected.events, collected.blobs, collected.raw_bytes), (1, 1, 3000));
@@ -42,7 +47,13 @@ fn unfinished_events_keep_their_contents() {
     append_contents(&mut journal, 10, &[&first, &second]);
     let keep = BTreeSet::from([kept]);
     journal
-        .collect(Retention { before: Some(i64::MAX), most_bytes: Some(0), keep: &keep, keep_blobs: &NO_BLOBS })
+        .collect(Retention {
+            before: Some(i64::MAX),
+            most_bytes: Some(0),
+            keep: &keep,
+            release: &NO_EVENTS,
+            keep_blobs: &NO_BLOBS,
+        })
         .unwrap();
     assert_eq!([&first, &second].map(|content| has(&journal, content)), [true, false]);
 }
@@ -57,7 +68,13 @@ fn beyond_the_cap_the_oldest_events_let_go_first() {
     append_contents(&mut journal, 30, &[&third]);
     append_contents(&mut journal, 40, &[&fourth, &again]);
     let nothing = BTreeSet::new();
-    let retention = |most| Retention { before: None, most_bytes: Some(most), keep: &nothing, keep_blobs: &NO_BLOBS };
+    let retention = |most| Retention {
+        before: None,
+        most_bytes: Some(most),
+        keep: &nothing,
+        release: &NO_EVENTS,
+        keep_blobs: &NO_BLOBS,
+    };
     assert_eq!(journal.collect(retention(4000)).unwrap().events, 0, "it fits");
     // One that is used again is as young as its last use.
     let collected = journal.collect(retention(3500)).unwrap();
@@ -79,7 +96,13 @@ fn the_file_gets_smaller() {
     let before = journal.reader().sizes().unwrap().file_bytes;
     let nothing = BTreeSet::new();
     let collected = journal
-        .collect(Retention { before: Some(11), most_bytes: None, keep: &nothing, keep_blobs: &NO_BLOBS })
+        .collect(Retention {
+            before: Some(11),
+            most_bytes: None,
+            keep: &nothing,
+            release: &NO_EVENTS,
+            keep_blobs: &NO_BLOBS,
+        })
         .unwrap();
     assert_eq!(collected.blobs, 39);
     let after = journal.reader().sizes().unwrap().file_bytes;
@@ -97,8 +120,15 @@ fn contents_that_no_event_ever_named_go() {
     journal.append(&Batch { blobs, ..Default::default() }).unwrap();
     assert!(has(&journal, b"orphan"));
     let nothing = BTreeSet::new();
-    let collected =
-        journal.collect(Retention { before: None, most_bytes: None, keep: &nothing, keep_blobs: &NO_BLOBS }).unwrap();
+    let collected = journal
+        .collect(Retention {
+            before: None,
+            most_bytes: None,
+            keep: &nothing,
+            release: &NO_EVENTS,
+            keep_blobs: &NO_BLOBS,
+        })
+        .unwrap();
     assert_eq!(collected.blobs, 1);
     assert!(!has(&journal, b"orphan"));
 }
@@ -112,8 +142,27 @@ fn contents_that_somebody_outside_knows_of_stay() {
     let blobs = vec![(hash(wanted), wanted), (hash(unwanted), unwanted)];
     journal.append(&Batch { blobs, ..Batch::default() }).unwrap();
     let (nothing, keep_blobs) = (BTreeSet::new(), BTreeSet::from([hash(wanted)]));
-    let retention = Retention { before: Some(i64::MAX), most_bytes: Some(0), keep: &nothing, keep_blobs: &keep_blobs };
+    let retention = Retention {
+        before: Some(i64::MAX),
+        most_bytes: Some(0),
+        keep: &nothing,
+        release: &NO_EVENTS,
+        keep_blobs: &keep_blobs,
+    };
     assert_eq!(journal.collect(retention).unwrap().blobs, 1);
     assert_eq!(journal.reader().blob(hash(wanted)).unwrap().as_deref(), Some(wanted));
     assert_eq!(journal.reader().blob(hash(unwanted)).unwrap(), None);
+}
+
+#[test]
+fn events_that_are_released_let_go_however_young_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let released = append_contents(&mut journal, 10, &[b"released"]);
+    append_contents(&mut journal, 10, &[b"kept"]);
+    let (nothing, release) = (BTreeSet::new(), BTreeSet::from([released]));
+    let retention =
+        Retention { before: None, most_bytes: None, keep: &nothing, release: &release, keep_blobs: &NO_BLOBS };
+    assert_eq!(journal.collect(retention).unwrap().blobs, 1);
+    assert_eq!((has(&journal, b"released"), has(&journal, b"kept")), (false, true));
 }

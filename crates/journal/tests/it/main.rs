@@ -25,6 +25,8 @@ use sayso_review::ContentHash;
 /// Nobody outside the journal knows of any.
 static NO_BLOBS: BTreeSet<ContentHash> = BTreeSet::new();
 
+static NO_EVENTS: BTreeSet<u64> = BTreeSet::new();
+
 const AT_ONCE: Options = Options { wait: Duration::ZERO };
 
 fn open(folder: &Path) -> Journal {

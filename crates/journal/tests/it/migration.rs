@@ -60,6 +60,7 @@ fn version_1_is_brought_up_to_date() {
         before: Some(before),
         most_bytes: None,
         keep: &keep,
+        release: &super::NO_EVENTS,
         keep_blobs: &super::NO_BLOBS,
     };
     assert_eq!(journal.collect(retention(20)).unwrap().blobs, 0, "the second event still refers to them");

@@ -124,7 +124,7 @@ proptest! {
                 }
                 Action::Collect { before, keep } => {
                     let keep = keep.into_iter().collect();
-                    open_journal.collect(Retention { before, most_bytes: None, keep: &keep, keep_blobs: &super::NO_BLOBS }).unwrap();
+                    open_journal.collect(Retention { before, most_bytes: None, keep: &keep, release: &super::NO_EVENTS, keep_blobs: &super::NO_BLOBS }).unwrap();
                     model.collect(before, &keep);
                 }
                 Action::Compact => {

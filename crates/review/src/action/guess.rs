@@ -57,6 +57,25 @@ struct Reading<'a> {
     keys: Vec<String>,
 }
 
+/// What a tool does with the files that it names, as its own name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Touch {
+    /// It looks at them.
+    Reads,
+    /// It may change them.
+    Writes,
+}
+
+/// What a tool does with the files that it names.
+pub(super) fn touch(name: &str) -> Touch {
+    let words = words_of(name);
+    // `mcp__files__read_file`: what comes before the last part is whose it is.
+    let own = words_of(name.rsplit("__").next().unwrap_or(name));
+    let reads = |words: &[String]| words.first().is_some_and(|first| READS.contains(&first.as_str()));
+    if reads(&words) || reads(&own) { Touch::Reads } else { Touch::Writes }
+}
+
 /// The change that a call looks like, and what tells so.
 pub(super) fn guess(name: &str, arguments: &Value) -> Option<(Proposal, GuessedFrom)> {
     let words = words_of(name);

@@ -11,6 +11,7 @@ mod effect;
 mod git;
 mod guess;
 mod judge;
+mod named;
 mod programs;
 mod tool;
 
@@ -19,4 +20,5 @@ pub use delegation::DelegationPreview;
 pub use dry_run::DryRun;
 pub use effect::{Effect, Place};
 pub use guess::GuessedFrom;
+pub use guess::Touch;
 pub use tool::{ShownArgument, ToolPreview, ToolProblem};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::delegation::DelegationPreview;
-use super::guess::{GuessedFrom, guess};
+use super::guess::{self, GuessedFrom, Touch, guess};
+use super::named;
 use crate::content::ContentHash;
 use crate::intent::Proposal;
 use crate::shell::visible;
@@ -30,6 +31,11 @@ pub struct ToolPreview {
     /// The work that is handed to another agent, if that is what the tool does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegation: Option<DelegationPreview>,
+    /// Every path that the arguments name, as they name it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// What the tool does with them, as its name says.
+    pub touch: Touch,
 }
 
 /// An argument and what the schema says about it.
@@ -135,7 +141,8 @@ impl ToolPreview {
         let delegation = DelegationPreview::of(name, arguments);
         let guessed = if delegation.is_some() { None } else { guess(name, arguments) };
         let (changes, guessed_from) = guessed.unzip();
-        Self { name: name.to_owned(), arguments: shown, problems, changes, guessed_from, delegation }
+        let (paths, touch) = (named::paths(arguments), guess::touch(name));
+        Self { name: name.to_owned(), arguments: shown, problems, changes, guessed_from, delegation, paths, touch }
     }
 
     /// The name of what would be called, to which a verdict is bound: the tool and its arguments.

@@ -231,6 +231,9 @@ pub enum Event {
         snapshot: SnapshotId,
         /// The call.
         call: String,
+        /// The session that the call is of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// Snapshots are no longer kept.
     Freed {

@@ -72,6 +72,11 @@ impl Cause {
         }
     }
 
+    /// Whether an agent wants it, and not somebody who takes back or reviews what agents did.
+    pub fn is_the_agents(&self) -> bool {
+        matches!(self, Self::Proposal | Self::Rebase { .. })
+    }
+
     /// Whether the change starts from what it found, and not from what is recorded: then, if files changed meanwhile, it can be
     /// brought onto them and asked about again.
     pub fn is_rebased_if_stale(&self) -> bool {

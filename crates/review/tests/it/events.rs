@@ -69,7 +69,7 @@ fn events() -> Vec<Event> {
         Event::Message { session: session(), change: Some(2), text: "t".to_owned() },
         Event::Delivered { session: session(), through: 4 },
         Event::Captured(snapshot),
-        Event::Correlated { snapshot: 1, call: "c".to_owned() },
+        Event::Correlated { snapshot: 1, call: "c".to_owned(), session: Some(session()) },
         Event::Freed { snapshots: vec![1], because: Freed::Replaced },
         Event::Recovered { change: 2, finished: false, left_alone: Vec::new(), saved: Vec::new() },
     ]

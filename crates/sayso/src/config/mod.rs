@@ -135,8 +135,8 @@ impl Config {
         };
         Self {
             layers: Vec::new(),
-            largest_file: Valued::default(sayso_review::MOST_BYTES),
-            quota: Valued::default(1_000_000_000),
+            largest_file: Valued::default(SnapshotLimits::USUAL.largest_file),
+            quota: Valued::default(SnapshotLimits::USUAL.quota),
             branch_prefix: Valued::default("sayso/".to_owned()),
             notify: Valued::default(None),
             deadline: Valued::default(None),

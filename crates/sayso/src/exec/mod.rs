@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     let mut rules = config.rules()?;
     state.tell_where();
     let mut engine = state.engine()?.keeping(config.snapshots());
-    agents::settle(&state, &mut engine);
+    agents::settle(&state, &mut engine)?;
     let command = script(&arguments.command);
     let intent = Intent::RunCommand {
         command,
@@ -135,12 +135,17 @@ impl Running<'_> {
         drop(engine);
         let mut output = Output::stdout();
         if let Some(patience) = &patience {
+            // Known from now on, so that nothing waits for ever should this process be killed.
+            let registered = agents::register(self.state, proposed.change)?;
             let record = wait::for_verdict(self.state, self.config, patience, proposed.change)?;
             let verdict = match record.status {
                 ChangeStatus::Permitted => Verdict::Permitted(record.approved()),
                 ChangeStatus::Denied => Verdict::Denied(record.told.unwrap_or_default()),
                 _ => Verdict::Undecided,
             };
+            if !matches!(verdict, Verdict::Permitted(_)) {
+                registered.finished();
+            }
             return Ok((proposed.change, verdict));
         }
         output.write(shown.as_bytes())?;
@@ -158,7 +163,7 @@ impl Running<'_> {
         let registered = agents::register(self.state, change)?;
         // Whoever loses their parent stays below us, and speaks for an agent still.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
-        let code = spawn(command, &self.state.root.join(directory.as_str()));
+        let code = spawn(command, &self.state.root.join(directory.as_str()), change);
         let mut engine = self.state.engine()?.keeping(self.config.snapshots());
         let finished = engine.finish(change, code.as_ref().ok().copied(), now())?;
         registered.finished();
@@ -204,11 +209,11 @@ fn ask_and_decide(
             }
             Said::Answer(answer, from_now_on) => {
                 let mut engine = state.engine()?.keeping(config.snapshots());
-                if let Err(error) = engine.check_edit(proposed, &answer, &mut config.rules()?) {
+                if let Err(error) = engine.check_rules(proposed, &answer, &mut config.rules()?) {
                     output.write(format!("{error}\n").as_bytes())?;
                     continue;
                 }
-                let rule = from_now_on.map(|answer| engine.rule_from(proposed, answer)).transpose();
+                let rule = from_now_on.map(|meant| engine.rule_from(proposed, &answer, meant)).transpose();
                 let verdict = decide(&mut engine, proposed, answer)?;
                 keep(&mut engine, proposed, rule, from_now_on)?;
                 return Ok(verdict);
@@ -267,12 +272,18 @@ fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Result<Ve
 }
 
 /// Runs a script with our own input, output and environment, and gives its exit code.
-fn spawn(script: &str, directory: &Path) -> Result<i32, Failure> {
+fn spawn(script: &str, directory: &Path, change: u64) -> Result<i32, Failure> {
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     let failed = |error: std::io::Error| Failure::bad_input("the command could not be started").why(&error);
     // What a terminal sends reaches the command as well; we stay to see what it did.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map_err(failed)?;
-    let mut child = Command::new(shell).arg("-c").arg(script).current_dir(directory).spawn().map_err(failed)?;
+    let mut child = Command::new(shell)
+        .arg("-c")
+        .arg(script)
+        .current_dir(directory)
+        .env(agents::MARK, change.to_string())
+        .spawn()
+        .map_err(failed)?;
     let handle = signals.handle();
     let pid = rustix::process::Pid::from_child(&child);
     let forward = std::thread::spawn(move || {

@@ -197,6 +197,8 @@ impl<'a> Deciding<'a> {
     pub(crate) fn review(&mut self, proposed: Proposed) -> Result<ExitCode, Failure> {
         let Some(asked) = self.answer(&proposed.preview)? else { return Ok(undecided()) };
         let engine = self.state.engine()?;
+        let mut rules = Config::load(self.state)?.rules()?;
+        engine.check_rules(&proposed, &asked.answer, &mut rules)?;
         self.decide(engine, proposed, asked)
     }
 

@@ -56,11 +56,11 @@ impl Known {
         bytes
     }
 
-    /// Reads what was written down; nothing is known if it is not whole, or of another version.
-    pub fn decode(bytes: &[u8]) -> Self {
+    /// Reads what was written down; `None` if it is not whole, or of another version.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let body = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first_chunk::<HASH_BYTES>);
         let body = body.filter(|(sum, body)| ContentHash::of(body).as_bytes() == *sum).map(|(_, body)| body);
-        body.and_then(|body| Reader { rest: body, text: Vec::new(), last: START }.known()).unwrap_or_default()
+        Reader { rest: body?, text: Vec::new(), last: START }.known()
     }
 }
 

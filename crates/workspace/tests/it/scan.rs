@@ -151,7 +151,7 @@ fn an_unchanged_tree_is_not_read_again() {
     assert_eq!((second.cost.read, second.cost.kept, second.cost.found), (0, 0, 51));
     assert_eq!(second.known.encode(), first.known.encode());
     assert!(TreeChanges::between(&first.known, &second.known).is_empty());
-    let stored = Known::decode(&first.known.encode());
+    let stored = Known::decode(&first.known.encode()).unwrap();
     assert_eq!(scene.later(&stored).cost.read, 0);
 }
 
@@ -326,7 +326,7 @@ fn files_that_become_ignored_are_not_deleted_and_their_last_change_is_told() {
     assert_eq!(told, [".gitignore", "config", "src/a", "src/b"]);
     assert_eq!((changes.made, changes.removed), (Vec::<WsPath>::new(), Vec::new()));
     // From then on they are left out, whatever happens to them, and nothing of that looks like a change.
-    let after = Known::decode(&after.known.encode());
+    let after = Known::decode(&after.known.encode()).unwrap();
     scene.put("src/a", "newer");
     let last = scene.scan(&after);
     assert_eq!(paths(&last.known), [".gitignore"]);
