@@ -227,6 +227,8 @@ impl State {
         if verdict.by != Decider::Person {
             return Err(VerdictError::NotAnAnswer("anything: it claims to be a rule's").into());
         }
+        // A verdict that comes before the next tick comes too late all the same.
+        self.engine.expire_if_due(change, now)?;
         let proposed = self.engine.proposed(change)?;
         let rule = from_now_on.map(|answer| self.engine.rule_from(&proposed, answer)).transpose()?;
         let decided = self.engine.decide(&proposed, verdict, now)?;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use sayso_journal::{Batch, Journal};
-use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, Uncaptured, WsPath};
+use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, Outcome, Uncaptured, WsPath};
 use sayso_workspace::{Contents, Happened, Known, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
 use crate::action::Finished;
@@ -104,18 +104,28 @@ impl Engine {
 
     /// What other changes left at paths while a command ran: they are on record, and not the command's.
     fn elsewhere(&self, record: &ChangeRecord) -> Result<BTreeMap<WsPath, Fingerprint>, GateError> {
-        let mut left = BTreeMap::new();
+        let mut happened = Vec::new();
         let mut after = record.permitted;
         loop {
             let events = self.history().events(None, after, 1_000)?;
-            let Some(last) = events.last() else { return Ok(left) };
+            let Some(last) = events.last() else { break };
             after = last.number;
             for event in events {
-                if let EventBody::Known(Event::Applying { record, .. } | Event::Observed { record, .. }) = event.body {
-                    left.extend(record.steps.into_iter().map(|step| (step.path, step.after)));
+                match event.body {
+                    EventBody::Known(Event::Applying { change, record } | Event::Observed { change, record, .. }) => {
+                        happened.push((change, record));
+                    }
+                    // A plan that was on its way and never reached the tree.
+                    EventBody::Known(
+                        Event::Ended { change, outcome: Outcome::Stale { .. } | Outcome::Failed { .. }, .. }
+                        | Event::Recovered { change, finished: false, .. },
+                    ) => happened.retain(|(of, _)| *of != change),
+                    _ => {}
                 }
             }
         }
+        let steps = happened.into_iter().flat_map(|(_, record)| record.steps);
+        Ok(steps.map(|step| (step.path, step.after)).collect())
     }
 
     fn scan(&mut self) -> Result<Scan, GateError> {

@@ -100,9 +100,15 @@ impl Engine {
 
     /// A change ended: those that waited for the same files after it are looked at again, and say what it means for them.
     pub(crate) fn no_longer_waits(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
-        let Some(waiting) = &mut self.waiting else { return Ok(()) };
-        let Some(ended) = waiting.remove(change) else { return Ok(()) };
-        let later = waiting.about(ended.files.iter().map(|(path, _)| path)).split_off(&change);
+        let ended: Vec<WsPath> = match &mut self.waiting {
+            Some(waiting) => match waiting.remove(change) {
+                Some(held) => held.files.into_iter().map(|(path, _)| path).collect(),
+                None => return Ok(()),
+            },
+            // The first thing that ends after a start: others may have waited for it since before.
+            None => self.history().change(change)?.files.into_iter().map(|file| file.location).collect(),
+        };
+        let later = self.held()?.about(&ended).split_off(&change);
         if later.is_empty() {
             return Ok(());
         }
@@ -189,6 +195,15 @@ impl Engine {
     /// When the next deadline is.
     pub fn next_deadline(&mut self) -> Result<Option<i64>, GateError> {
         Ok(self.held()?.changes.values().filter_map(|held| held.deadline).min())
+    }
+
+    /// Denies a change if its time is up, whether or not anybody has looked at the clock since.
+    pub(crate) fn expire_if_due(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        let deadline = self.held()?.changes.get(&change).and_then(|held| held.deadline);
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            self.expire(change, now)?;
+        }
+        Ok(())
     }
 
     /// Denies what nobody decided in time.

@@ -12,6 +12,8 @@ mod check;
 mod flow;
 mod later;
 mod live;
+mod model;
+mod model_reference;
 mod scenarios;
 mod state_machine;
 mod steps;
