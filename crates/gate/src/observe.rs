@@ -5,7 +5,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use sayso_journal::{Batch, Journal};
-use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, Outcome, Uncaptured, WsPath};
+use sayso_review::{
+    ChangeId, ContentHash, Event, EventBody, FileState, Fingerprint, Outcome, RecordedStep, Uncaptured, WsPath,
+};
 use sayso_workspace::{Contents, Happened, Known, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
 use crate::action::Finished;
@@ -81,15 +83,23 @@ impl Engine {
         };
         let scan = self.scan()?;
         let changes = TreeChanges::between(&before, &scan.known);
-        let elsewhere = self.elsewhere(record)?;
+        let mut elsewhere = self.elsewhere(record)?;
         for mut step in changes.steps {
-            if let Some(print) = elsewhere.get(&step.path) {
-                step.before = print.clone();
+            if let Some(print) = elsewhere.remove(&step.path) {
+                step.before = print;
             }
             if step.before != step.after {
                 finished.record.steps.push(step);
             }
         }
+        // What others changed and is as it was before them, the command put back.
+        for (path, before) in elsewhere {
+            let after = scan.known.at(&path).or_else(|| self.is_absent(&path).then_some(Fingerprint::Absent));
+            if let Some(after) = after.filter(|after| *after != before) {
+                finished.record.steps.push(RecordedStep { path, before, after });
+            }
+        }
+        finished.record.steps.sort_by(|one, other| one.path.cmp(&other.path));
         finished.record.directories = changes.made;
         finished.uncaptured = changes
             .uncaptured
@@ -126,6 +136,12 @@ impl Engine {
         }
         let steps = happened.into_iter().flat_map(|(_, record)| record.steps);
         Ok(steps.map(|step| (step.path, step.after)).collect())
+    }
+
+    /// Whether there is nothing at a path; what git ignores is there, although no scan knows of it.
+    fn is_absent(&self, path: &WsPath) -> bool {
+        let sight = self.workspace.look([path.clone()], crate::FILE_LIMIT);
+        sight.files.get(path).is_some_and(|seen| seen.found == Ok(FileState::Absent))
     }
 
     fn scan(&mut self) -> Result<Scan, GateError> {

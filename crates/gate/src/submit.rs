@@ -61,12 +61,14 @@ impl Engine {
         let Submission { intent, origin, performer, deadline, .. } = submission;
         let ruling = ruled.ruling;
         let record = RulingRecord { ruling, rule: ruled.by.to_string(), reason: ruled.reason };
+        // What policy lets through may have to wait as well, for a change that comes before it.
+        let may_wait = ruling == Ruling::Ask || preview.problems().next().is_some();
         let proposing = Proposing {
             subject,
             performer,
             ruled: Some(record.clone()),
             intent: Some(serde_json::to_vec(&intent).unwrap_or_default()),
-            deadline: deadline.filter(|_| ruling == Ruling::Ask),
+            deadline: deadline.filter(|_| may_wait),
             ..Proposing::files(preview, origin, Cause::Proposal)
         };
         let proposed = self.record_proposal(proposing, now)?;

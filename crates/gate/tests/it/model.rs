@@ -49,29 +49,79 @@ enum Intention {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { session: usize, file: FileId, intention: Intention, by: By, deadline: Option<i64> },
-    Run { session: usize, ruling: Ruling, deadline: Option<i64> },
-    Look { client: usize, pick: Pick },
+    Submit {
+        session: usize,
+        file: FileId,
+        intention: Intention,
+        by: By,
+        deadline: Option<i64>,
+    },
+    Run {
+        session: usize,
+        ruling: Ruling,
+        deadline: Option<i64>,
+    },
+    Look {
+        client: usize,
+        pick: Pick,
+    },
     /// By what the client saw when it last looked, or else by what is there to be seen.
-    Decide { client: usize, pick: Pick, choice: Choice },
-    Withdraw { pick: Pick },
+    Decide {
+        client: usize,
+        pick: Pick,
+        choice: Choice,
+    },
+    Withdraw {
+        pick: Pick,
+    },
     /// What was let go did as it was told, if it was told what to do, or just says that it is done.
-    Finish { pick: Index, obeys: bool },
-    Write { file: FileId, to: File },
-    Advance { by: i64 },
-    Tick { by: i64 },
-    StartSession { session: usize },
-    EndSession { session: usize },
-    StartTurn { session: usize },
-    EndTurn { session: usize },
-    TakeMessages { session: usize },
-    Undo { pick: Option<Index> },
+    Finish {
+        pick: Index,
+        obeys: bool,
+    },
+    Write {
+        file: FileId,
+        to: File,
+    },
+    Advance {
+        by: i64,
+    },
+    Tick {
+        by: i64,
+    },
+    StartSession {
+        session: usize,
+    },
+    EndSession {
+        session: usize,
+    },
+    StartTurn {
+        session: usize,
+    },
+    EndTurn {
+        session: usize,
+    },
+    TakeMessages {
+        session: usize,
+    },
+    Undo {
+        pick: Option<Index>,
+    },
     Redo,
     List,
-    Restart { politely: bool },
-    Follow { after: Index },
-    Leave { follower: Index },
-    Read { follower: Index, events: usize },
+    Restart {
+        politely: bool,
+    },
+    Follow {
+        after: Index,
+    },
+    Leave {
+        follower: Index,
+    },
+    Read {
+        follower: Index,
+        events: usize,
+    },
 }
 
 fn value() -> impl Strategy<Value = char> {
@@ -99,12 +149,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Intention::Delete),
     ];
     let by = prop_oneof![4 => Just(By::Gate), 1 => Just(By::Agent)];
-    let submit = (session.clone(), file.clone(), intention, by, deadline()).prop_map(
-        |(session, file, intention, by, deadline)| Step::Submit { session, file, intention, by, deadline },
-    );
+    let submit = (session.clone(), file.clone(), intention, by, deadline())
+        .prop_map(|(session, file, intention, by, deadline)| Step::Submit { session, file, intention, by, deadline });
     let ruling = prop::sample::select(vec![Ruling::Ask, Ruling::Allow, Ruling::Deny]);
-    let run = (session.clone(), ruling, deadline())
-        .prop_map(|(session, ruling, deadline)| Step::Run { session, ruling, deadline });
+    let run = (session.clone(), ruling, deadline()).prop_map(|(session, ruling, deadline)| Step::Run {
+        session,
+        ruling,
+        deadline,
+    });
     let choice =
         prop_oneof![3 => Just(Choice::Approve), 1 => Just(Choice::Deny), 2 => any::<u8>().prop_map(Choice::Hunks)];
     let decide =
@@ -632,7 +684,7 @@ fn is_too_late(error: &GateError) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 3_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, max_shrink_iters: 3_000, ..ProptestConfig::default() })]
 
     #[test]
     fn random_commands_of_many_clients_do_what_the_reference_does(steps in steps()) {

@@ -424,7 +424,8 @@ impl Reference {
 
     /// What was let go is done, and left the tree as it is.
     pub(crate) fn finish(&mut self, id: Id) -> Result<(), Refused> {
-        let change = self.changes.get(&id).filter(|change| change.status == Status::Permitted).ok_or(Refused::TooLate)?;
+        let change =
+            self.changes.get(&id).filter(|change| change.status == Status::Permitted).ok_or(Refused::TooLate)?;
         let mut steps: BTreeMap<FileId, (File, File)> = match change.why {
             Why::Command => change.before.iter().map(|(file, before)| (*file, (*before, self.tree[file]))).collect(),
             _ => change.steps.iter().map(|(file, (before, _))| (*file, (*before, self.tree[file]))).collect(),
