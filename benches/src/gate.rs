@@ -22,7 +22,7 @@ use crate::table::{Check, Section, Target, thousands};
 const FEW: u64 = 1_000;
 const MANY: u64 = 10_000;
 /// Submissions that are timed together, at the start and at the end.
-const BLOCK: u64 = 500;
+const BLOCK: u64 = 250;
 const SUBSCRIBERS: usize = 1_000;
 
 /// An engine in a fresh workspace.

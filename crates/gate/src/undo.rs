@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sayso_review::{Cause, ChangeId, IfChanged, Origin, Preview, Target, Transition, WsPath, reverse};
+use sayso_review::{
+    Cause, ChangeId, Event, EventBody, IfChanged, Origin, Outcome, Preview, Target, Transition, WsPath, reverse,
+};
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
@@ -10,6 +12,9 @@ use crate::engine::{Decided, Engine, Proposing};
 use crate::error::GateError;
 use crate::history::History;
 use crate::record::{call_key, session_key};
+
+/// Events that are looked at in one go.
+const SOME: usize = 64;
 
 /// What an undo or a redo would do. Nothing has happened yet.
 #[derive(Clone, Debug)]
@@ -139,24 +144,32 @@ fn is_undone(record: &ChangeRecord) -> bool {
     record.is_original() && matches!(record.status, ChangeStatus::Undone { .. })
 }
 
-/// The change that was applied last and still is.
+/// The change that was applied last and still is, however long ago it was proposed.
 fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
-    let mut last: Option<ChangeRecord> = None;
-    for record in history.changes(None) {
-        let record = record?;
-        // A change that was proposed before another may have been applied after it, but not long after.
-        if last.as_ref().is_some_and(|last| record.change + 64 < last.change) {
-            break;
+    let mut before = None;
+    loop {
+        let events = history.reader().latest(before, SOME)?;
+        let Some(first) = events.iter().map(|event| event.number).min() else { return Ok(None) };
+        for event in &events {
+            // The last event that made a change an applied one is the first that is found from behind.
+            let change = match EventBody::decode(&event.body) {
+                EventBody::Known(
+                    Event::Ended { change, outcome: Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }, .. }
+                    | Event::Redone { change, .. }
+                    | Event::Recovered { change, finished: true, .. },
+                ) => change,
+                _ => continue,
+            };
+            let record = match history.change(change) {
+                Err(GateError::NoSuchChange(_)) => continue,
+                record => record?,
+            };
+            if record.is_original() && record.status == ChangeStatus::Applied && record.applied.is_some() {
+                return Ok(Some(record));
+            }
         }
-        if record.is_original()
-            && record.status == ChangeStatus::Applied
-            && record.applied.is_some()
-            && last.as_ref().is_none_or(|last| record.since > last.since)
-        {
-            last = Some(record);
-        }
+        before = Some(first);
     }
-    Ok(last)
 }
 
 /// The last undo whose changes are all still undone by it.

@@ -73,6 +73,11 @@ impl Engine {
         Ok(self.held()?.changes.keys().copied().collect())
     }
 
+    /// How many they are, without listing them.
+    pub(crate) fn waiting_count(&mut self) -> Result<usize, GateError> {
+        Ok(self.held()?.changes.len())
+    }
+
     fn held(&mut self) -> Result<&mut Waiting, GateError> {
         if self.waiting.is_none() {
             let mut waiting = Waiting::default();

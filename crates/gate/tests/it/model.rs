@@ -13,6 +13,7 @@ use crate::model_steps::{Intention, Pick, Step, steps};
 const ASK: FileId = 0;
 const ASK_NEW: FileId = 1;
 const LATER: FileId = 2;
+const ALLOW: FileId = 4;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 3_000, ..ProptestConfig::default() })]
@@ -125,4 +126,12 @@ fn what_a_person_approved_is_not_reviewed_again_at_the_end_of_the_turn() {
         approve(3),
         Step::EndTurn { session: 1 },
     ]);
+}
+
+#[test]
+fn what_was_applied_last_is_undone_however_long_ago_it_was_proposed() {
+    let mut steps = vec![write(ASK, 'b')];
+    steps.extend(['a', 'b'].iter().cycle().take(70).map(|value| write(ALLOW, *value)));
+    steps.extend([approve(1), Step::Undo { pick: None }]);
+    take(&steps);
 }
