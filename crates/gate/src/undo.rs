@@ -152,13 +152,13 @@ fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError>
         let Some(first) = events.iter().map(|event| event.number).min() else { return Ok(None) };
         for event in &events {
             // The last event that made a change an applied one is the first that is found from behind.
-            let change = match EventBody::decode(&event.body) {
-                EventBody::Known(
-                    Event::Ended { change, outcome: Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }, .. }
-                    | Event::Redone { change, .. }
-                    | Event::Recovered { change, finished: true, .. },
-                ) => change,
-                _ => continue,
+            let EventBody::Known(
+                Event::Ended { change, outcome: Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }, .. }
+                | Event::Redone { change, .. }
+                | Event::Recovered { change, finished: true, .. },
+            ) = EventBody::decode(&event.body)
+            else {
+                continue;
             };
             let record = match history.change(change) {
                 Err(GateError::NoSuchChange(_)) => continue,

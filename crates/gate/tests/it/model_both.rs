@@ -136,7 +136,7 @@ impl Both {
             Step::Withdraw { pick } => {
                 let change = self.pick(pick);
                 let expected = self.reference.withdraw(change);
-                self.agree(expected, self.send(1, Command::Withdraw { change }));
+                agree(expected, &self.send(1, Command::Withdraw { change }));
             }
             Step::Finish { pick, obeys } => self.finish(pick, *obeys),
             Step::Write { file, to } => {
@@ -153,7 +153,7 @@ impl Both {
             Step::Redo => {
                 let expected = self.reference.redo();
                 let redo = Command::Redo { target: Target::Last, if_changed: IfChanged::Refuse };
-                self.agree(expected, self.send(0, redo));
+                agree(expected, &self.send(0, redo));
             }
             Step::List => {
                 assert_eq!(self.gate().waiting().unwrap(), self.reference.pending(), "what waits");
@@ -181,7 +181,7 @@ impl Both {
             Step::StartSession { session } => {
                 let (agent, location, parent) = (None, None, None);
                 let start = Command::StartSession { session: name(session), agent, location, parent };
-                self.agree(Ok(()), self.send(1, start));
+                agree(Ok(()), &self.send(1, start));
                 self.reference.sessions.entry(session).or_default().known = true;
             }
             Step::EndSession { session } => {
@@ -193,7 +193,7 @@ impl Both {
                 let turn = self.turns.entry(session).or_default();
                 *turn += 1;
                 let start = Command::StartTurn { session: name(session), turn: turn.to_string() };
-                self.agree(Ok(()), self.send(1, start));
+                agree(Ok(()), &self.send(1, start));
                 self.reference.sessions.entry(session).or_default().known = true;
             }
             Step::EndTurn { session } => {
@@ -230,12 +230,11 @@ impl Both {
     }
 
     fn submit(&mut self, asked: Asked) {
-        let intent = match &asked.why {
-            Why::Wish(file, wish) => Intent::ChangeFiles(proposal(FILES[*file].0, *wish)),
-            _ => {
-                let command = format!("make {}", asked.ruling);
-                Intent::RunCommand { command, directory: None, description: None }
-            }
+        let intent = if let Why::Wish(file, wish) = &asked.why {
+            Intent::ChangeFiles(proposal(FILES[*file].0, *wish))
+        } else {
+            let command = format!("make {}", asked.ruling);
+            Intent::RunCommand { command, directory: None, description: None }
         };
         let (session, turn) = (Some(name(asked.session)), Some(asked.turn.to_string()));
         let origin = Origin { agent: None, session, turn, call: None };
@@ -295,7 +294,7 @@ impl Both {
             assert_eq!(self.reader.last_number().unwrap(), last, "a late verdict changes nothing");
             return;
         }
-        self.agree(expected, reply);
+        agree(expected, &reply);
         assert_eq!(self.reader.last_number().unwrap(), last, "a late verdict changes nothing");
     }
 
@@ -314,7 +313,7 @@ impl Both {
             }
         }
         let expected = self.reference.finish(change);
-        self.agree(expected, self.send(1, Command::Finish { change, code: Some(0) }));
+        agree(expected, &self.send(1, Command::Finish { change, code: Some(0) }));
     }
 
     fn undo(&mut self, pick: Option<&Pick>) {
@@ -326,16 +325,7 @@ impl Both {
         let change = pick.filter(original);
         let expected = self.reference.undo(change);
         let target = change.map_or(Target::Last, |change| Target::Change { change });
-        self.agree(expected, self.send(0, Command::Undo { target, if_changed: IfChanged::Refuse }));
-    }
-
-    /// Whether the engine did, or refused, what the reference did or refused.
-    fn agree(&self, expected: Result<(), Refused>, reply: Result<Reply, GateError>) {
-        match (expected, &reply) {
-            (Ok(()), Ok(_)) | (Err(Refused::Impossible), Err(_)) => {}
-            (Err(Refused::TooLate), Err(error)) => assert!(is_too_late(error), "{error}"),
-            _ => panic!("{expected:?} was expected, and it is {reply:?}"),
-        }
+        agree(expected, &self.send(0, Command::Undo { target, if_changed: IfChanged::Refuse }));
     }
 
     fn restart(&mut self, politely: bool) {
@@ -516,4 +506,13 @@ fn outcome(decided: &Decided) -> Status {
 
 fn is_too_late(error: &GateError) -> bool {
     matches!(error, GateError::WrongStatus { .. } | GateError::NoSuchChange(_))
+}
+
+/// Whether the engine did, or refused, what the reference did or refused.
+fn agree(expected: Result<(), Refused>, reply: &Result<Reply, GateError>) {
+    match (expected, reply) {
+        (Ok(()), Ok(_)) | (Err(Refused::Impossible), Err(_)) => {}
+        (Err(Refused::TooLate), Err(error)) => assert!(is_too_late(error), "{error}"),
+        _ => panic!("{expected:?} was expected, and it is {reply:?}"),
+    }
 }

@@ -400,15 +400,15 @@ impl Reference {
     fn stale(&mut self, id: Id, steps: &BTreeMap<FileId, (File, File)>) {
         self.set(id, Status::Stale);
         self.over(id);
-        let (why, shown) = match self.changes[&id].why.clone() {
-            Why::Review(of) => (Why::Review(of.clone()), self.net(&of)),
-            _ => {
-                let both = |(file, (before, after)): (&FileId, &(File, File))| {
-                    let now = self.tree[file];
-                    (*file, (now, merge(*before, now, *after)))
-                };
-                (Why::Rebase, steps.iter().map(both).collect())
-            }
+        let (why, shown) = if let Why::Review(of) = self.changes[&id].why.clone() {
+            let shown = self.net(&of);
+            (Why::Review(of), shown)
+        } else {
+            let both = |(file, (before, after)): (&FileId, &(File, File))| {
+                let now = self.tree[file];
+                (*file, (now, merge(*before, now, *after)))
+            };
+            (Why::Rebase, steps.iter().map(both).collect())
         };
         self.add_own(why, Some(id), shown);
     }
@@ -457,7 +457,9 @@ impl Reference {
     /// Returns what was due.
     pub(crate) fn tick(&mut self, now: i64) -> Vec<Id> {
         let due: Vec<Id> = self.pending().into_iter().filter(|id| self.is_due(*id, now)).collect();
-        due.iter().for_each(|id| self.expire(*id));
+        for id in &due {
+            self.expire(*id);
+        }
         for id in self.pending() {
             self.refresh(id);
         }

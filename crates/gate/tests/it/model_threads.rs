@@ -82,7 +82,7 @@ fn follow(gate: &Gate, after: u64, seed: u64) -> Vec<Arc<Recorded>> {
     let mut follower = gate.subscribe(after);
     let mut events = Vec::new();
     loop {
-        match follower.wait(Duration::from_secs(60)).unwrap() {
+        match follower.wait(Duration::from_mins(1)).unwrap() {
             Next::Event(event) => events.push(event),
             Next::Ended => return events,
             Next::NotYet => panic!("nothing came for a minute after {}", follower.seen()),
