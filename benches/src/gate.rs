@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use sayso_gate::{Client, Engine, Gate, Reply, Rules, Silence, Submitted};
 use sayso_journal::{Journal, Options};
-use sayso_review::{Command, Defaults, Intent, Layer, Origin, Proposal, Standing};
+use sayso_review::{Command, Defaults, Intent, Layer, Origin, Performer, Proposal, Standing};
 use sayso_workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ fn submit(gate: &Gate, number: u64) -> Result<()> {
     let intent = Intent::ChangeFiles(Proposal::parse(change.to_string().as_bytes())?);
     let origin = Origin { session: Some(format!("session {}", number % 10)), ..Origin::default() };
     let deadline = Some(1_000_000 + number.cast_signed());
-    let command = Command::Submit { intent, origin, performer: Default::default(), deadline, schema: None };
+    let command = Command::Submit { intent, origin, performer: Performer::Gate, deadline, schema: None };
     match gate.command(Client::Person, command, 1)? {
         Reply::Submitted(Submitted::Waiting(_)) => Ok(()),
         other => bail!("it does not wait: {other:?}"),
@@ -69,6 +69,9 @@ struct Waiting {
     decide: Duration,
     start: Duration,
 }
+
+/// One of the times.
+type Figure = fn(&Waiting) -> Duration;
 
 /// The memory that this process holds.
 fn resident() -> Result<u64> {
@@ -128,8 +131,7 @@ fn decisions(rounds: usize) -> Result<Section> {
         few.push(waiting(FEW)?);
         many.push(waiting(MANY)?);
     }
-    let middle =
-        |found: &[Waiting], of: fn(&Waiting) -> Duration| median(&mut found.iter().map(of).collect::<Vec<_>>());
+    let middle = |found: &[Waiting], of: Figure| median(&mut found.iter().map(of).collect::<Vec<_>>());
     let bytes = |found: &[Waiting]| {
         let mut all: Vec<u64> = found.iter().map(|one| one.resident_bytes).collect();
         all.sort_unstable();
@@ -144,7 +146,7 @@ fn decisions(rounds: usize) -> Result<Section> {
     let cells = vec![thousands((small / FEW) as usize), thousands((large / MANY) as usize)];
     let each = (large as f64 / MANY as f64) / (small as f64 / FEW as f64);
     section.row("memory, bytes each", cells, Some(Check::new(each, Target::AtMost(1.0))));
-    let rows: [(&str, fn(&Waiting) -> Duration, Option<f64>); 5] = [
+    let rows: [(&str, Figure, Option<f64>); 5] = [
         ("submitting one of the first, CPU µs", |one| one.first, None),
         ("submitting one of the last, CPU µs", |one| one.last, Some(1.5)),
         ("deciding one, CPU µs", |one| one.decide, None),
@@ -226,7 +228,7 @@ fn delivery(rounds: usize) -> Result<Section> {
     };
     let (sender, _) = tokio::sync::broadcast::channel::<Arc<u64>>(1_024);
     let (mut alone, mut ours, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..rounds * 10 + 1 {
+    for round in 0..=rounds * 10 {
         let (published, time) = clock::time(publish);
         published?;
         alone.push(time);
