@@ -9,6 +9,7 @@ mod changes;
 mod clock;
 mod corpus;
 mod engines;
+mod gate;
 mod inline;
 mod instructions;
 mod journal;
@@ -37,10 +38,22 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate";
 
-const PARTS: [&str; 10] =
-    ["whole", "instructions", "cases", "words", "inline", "memory", "startup", "changes", "journal", "policy"];
+const PARTS: [&str; 12] = [
+    "whole",
+    "instructions",
+    "cases",
+    "words",
+    "inline",
+    "memory",
+    "startup",
+    "changes",
+    "journal",
+    "policy",
+    "scans",
+    "gate",
+];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
 
@@ -84,13 +97,14 @@ impl Options {
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        // These three are this program calling itself.
+        // These four are this program calling itself.
         ["once", work, list] => Work::named(work).context("no such work")?.once(Path::new(list)),
         ["answer", engine, case] => pathological::answer(
             Engine::named(engine).context("no such engine")?,
             &Case::named(case).context("no such case")?,
         ),
         ["change", who, files, rounds] => changes::once(who, files, rounds),
+        ["gate", count] => gate::once(count),
         ["--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
@@ -119,6 +133,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("policy") {
         add(policy::section(options.rounds(9))?);
+    }
+    if options.wants("gate") {
+        gate::sections(options.rounds(3))?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

@@ -266,6 +266,10 @@ impl ChangeRecord {
             }
             Event::Ended { outcome, told, .. } => {
                 self.told = told.or(self.told.take());
+                if !matches!(outcome, Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }) {
+                    // A plan that found the files changed was on its way and never reached them.
+                    self.applied = None;
+                }
                 match outcome {
                     Outcome::Applied | Outcome::Sent => ChangeStatus::Applied,
                     Outcome::Ran { code } => {
@@ -298,6 +302,7 @@ impl ChangeRecord {
                 } else {
                     let reason = "it was interrupted, and taken back at the next start".to_owned();
                     self.told = Some(told_failure(&reason));
+                    self.applied = None;
                     ChangeStatus::Failed { reason }
                 }
             }

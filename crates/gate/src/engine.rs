@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sayso_journal::Journal;
 use sayso_review::{
-    Answer, Cause, ChangeId, ContentHash, Decision, Event, Origin, Outcome, Performer, Plan, Preview, Proposal, Taken,
-    Verdict, WsPath, told_failure,
+    Answer, Cause, ChangeId, ContentHash, Decider, Decision, Event, Origin, Outcome, Performer, Plan, Preview,
+    Proposal, Taken, Verdict, WsPath, told_failure,
 };
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
@@ -157,8 +157,8 @@ impl Engine {
         self.recover(now)?;
         // The first verdict counts; whoever comes later learns what became of the change.
         let record = self.pending(change)?;
-        let denies = matches!(verdict.answer, Answer::Deny { .. });
-        if !denies && record.deadline.is_some_and(|deadline| deadline <= now) {
+        // A verdict that comes before anybody has looked at the clock comes too late all the same.
+        if verdict.by == Decider::Person && record.deadline.is_some_and(|deadline| deadline <= now) {
             self.expire(change, now)?;
             let status = ChangeStatus::Denied.to_string();
             return Err(GateError::WrongStatus { change, verb: "decided", status });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sayso_review::{Cause, ChangeId, Event, Happened, Origin, Preview, Review, Ruling, WsPath, net};
+use sayso_review::{Cause, ChangeId, Decider, Event, Happened, Origin, Preview, Review, Ruling, WsPath, net};
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
@@ -117,4 +117,6 @@ fn is_open(record: &ChangeRecord) -> bool {
         && record.applied.is_some()
         && record.status == ChangeStatus::Applied
         && record.ruled.as_ref().is_some_and(|ruled| ruled.ruling == Ruling::Later)
+        // What had to wait for another change after all, a person has looked at.
+        && record.verdict.as_ref().is_none_or(|verdict| verdict.by != Decider::Person)
 }

@@ -169,7 +169,7 @@ impl Gate {
             _ => None,
         };
         if let (Some(change), 0) = (waits, self.shared.surfaces.load(Ordering::Acquire)) {
-            let pending = state.engine.waiting()?.len();
+            let pending = state.engine.waiting_count()?;
             drop(state);
             self.shared.announce.announce(&Announcement { pending, change });
         }

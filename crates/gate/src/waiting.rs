@@ -28,7 +28,16 @@ pub(crate) struct Waiting {
 struct Held {
     deadline: Option<i64>,
     /// The files it is about, as they were when it was previewed.
-    files: Vec<(WsPath, Option<Signature>)>,
+    files: Vec<(WsPath, Looked)>,
+}
+
+/// What is known of a file.
+#[derive(Debug, PartialEq, Eq)]
+enum Looked {
+    /// Nothing: it was looked at before a restart.
+    NotSince,
+    /// What `stat` said; nothing, if there was no file.
+    At(Option<Signature>),
 }
 
 impl Waiting {
@@ -65,6 +74,11 @@ impl Engine {
         Ok(self.held()?.changes.keys().copied().collect())
     }
 
+    /// How many they are, without listing them.
+    pub(crate) fn waiting_count(&mut self) -> Result<usize, GateError> {
+        Ok(self.held()?.changes.len())
+    }
+
     pub(crate) fn held(&mut self) -> Result<&mut Waiting, GateError> {
         if self.waiting.is_none() {
             let mut waiting = Waiting::default();
@@ -77,7 +91,7 @@ impl Engine {
                 if History::is_pending(&record) {
                     left -= 1;
                     // Not known to be as it was then, so that it is looked at once.
-                    let files = record.files.iter().map(|file| (file.location.clone(), None)).collect();
+                    let files = record.files.iter().map(|file| (file.location.clone(), Looked::NotSince)).collect();
                     waiting.insert(record.change, Held { deadline: record.deadline, files });
                 }
             }
@@ -88,7 +102,7 @@ impl Engine {
 
     pub(crate) fn now_waits(&mut self, change: ChangeId, preview: &Preview, deadline: Option<i64>) {
         let Some(waiting) = &mut self.waiting else { return };
-        let sign = |path: &WsPath| (path.clone(), self.workspace.signature(path));
+        let sign = |path: &WsPath| (path.clone(), Looked::At(self.workspace.signature(path)));
         let files = preview.files().iter().map(|file| sign(&file.location)).collect();
         waiting.insert(change, Held { deadline, files });
     }
@@ -101,9 +115,15 @@ impl Engine {
 
     /// A change ended: those that waited for the same files after it are looked at again, and say what it means for them.
     pub(crate) fn no_longer_waits(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
-        let Some(waiting) = &mut self.waiting else { return Ok(()) };
-        let Some(ended) = waiting.remove(change) else { return Ok(()) };
-        let later = waiting.about(ended.files.iter().map(|(path, _)| path)).split_off(&change);
+        let ended: Vec<WsPath> = match &mut self.waiting {
+            Some(waiting) => match waiting.remove(change) {
+                Some(held) => held.files.into_iter().map(|(path, _)| path).collect(),
+                None => return Ok(()),
+            },
+            // The first thing that ends after a start: others may have waited for it since before.
+            None => self.history().change(change)?.files.into_iter().map(|file| file.location).collect(),
+        };
+        let later = self.held()?.about(&ended).split_off(&change);
         if later.is_empty() {
             return Ok(());
         }
@@ -171,7 +191,7 @@ impl Engine {
         let mut outrun = Vec::new();
         let held = self.waiting.take().unwrap_or_default();
         for (change, held) in &held.changes {
-            if held.files.iter().any(|(path, signature)| *signature != self.workspace.signature(path)) {
+            if held.files.iter().any(|(path, looked)| *looked != Looked::At(self.workspace.signature(path))) {
                 outrun.push(*change);
             }
         }
@@ -192,8 +212,8 @@ impl Engine {
     /// Takes the files of a change as they are now to be those that its preview shows, since they were found to be.
     fn sign_again(&mut self, change: ChangeId) {
         let Some(held) = self.waiting.as_mut().and_then(|waiting| waiting.changes.get_mut(&change)) else { return };
-        for (path, signature) in &mut held.files {
-            *signature = self.workspace.signature(path);
+        for (path, looked) in &mut held.files {
+            *looked = Looked::At(self.workspace.signature(path));
         }
     }
 
