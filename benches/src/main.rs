@@ -15,6 +15,7 @@ mod journal;
 mod memory;
 mod pathological;
 mod programs;
+mod scans;
 mod source;
 mod startup;
 mod table;
@@ -36,10 +37,10 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, scans";
 
-const PARTS: [&str; 9] =
-    ["whole", "instructions", "cases", "words", "inline", "memory", "startup", "changes", "journal"];
+const PARTS: [&str; 10] =
+    ["whole", "instructions", "cases", "words", "inline", "memory", "startup", "changes", "journal", "scans"];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
 
@@ -115,6 +116,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("journal") {
         journal::sections(options.extent, options.rounds(3))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("scans") {
+        scans::sections(options.rounds(5))?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {
