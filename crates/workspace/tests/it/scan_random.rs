@@ -118,7 +118,7 @@ fn expected(before: &Tree, after: &Tree) -> TreeChanges {
         match (is_directory(before, path), is_directory(after, path)) {
             (false, true) if !is_left_out(after, path) => changes.made.push(at(path)),
             (true, false) if is_seen(before, path) && !is_out_of_sight(before, after, path) => {
-                changes.removed.push(at(path))
+                changes.removed.push(at(path));
             }
             _ => {}
         }
