@@ -17,6 +17,7 @@ mod memory;
 mod pathological;
 mod policy;
 mod programs;
+mod scans;
 mod source;
 mod startup;
 mod table;
@@ -136,6 +137,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("gate") {
         gate::sections(options.rounds(3))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("scans") {
+        scans::sections(options.rounds(5))?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

@@ -127,7 +127,7 @@ fn missing(here: &Known, there: &Known) -> Vec<WsPath> {
     let mut others = there.directories.iter().map(|span| there.text(*span)).peekable();
     let mut is_missing = |path: &str| {
         while others.next_if(|other| *other < path).is_some() {}
-        others.peek() != Some(&path) && !there.may_hide_directory(path)
+        others.peek() != Some(&path) && !there.may_hide(&format!("{path}/"))
     };
     let paths = here.directories.iter().map(|span: &Span| here.text(*span));
     paths.filter(|path| is_missing(path)).filter_map(|path| WsPath::parse(path).ok()).collect()

@@ -269,9 +269,12 @@ impl Known {
     }
 }
 
-/// Whether these are paths, each after the one before.
+/// Whether these are paths, each after the one before. A slash at the end is no harm.
 fn rises<'k>(mut paths: impl Iterator<Item = &'k str>) -> bool {
-    let plain = |path: &str| !path.contains('\0') && path.split('/').all(|name| !matches!(name, "" | "." | ".."));
+    let plain = |path: &str| {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        !path.contains('\0') && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
+    };
     let mut last = "";
     paths.all(|path| plain(path) && std::mem::replace(&mut last, path) < path)
 }

@@ -16,7 +16,7 @@ pub struct Known {
     pub(super) entries: Vec<Entry>,
     /// Directories that were looked into, in order.
     pub(super) directories: Vec<Span>,
-    /// What was left out, each with all that is below it, in order.
+    /// What was left out, in order. A directory's name ends in a slash here, and stands for all that is below it.
     pub(super) unseen: Vec<Span>,
     /// Nothing from here on was looked at. A directory's name ends in a slash here.
     pub(super) stopped: Option<Span>,
@@ -116,20 +116,12 @@ impl Known {
         }
     }
 
-    /// Whether a file of this path may have been there without being known.
+    /// Whether something may have been there without being known. The path of a directory ends in a slash here.
     pub(super) fn may_hide(&self, path: &str) -> bool {
-        self.stopped.is_some_and(|stop| path >= self.text(stop)) || self.is_left_out(path)
-    }
-
-    /// The same for a directory.
-    pub(super) fn may_hide_directory(&self, path: &str) -> bool {
-        self.stopped.is_some_and(|stop| format!("{path}/").as_str() >= self.text(stop)) || self.is_left_out(path)
-    }
-
-    fn is_left_out(&self, path: &str) -> bool {
         let listed = |path: &str| self.unseen.binary_search_by(|span| self.text(*span).cmp(path)).is_ok();
-        let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-        !self.unseen.is_empty() && above.chain([path]).any(listed)
+        let above = path.match_indices('/').filter_map(|(at, slash)| path.get(..at + slash.len()));
+        self.stopped.is_some_and(|stop| path >= self.text(stop))
+            || (!self.unseen.is_empty() && above.chain([path]).any(listed))
     }
 
     /// Puts in order what a walk meets in another one: `a-b/` comes before `a/`, but `a-b` after `a`.

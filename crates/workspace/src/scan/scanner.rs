@@ -146,7 +146,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
                     let known = self.cursor.knows_below(&self.path);
                     self.path.pop();
                     if !known {
-                        self.leave_out();
+                        self.leave_out(kind);
                         return Ok(Flow::On);
                     }
                 }
@@ -160,7 +160,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
                 } else if known.is_some_and(|known| known.standing == Standing::Seen) {
                     Standing::Leaving
                 } else {
-                    self.leave_out();
+                    self.leave_out(kind);
                     return Ok(Flow::On);
                 };
                 self.file(above, start, known)?;
@@ -171,7 +171,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
 
     fn below(&mut self, above: BorrowedFd<'_>, start: usize, within: Within) -> Result<Flow, C::Error> {
         if self.depth == DEEPEST {
-            self.leave_out_because(Reason::TooDeep);
+            self.leave_out_because(Reason::TooDeep, ItemKind::Directory);
             return Ok(Flow::On);
         }
         let opened = open_directory(above, self.path.get(start..).unwrap_or_default());
@@ -184,11 +184,13 @@ impl<'s, C: Contents> Scanner<'s, C> {
             // It went away.
             Err(Errno::NOENT) => return Ok(Flow::On),
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                self.leave_out_because(Reason::KeptChanging);
+                // Now this, now that.
+                self.leave_out(ItemKind::Other);
+                self.leave_out_because(Reason::KeptChanging, ItemKind::Directory);
                 return Ok(Flow::On);
             }
             Err(errno) => {
-                self.leave_out_because(Reason::Unreadable { reason: errno.to_string() });
+                self.leave_out_because(Reason::Unreadable { reason: errno.to_string() }, ItemKind::Directory);
                 return Ok(Flow::On);
             }
         };
@@ -206,7 +208,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
             Ok(stat) => Signature::of(&stat),
             Err(Errno::NOENT) => return Ok(()),
             Err(errno) => {
-                self.leave_out_because(Reason::Unreadable { reason: errno.to_string() });
+                self.leave_out_because(Reason::Unreadable { reason: errno.to_string() }, ItemKind::Other);
                 return Ok(());
             }
         };
@@ -244,7 +246,8 @@ impl<'s, C: Contents> Scanner<'s, C> {
             }
             // Listed as something else: what is in it comes elsewhere in the order of paths, and waits for the next scan.
             FileType::Directory => {
-                self.leave_out_because(Reason::KeptChanging);
+                self.leave_out(ItemKind::Other);
+                self.leave_out_because(Reason::KeptChanging, ItemKind::Directory);
                 Ok(())
             }
             special => {
@@ -331,14 +334,17 @@ impl<'s, C: Contents> Scanner<'s, C> {
         self.not_captured.push(NotCaptured { path: self.path.clone(), reason });
     }
 
-    fn leave_out(&mut self) {
-        let path = self.found.write(&self.path);
+    fn leave_out(&mut self, kind: ItemKind) {
+        let mut path = self.found.write(&self.path);
+        if kind == ItemKind::Directory {
+            path.end = self.found.write("/").end;
+        }
         self.found.unseen.push(path);
     }
 
-    fn leave_out_because(&mut self, reason: Reason) {
+    fn leave_out_because(&mut self, reason: Reason, kind: ItemKind) {
         self.say(reason);
-        self.leave_out();
+        self.leave_out(kind);
     }
 
     /// Ends the walk before `path`.
