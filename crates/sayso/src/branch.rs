@@ -63,7 +63,8 @@ fn take_up(state: &State, prefix: &BranchPrefix, arguments: &BranchArguments) ->
         return Err(GitError::from(reason).into());
     }
     state.tell_where();
-    if let (BranchPlan::Switch { .. }, GitState::Repository(repository)) = (&plan, git.state(&workspace)?)
+    if matches!(plan, BranchPlan::Switch { .. })
+        && let GitState::Repository(repository) = git.state(&workspace)?
         && !repository.inside.as_os_str().is_empty()
     {
         say(&format!(

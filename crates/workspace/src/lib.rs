@@ -21,6 +21,8 @@
 //! A write always makes a new file in the place of the old one, so that no reader sees half of it and no hard link is written
 //! through.
 //!
+//! Switching a branch is git's own work and not a plan's: [`git`] has it done by the `git` program, which keeps uncommitted work.
+//!
 //! # Limits
 //!
 //! - [`Swap::Replace`], which file systems get that cannot exchange names, has a window: a file that somebody puts in place

@@ -20,6 +20,7 @@
 //! - Submodules stay at the commit they are at, whatever `submodule.recurse` says: switching in them could touch work there.
 //! - Where the workspace is a directory of a larger repository, switching to an existing branch changes files beside the workspace:
 //!   a branch is the repository's.
+//! - Since git gets no agents or proxies from the environment, a partial clone that has to fetch what it switches to may fail to.
 //! - Untracked directories count as one, as in `git status`.
 
 mod error;
