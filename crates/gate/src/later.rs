@@ -8,6 +8,7 @@ use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
+use crate::history::History;
 use crate::proposed::{Proposed, Proposing};
 use crate::record::{Entry, LATER, turn_key};
 
@@ -59,17 +60,7 @@ impl Engine {
 
     /// The turns of which something is still to be reviewed, oldest first: session and turn.
     pub fn unreviewed(&self) -> Result<Vec<(String, String)>, GateError> {
-        let mut turns = Vec::new();
-        for record in self.history().with_key(LATER)?.into_iter().rev() {
-            if let (true, Some(session)) = (is_open(&record), &record.origin.session) {
-                let turn = record.origin.turn.clone().unwrap_or_default();
-                if !turns.contains(&(session.clone(), turn.clone())) {
-                    turns.push((session.clone(), turn));
-                }
-            }
-        }
-        turns.reverse();
-        Ok(turns)
+        self.history().unreviewed()
     }
 
     /// What some changes, and those between them, did in all, with what was decided at once taken as approved.
@@ -107,6 +98,23 @@ impl Engine {
             }
         }
         Ok(net(&happened, &self.workspace.look(paths, FILE_LIMIT).files))
+    }
+}
+
+impl History<'_> {
+    /// The turns of which something is still to be reviewed, oldest first: session and turn.
+    pub fn unreviewed(&self) -> Result<Vec<(String, String)>, GateError> {
+        let mut turns = Vec::new();
+        for record in self.with_key(LATER)?.into_iter().rev() {
+            if let (true, Some(session)) = (is_open(&record), &record.origin.session) {
+                let turn = record.origin.turn.clone().unwrap_or_default();
+                if !turns.contains(&(session.clone(), turn.clone())) {
+                    turns.push((session.clone(), turn));
+                }
+            }
+        }
+        turns.reverse();
+        Ok(turns)
     }
 }
 

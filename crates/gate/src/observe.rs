@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sayso_journal::{Batch, Journal};
 use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, RecordedStep, Uncaptured, WsPath};
-use sayso_workspace::{Contents, Happened, Known, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
+use sayso_workspace::{Contents, Happened, Known, Reason, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
 use crate::action::Finished;
 use crate::change::{ChangeRecord, ChangeStatus};
@@ -95,6 +95,11 @@ impl Engine {
             }
             steps.insert(path, step);
         }
+        let unnamed = scan.not_captured.iter().filter(|one| one.reason == Reason::Name);
+        finished.uncaptured.extend(unnamed.map(|one| {
+            let reason = "whether it changed is not known, since its name is not UTF-8".to_owned();
+            Uncaptured { path: one.path.clone(), reason }
+        }));
         finished.record.steps = steps.into_values().collect();
         finished.record.directories = changes.made;
         let uncaptured = changes.uncaptured.iter();

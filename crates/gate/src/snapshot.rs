@@ -78,7 +78,7 @@ impl History<'_> {
         self.correlated(&call_key(call))
     }
 
-    fn correlated(&self, key: &str) -> Result<Vec<SnapshotRecord>, GateError> {
+    fn correlated(self, key: &str) -> Result<Vec<SnapshotRecord>, GateError> {
         let mut records = Vec::new();
         for event in self.reader().events_with(key, 0, SOME)? {
             if let EventBody::Known(Event::Correlated { snapshot, .. }) = recorded(&event).body {

@@ -144,6 +144,15 @@ impl Engine {
                     }
                 }
                 let mut ruled = judge(&Act::Tool { name, reads: &reads, writes: &writes })?;
+                if let Some(command) = &shown.command {
+                    // A rule about a command holds, whoever hands it to a shell.
+                    let run = CommandPreview::of(command, &WsPath::root(), &self.workspace.path().to_string_lossy());
+                    let script = Script { doubts: run.doubts.clone(), ..Script::parse(command) };
+                    let as_command = judge(&Act::Run { script: &script, reads: &run.reads(), writes: &run.writes() })?;
+                    if as_command.ruling > ruled.ruling {
+                        ruled = as_command;
+                    }
+                }
                 if let Some(delegation) = &shown.delegation {
                     let agent = delegation.agent.as_deref().unwrap_or(name);
                     let delegated = judge(&Act::Delegate { agent, tools: &delegation.tools })?;

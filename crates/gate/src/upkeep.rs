@@ -52,19 +52,23 @@ impl Engine {
         Ok(Some(RecoveredChange { change, recovery }))
     }
 
-    /// Ends the changes that wait for a verdict which nobody is left to give: whoever proposed them went away.
-    pub fn cancel_waiting(&mut self, now: i64) -> Result<Vec<ChangeId>, GateError> {
+    /// Ends the changes that wait for a verdict which nobody is left to give: whoever proposed them went away. Those whose proposer is
+    /// known to wait, and reviews, which are nobody's but the person's, stay.
+    pub fn cancel_waiting(&mut self, alive: &BTreeSet<ChangeId>, now: i64) -> Result<Vec<ChangeId>, GateError> {
         let mut waiting = Vec::new();
         if self.history().status()?.pending > 0 {
             for record in self.history().changes(None) {
                 let record = record?;
-                if History::is_pending(&record) {
+                if History::is_pending(&record) && !record.is_review() && !alive.contains(&record.change) {
                     waiting.push(record.change);
                 }
             }
         }
         for &change in &waiting {
-            self.cancel(change, now)?;
+            // One that counted on another may have ended with it.
+            if self.pending(change).is_ok() {
+                self.cancel(change, now)?;
+            }
         }
         Ok(waiting)
     }

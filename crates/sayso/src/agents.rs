@@ -1,11 +1,13 @@
 //! Processes that speak for an agent: what `sayso exec` runs, and everything beneath. None of them decides.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sayso_gate::{Agents, ChangeStatus, Engine, Process};
 use sayso_review::ErrorKind;
 
 use crate::failure::Failure;
+use crate::output::say;
 use crate::state::{State, now};
 
 /// The folder in which every `sayso exec` that is running has a file.
@@ -18,6 +20,14 @@ pub(crate) struct Registered {
 }
 
 impl Registered {
+    /// Notes the command itself, which may go on when this process is gone.
+    pub(crate) fn runs(&self, child: u32) {
+        if let (Some(process), Ok(text)) = (Process::find(child), std::fs::read_to_string(&self.path)) {
+            // Without it, the command counts as over with this process.
+            let _ = std::fs::write(&self.path, format!("{text}\n{}-{}", process.id, process.started));
+        }
+    }
+
     /// Removes the note: it is known what the command did.
     pub(crate) fn finished(self) {
         // Should it stay, settling it again changes nothing.
@@ -71,6 +81,12 @@ pub(crate) fn settle(state: &State, engine: &mut Engine) -> Result<(), Failure> 
         if note.lines().nth(1).map(Path::new) != Some(&state.folder) {
             continue;
         }
+        if note.lines().nth(2).and_then(process).is_some_and(|child| Process::find(child.id) == Some(child)) {
+            say(&format!(
+                "note: change {change} still runs, though its `sayso exec` is gone; it is settled when it is over"
+            ));
+            continue;
+        }
         match engine.history().change(change).map(|record| record.status) {
             Ok(ChangeStatus::Pending) => engine.cancel(change, now())?,
             Ok(ChangeStatus::Permitted) => {
@@ -84,6 +100,28 @@ pub(crate) fn settle(state: &State, engine: &mut Engine) -> Result<(), Failure> 
     Ok(())
 }
 
+/// The changes of this workspace for which a process waits, or which one runs.
+pub(crate) fn alive(state: &State) -> BTreeSet<u64> {
+    let mut changes = BTreeSet::new();
+    for file in std::fs::read_dir(state.home.join(FOLDER)).into_iter().flatten().flatten() {
+        let runs = file.file_name().to_str().and_then(process).is_some_and(|one| Process::find(one.id) == Some(one));
+        let note = std::fs::read_to_string(file.path()).unwrap_or_default();
+        let mut lines = note.lines();
+        if let (true, Some(Ok(change)), Some(folder)) = (runs, lines.next().map(str::parse), lines.next())
+            && Path::new(folder) == state.folder
+        {
+            changes.insert(change);
+        }
+    }
+    changes
+}
+
+/// A process as its note names it.
+fn process(text: &str) -> Option<Process> {
+    let (id, started) = text.split_once('-')?;
+    Some(Process { id: id.parse().ok()?, started: started.parse().ok()? })
+}
+
 fn parent() -> u32 {
     rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs())
 }
@@ -92,11 +130,8 @@ fn parent() -> u32 {
 fn read(state: &State) -> (Agents, Vec<(PathBuf, u64)>) {
     let (mut agents, mut gone) = (Agents::default(), Vec::new());
     for file in std::fs::read_dir(state.home.join(FOLDER)).into_iter().flatten().flatten() {
-        let name = file.file_name();
-        let numbers = name.to_str().and_then(|name| name.split_once('-'));
-        let Some((Ok(id), Ok(started))) = numbers.map(|(id, started)| (id.parse(), started.parse())) else { continue };
-        let process = Process { id, started };
-        if Process::find(id) == Some(process) {
+        let Some(process) = file.file_name().to_str().and_then(process) else { continue };
+        if Process::find(process.id) == Some(process) {
             agents.add(process);
         } else {
             let text = std::fs::read_to_string(file.path()).unwrap_or_default();

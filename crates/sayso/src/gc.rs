@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     }
     let mut engine = state.engine()?.keeping(Config::load(&state)?.snapshots());
     agents::settle(&state, &mut engine)?;
-    let cancelled = engine.cancel_waiting(now())?;
+    let cancelled = engine.cancel_waiting(&agents::alive(&state), now())?;
     // Whoever took them is gone, as is whoever waited.
     engine.free_all_orphans(now())?;
     let (collected, compacted) = engine.collect(Some(before), most)?;

@@ -75,6 +75,9 @@ fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {
 }
 
 fn status_text(record: &ChangeRecord) -> String {
+    if !record.subject.is_files() && record.status == ChangeStatus::Applied {
+        return "ran".to_owned();
+    }
     let part = if record.in_part && record.status == ChangeStatus::Applied { " in part" } else { "" };
     format!("{}{part}", record.status)
 }
@@ -248,6 +251,8 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     let mut output = Output::stdout();
     let status = reader.as_ref().map(|reader| History::new(reader).status()).transpose()?;
     let pending = status.map_or(0, |status| status.pending);
+    let turns =
+        reader.as_ref().map(|reader| History::new(reader).unreviewed()).transpose()?.map_or(0, |turns| turns.len());
     if arguments.place.json {
         let sizes = reader.as_ref().map(|reader| History::new(reader).sizes()).transpose()?;
         output.json(&json!({
@@ -255,12 +260,20 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             "journal": state.folder.to_string_lossy(),
             "changes": status.map_or(0, |status| status.changes),
             "pending": pending,
+            "turns_to_review": turns,
             "contents": sizes.map_or(0, |sizes| sizes.blobs),
             "stored_bytes": sizes.map_or(0, |sizes| sizes.file_bytes),
         }))?;
     } else if arguments.short {
+        let mut parts = Vec::new();
         if pending > 0 {
-            output.write(format!("{pending} pending\n").as_bytes())?;
+            parts.push(format!("{pending} pending"));
+        }
+        if turns > 0 {
+            parts.push(format!("{turns} to review"));
+        }
+        if !parts.is_empty() {
+            output.write(format!("{}\n", parts.join(", ")).as_bytes())?;
         }
     } else {
         output.write(format!("Workspace  {}\n", visible(&state.root.to_string_lossy())).as_bytes())?;
@@ -273,6 +286,11 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
         let sizes = history.sizes()?;
         let waiting = if status.pending == 0 { String::new() } else { format!(", {} waiting", status.pending) };
         output.write(format!("Changes    {}{waiting}\n", status.changes).as_bytes())?;
+        if turns > 0 {
+            let turns = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+            output
+                .write(format!("Review     {turns} in which changes happened at once: `sayso review`\n").as_bytes())?;
+        }
         let mut shown = 0;
         for record in history.changes(None) {
             let record = record?;

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use sayso_review::{Act, CommandPreview, Part, Place, Policy, Ruled, Ruling, Script, ToolPreview, Who, WsPath};
+use sayso_review::{Act, CommandPreview, Part, Place, Policy, Ruled, Ruling, Script, ToolPreview, Touch, Who, WsPath};
 use serde_json::{Value, json};
 
 use crate::cli::{Asked, Explain, PolicyArguments, PolicyCommand};
@@ -47,26 +47,42 @@ fn judge(arguments: &Explain, policy: &Policy, root: &Path) -> Result<(Ruled, St
     let who = Who { agent: arguments.agent.as_deref(), session: arguments.session.as_deref() };
     let places = |paths: &[String]| paths.iter().flat_map(|path| places(root, path)).collect::<Vec<_>>();
     let explain = |act: &Act<'_>| policy.explain(act, &who);
+    let run = |command: &str| {
+        let preview = CommandPreview::of(command, &WsPath::root(), root.to_str().unwrap_or("/"));
+        // The preview knows more reasons to doubt than the words alone give.
+        let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
+        let (reads, writes) = (preview.reads(), followed(root, preview.writes()));
+        explain(&Act::Run { script: &script, reads: &reads, writes: &writes })
+    };
     Ok(match &arguments.asked {
         Asked::Write { paths } => {
             (explain(&Act::Write { places: &places(paths) }), format!("write {}", paths.join(" ")))
         }
         Asked::Read { paths } => (explain(&Act::Read { places: &places(paths) }), format!("read {}", paths.join(" "))),
-        Asked::Run { command } => {
-            let preview = CommandPreview::of(command, &WsPath::root(), root.to_str().unwrap_or("/"));
-            // The preview knows more reasons to doubt than the words alone give.
-            let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
-            let (reads, writes) = (preview.reads(), followed(root, preview.writes()));
-            (explain(&Act::Run { script: &script, reads: &reads, writes: &writes }), format!("run {command}"))
-        }
+        Asked::Run { command } => (run(command), format!("run {command}")),
         Asked::Tool { name, args } => {
             let arguments: Value = serde_json::from_str(args).map_err(|error| {
                 Failure::bad_input("the tool's arguments are not understood")
                     .why(&error)
                     .hint("give --args one JSON object")
             })?;
-            let writes = changed(&ToolPreview::of(name, &arguments, None), root);
-            (explain(&Act::Tool { name, reads: &[], writes: &writes }), format!("tool {name}"))
+            let preview = ToolPreview::of(name, &arguments, None);
+            let (mut reads, mut writes) = (Vec::new(), changed(&preview, root));
+            let named = if preview.touch == Touch::Reads { &mut reads } else { &mut writes };
+            for place in places(&preview.paths) {
+                if !named.contains(&place) {
+                    named.push(place);
+                }
+            }
+            let mut ruled = explain(&Act::Tool { name, reads: &reads, writes: &writes });
+            if let Some(command) = &preview.command {
+                // A rule about a command holds, whoever hands it to a shell.
+                let run = run(command);
+                if run.ruling > ruled.ruling {
+                    ruled = run;
+                }
+            }
+            (ruled, format!("tool {name}"))
         }
         Asked::Delegate { to } => (explain(&Act::Delegate { agent: to, tools: &[] }), format!("delegate {to}")),
     })

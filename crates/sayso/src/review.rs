@@ -31,69 +31,88 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     let mut engine = state.engine()?.keeping(config.snapshots());
     agents::settle(&state, &mut engine)?;
     engine.tick(now())?;
-    let mut changes = match arguments.change {
+    let changes = match arguments.change {
         Some(change) => vec![engine.proposed(change)?.change],
         None => waiting(&mut engine, arguments)?,
     };
+    if arguments.place.json && arguments.answers.approve.is_none() && arguments.answers.deny.is_none() {
+        let mut changes = changes;
+        for (session, turn) in turns(&engine, arguments)? {
+            changes.extend(engine.end_turn(&session, &turn, now())?.map(|review| review.change));
+        }
+        changes.sort_unstable();
+        changes.dedup();
+        return list(&engine, &changes);
+    }
+    drop(engine);
+    let mut reviewing = Reviewing { state: &state, config: &config, arguments, code: ExitCode::SUCCESS, any: false };
+    for change in changes {
+        reviewing.one(change)?;
+    }
     if arguments.change.is_none() {
-        for review in put_up(&mut engine, arguments)? {
-            if !changes.contains(&review) {
-                changes.push(review);
+        // One after the other: what is taken back of one turn may be what another is about.
+        for (session, turn) in turns(&state.engine()?, arguments)? {
+            let review = state.engine()?.end_turn(&session, &turn, now())?;
+            if let Some(review) = review {
+                reviewing.one(review.change)?;
             }
         }
     }
-    drop(engine);
-    if arguments.place.json && arguments.answers.approve.is_none() && arguments.answers.deny.is_none() {
-        return list(&state, &changes);
-    }
-    if changes.is_empty() {
+    if !reviewing.any {
         say("Nothing waits.");
-        return Ok(ExitCode::SUCCESS);
     }
-    let mut code = ExitCode::SUCCESS;
-    for change in changes {
+    Ok(reviewing.code)
+}
+
+/// The turns in which something happened at once that nobody has looked at.
+fn turns(engine: &Engine, arguments: &ReviewArguments) -> Result<Vec<(String, String)>, Failure> {
+    let mut turns = engine.unreviewed()?;
+    turns.retain(|(session, _)| arguments.session.is_none() || arguments.session.as_ref() == Some(session));
+    Ok(turns)
+}
+
+struct Reviewing<'a> {
+    state: &'a State,
+    config: &'a Config,
+    arguments: &'a ReviewArguments,
+    code: ExitCode,
+    any: bool,
+}
+
+impl Reviewing<'_> {
+    fn one(&mut self, change: u64) -> Result<(), Failure> {
         // Somebody may have decided meanwhile, or it ended with another.
-        let proposed = match state.engine()?.proposed(change) {
+        let proposed = match self.state.engine()?.proposed(change) {
             Ok(proposed) => proposed,
             Err(GateError::WrongStatus { status, .. }) => {
                 say(&format!("Change {change} is {status} by now."));
-                continue;
+                return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
-        let ended = one(&state, &config, arguments, proposed)?;
+        self.any = true;
+        let ended = one(self.state, self.config, self.arguments, proposed)?;
         if ended != ExitCode::SUCCESS {
-            code = ended;
+            self.code = ended;
         }
+        Ok(())
     }
-    Ok(code)
 }
 
-/// What waits.
+/// What waits, less reviews, which come with their turns.
 fn waiting(engine: &mut Engine, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
     let mut changes = Vec::new();
     for change in engine.waiting()? {
         let record = engine.history().change(change)?;
-        if arguments.session.is_none() || record.origin.session == arguments.session {
+        let asked = arguments.session.is_none() || record.origin.session == arguments.session;
+        if asked && !record.is_review() {
             changes.push(change);
         }
     }
     Ok(changes)
 }
 
-/// Puts up for review what happened at once and nobody has looked at.
-fn put_up(engine: &mut Engine, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
-    let mut changes = Vec::new();
-    for (session, turn) in engine.unreviewed()? {
-        if arguments.session.is_none() || arguments.session.as_deref() == Some(&session) {
-            changes.extend(engine.end_turn(&session, &turn, now())?.map(|review| review.change));
-        }
-    }
-    Ok(changes)
-}
-
-fn list(state: &State, changes: &[u64]) -> Result<ExitCode, Failure> {
-    let engine = state.engine()?;
+fn list(engine: &Engine, changes: &[u64]) -> Result<ExitCode, Failure> {
     let mut objects = Vec::new();
     for &change in changes {
         let proposed = engine.proposed(change)?;

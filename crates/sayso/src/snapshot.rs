@@ -19,7 +19,7 @@ use crate::visible::visible;
 pub(crate) fn run(arguments: &SnapshotArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     match &arguments.command {
-        None => list(arguments, &state),
+        None | Some(SnapshotCommand::List) => list(arguments, &state),
         Some(SnapshotCommand::Take { tool, arguments: text, tier, call, session }) => {
             let parsed = serde_json::from_str(text).map_err(|error| {
                 Failure::bad_input("the tool's arguments are not understood")
@@ -95,6 +95,9 @@ fn take(
         output.json(&json!({ "files": objects, "not_captured": capture.uncaptured }))?;
     }
     output.finish()?;
+    if capture.files.is_empty() && capture.uncaptured.is_empty() && !arguments.place.json {
+        say("Nothing was kept: these arguments do not look like a change of a file.");
+    }
     for one in capture.uncaptured.iter().filter(|_| !arguments.place.json) {
         say(&format!("note: not captured: {}: {}", visible(&one.path), one.reason));
     }

@@ -49,6 +49,28 @@ pub(super) fn paths(arguments: &Value) -> Vec<String> {
     once
 }
 
+/// The command that a call hands to a shell, if the tool is one.
+pub(super) fn command(name: &str, arguments: &Value) -> Option<String> {
+    const SHELLS: [&str; 8] = ["bash", "shell", "sh", "terminal", "exec", "command", "zsh", "powershell"];
+    const KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
+    let name = name.to_lowercase();
+    let mut words = name.split(|character: char| !character.is_ascii_alphanumeric());
+    if !words.any(|word| SHELLS.contains(&word)) {
+        return None;
+    }
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        // A program and its arguments.
+        Value::Array(words) => words
+            .iter()
+            .map(|word| word.as_str().map(str::to_owned))
+            .collect::<Option<Vec<_>>>()
+            .map(|words| words.join(" ")),
+        _ => None,
+    };
+    KEYS.iter().find_map(|key| arguments.get(key)).and_then(text)
+}
+
 fn collect(value: &Value, is_path: bool, depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     match value {
@@ -105,5 +127,14 @@ mod tests {
         check(json!({ "input": "*** Begin Patch\n*** Update File: a/x\n???\n" }), &["a/x"]);
         check(json!({ "diff": "--- a/x\n+++ b/y\n@@ -1 +1 @@\n" }), &["x", "a/x", "y", "b/y"]);
         check(json!({ "content": "path" }), &[]);
+    }
+
+    #[test]
+    fn the_command_of_a_shell_is_found() {
+        let found = |name: &str, arguments: Value| command(name, &arguments);
+        assert_eq!(found("Bash", json!({ "command": "rm x" })).as_deref(), Some("rm x"));
+        assert_eq!(found("run_shell_command", json!({ "command": "rm x" })).as_deref(), Some("rm x"));
+        assert_eq!(found("exec_command", json!({ "cmd": ["rm", "x"] })).as_deref(), Some("rm x"));
+        assert_eq!(found("str_replace_editor", json!({ "command": "view" })), None);
     }
 }

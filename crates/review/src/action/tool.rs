@@ -36,6 +36,9 @@ pub struct ToolPreview {
     pub paths: Vec<String>,
     /// What the tool does with them, as its name says.
     pub touch: Touch,
+    /// The command that it hands to a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// An argument and what the schema says about it.
@@ -141,8 +144,18 @@ impl ToolPreview {
         let delegation = DelegationPreview::of(name, arguments);
         let guessed = if delegation.is_some() { None } else { guess(name, arguments) };
         let (changes, guessed_from) = guessed.unzip();
-        let (paths, touch) = (named::paths(arguments), guess::touch(name));
-        Self { name: name.to_owned(), arguments: shown, problems, changes, guessed_from, delegation, paths, touch }
+        let (paths, touch, command) = (named::paths(arguments), guess::touch(name), named::command(name, arguments));
+        Self {
+            name: name.to_owned(),
+            arguments: shown,
+            problems,
+            changes,
+            guessed_from,
+            delegation,
+            paths,
+            touch,
+            command,
+        }
     }
 
     /// The name of what would be called, to which a verdict is bound: the tool and its arguments.

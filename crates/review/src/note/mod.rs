@@ -174,6 +174,8 @@ pub enum Note {
     },
     /// The file was changed meanwhile, and the result holds both changes. Handed in.
     Merged,
+    /// Somebody else changed it after the agent did.
+    ChangedSince,
 }
 
 /// What a file of the kind [`Note::Permission`] has power over.
@@ -267,7 +269,8 @@ impl Note {
             | Self::CaseTwin { .. }
             | Self::Loosened { .. }
             | Self::Ambiguous { .. }
-            | Self::Merged => Severity::Warning,
+            | Self::Merged
+            | Self::ChangedSince => Severity::Warning,
         }
     }
 }

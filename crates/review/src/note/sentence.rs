@@ -63,6 +63,9 @@ impl Display for Note {
             }
             Self::Executable => f.write_str("a new file that can be run"),
             Self::Merged => f.write_str("changed meanwhile; the result holds both changes"),
+            Self::ChangedSince => f.write_str(
+                "changed by somebody else since; where both changed the same lines, they are shown together",
+            ),
         }
     }
 }
@@ -206,6 +209,11 @@ mod tests {
         check(&Note::Ambiguous { hunk: 1, places: 3 }, Warning, "hunk 1 fits in 3 places; the first was taken");
         check(&Note::Executable, Warning, "a new file that can be run");
         check(&Note::Merged, Warning, "changed meanwhile; the result holds both changes");
+        check(
+            &Note::ChangedSince,
+            Warning,
+            "changed by somebody else since; where both changed the same lines, they are shown together",
+        );
     }
 
     #[test]

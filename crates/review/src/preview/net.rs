@@ -6,6 +6,7 @@ use super::problem::Problem;
 use super::rebase::merge_states;
 use super::{FilePreview, Operation, Placement, Preview};
 use crate::file_state::FileState;
+use crate::note::Note;
 use crate::seen::{Obstacle, Seen};
 use crate::ws_path::WsPath;
 
@@ -84,7 +85,10 @@ fn fold(path: &WsPath, happened: &[&Happened], seen: Option<&Seen>) -> FilePrevi
         }
     }
     let before = before.unwrap_or_else(|| after.clone());
-    let facts = seen.map(|seen| seen.facts.clone()).unwrap_or_default();
+    let mut facts = seen.map(|seen| seen.facts.clone()).unwrap_or_default();
+    if happened.last().is_some_and(|last| last.after.as_ref().is_some_and(|left| *left != after)) {
+        facts.push(Note::ChangedSince);
+    }
     let operation = Operation::between(&before, &after);
     let (path, location) = (path.clone(), path.clone());
     let mut file = FilePreview { path, location, operation, before, after, notes: Vec::new(), problem };

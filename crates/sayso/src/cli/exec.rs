@@ -10,7 +10,8 @@ use super::{Answers, Place, Source};
 /// waits until somebody decides with `sayso review`, and says so. What a command changes in the workspace while it runs is recorded file by
 /// file, except what git ignores: `sayso undo ID` takes it back, and with --file only some of it.
 ///
-/// Ends with the command's own exit code; 1 if it was denied, 3 if a rule denied it.
+/// Ends with the command's own exit code; 1 if it was denied, 3 if a rule denied it. Standard output is the command's: what sayso has to say,
+/// with --json too, goes to standard error. Options go before the command.
 #[derive(Args)]
 pub(crate) struct ExecArguments {
     /// The command: one argument as a shell reads it, or a program and its arguments.
@@ -63,6 +64,8 @@ pub(crate) struct SnapshotArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum SnapshotCommand {
+    /// Lists what is kept, as does no subcommand.
+    List,
     /// Keeps what the files are that a tool call is about.
     Take {
         /// The tool's name.

@@ -4,8 +4,47 @@ use clap::{Args, Subcommand};
 
 use super::Place;
 
+/// Shown where people look for how rules are written.
+const RULES: &str = "\
+Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
+
+  [policy]                      # what happens where no rule says anything
+  write = \"ask\"                # allow | later | ask | deny; also read, run, tool, delegate, send
+
+  [[rule]]
+  name = \"looking is fine\"
+  run = [\"git status\", \"ls\"]   # the words a command begins with; * is any one word, $ at the end: nothing after
+  then = \"allow\"
+
+  [[rule]]
+  name = \"docs are reviewed at the end of the turn\"
+  write = [\"docs/**\", \"*.md\"]  # also read = paths, tool = names (* is anything), delegate = names
+  agent = \"claude\"             # only for this agent; or session = \"…\"
+  then = \"later\"
+
+  [[rule]]
+  run = \"rm\"
+  then = \"deny\"
+  reason = \"told to the agent\"
+
+  [snapshot]                    # what is kept to undo commands
+  largest_file = \"64 MB\"
+  quota = \"1 GB\"
+
+  [decide]
+  deadline = \"10 min\"          # what nobody decides by then is denied
+
+  [notify]
+  command = [\"notify-send\"]    # gets the text as its last argument
+
+  [branch]
+  prefix = \"sayso/\"
+
+A deny wins; else the narrower rule (session, agent, everybody), and then the last one.";
+
 /// Says what the rules make of something.
 #[derive(Args)]
+#[command(after_help = RULES)]
 pub(crate) struct PolicyArguments {
     #[command(subcommand)]
     pub(crate) command: PolicyCommand,
@@ -100,6 +139,7 @@ pub(crate) struct TrustArguments {
 /// Defaults come first, then the user's config.toml, then the workspace's sayso.toml, of which only what makes things stricter counts
 /// until it is trusted.
 #[derive(Args)]
+#[command(after_help = RULES)]
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
     pub(crate) place: Place,

@@ -14,6 +14,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::agents::Registered;
 use crate::cli::ExecArguments;
 use crate::config::{Config, append_rule, user_file};
 use crate::failure::Failure;
@@ -40,6 +41,14 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     let mut engine = state.engine()?.keeping(config.snapshots());
     agents::settle(&state, &mut engine)?;
     let command = script(&arguments.command);
+    if command.trim().is_empty() {
+        return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
+    }
+    let own =
+        ["--approve", "--deny", "--session", "--agent", "--turn", "--call", "--json", "--workspace", "--directory"];
+    if let Some(word) = arguments.command.iter().skip(1).find(|word| own.contains(&word.as_str())) {
+        say(&format!("note: `{word}` is part of the command; options of sayso go before it"));
+    }
     let intent = Intent::RunCommand {
         command,
         directory: arguments.directory.clone(),
@@ -148,10 +157,13 @@ impl Running<'_> {
             }
             return Ok((proposed.change, verdict));
         }
+        // Should this be interrupted, nobody is left to run it.
+        let registered = agents::register(self.state, proposed.change)?;
         output.write(shown.as_bytes())?;
         let mut questions = Questions::open(Path::new(""), self.terminal())?;
         let verdict = ask_and_decide(self.state, self.config, &proposed, &mut questions, &mut output)?;
         output.finish()?;
+        registered.finished();
         Ok((proposed.change, verdict))
     }
 
@@ -163,7 +175,7 @@ impl Running<'_> {
         let registered = agents::register(self.state, change)?;
         // Whoever loses their parent stays below us, and speaks for an agent still.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
-        let code = spawn(command, &self.state.root.join(directory.as_str()), change);
+        let code = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
         let mut engine = self.state.engine()?.keeping(self.config.snapshots());
         let finished = engine.finish(change, code.as_ref().ok().copied(), now())?;
         registered.finished();
@@ -253,10 +265,16 @@ fn keep(
         }
     };
     match (from_now_on.map(|answer| answer.scope), proposed.session(), user_file()) {
-        (Some(RuleScope::Session), Some(session), _) => engine.add_rule(session, rule, now())?,
+        (Some(RuleScope::Session), Some(session), _) => {
+            engine.add_rule(session, rule, now())?;
+            say(
+                "note: these very words are allowed for the rest of the session; what a command writes is still judged as a write",
+            );
+        }
         (Some(RuleScope::Always), _, Some(path)) => {
             append_rule(&path, &rule)?;
-            say(&format!("note: a rule was added to {}", path.display()));
+            let path = path.display();
+            say(&format!("note: a rule was added to {path}; what a command writes is still judged as a write"));
         }
         _ => say("note: decided for this time only: there is no session, or no configuration to keep a rule in"),
     }
@@ -272,9 +290,11 @@ fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Result<Ve
 }
 
 /// Runs a script with our own input, output and environment, and gives its exit code.
-fn spawn(script: &str, directory: &Path, change: u64) -> Result<i32, Failure> {
+fn spawn(script: &str, directory: &Path, change: u64, registered: &Registered) -> Result<i32, Failure> {
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-    let failed = |error: std::io::Error| Failure::bad_input("the command could not be started").why(&error);
+    let failed = |error: std::io::Error| {
+        Failure::bad_input(format!("the command could not be started in `{}`", directory.display())).why(&error)
+    };
     // What a terminal sends reaches the command as well; we stay to see what it did.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map_err(failed)?;
     let mut child = Command::new(shell)
@@ -284,6 +304,7 @@ fn spawn(script: &str, directory: &Path, change: u64) -> Result<i32, Failure> {
         .env(agents::MARK, change.to_string())
         .spawn()
         .map_err(failed)?;
+    registered.runs(child.id());
     let handle = signals.handle();
     let pid = rustix::process::Pid::from_child(&child);
     let forward = std::thread::spawn(move || {

@@ -156,6 +156,19 @@ q  leave out this and everything after it, in all files
 Nothing is written before the last question is answered.
 ";
 
+const REVIEW_HELP: &str = "\
+y  yes, keep this
+n  no, take this back
+a  keep this and everything after it in this file
+d  take back this and everything after it in this file
+s  split this hunk into smaller ones
+e  edit the new lines
+c  comment on a line of this, for the agent to read
+q  decide later; nothing is taken back
+?  print this
+Nothing is written before the last question is answered.
+";
+
 impl<'f, 'd> FileSession<'_, 'f, 'd> {
     /// The answer about the file, and whether the person wants no more questions.
     fn run(&mut self) -> Result<Option<(FileAnswer, bool)>, Failure> {
@@ -197,6 +210,8 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
                 Reply::No => Choice::Leave,
                 Reply::AllOfFile => rest.insert(Choice::Take).clone(),
                 Reply::NoneOfFile => rest.insert(Choice::Leave).clone(),
+                // What happened stays as it is until somebody says otherwise.
+                Reply::Quit if self.placement == Placement::InPlace => return Ok(None),
                 Reply::Quit => {
                     quit = true;
                     rest.insert(Choice::Leave).clone()
@@ -276,6 +291,7 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
         let Some(reply) = self.reply(&format!("{question} [y,n,q,?]? "), "y,n,q,?")? else { return Ok(None) };
         Ok(Some(match reply {
             Reply::Yes | Reply::AllOfFile => (FileAnswer::Approve, false),
+            Reply::Quit if self.placement == Placement::InPlace => return Ok(None),
             Reply::Quit => (FileAnswer::Deny { reason: None }, true),
             _ => (FileAnswer::Deny { reason: None }, false),
         }))
@@ -299,7 +315,8 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
                     continue;
                 }
                 _ => {
-                    self.output.write(HELP.as_bytes())?;
+                    self.output
+                        .write(if self.placement == Placement::InPlace { REVIEW_HELP } else { HELP }.as_bytes())?;
                     continue;
                 }
             };

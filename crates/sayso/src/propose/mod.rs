@@ -70,7 +70,10 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         let submitted = engine.submit(submission, &mut rules, now())?;
         drop(engine);
         let Submitted::Waiting(proposed) = submitted else { return deciding.ruled(submitted) };
+        // Known from now on, so that it does not wait for ever should this process be killed.
+        let registered = agents::register(&state, proposed.change)?;
         let record = wait::for_verdict(&state, &config, &patience, proposed.change)?;
+        registered.finished();
         return deciding.ended(&record);
     }
     drop(engine);
@@ -184,7 +187,8 @@ impl<'a> Deciding<'a> {
         }
         self.output.flush()?;
         if !self.json {
-            say(&format!("Change {} is {}. The agent is told: {told}", record.change, record.status));
+            let told = if told.is_empty() { String::new() } else { format!(" The agent is told: {told}") };
+            say(&format!("Change {} is {}.{told}", record.change, record.status));
         }
         Ok(match record.status {
             ChangeStatus::Applied if !record.in_part => ExitCode::SUCCESS,
