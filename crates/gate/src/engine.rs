@@ -155,6 +155,8 @@ impl Engine {
         let change = proposed.change;
         // A plan that could not be taken back comes first, or the end of this one would pass for its end.
         self.recover(now)?;
+        // While it still waits: who waits for it has to hear of its end.
+        self.held()?;
         // The first verdict counts; whoever comes later learns what became of the change.
         let record = self.pending(change)?;
         // A verdict that comes before anybody has looked at the clock comes too late all the same.

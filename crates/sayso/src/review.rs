@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     }
     if arguments.change.is_none() {
         // One after the other: what is taken back of one turn may be what another is about.
-        for (session, turn) in turns(&state.engine()?, arguments)? {
+        let turns = turns(&state.engine()?, arguments)?;
+        for (session, turn) in turns {
             let review = state.engine()?.end_turn(&session, &turn, now())?;
             if let Some(review) = review {
                 reviewing.one(review.change)?;

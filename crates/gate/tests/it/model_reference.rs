@@ -136,6 +136,8 @@ pub(crate) struct Change {
     since: u64,
     /// The tree when a command was let go, with what others did to it since.
     before: BTreeMap<FileId, File>,
+    /// What became of files between then, or the last that others did to them, and the next.
+    early: BTreeMap<FileId, (File, File)>,
 }
 
 /// A person's answer.
@@ -229,6 +231,7 @@ impl Reference {
             happened: 0,
             since: 0,
             before: BTreeMap::new(),
+            early: BTreeMap::new(),
         };
         self.changes.insert(id, change);
         self.touched.insert(id);
@@ -361,7 +364,12 @@ impl Reference {
     /// What somebody did to the tree is on record, and so not what the commands did that are running.
     fn happen(&mut self, id: Id, steps: BTreeMap<FileId, (File, File)>) {
         for running in self.changes.values_mut().filter(|change| change.why == Why::Command) {
-            running.before.extend(steps.iter().map(|(file, (_, after))| (*file, *after)));
+            for (file, (before, after)) in &steps {
+                match running.before.insert(*file, *after) {
+                    Some(known) if known != *before => _ = running.early.insert(*file, (known, *before)),
+                    _ => {}
+                }
+            }
         }
         let now = self.now();
         let change = self.change(id);
@@ -410,7 +418,10 @@ impl Reference {
             };
             (Why::Rebase, steps.iter().map(both).collect())
         };
-        self.add_own(why, Some(id), shown);
+        let (deadline, ruling) = (self.changes[&id].deadline, self.changes[&id].ruling);
+        let next = self.add_own(why, Some(id), shown);
+        let next = self.change(next);
+        (next.deadline, next.ruling) = (deadline, ruling);
     }
 
     pub(crate) fn withdraw(&mut self, id: Id) -> Result<(), Refused> {
@@ -431,6 +442,9 @@ impl Reference {
             _ => change.steps.iter().map(|(file, (before, _))| (*file, (*before, self.tree[file]))).collect(),
         };
         steps.retain(|_, (before, after)| before != after);
+        for (file, early) in change.early.clone() {
+            steps.entry(file).or_insert(early);
+        }
         self.change(id).steps.clear();
         if !steps.is_empty() {
             self.happen(id, steps);
@@ -491,6 +505,17 @@ impl Reference {
         let of: Vec<Id> = self.changes.iter().filter(|(_, change)| open(change)).map(|(id, _)| *id).collect();
         let first = *of.first()?;
         let shown = self.net(&of);
+        // Put up once, unless there is something else to review by now.
+        for id in self.pending() {
+            let change = &self.changes[&id];
+            let Why::Review(other) = &change.why else { continue };
+            if (change.session, change.turn) == (Some(session), turn) {
+                if *other == of && change.shown == shown {
+                    return Some(id);
+                }
+                self.withdraw(id).unwrap();
+            }
+        }
         let nothing = shown.is_empty();
         let id = self.add_own(Why::Review(of), Some(first), shown);
         self.change(id).by = By::Gate;

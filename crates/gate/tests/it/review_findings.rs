@@ -206,11 +206,9 @@ fn a_tool_call_cannot_hide_its_path_from_the_rules() {
     let mut passed = Vec::new();
     for (name, arguments) in calls {
         let intent = Intent::CallTool { name: name.to_owned(), arguments: arguments.clone() };
-        match engine.submit(submission(intent, Origin::default()), &mut rules, 2) {
-            Ok(Submitted::Decided { decided: Decided::Permitted { .. }, .. }) => {
-                passed.push(format!("{name} {arguments}"))
-            }
-            Ok(_) | Err(_) => {}
+        let submitted = engine.submit(submission(intent, Origin::default()), &mut rules, 2);
+        if let Ok(Submitted::Decided { decided: Decided::Permitted { .. }, .. }) = submitted {
+            passed.push(format!("{name} {arguments}"));
         }
     }
     assert!(passed.is_empty(), "let go ahead without a question:\n{}", passed.join("\n"));

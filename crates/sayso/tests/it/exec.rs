@@ -162,10 +162,17 @@ fn a_command_whose_gate_was_killed_is_settled_later() {
     }
     running.kill().unwrap();
     running.wait().unwrap();
-    scene.run(&["review"], b"");
+    assert!(scene.transcript(&["review"]).contains("change 1 still runs"), "the command itself goes on");
+    // The shell, which waits for the other, goes with it.
+    let _ = Command::new("pkill").args(["-f", "sleep 654.321"]).status();
+    for _ in 0..600 {
+        if !scene.transcript(&["review"]).contains("still runs") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let (log, _) = scene.json(&["log", "--json"]);
     assert_eq!(log[0]["status"], "applied", "{log:#}");
     assert!(scene.run(&["undo", "1"], b"").status.success());
     assert_eq!(scene.read("a.txt"), "one\n");
-    let _ = Command::new("pkill").args(["-f", "sleep 654.321"]).status();
 }
