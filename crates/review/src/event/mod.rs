@@ -326,14 +326,14 @@ pub enum EventBody {
 impl EventBody {
     /// Reads what was recorded. Nothing is lost: what is not understood is kept as data.
     pub fn decode(bytes: &[u8]) -> Self {
+        if let Ok(event) = serde_json::from_slice(bytes) {
+            return Self::Known(event);
+        }
         // Always an object, so that it can be written out beside its number and time.
         let value = match serde_json::from_slice(bytes) {
             Ok(value @ serde_json::Value::Object(_)) => value,
             _ => serde_json::json!({ "unreadable": String::from_utf8_lossy(bytes) }),
         };
-        match serde_json::from_value(value.clone()) {
-            Ok(event) => Self::Known(event),
-            Err(_) => Self::Unknown(value),
-        }
+        Self::Unknown(value)
     }
 }

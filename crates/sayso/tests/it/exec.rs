@@ -140,8 +140,15 @@ fn an_agents_own_children_approve_nothing() {
     let scene = scene();
     scene.write("change.json", br#"{"operation":"write","path":"mine.txt","content":"x\n"}"#);
     let program = env!("CARGO_BIN_EXE_sayso");
-    for attempt in ["propose change.json --approve all", "review --approve all", "undo", "trust", "snapshot restore 1"]
-    {
+    for attempt in [
+        "propose change.json --approve all",
+        "review --approve all",
+        "undo",
+        "trust",
+        "gc --older-than 0",
+        "snapshot restore 1",
+        "exec --approve 'touch mine.txt'",
+    ] {
         // In a session of its own, as somebody would who wants to get away.
         let script = format!("setsid -w {program} {attempt}");
         let run = scene.transcript(&["exec", "--approve", &script]);

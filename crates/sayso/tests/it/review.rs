@@ -9,10 +9,14 @@ fn numbers() -> String {
 }
 
 fn edit(scene: &Scene, old: &str, new: &str) {
+    edit_in_turn(scene, "1", old, new);
+}
+
+fn edit_in_turn(scene: &Scene, turn: &str, old: &str, new: &str) {
     let change = serde_json::json!({ "operation": "edit", "path": "a.txt", "old_string": format!("\n{old}\n"),
         "new_string": format!("\n{new}\n") });
     scene.write("change.json", change.to_string().as_bytes());
-    let done = scene.transcript(&["propose", "change.json", "--agent", "claude", "--session", "s", "--turn", "1"]);
+    let done = scene.transcript(&["propose", "change.json", "--agent", "claude", "--session", "s", "--turn", turn]);
     assert!(done.contains("It is reviewed at the end of the turn"), "{done}");
 }
 
@@ -66,4 +70,30 @@ fn nothing_to_review_is_said() {
     let scene = Scene::new(&[]);
     assert!(scene.transcript(&["review"]).contains("Nothing waits"));
     assert!(scene.transcript(&["snapshot"]).contains("No snapshots are kept"));
+}
+
+#[test]
+fn regression_two_turns_over_one_file_are_both_taken_back() {
+    let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
+    scene.configure(LATER);
+    edit_in_turn(&scene, "1", "10", "ten");
+    edit_in_turn(&scene, "2", "20", "twenty");
+    assert!(scene.transcript(&["status", "--short"]).contains("2 to review"));
+    let reviewed = scene.transcript(&["review", "--approve", "none"]);
+    assert!(reviewed.contains("exit 1"), "{reviewed}");
+    assert_eq!(scene.read("a.txt"), numbers());
+    assert!(scene.transcript(&["review"]).contains("Nothing waits."));
+}
+
+#[test]
+fn regression_a_review_that_was_left_is_put_up_once() {
+    let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
+    scene.configure(LATER);
+    edit(&scene, "10", "ten");
+    let (first, _) = scene.json(&["review", "--json"]);
+    scene.dialogue(&["review"], "q\n");
+    let (second, _) = scene.json(&["review", "--json"]);
+    assert_eq!(first, second);
+    assert_eq!(first.as_array().unwrap().len(), 1, "{first:#}");
+    assert_eq!(scene.read("a.txt"), numbers().replace("\n10\n", "\nten\n"), "leaving takes nothing back");
 }
