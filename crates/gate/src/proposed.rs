@@ -64,7 +64,7 @@ pub enum Decided {
         /// What files had besides their content that could not be kept.
         lost: Vec<(WsPath, Vec<&'static str>)>,
     },
-    /// Whoever wants to do it may, and [`Engine::finish`] says what became of it.
+    /// Whoever wants to do it may, and [`Engine::finish`](crate::Engine::finish) says what became of it.
     Permitted {
         /// What the agent is told.
         told: String,
