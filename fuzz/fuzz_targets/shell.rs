@@ -7,6 +7,7 @@ use sayso_testkit::laws;
 fuzz_target!(|data: &[u8]| {
     let [script, words, ways] = laws::three_parts(data);
     laws::shell_laws(&String::from_utf8_lossy(script));
-    let words: Vec<String> = words.split(|byte| *byte == b' ').map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let words: Vec<String> =
+        words.split(|byte| *byte == b' ').map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     laws::shell_quoting_laws(&words, ways.iter().fold(1, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte)));
 });

@@ -143,7 +143,7 @@ fn one(state: &State, config: &Config, arguments: &ReviewArguments, proposed: Pr
         (Some(_), None) => Answer::Approve,
         (None, None) => {
             let mut questions = Questions::open(Path::new(""), terminal)?;
-            let text = exec::review(state, config, &proposed, &mut questions, &mut output)?;
+            let text = exec::review(state, config, &proposed, (&mut questions, &mut output), terminal)?;
             output.finish()?;
             say(&text);
             return Ok(ExitCode::SUCCESS);

@@ -1,6 +1,6 @@
 //! Asks about a command or a call of a tool.
 
-use sayso_gate::{DryRunEnd, DryRunOutput};
+use sayso_gate::{DryRunEnd, DryRunOutput, Proposed};
 use sayso_review::{Answer, FromNowOn, RuleScope, Ruling, Subject};
 
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(crate) enum Said {
 
 const HELP: &str = "\
 y  yes, run it
-n  no
+n  no; you are asked why
 e  run another command instead
 d  show what a dry run says, where one is possible
 s  yes, and these very words for the rest of the session
@@ -29,18 +29,23 @@ a  yes, and these very words always: a rule is written to your configuration
 ";
 
 /// Asks once.
-pub(crate) fn ask(subject: &Subject, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
-    let (question, edits, rehearses) = match subject {
+pub(crate) fn ask(proposed: &Proposed, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
+    let (question, edits, rehearses) = match &proposed.subject {
         Subject::Command { preview, .. } => ("Run it", true, preview.dry_run.is_some()),
         Subject::Files | Subject::Tool { .. } => ("Allow it", false, false),
     };
-    let keys = format!("y,n{}{},s,a,?", if edits { ",e" } else { "" }, if rehearses { ",d" } else { "" });
+    let in_session = proposed.session().is_some();
+    let offered =
+        [("y", true), ("n", true), ("e", edits), ("d", rehearses), ("s", in_session), ("a", true), ("?", true)];
+    let keys: Vec<&str> = offered.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key).collect();
     loop {
-        let Some(line) = questions.line(output, &format!("{question} [{keys}]? "))? else { return Ok(Said::Nothing) };
+        let Some(line) = questions.line(output, &format!("{question} [{}]? ", keys.join(",")))? else {
+            return Ok(Said::Nothing);
+        };
         let always = |scope| Some(FromNowOn { scope, ruling: Ruling::Allow });
         match line.as_str() {
             "y" => return Ok(Said::Answer(Answer::Approve, None)),
-            "s" => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Session))),
+            "s" if in_session => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Session))),
             "a" => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Always))),
             "d" if rehearses => return Ok(Said::DryRun),
             "e" if edits => match questions.line(output, "Instead: ")? {
@@ -53,7 +58,11 @@ pub(crate) fn ask(subject: &Subject, questions: &mut Questions, output: &mut Out
                 let reason = Some(reason).filter(|reason| !reason.is_empty());
                 return Ok(Said::Answer(Answer::Deny { reason }, None));
             }
-            _ => output.write(HELP.as_bytes())?,
+            _ => {
+                let known = |line: &&str| keys.iter().any(|key| line.starts_with(key));
+                let help: Vec<&str> = HELP.lines().filter(known).collect();
+                output.write(format!("{}\n", help.join("\n")).as_bytes())?;
+            }
         }
     }
 }

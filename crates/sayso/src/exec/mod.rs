@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sayso_gate::{ChangeStatus, Decided, Engine, Finished, Judged, Proposed, Submission, Submitted};
-use sayso_review::{Answer, Fingerprint, FromNowOn, Intent, Performer, RuleScope, Ruling, Subject};
+use sayso_review::{Answer, CommandPreview, Fingerprint, FromNowOn, Intent, Performer, RuleScope, Ruling, Subject};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -161,7 +161,8 @@ impl Running<'_> {
         let registered = agents::register(self.state, proposed.change)?;
         output.write(shown.as_bytes())?;
         let mut questions = Questions::open(Path::new(""), self.terminal())?;
-        let verdict = ask_and_decide(self.state, self.config, &proposed, &mut questions, &mut output)?;
+        let verdict =
+            ask_and_decide(self.state, self.config, &proposed, (&mut questions, &mut output), self.terminal())?;
         output.finish()?;
         registered.finished();
         Ok((proposed.change, verdict))
@@ -206,11 +207,11 @@ fn ask_and_decide(
     state: &State,
     config: &Config,
     proposed: &Proposed,
-    questions: &mut Questions,
-    output: &mut Output,
+    (questions, output): (&mut Questions, &mut Output),
+    terminal: Terminal,
 ) -> Result<Verdict, Failure> {
     loop {
-        match ask::ask(&proposed.subject, questions, output)? {
+        match ask::ask(proposed, questions, output)? {
             Said::DryRun => {
                 let dry_run = state.engine()?.dry_run(proposed.change)?;
                 output.write(ask::rehearsed(&dry_run).as_bytes())?;
@@ -224,6 +225,15 @@ fn ask_and_decide(
                 if let Err(error) = engine.check_rules(proposed, &answer, &mut config.rules()?) {
                     output.write(format!("{error}\n").as_bytes())?;
                     continue;
+                }
+                if let (Answer::Command { command }, Subject::Command { directory, .. }) = (&answer, &proposed.subject)
+                {
+                    // What runs instead is shown before it runs, like anything else.
+                    let preview = CommandPreview::of(command, directory, &state.root.to_string_lossy());
+                    output.write(show::command(&preview, terminal).as_bytes())?;
+                    if questions.line(output, "Run this instead [y,n]? ")?.as_deref() != Some("y") {
+                        continue;
+                    }
                 }
                 let rule = from_now_on.map(|meant| engine.rule_from(proposed, &answer, meant)).transpose();
                 let verdict = decide(&mut engine, proposed, answer)?;
@@ -239,10 +249,10 @@ pub(crate) fn review(
     state: &State,
     config: &Config,
     proposed: &Proposed,
-    questions: &mut Questions,
-    output: &mut Output,
+    answering: (&mut Questions, &mut Output),
+    terminal: Terminal,
 ) -> Result<String, Failure> {
-    Ok(match ask_and_decide(state, config, proposed, questions, output)? {
+    Ok(match ask_and_decide(state, config, proposed, answering, terminal)? {
         Verdict::Permitted(_) => format!("Change {} may go ahead.", proposed.change),
         Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
         Verdict::Undecided => "Nothing was decided.".to_owned(),

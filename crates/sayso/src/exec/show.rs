@@ -11,12 +11,14 @@ pub(crate) fn text(subject: &Subject, terminal: Terminal) -> String {
     let styles = Styles::of(terminal);
     match subject {
         Subject::Files => String::new(),
-        Subject::Command { preview, .. } => command(preview, &styles),
+        Subject::Command { preview, .. } => command(preview, terminal),
         Subject::Tool { preview, .. } => tool(preview, &styles),
     }
 }
 
-fn command(preview: &CommandPreview, styles: &Styles) -> String {
+/// A command and what it appears to do.
+pub(crate) fn command(preview: &CommandPreview, terminal: Terminal) -> String {
+    let styles = Styles::of(terminal);
     let mut text = String::new();
     styles.paint(&mut text, styles.title, "Command");
     if !preview.directory.is_root() {
@@ -46,9 +48,8 @@ fn command(preview: &CommandPreview, styles: &Styles) -> String {
             styles.paint(&mut text, styles.number, &format!("  its syntax was not checked: {}\n", visible(reason)));
         }
     }
-    if let Some(rehearsal) = &preview.dry_run {
-        let words: Vec<_> = rehearsal.argv.iter().map(|word| visible(word)).collect();
-        styles.paint(&mut text, styles.number, &format!("  a dry run is possible: {}\n", words.join(" ")));
+    if preview.dry_run.is_some() {
+        styles.paint(&mut text, styles.number, "  a dry run is possible\n");
     }
     text
 }
