@@ -143,12 +143,6 @@ impl Engine {
         Ok(run_dry(rehearsal, &directory, &CheckLimits::usual()))
     }
 
-    /// The change of a tool call that was permitted and is being carried out.
-    pub fn permitted_call(&self, call: &str) -> Result<Option<ChangeRecord>, GateError> {
-        let records = self.history().with_key(&crate::record::call_key(call))?;
-        Ok(records.into_iter().rev().find(|record| record.status == ChangeStatus::Permitted))
-    }
-
     /// Compares what an agent did with what it was allowed to do.
     fn verify(&self, record: &ChangeRecord) -> (Finished, BTreeMap<ContentHash, Vec<u8>>) {
         let mut finished = Finished::nothing();

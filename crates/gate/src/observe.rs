@@ -9,6 +9,7 @@ use sayso_journal::{Batch, Journal};
 use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, RecordedStep, Uncaptured, WsPath};
 use sayso_workspace::{Contents, Happened, Known, Reason, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
 
+use crate::FILE_LIMIT;
 use crate::action::Finished;
 use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
@@ -56,12 +57,6 @@ impl Contents for Keeping<'_> {
 }
 
 impl Engine {
-    /// Captures the tree before something may change it. Says what was not captured.
-    pub fn capture_tree(&mut self) -> Result<Vec<Uncaptured>, GateError> {
-        let scan = self.scan()?;
-        Ok(uncaptured(&scan))
-    }
-
     /// Captures the tree as it is before a command runs.
     pub(crate) fn begin_observing(&mut self, change: ChangeId) -> Result<(), GateError> {
         self.scan()?;
@@ -83,8 +78,10 @@ impl Engine {
         let mut steps: BTreeMap<WsPath, RecordedStep> =
             changes.steps.into_iter().map(|step| (step.path.clone(), step)).collect();
         for (path, others) in self.elsewhere(record)? {
-            let print = |known: &Known| known.at(&path).unwrap_or(Fingerprint::Absent);
-            let (started, now) = (print(&before), print(&scan.known));
+            // What a scan does not look at, since git ignores it, is not gone for that.
+            let first = others.first().map_or(Fingerprint::Absent, |other| other.before.clone());
+            let started = before.at(&path).unwrap_or(first);
+            let Some(now) = scan.known.at(&path).or_else(|| self.print(&path)) else { continue };
             let Some((step, hidden)) = between(&path, started, &others, now) else {
                 steps.remove(&path);
                 continue;
@@ -107,6 +104,12 @@ impl Engine {
             uncaptured.map(|change| Uncaptured { path: change.path.to_string(), reason: changed(change).to_owned() }),
         );
         Ok(finished)
+    }
+
+    /// What is at a path, if that can be known.
+    fn print(&self, path: &WsPath) -> Option<Fingerprint> {
+        let sight = self.workspace.look([path.clone()], FILE_LIMIT);
+        sight.files.get(path)?.state().ok().map(|state| state.fingerprint())
     }
 
     /// Removes what was known before a command.
@@ -203,12 +206,6 @@ fn changed(change: &UncapturedChange) -> &'static str {
         Happened::Went => "it is gone, and was not captured before",
         Happened::Changed => "it changed, and was not captured before",
     }
-}
-
-fn uncaptured(scan: &Scan) -> Vec<Uncaptured> {
-    let said =
-        |one: &sayso_workspace::NotCaptured| Uncaptured { path: one.path.clone(), reason: one.reason.to_string() };
-    scan.not_captured.iter().map(said).collect()
 }
 
 /// What was known after how many collections; `None` if that is not known.

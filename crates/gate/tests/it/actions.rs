@@ -251,3 +251,15 @@ fn a_tool_whose_arguments_look_like_a_write_shows_a_diff_and_is_judged_as_one() 
     let (_, outcome) = decided(engine.submit(submission(call("../x"), Origin::default()), &mut rules, 4).unwrap());
     assert!(matches!(outcome, Decided::Denied { .. }), "outside the workspace: {outcome:?}");
 }
+
+#[test]
+fn a_change_of_an_ignored_file_while_a_command_ran_is_not_its_deletion() {
+    let scene = Scene::new(&[(".gitignore", b"out\n"), ("out/a.txt", b"1\n"), ("b.txt", b"1\n")]);
+    let mut engine = scene.engine();
+    let running = permitted(&mut engine, "sleep 1");
+    let proposed = crate::propose(&mut engine, r#"{"operation":"update","path":"out/a.txt","new_content":"2\n"}"#);
+    decide(&mut engine, &proposed, Answer::Approve);
+    scene.write("b.txt", b"2\n");
+    engine.finish(running, Some(0), 5).unwrap();
+    assert_eq!(steps(&engine, running), [("b.txt".to_owned(), true, true)]);
+}

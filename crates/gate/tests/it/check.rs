@@ -104,10 +104,19 @@ fn what_hangs_is_ended_with_all_that_it_started() {
     assert_eq!(output.end, DryRunEnd::TimedOut);
     let child = output.output.lines().next().unwrap().to_owned();
     assert!(output.output.contains("ready"), "{output:?}");
-    // A killed process stays listed until its new parent has looked at it.
-    let state = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-    let state = state.rsplit_once(") ").map_or("gone", |(_, rest)| rest);
-    assert!(state == "gone" || state.starts_with(['Z', 'X']), "{state}");
+    // A killed process stays listed until it has gone through its end and its new parent has looked at it.
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").map_or("gone".to_owned(), |(_, rest)| rest.to_owned())
+    };
+    let over = |state: &str| state == "gone" || state.starts_with(['Z', 'X']);
+    for _ in 0..1_000 {
+        if over(&state()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it goes on: {}", state());
 }
 
 #[test]
