@@ -1,10 +1,11 @@
 //! What others carry out after a verdict: commands, calls of tools, and changes that an agent makes by itself.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use sayso_review::{
-    Answer, ApplyRecord, ChangeId, ContentHash, Decision, Event, FilePreview, FileState, Fingerprint, Outcome, Plan,
-    RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
+    Answer, ApplyRecord, ChangeId, ContentHash, Decision, DryRun, Event, FilePreview, FileState, Fingerprint, Outcome,
+    Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
 };
 use sayso_workspace::ApplyError;
 
@@ -25,6 +26,20 @@ pub struct Finished {
     pub differs: Vec<WsPath>,
     /// What may have changed and cannot be put back.
     pub uncaptured: Vec<Uncaptured>,
+}
+
+/// A rehearsal that changes nothing, and needs no engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rehearsal {
+    dry_run: DryRun,
+    directory: PathBuf,
+}
+
+impl Rehearsal {
+    /// Runs it. Only ever on request.
+    pub fn run(&self) -> DryRunOutput {
+        run_dry(&self.dry_run, &self.directory, &CheckLimits::usual())
+    }
 }
 
 impl Engine {
@@ -132,15 +147,16 @@ impl Engine {
         Ok(finished)
     }
 
-    /// Runs the rehearsal that the preview of a command offers.
-    pub fn dry_run(&self, change: ChangeId) -> Result<DryRunOutput, GateError> {
+    /// The rehearsal that the preview of a command offers.
+    pub fn rehearsal(&self, change: ChangeId) -> Result<Rehearsal, GateError> {
         let record = self.history().change(change)?;
-        let Subject::Command { directory, preview, .. } = &record.subject else {
-            return Err(GateError::NoDryRun(change));
-        };
-        let Some(rehearsal) = &preview.dry_run else { return Err(GateError::NoDryRun(change)) };
-        let directory = self.workspace.path().join(directory.as_str());
-        Ok(run_dry(rehearsal, &directory, &CheckLimits::usual()))
+        match &record.subject {
+            Subject::Command { directory, preview, .. } => {
+                let dry_run = preview.dry_run.clone().ok_or(GateError::NoDryRun(change))?;
+                Ok(Rehearsal { dry_run, directory: self.workspace.path().join(directory.as_str()) })
+            }
+            Subject::Files | Subject::Tool { .. } => Err(GateError::NoDryRun(change)),
+        }
     }
 
     /// Compares what an agent did with what it was allowed to do.

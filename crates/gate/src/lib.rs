@@ -32,7 +32,7 @@ mod undo;
 mod upkeep;
 mod waiting;
 
-pub use action::Finished;
+pub use action::{Finished, Rehearsal};
 pub use announce::{Announce, Announcement, Silence};
 pub use capture::{Capture, Kept, ToolCall};
 pub use change::{ChangeRecord, ChangeStatus, Extent};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sayso_review::{
-    ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, Rule, RuleScope, Target, Verdict, VerdictError,
+    ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, Rule, RuleScope, Syntax, Target, Verdict, VerdictError,
 };
 
 use crate::action::Finished;
@@ -18,7 +18,7 @@ use crate::peer::{Agents, Process};
 use crate::proposed::{Decided, Proposed};
 use crate::rules::Rules;
 use crate::session::{NewSession, SessionRecord};
-use crate::submit::{Submission, Submitted};
+use crate::submit::{Submission, Submitted, syntax_of};
 use crate::waiting::Ticked;
 
 /// The engine of a workspace, shared by all who use it.
@@ -154,11 +154,22 @@ impl Gate {
 
     /// Carries out a command.
     pub fn command(&self, client: Client, command: Command, now: i64) -> Result<Reply, GateError> {
+        // What takes a while is done before the engine is anybody's.
+        let syntax = match &command {
+            Command::Submit { intent, .. } => syntax_of(intent),
+            _ => None,
+        };
         let mut state = self.state();
         if let (true, Client::Process(id)) = (command.needs_a_person(), client) {
             state.agents.refuse(id)?;
         }
-        let reply = state.carry_out(command, now)?;
+        if let Command::DryRun { change } = command {
+            let rehearsal = state.engine.rehearsal(change)?;
+            // It may take a while, and changes nothing.
+            drop(state);
+            return Ok(Reply::DryRun(rehearsal.run()));
+        }
+        let reply = state.carry_out(command, syntax, now)?;
         let waits = match &reply {
             Reply::Submitted(Submitted::Waiting(proposed)) => Some(proposed.change),
             Reply::Decided { decided, .. } => match &**decided {
@@ -178,11 +189,11 @@ impl Gate {
 }
 
 impl State {
-    fn carry_out(&mut self, command: Command, now: i64) -> Result<Reply, GateError> {
+    fn carry_out(&mut self, command: Command, syntax: Option<Syntax>, now: i64) -> Result<Reply, GateError> {
         let Self { engine, rules, .. } = self;
         Ok(match command {
             Command::Submit { intent, origin, performer, deadline, schema } => {
-                let submission = Submission { intent, origin, performer, deadline, schema };
+                let submission = Submission { performer, deadline, schema, syntax, ..Submission::new(intent, origin) };
                 Reply::Submitted(engine.submit(submission, rules, now)?)
             }
             Command::Decide { change, verdict, from_now_on } => self.decide(change, &verdict, from_now_on, now)?,
@@ -191,7 +202,7 @@ impl State {
                 Reply::Done
             }
             Command::Finish { change, code } => Reply::Finished(engine.finish(change, code, now)?),
-            Command::DryRun { change } => Reply::DryRun(engine.dry_run(change)?),
+            Command::DryRun { change } => Reply::DryRun(engine.rehearsal(change)?.run()),
             Command::Capture { tier, session, call, tool, arguments } => {
                 let call = ToolCall { session, call, tool };
                 Reply::Captured(engine.capture_call(tier, &call, &arguments, now)?)

@@ -80,8 +80,8 @@ impl Engine {
         for (path, others) in self.elsewhere(record)? {
             // What a scan does not look at, since git ignores it, is not gone for that.
             let first = others.first().map_or(Fingerprint::Absent, |other| other.before.clone());
-            let started = before.at(&path).unwrap_or(first);
-            let Some(now) = scan.known.at(&path).or_else(|| self.print(&path)) else { continue };
+            let started = before.was(&path).unwrap_or(first);
+            let Some(now) = scan.known.was(&path).or_else(|| self.print(&path)) else { continue };
             let Some((step, hidden)) = between(&path, started, &others, now) else {
                 steps.remove(&path);
                 continue;

@@ -2,7 +2,7 @@
 
 use sayso_review::{
     Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, Rule, Ruled,
-    Ruling, RulingRecord, Script, Subject, ToolPreview, Touch, Verdict, Who, WsPath,
+    Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
@@ -25,6 +25,15 @@ pub struct Submission {
     pub deadline: Option<i64>,
     /// What the called tool says of its arguments.
     pub schema: Option<Value>,
+    /// What bash says of the command's syntax, if it was asked already.
+    pub syntax: Option<Syntax>,
+}
+
+impl Submission {
+    /// An intent that we carry out, with no deadline.
+    pub fn new(intent: Intent, origin: Origin) -> Self {
+        Self { intent, origin, performer: Performer::Gate, deadline: None, schema: None, syntax: None }
+    }
 }
 
 /// What became of an intent at once.
@@ -116,7 +125,8 @@ impl Engine {
                 let directory = self.directory(directory.as_deref())?;
                 let mut shown = CommandPreview::of(command, &directory, &self.workspace.path().to_string_lossy())
                     .described(description.clone());
-                shown.syntax = check_syntax(command, &CheckLimits::usual());
+                let syntax = submission.syntax.clone().or_else(|| syntax_of(&submission.intent));
+                shown.syntax = syntax.unwrap_or(shown.syntax);
                 // The preview knows more reasons to doubt than the words alone give.
                 let script = Script { doubts: shown.doubts.clone(), ..Script::parse(command) };
                 let ruled = judge(&Act::Run { script: &script, reads: &shown.reads(), writes: &shown.writes() })?;
@@ -234,8 +244,7 @@ impl Engine {
             }
             _ => return Ok(()),
         };
-        let (origin, performer) = (proposed.origin.clone(), proposed.performer);
-        let submission = Submission { intent, origin, performer, deadline: None, schema: None };
+        let submission = Submission::new(intent, proposed.origin.clone());
         denied(&self.judge(&submission, rules)?.ruled)
     }
 
@@ -268,4 +277,12 @@ fn ruling_record(ruled: &Ruled) -> RulingRecord {
 
 fn denied(ruled: &Ruled) -> Result<(), GateError> {
     if ruled.ruling == Ruling::Deny { Err(GateError::RuleDenies { rule: ruled.by.short() }) } else { Ok(()) }
+}
+
+/// What bash says of the syntax of a command, which may take a while; `None` for other intents.
+pub(crate) fn syntax_of(intent: &Intent) -> Option<Syntax> {
+    match intent {
+        Intent::RunCommand { command, .. } => Some(check_syntax(command, &CheckLimits::usual())),
+        _ => None,
+    }
 }

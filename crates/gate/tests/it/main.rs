@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use sayso_gate::{Decided, Engine, Proposed, Rules, Submission, Submitted};
 use sayso_journal::{Journal, Options};
-use sayso_review::{Answer, Defaults, Intent, Layer, Origin, Performer, Proposal, Rule, Ruling, Standing, WsPath};
+use sayso_review::{Answer, Defaults, Intent, Layer, Origin, Proposal, Rule, Ruling, Standing, WsPath};
 use sayso_workspace::Workspace;
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ pub(crate) fn change(text: &str, session: &str, turn: &str) -> Submission {
 }
 
 pub(crate) fn submission(intent: Intent, origin: Origin) -> Submission {
-    Submission { intent, origin, performer: Performer::Gate, deadline: None, schema: None }
+    Submission::new(intent, origin)
 }
 
 /// Rules of the user, beside the defaults.

@@ -74,6 +74,28 @@ pub(super) fn judge(judge: &mut Judge<'_>, command: &SimpleCommand) {
             }
             judge.writes_here(command);
         }
+        // What is named is overwritten by what git has; where nothing is, it may be anything.
+        "checkout" | "restore" if loses => {
+            let behind = words.iter().position(|word| word.text == "--").map(|at| &words[at + 1..]);
+            match behind {
+                Some(paths) if !paths.is_empty() => {
+                    for word in paths {
+                        judge.write(command, word);
+                    }
+                }
+                _ => {
+                    for word in &arguments.operands {
+                        judge.write(command, word);
+                    }
+                    // The words may name commits, and then all files are meant.
+                    if name == "checkout" || arguments.operands.is_empty() {
+                        judge.writes_here(command);
+                    }
+                }
+            }
+        }
+        "reset" | "switch" if loses => judge.writes_here(command),
+        "stash" if matches!(operand(0), "" | "push" | "save" | "pop" | "apply") => judge.writes_here(command),
         "clean" if loses => judge.delete(command, &unknown("untracked files"), arguments.has("d", &[])),
         "apply" if !arguments.has("", &["check", "stat", "numstat", "summary"]) => judge.writes_here(command),
         "am" | "merge" | "pull" | "cherry-pick" | "revert" | "clone" => judge.writes_here(command),

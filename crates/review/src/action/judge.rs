@@ -223,6 +223,11 @@ impl Judge<'_> {
         self.effect(Effect::Deletes { path, recursive });
     }
 
+    pub(super) fn write(&mut self, command: &SimpleCommand, word: &Word) {
+        let path = self.directories.place(command, word);
+        self.writes(path);
+    }
+
     pub(super) fn writes_here(&mut self, command: &SimpleCommand) {
         let path = self.directories.here(command);
         self.effect(Effect::Writes { path });

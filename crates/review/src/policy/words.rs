@@ -277,7 +277,14 @@ fn has_option(words: &[Cow<'_, Word>], option: &str) -> bool {
     let has_letter = |word: &Cow<'_, Word>, letter: char| {
         word.text.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
     };
-    let by_letters = || option[1..].chars().all(|letter| words.iter().any(|word| has_letter(word, letter)));
+    // What nearly every program means by these letters, written out or as a capital: a rule about `rm -rf` is about them, too.
+    let synonym = |word: &Cow<'_, Word>, letter: char| match letter {
+        'r' | 'R' => word.text == "--recursive" || has_letter(word, 'r') || has_letter(word, 'R'),
+        'f' => word.text == "--force",
+        _ => false,
+    };
+    let has = |letter: char| words.iter().any(|word| has_letter(word, letter) || synonym(word, letter));
+    let by_letters = || option[1..].chars().all(has);
     words.iter().any(given) || (!option.starts_with("--") && by_letters())
 }
 

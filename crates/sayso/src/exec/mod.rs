@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sayso_gate::{ChangeStatus, Decided, Engine, Finished, Judged, Proposed, Submission, Submitted};
-use sayso_review::{Answer, CommandPreview, Fingerprint, FromNowOn, Intent, Performer, RuleScope, Ruling, Subject};
+use sayso_review::{Answer, CommandPreview, Fingerprint, FromNowOn, Intent, RuleScope, Ruling, Subject};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     };
     let deadline = config.deadline_from(now());
     let origin = arguments.source.origin();
-    let submission = Submission { intent, origin, performer: Performer::Gate, deadline, schema: None };
+    let submission = Submission { deadline, ..Submission::new(intent, origin) };
     let judged = engine.judge(&submission, &mut rules)?;
     let running = Running { state: &state, config: &config, arguments };
     let asks = judged.ruled.ruling == Ruling::Ask;
@@ -213,7 +213,7 @@ fn ask_and_decide(
     loop {
         match ask::ask(proposed, questions, output)? {
             Said::DryRun => {
-                let dry_run = state.engine()?.dry_run(proposed.change)?;
+                let dry_run = state.engine()?.rehearsal(proposed.change)?.run();
                 output.write(ask::rehearsed(&dry_run).as_bytes())?;
             }
             Said::Nothing => {

@@ -11,8 +11,7 @@ use std::process::ExitCode;
 
 use sayso_gate::{ChangeRecord, ChangeStatus, Decided, Engine, GateError, Judged, Proposed, Submission, Submitted};
 use sayso_review::{
-    Answer, Comment, Decider, ErrorKind, FileDecision, Intent, Performer, Placement, Preview, Proposal, Ruling, Taken,
-    Verdict,
+    Answer, Comment, Decider, ErrorKind, FileDecision, Intent, Placement, Preview, Proposal, Ruling, Taken, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -47,11 +46,8 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
     let mut engine = state.engine()?;
     state.tell_where();
     let submission = Submission {
-        intent: Intent::ChangeFiles(proposal),
-        origin: arguments.source.origin(),
-        performer: Performer::Gate,
         deadline: config.deadline_from(now()),
-        schema: None,
+        ..Submission::new(Intent::ChangeFiles(proposal), arguments.source.origin())
     };
     let judged = engine.judge(&submission, &mut rules)?;
     let mut deciding = Deciding::new(&state, &arguments.answers, &arguments.place, &arguments.proposal, output);

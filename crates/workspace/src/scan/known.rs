@@ -87,6 +87,15 @@ impl Known {
         self.fingerprint(self.entries.get(found)?)
     }
 
+    /// What was at a path, be it nothing; `None` if that is not known, since nobody looked or it was not captured.
+    pub fn was(&self, path: &WsPath) -> Option<Fingerprint> {
+        match self.entries.binary_search_by(|entry| self.text(entry.path).cmp(path.as_str())) {
+            Ok(found) => self.fingerprint(self.entries.get(found)?),
+            Err(_) if self.may_hide(path.as_str()) => None,
+            Err(_) => Some(Fingerprint::Absent),
+        }
+    }
+
     /// The contents that it refers to, which have to be kept for as long as it is used.
     pub fn contents(&self) -> impl Iterator<Item = ContentHash> {
         self.entries.iter().filter_map(|entry| match entry.held {
