@@ -23,8 +23,6 @@ pub(crate) const PLANS: &str = "plans";
 pub(crate) const PLANS_ENDED: &str = "plans ended";
 /// The key of events that say that a plan is on its way.
 pub(crate) const APPLYING: &str = "applying";
-/// The key of events that say that something reaches the tree, or did.
-pub(crate) const HAPPENED: &str = "happened";
 /// The key of events that let somebody go ahead.
 pub(crate) const PERMITTED: &str = "permitted";
 /// The key of changes that are reviewed at the end of their turn.
@@ -94,8 +92,7 @@ impl<'c> Entry<'c> {
                     keys.push(LATER.to_owned());
                 }
             }
-            Event::Applying { .. } => keys.extend([APPLYING.to_owned(), HAPPENED.to_owned()]),
-            Event::Observed { .. } => keys.push(HAPPENED.to_owned()),
+            Event::Applying { .. } => keys.push(APPLYING.to_owned()),
             Event::Permitted { .. } => keys.push(PERMITTED.to_owned()),
             Event::SessionStarted { .. } => keys.push(SESSIONS.to_owned()),
             Event::Captured(_) | Event::Correlated { .. } | Event::Freed { .. } => {

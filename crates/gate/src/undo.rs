@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sayso_review::{Cause, ChangeId, EventBody, IfChanged, Origin, Preview, Target, Transition, WsPath, reverse};
+use sayso_review::{
+    Cause, ChangeId, Event, EventBody, IfChanged, Origin, Outcome, Preview, Target, Transition, WsPath, reverse,
+};
 
 use crate::FILE_LIMIT;
 use crate::change::{ChangeRecord, ChangeStatus};
@@ -10,10 +12,10 @@ use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::{History, recorded};
 use crate::proposed::{Decided, Proposing};
-use crate::record::{HAPPENED, call_key, session_key};
+use crate::record::{call_key, session_key};
 
 /// Events that are looked at in one go.
-const SOME: usize = 16;
+const SOME: usize = 64;
 
 /// What an undo or a redo would do. Nothing has happened yet.
 #[derive(Clone, Debug)]
@@ -147,29 +149,27 @@ fn is_undone(record: &ChangeRecord) -> bool {
 fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
     let mut before = None;
     loop {
-        let events = history.reader().latest_with(HAPPENED, before, SOME)?;
-        let Some(last) = events.last() else { return Ok(None) };
-        before = Some(last.number);
+        let events = history.reader().latest(before, SOME)?;
+        let Some(first) = events.iter().map(|event| event.number).min() else { return Ok(None) };
         for event in &events {
-            let EventBody::Known(event) = recorded(event).body else { continue };
-            let Some(record) = event.change().map(|change| history.change(change)).transpose()? else { continue };
-            if record.status != ChangeStatus::Applied || record.applied.is_none() {
+            // The last event that made a change an applied one is the first that is found from behind.
+            let EventBody::Known(
+                Event::Ended { change, outcome: Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }, .. }
+                | Event::Redone { change, .. }
+                | Event::Recovered { change, finished: true, .. },
+            ) = recorded(event).body
+            else {
                 continue;
-            }
-            match &record.cause {
-                Cause::Undo { .. } => {}
-                // What was made again happened again; the last of it last.
-                Cause::Redo { of, .. } => {
-                    if let Some(&change) = of.last() {
-                        let made = history.change(change)?;
-                        if made.status == ChangeStatus::Applied && made.applied.is_some() {
-                            return Ok(Some(made));
-                        }
-                    }
-                }
-                _ => return Ok(Some(record)),
+            };
+            let record = match history.change(change) {
+                Err(GateError::NoSuchChange(_)) => continue,
+                record => record?,
+            };
+            if record.is_original() && record.status == ChangeStatus::Applied && record.applied.is_some() {
+                return Ok(Some(record));
             }
         }
+        before = Some(first);
     }
 }
 
