@@ -41,7 +41,7 @@ fn reopen(name: &str) -> Result<Gate> {
     let (engine, _) = Engine::open(Workspace::open(&folder.join("tree"))?, journal, 1)?;
     let (standing, defaults) = (Standing::Full, Defaults::default());
     let layer = Layer { file: "config.toml".to_owned(), standing, defaults, rules: Vec::new() };
-    Ok(Gate::new(engine, Rules::new(vec![layer], Vec::new())?, Box::new(Silence)))
+    Ok(Gate::new(engine, Rules::new(vec![layer], Vec::new())?, Box::new(Silence), 1)?)
 }
 
 fn submit(gate: &Gate, number: u64) -> Result<()> {

@@ -92,11 +92,13 @@ impl Drop for Attached {
 }
 
 impl Gate {
-    /// Opens an engine to many clients. What waits while no surface is attached is announced.
-    pub fn new(engine: Engine, rules: Rules, announce: Box<dyn Announce>) -> Self {
+    /// Opens an engine to many clients. What waits while no surface is attached is announced. Snapshots for which no tool has started
+    /// are freed first: whoever would have started it spoke to an engine that is gone.
+    pub fn new(mut engine: Engine, rules: Rules, announce: Box<dyn Announce>, now: i64) -> Result<Self, GateError> {
+        engine.free_all_orphans(now)?;
         let feed = Arc::clone(&engine.feed);
         let state = Mutex::new(State { engine, rules, agents: Agents::default() });
-        Self { shared: Arc::new(Shared { state, feed, surfaces: AtomicUsize::new(0), announce }) }
+        Ok(Self { shared: Arc::new(Shared { state, feed, surfaces: AtomicUsize::new(0), announce }) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,10 +1,10 @@
 //! Snapshots that win the race: each row of the seed's deduplication table, and each of its implementation details.
 
-use sayso_gate::{Capture, Engine, Kept, NewSession, ToolCall};
+use sayso_gate::{Capture, Engine, Gate, Kept, NewSession, Silence, ToolCall};
 use sayso_review::{ContentHash, FileState, Fingerprint, Freed, IfChanged, Tier};
 use serde_json::{Value, json};
 
-use crate::{Scene, path};
+use crate::{Scene, path, rules};
 
 const SESSION: &str = "s";
 
@@ -198,8 +198,8 @@ fn orphans_are_freed_when_their_session_ends_and_others_stay() {
 fn orphans_of_a_crash_are_freed_at_the_next_start_and_their_contents_go() {
     let scene = Scene::new(&[("a.txt", b"one of a kind\n")]);
     capture(&mut scene.engine(), Tier::Answer, Some("never"), "a.txt");
-    let mut engine = scene.engine();
-    engine.free_all_orphans(2).unwrap();
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 2).unwrap();
+    let mut engine = gate.close().unwrap();
     assert_eq!(engine.history().snapshots().unwrap()[0].freed, Some(Freed::Restarted));
     let content = ContentHash::of(b"one of a kind\n");
     assert!(engine.history().content(content).unwrap().is_some());

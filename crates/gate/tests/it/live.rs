@@ -24,7 +24,7 @@ impl Announce for Heard {
 }
 
 fn gate(scene: &Scene) -> Gate {
-    Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence))
+    Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 1).unwrap()
 }
 
 fn submit(path: &str, text: &str) -> Command {
@@ -178,7 +178,7 @@ fn nobody_passes_for_a_rule() {
 fn what_waits_is_announced_only_while_nobody_looks() {
     let scene = Scene::new(&[]);
     let heard = Heard::default();
-    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(heard.clone()));
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(heard.clone()), 1).unwrap();
     asked(&gate, "a", "1\n");
     let surface = gate.attach();
     asked(&gate, "b", "1\n");

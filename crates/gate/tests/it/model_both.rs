@@ -60,7 +60,7 @@ fn is(print: &Fingerprint, file: File) -> bool {
 }
 
 fn open(scene: &Scene) -> (Gate, Reader) {
-    let gate = Gate::new(scene.engine(), policy(), Box::new(Silence));
+    let gate = Gate::new(scene.engine(), policy(), Box::new(Silence), 1).unwrap();
     (gate, Reader::open(&scene.state.path().join("journal")).unwrap())
 }
 

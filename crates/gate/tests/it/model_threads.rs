@@ -98,7 +98,7 @@ fn threads_that_submit_and_decide_at_once_make_one_story_that_all_followers_read
     for seed in 0..3 {
         let scene = Scene::in_memory();
         let allowing = writing("allowed-*", Ruling::Allow);
-        let gate = Gate::new(scene.engine(), rules(vec![allowing]), Box::new(Silence));
+        let gate = Gate::new(scene.engine(), rules(vec![allowing]), Box::new(Silence), 1).unwrap();
         let won = AtomicUsize::new(0);
         let stories: Vec<Vec<Arc<Recorded>>> = thread::scope(|scope| {
             let (gate, won) = (&gate, &won);

@@ -137,7 +137,7 @@ fn what_depends_on_a_denied_change_says_so_after_a_restart_too() {
 #[test]
 fn an_edited_command_makes_no_rule_for_the_command_that_was_not_approved() {
     let scene = Scene::new(&[]);
-    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence));
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 1).unwrap();
     let origin = Origin { session: Some("s".to_owned()), ..Origin::default() };
     let submit = |text: &str| Command::Submit {
         intent: run(text),
@@ -161,7 +161,7 @@ fn an_edited_command_makes_no_rule_for_the_command_that_was_not_approved() {
 #[test]
 fn a_denial_makes_no_rule_that_allows() {
     let scene = Scene::new(&[]);
-    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence));
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 1).unwrap();
     let origin = Origin { session: Some("s".to_owned()), ..Origin::default() };
     let intent = run("rm -r src");
     let submit = Command::Submit { intent, origin, performer: Performer::Gate, deadline: None, schema: None };
