@@ -5,7 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use sayso_review::{Act, CommandPreview, Part, Place, Policy, Ruled, Ruling, Script, ToolPreview, Touch, Who, WsPath};
+use sayso_gate::History;
+use sayso_review::{
+    Act, CommandPreview, Defaults, Layer, Part, Place, Policy, Ruled, Ruling, Script, Standing, ToolPreview, Touch,
+    Who, WsPath,
+};
 use serde_json::{Value, json};
 
 use crate::cli::{Asked, Explain, PolicyArguments, PolicyCommand};
@@ -22,7 +26,14 @@ const BY: usize = 19;
 pub(crate) fn run(arguments: &PolicyArguments) -> Result<ExitCode, Failure> {
     let PolicyCommand::Explain(arguments) = &arguments.command;
     let state = State::find(&arguments.place)?;
-    let config = Config::load(&state)?;
+    let mut config = Config::load(&state)?;
+    if let (Some(session), Some(reader)) = (&arguments.session, state.reader()?)
+        && let Some(record) = History::new(&reader).session(session)?
+    {
+        // What was decided for the rest of the session counts there, as it does for the engine.
+        let (file, rules) = (format!("session {session}"), record.rules);
+        config.layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
+    }
     let policy = config.policy()?;
     let (ruled, title) = judge(arguments, &policy, &state.root)?;
     let mut output = Output::stdout();

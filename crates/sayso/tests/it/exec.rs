@@ -183,3 +183,19 @@ fn a_command_whose_gate_was_killed_is_settled_later() {
     assert!(scene.run(&["undo", "1"], b"").status.success());
     assert_eq!(scene.read("a.txt"), "one\n");
 }
+
+#[test]
+fn an_answer_for_the_rest_of_the_session_holds_and_is_explained() {
+    let scene = scene();
+    let waiting = start(&scene, &["exec", "--session", "s", "make check"]);
+    until_something_waits(&scene);
+    let said = scene.dialogue(&["review"], "s\n");
+    assert!(said.contains("allowed for the rest of the session"), "{said}");
+    ended(waiting);
+    let explain = |session: &str| scene.transcript(&["policy", "explain", "run", "make check", "--session", session]);
+    assert!(explain("s").contains("rule 1 of session s"), "{}", explain("s"));
+    assert!(explain("other").contains("the default for `run`"), "{}", explain("other"));
+    // Asked once: it now runs without anybody there.
+    let (_, text) = ended(start(&scene, &["exec", "--session", "s", "make check"]));
+    assert!(!text.contains("waits for a decision"), "{text}");
+}
