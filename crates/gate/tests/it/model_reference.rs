@@ -313,7 +313,9 @@ impl Reference {
         let deny = matches!(choice, Choice::Deny);
         if change.why == Why::Command {
             self.set(id, if deny { Status::Denied } else { Status::Permitted });
+            // From now on: what happened while it waited is not its doing.
             self.change(id).before = self.tree.clone();
+            self.change(id).early.clear();
             return Ok(());
         }
         if !deny && change.shown.values().any(|(_, after)| after.is_none()) {
