@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sayso_review::{
-    Answer, ApplyRecord, ChangeId, ContentHash, Decision, DryRun, Event, FilePreview, FileState, Fingerprint, Outcome,
-    Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
+    Answer, ApplyRecord, ChangeId, ContentHash, Decision, DryRun, DryRunOutput, Event, FilePreview, FileState,
+    Fingerprint, Outcome, Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
 };
 use sayso_workspace::ApplyError;
 
 use crate::FILE_LIMIT;
-use crate::change::{ChangeRecord, ChangeStatus};
-use crate::check::{CheckLimits, DryRunOutput, run_dry};
+use crate::check::{CheckLimits, run_dry};
 use crate::engine::{Engine, Was};
 use crate::error::GateError;
 use crate::proposed::{Decided, Proposed};
 use crate::record::{ENDED, Entry, contents};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// How something ended that somebody else carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]

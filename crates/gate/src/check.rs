@@ -18,8 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use sayso_review::{DryRun, Syntax};
-use serde::Serialize;
+use sayso_review::{DryRun, DryRunEnd, DryRunOutput, Syntax};
 
 /// The longest script that the shell is asked about.
 const MOST_SCRIPT: usize = 1 << 20;
@@ -42,42 +41,6 @@ impl CheckLimits {
     pub fn usual() -> Self {
         Self { search_path: "/usr/local/bin:/usr/bin:/bin".into(), time: Duration::from_secs(5), output: 64 << 10 }
     }
-}
-
-/// What a dry run said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct DryRunOutput {
-    /// Its output.
-    pub output: String,
-    /// Its errors.
-    pub errors: String,
-    /// How it ended.
-    pub end: DryRunEnd,
-    /// Whether there was more than is kept.
-    pub is_cut: bool,
-}
-
-/// How a dry run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-pub enum DryRunEnd {
-    /// By itself.
-    Exited {
-        /// Its exit code.
-        code: i32,
-    },
-    /// By a signal.
-    Signalled {
-        /// Which.
-        signal: i32,
-    },
-    /// It took too long and was ended.
-    TimedOut,
-    /// It could not be started.
-    NotStarted {
-        /// Why.
-        reason: String,
-    },
 }
 
 /// Asks bash whether it can read a script. Nothing of the script runs.

@@ -10,7 +10,6 @@ use sayso_review::{
 use sayso_workspace::{ApplyError, Recovery, Workspace};
 
 use crate::capture::Captures;
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
 use crate::history::History;
@@ -19,6 +18,7 @@ use crate::proposed::{Decided, Proposed, Proposing};
 use crate::record::{CHANGES, ENDED, Entry, PLANS, PLANS_ENDED, contents, file_records, shown};
 use crate::waiting::Waiting;
 use crate::{FILE_LIMIT, mend};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// The engine of one workspace. There is one at a time.
 #[derive(Debug)]

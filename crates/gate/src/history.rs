@@ -9,9 +9,9 @@ use sayso_review::{
 };
 use serde::Serialize;
 
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::error::GateError;
 use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// More events than any change has.
 const MOST_EVENTS: usize = 10_000;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use sayso_review::{Cause, ChangeId, Decider, Event, Happened, Origin, Preview, Review, Ruling, WsPath, net};
 
 use crate::FILE_LIMIT;
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::History;
 use crate::proposed::{Proposed, Proposing};
 use crate::record::{Entry, LATER, turn_key};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// What the agent is told if files change while a review of them is answered.
 pub(crate) const TOLD_AGAIN: &str = "files changed while they were reviewed; what changed in all is reviewed again";

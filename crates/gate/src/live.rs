@@ -10,7 +10,6 @@ use sayso_review::{
 use crate::action::Finished;
 use crate::announce::{Announce, Announcement};
 use crate::capture::{Capture, ToolCall};
-use crate::check::DryRunOutput;
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
@@ -20,6 +19,7 @@ use crate::rules::Rules;
 use crate::session::{NewSession, SessionRecord};
 use crate::submit::{Submission, Submitted, syntax_of};
 use crate::waiting::Ticked;
+use sayso_review::DryRunOutput;
 
 /// The engine of a workspace, shared by all who use it.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use sayso_workspace::{Contents, Happened, Known, Reason, Scan, ScanLimits, TreeC
 
 use crate::FILE_LIMIT;
 use crate::action::Finished;
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// The counter of collections: what was kept before one may be gone after it.
 pub(crate) const COLLECTIONS: &str = "collections";

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{
-    Cause, Event, EventBody, FileState, Freed, IfChanged, Snapshot, SnapshotId, Transition, WsPath, reverse,
+    Cause, Event, EventBody, FileState, Freed, IfChanged, Snapshot, SnapshotId, SnapshotRecord, Transition, WsPath,
+    reverse,
 };
-use serde::Serialize;
 
 use crate::FILE_LIMIT;
 use crate::capture::{SNAPSHOTS, path_key, session_call_key, snapshot_key};
@@ -17,30 +17,6 @@ use crate::undo::UndoPlan;
 
 /// Events that are looked at in one go.
 const SOME: usize = 1_000;
-
-/// A snapshot and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SnapshotRecord {
-    /// What was kept.
-    #[serde(flatten)]
-    pub snapshot: Snapshot,
-    /// When, in milliseconds since 1970.
-    pub time: i64,
-    /// The call that it is of.
-    pub of_call: Option<String>,
-    /// Why it is no longer kept.
-    pub freed: Option<Freed>,
-    /// The number of the event that keeps its content.
-    #[serde(skip)]
-    pub(crate) number: u64,
-}
-
-impl SnapshotRecord {
-    /// Whether the tool has not started.
-    pub fn is_pending(&self) -> bool {
-        self.of_call.is_none() && self.freed.is_none()
-    }
-}
 
 impl History<'_> {
     /// The snapshots, newest first.

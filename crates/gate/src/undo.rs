@@ -7,12 +7,12 @@ use sayso_review::{
 };
 
 use crate::FILE_LIMIT;
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::history::{History, recorded};
 use crate::proposed::{Decided, Proposing};
 use crate::record::{call_key, session_key};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// Events that are looked at in one go.
 const SOME: usize = 64;

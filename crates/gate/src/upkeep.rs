@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use sayso_journal::{Batch, Collected, Compacted, Retention};
 use sayso_review::{ChangeId, ContentHash, Event, EventBody};
 
-use crate::change::ChangeStatus;
 use crate::engine::{Engine, RecoveredChange, Was, effects};
 use crate::error::GateError;
 use crate::history::{History, recorded};
 use crate::observe::COLLECTIONS;
 use crate::record::PERMITTED;
+use sayso_review::ChangeStatus;
 
 /// What was let go ahead before so many others is over.
 const MOST_PERMITTED: usize = 10_000;

@@ -7,12 +7,12 @@ use sayso_review::{
 };
 use sayso_workspace::Signature;
 
-use crate::change::{ChangeRecord, ChangeStatus};
 use crate::engine::{Engine, Was};
 use crate::error::GateError;
 use crate::history::History;
 use crate::proposed::Decided;
 use crate::record::{Entry, file_records, shown};
+use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// The rule that denies what nobody decided in time.
 pub const DEADLINE: &str = "deadline";

@@ -14,6 +14,7 @@
 //! - Hunks are numbered with three lines of context, whatever a surface shows around them.
 
 mod action;
+mod change;
 mod command;
 mod content;
 mod decide;
@@ -34,9 +35,10 @@ mod verdict;
 mod ws_path;
 
 pub use action::{
-    CommandPreview, DelegationPreview, DryRun, Effect, GuessedFrom, Place, ShownArgument, ShownCommand, Syntax,
-    ToolPreview, ToolProblem, Touch,
+    CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, Effect, GuessedFrom, Place, ShownArgument,
+    ShownCommand, Syntax, ToolPreview, ToolProblem, Touch,
 };
+pub use change::{ChangeRecord, ChangeStatus, Extent};
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};
@@ -44,7 +46,7 @@ pub use draft::Draft;
 pub use error_kind::ErrorKind;
 pub use event::{
     Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, Performer, Recorded, Refresh,
-    RulingRecord, Snapshot, SnapshotId, Subject, Tier, Uncaptured,
+    RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
 };
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};

@@ -138,3 +138,39 @@ impl DryRun {
         Some(Self { argv: argv.into_iter().map(str::to_owned).collect() })
     }
 }
+
+/// What a dry run said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DryRunOutput {
+    /// Its output.
+    pub output: String,
+    /// Its errors.
+    pub errors: String,
+    /// How it ended.
+    pub end: DryRunEnd,
+    /// Whether there was more than is kept.
+    pub is_cut: bool,
+}
+
+/// How a dry run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum DryRunEnd {
+    /// By itself.
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
+    /// By a signal.
+    Signalled {
+        /// Which.
+        signal: i32,
+    },
+    /// It took too long and was ended.
+    TimedOut,
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        reason: String,
+    },
+}

@@ -17,7 +17,7 @@ mod tool;
 
 pub use command::{CommandPreview, ShownCommand, Syntax};
 pub use delegation::DelegationPreview;
-pub use dry_run::DryRun;
+pub use dry_run::{DryRun, DryRunEnd, DryRunOutput};
 pub use effect::{Effect, Place};
 pub use guess::GuessedFrom;
 pub use guess::Touch;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};
-pub use snapshot::{Freed, Snapshot, SnapshotId, Tier};
+pub use snapshot::{Freed, Snapshot, SnapshotId, SnapshotRecord, Tier};
 pub use subject::{Performer, Refresh, RulingRecord, Subject, Uncaptured};
 
 use crate::content::ContentHash;

@@ -68,3 +68,27 @@ pub enum Freed {
     /// The program that took it is gone, and the tool never started.
     Restarted,
 }
+
+/// A snapshot and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SnapshotRecord {
+    /// What was kept.
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
+    /// When, in milliseconds since 1970.
+    pub time: i64,
+    /// The call that it is of.
+    pub of_call: Option<String>,
+    /// Why it is no longer kept.
+    pub freed: Option<Freed>,
+    /// The number of the event that keeps its content.
+    #[serde(skip)]
+    pub number: u64,
+}
+
+impl SnapshotRecord {
+    /// Whether the tool has not started.
+    pub fn is_pending(&self) -> bool {
+        self.of_call.is_none() && self.freed.is_none()
+    }
+}

@@ -3,11 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use sayso_review::{
-    Answer, ApplyRecord, Cause, ChangeId, ContentHash, Event, EventBody, FileRecord, Operation, Origin, Outcome,
-    Performer, Recorded, RecordedStep, Refresh, RulingRecord, Subject, Uncaptured, Verdict, WsPath, told_failure,
-};
 use serde::Serialize;
+
+use crate::content::ContentHash;
+use crate::event::{
+    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, Performer, Recorded, Refresh, RulingRecord,
+    Subject, Uncaptured,
+};
+use crate::plan::{ApplyRecord, RecordedStep};
+use crate::preview::Operation;
+use crate::told::told_failure;
+use crate::verdict::{Answer, Verdict};
+use crate::ws_path::WsPath;
 
 /// A change as its events tell it: a fold over them and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,13 +89,13 @@ pub struct ChangeRecord {
     pub undone_files: BTreeMap<WsPath, ChangeId>,
     /// The number of the event with which it was let go ahead.
     #[serde(skip)]
-    pub(crate) permitted: u64,
+    pub permitted: u64,
     /// The number of the event with which it reached the tree.
     #[serde(skip)]
-    pub(crate) happened: u64,
+    pub happened: u64,
     /// The number of the event that made it what it is.
     #[serde(skip)]
-    pub(crate) since: u64,
+    pub since: u64,
 }
 
 /// How much of a file's change happened.
@@ -150,7 +157,7 @@ impl fmt::Display for ChangeStatus {
 
 impl ChangeRecord {
     /// Reads a change from its events, in order. `None` if they do not begin with its proposal.
-    pub(crate) fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
+    pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
         let mut record: Option<Self> = None;
         for Recorded { number, time, body } in events {
             // What a later version added does not change what this one knows.

@@ -1,0 +1,5 @@
+//! The protocol.
+#[allow(missing_docs)]
+pub mod proto {
+    connectrpc::include_generated!();
+}
