@@ -3,3 +3,6 @@
 pub mod proto {
     connectrpc::include_generated!();
 }
+pub mod client;
+mod error;
+pub use error::RemoteError;
