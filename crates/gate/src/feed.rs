@@ -64,6 +64,11 @@ impl Feed {
         self.woken.notify(usize::MAX);
     }
 
+    /// The number of the last event.
+    pub(crate) fn last(&self) -> u64 {
+        lock(&self.recent).last
+    }
+
     /// The journal's folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

@@ -24,6 +24,7 @@ mod peer;
 mod proposed;
 mod record;
 mod rules;
+mod serve;
 mod session;
 mod snapshot;
 mod submit;
@@ -45,8 +46,9 @@ pub use peer::{Agents, Process};
 pub use proposed::{Decided, Proposed};
 pub use rules::Rules;
 pub use sayso_review::{ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, Extent, SnapshotRecord};
+pub use serve::{Reversal, Upkeep};
 pub use session::{NewSession, SessionRecord, SessionStatus};
-pub use submit::{Judged, Submission, Submitted};
+pub use submit::{Asking, Judged, Submission, Submitted};
 pub use undo::UndoPlan;
 pub use waiting::{DEADLINE, Ticked};
 

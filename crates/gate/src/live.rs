@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sayso_journal::Reader;
 use sayso_review::{
     ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, Rule, RuleScope, Syntax, Target, Verdict, VerdictError,
 };
@@ -13,6 +14,7 @@ use crate::capture::{Capture, ToolCall};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
+use crate::history::History;
 use crate::peer::{Agents, Process};
 use crate::proposed::{Decided, Proposed};
 use crate::rules::Rules;
@@ -31,14 +33,16 @@ pub struct Gate {
 struct Shared {
     state: Mutex<State>,
     feed: Arc<Feed>,
+    /// For whoever only reads, and does not want to wait for whoever does something.
+    reader: Mutex<Option<Reader>>,
     surfaces: AtomicUsize,
     announce: Box<dyn Announce>,
 }
 
 #[derive(Debug)]
-struct State {
-    engine: Engine,
-    rules: Rules,
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    pub(crate) rules: Rules,
     agents: Agents,
 }
 
@@ -98,12 +102,40 @@ impl Gate {
         engine.free_all_orphans(now)?;
         let feed = Arc::clone(&engine.feed);
         let state = Mutex::new(State { engine, rules, agents: Agents::default() });
-        Ok(Self { shared: Arc::new(Shared { state, feed, surfaces: AtomicUsize::new(0), announce }) })
+        Ok(Self {
+            shared: Arc::new(Shared { state, feed, reader: Mutex::new(None), surfaces: AtomicUsize::new(0), announce }),
+        })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // What is true is in the journal, and an engine that panicked has written it whole or not at all.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what happened. Never waits for the engine.
+    pub fn read<T>(&self, read: impl FnOnce(History<'_>) -> Result<T, GateError>) -> Result<T, GateError> {
+        // A reader that somebody panicked with is still only a reader.
+        let mut reader = self.shared.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = match &mut *reader {
+            Some(reader) => reader,
+            none => none.insert(Reader::open(self.shared.feed.folder())?),
+        };
+        read(History::new(reader))
+    }
+
+    /// How many surfaces are attached.
+    pub fn surfaces(&self) -> usize {
+        self.shared.surfaces.load(Ordering::Acquire)
+    }
+
+    /// The number of the last event.
+    pub fn last_event(&self) -> u64 {
+        self.shared.feed.last()
+    }
+
+    /// Ends the stream: whoever follows it is told so once they have seen all of it.
+    pub fn end_stream(&self) {
+        self.shared.feed.end();
     }
 
     /// Follows the stream, from after the event with this number on. Never waits for the engine.
@@ -173,7 +205,7 @@ impl Gate {
         }
         let reply = state.carry_out(command, syntax, now)?;
         let waits = match &reply {
-            Reply::Submitted(Submitted::Waiting(proposed)) => Some(proposed.change),
+            Reply::Submitted(submitted) => waits_of(submitted),
             Reply::Decided { decided, .. } => match &**decided {
                 Decided::Stale { next, .. } => Some(next.change),
                 _ => None,
@@ -181,13 +213,33 @@ impl Gate {
             Reply::TurnEnded(Some(review)) => Some(review.change),
             _ => None,
         };
+        self.announce(state, waits)?;
+        Ok(reply)
+    }
+
+    /// Takes an intent.
+    pub fn submit(&self, submission: Submission, now: i64) -> Result<Submitted, GateError> {
+        let syntax = submission.syntax.clone().or_else(|| syntax_of(&submission.intent));
+        let mut state = self.state();
+        let State { engine, rules, .. } = &mut *state;
+        let submitted = engine.submit(Submission { syntax, ..submission }, rules, now)?;
+        self.announce(state, waits_of(&submitted))?;
+        Ok(submitted)
+    }
+
+    /// Makes people look, if something waits and no surface shows it.
+    fn announce(&self, mut state: MutexGuard<'_, State>, waits: Option<ChangeId>) -> Result<(), GateError> {
         if let (Some(change), 0) = (waits, self.shared.surfaces.load(Ordering::Acquire)) {
             let pending = state.engine.waiting_count()?;
             drop(state);
             self.shared.announce.announce(&Announcement { pending, change });
         }
-        Ok(reply)
+        Ok(())
     }
+}
+
+fn waits_of(submitted: &Submitted) -> Option<ChangeId> {
+    if let Submitted::Waiting(proposed) = submitted { Some(proposed.change) } else { None }
 }
 
 impl State {

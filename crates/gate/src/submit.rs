@@ -27,12 +27,25 @@ pub struct Submission {
     pub schema: Option<Value>,
     /// What bash says of the command's syntax, if it was asked already.
     pub syntax: Option<Syntax>,
+    /// Whether to wait for a verdict where policy lets it through.
+    pub asking: Asking,
+}
+
+/// Whether somebody is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// Where policy says so.
+    #[default]
+    AsPolicySays,
+    /// Always, unless policy denies it: somebody is there who has an opinion.
+    Always,
 }
 
 impl Submission {
     /// An intent that we carry out, with no deadline.
     pub fn new(intent: Intent, origin: Origin) -> Self {
-        Self { intent, origin, performer: Performer::Gate, deadline: None, schema: None, syntax: None }
+        let asking = Asking::AsPolicySays;
+        Self { intent, origin, performer: Performer::Gate, deadline: None, schema: None, syntax: None, asking }
     }
 }
 
@@ -74,6 +87,7 @@ impl Engine {
         let judged = self.judge(&submission, rules)?;
         let ruling = judged.ruled.ruling;
         let (rule, reason) = (judged.ruled.by.short(), judged.ruled.reason.clone());
+        let asks = ruling == Ruling::Ask || submission.asking == Asking::Always;
         let proposed = self.record_judged(submission, judged, now)?;
         let answer = if ruling == Ruling::Deny {
             Answer::Deny { reason }
@@ -82,7 +96,7 @@ impl Engine {
                 return Ok(Submitted::Impossible { proposed: Box::new(proposed), told });
             }
             // What policy lets through and cannot happen yet, since it comes after a change that waits, waits too.
-            if ruling == Ruling::Ask || proposed.preview.problems().next().is_some() {
+            if asks || proposed.preview.problems().next().is_some() {
                 return Ok(Submitted::Waiting(Box::new(proposed)));
             }
             Answer::Approve

@@ -122,6 +122,16 @@ impl Engine {
 
     /// Carries an undo or a redo out, as a change of its own.
     pub fn perform(&mut self, plan: UndoPlan, origin: Origin, now: i64) -> Result<Decided, GateError> {
+        Ok(self.perform_as_change(plan, origin, now)?.1)
+    }
+
+    /// Carries it out, and gives the number of the change that does so.
+    pub(crate) fn perform_as_change(
+        &mut self,
+        plan: UndoPlan,
+        origin: Origin,
+        now: i64,
+    ) -> Result<(ChangeId, Decided), GateError> {
         // A plan with problems cannot be approved; saying so needs no entry in the history.
         if let Some((path, problem)) = plan.preview.problems().next() {
             return Err(GateError::Verdict(sayso_review::VerdictError::Impossible {
@@ -133,7 +143,7 @@ impl Engine {
         let proposing = Proposing { emptied: plan.emptied, ..Proposing::files(plan.preview, origin, plan.cause) };
         let proposed = self.record_proposal(proposing, now)?;
         let approval = proposed.approval();
-        self.decide(&proposed, &approval, now)
+        Ok((proposed.change, self.decide(&proposed, &approval, now)?))
     }
 }
 
