@@ -9,13 +9,18 @@
 //! - It needs a tokio runtime with IO and time, of which one thread is enough.
 //! - An answer is held in memory whole.
 
+mod answers;
 mod call;
+mod decide;
 mod dial;
 mod error;
+mod intent;
 mod patience;
+mod review;
 mod token;
 mod transport;
 mod watch;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +29,15 @@ use connectrpc::client::ClientConfig;
 use http::Uri;
 use http::header::AUTHORIZATION;
 
+pub use answers::{Finished, Progress, Status, UndoPlan, View};
 pub use dial::{Bytes, Connection, Dial, Loopback, Reach, Socket};
 pub use error::{ClientError, Fate};
+pub use intent::{NewSession, Submission, ToolCall};
 pub use patience::Patience;
+pub use review::{Extent, Proposed};
 pub use token::{NotAToken, Token};
 pub use watch::{Watch, Watched};
+pub use workspace::ToolGrants;
 
 use transport::Transport;
 
@@ -51,6 +60,35 @@ pub enum Role {
     Observer,
     /// A person decides there.
     Surface,
+}
+
+/// What of a change is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// What was proposed.
+    Proposed,
+    /// What happened.
+    Applied,
+}
+
+/// What becomes of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposing {
+    /// It is recorded, and waits for a verdict where policy asks.
+    Record,
+    /// It is only shown, with what policy says to it.
+    Preview,
+    /// It is recorded, and waits for a verdict even where policy would let it through.
+    Ask,
+}
+
+/// Who may let an intent through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// Policy, and a person where policy asks.
+    Policy,
+    /// A person, whatever policy says; policy may still deny it.
+    Person,
 }
 
 impl Client {
