@@ -42,7 +42,7 @@ pub use feed::{Next, Subscription};
 pub use history::{History, Status};
 pub use live::{Attached, Client, Gate, Reply};
 pub use observe::SnapshotLimits;
-pub use peer::{Agents, Process};
+pub use peer::{Agents, Process, parent_of};
 pub use proposed::{Decided, Proposed};
 pub use rules::Rules;
 pub use sayso_review::{ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, Extent, SnapshotRecord};

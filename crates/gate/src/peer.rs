@@ -68,6 +68,11 @@ impl Agents {
     }
 }
 
+/// The process that started a process; `None` if there is none of that number.
+pub fn parent_of(id: u32) -> Option<u32> {
+    Some(stat(id)?.parent)
+}
+
 struct Stat {
     parent: u32,
     started: u64,

@@ -28,9 +28,12 @@ impl Rules {
 
     /// What is to become of an act, given the rules that were added to its session.
     pub(crate) fn judge(&mut self, act: &Act<'_>, who: &Who<'_>, added: &[Rule]) -> Result<Ruled, PolicyError> {
-        let Some(session) = who.session.filter(|_| !added.is_empty()) else {
-            return Ok(self.policy.judge(act, who));
-        };
+        Ok(self.with(who.session, added)?.judge(act, who))
+    }
+
+    /// The policy with the rules that were added to a session.
+    pub(crate) fn with(&mut self, session: Option<&str>, added: &[Rule]) -> Result<&Policy, PolicyError> {
+        let Some(session) = session.filter(|_| !added.is_empty()) else { return Ok(&self.policy) };
         let compiled = self.sessions.get(session).is_some_and(|(count, _)| *count == added.len());
         if !compiled {
             let mut layers = self.layers.clone();
@@ -39,6 +42,6 @@ impl Rules {
             let policy = Policy::new(&layers, &self.protected)?;
             self.sessions.insert(session.to_owned(), (added.len(), policy));
         }
-        Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy).judge(act, who))
+        Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sayso_journal::{Collected, Compacted};
-use sayso_review::{ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, SnapshotId, Target, VerdictError};
+use sayso_review::{ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, Policy, SnapshotId, Target, VerdictError};
 
 use crate::engine::Engine;
 use crate::error::GateError;
@@ -63,6 +63,15 @@ impl Gate {
         let mut state = self.state();
         let State { engine, rules, .. } = &mut *state;
         engine.judge(&Submission { syntax, ..submission }, rules)
+    }
+
+    /// Looks at the policy as it is for a session.
+    pub fn policy<T>(&self, session: Option<&str>, look: impl FnOnce(&Policy) -> T) -> Result<T, GateError> {
+        let mut state = self.state();
+        let State { engine, rules, .. } = &mut *state;
+        let record = session.map(|session| engine.history().session(session)).transpose()?.flatten();
+        let added = record.map(|record| record.rules).unwrap_or_default();
+        Ok(look(rules.with(session, &added)?))
     }
 
     /// What it would do. Nothing happens.

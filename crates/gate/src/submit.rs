@@ -1,8 +1,8 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, CommandPreview, Decider, FromNowOn, Intent, Origin, Performer, Place, Preview, Rule, Ruled,
-    Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict, Who, WsPath,
+    Act, Answer, Cause, ChangeRecord, CommandPreview, Decider, Event, EventBody, FromNowOn, Intent, Origin, Performer,
+    Place, Preview, Recorded, Rule, Ruled, Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict, Who, WsPath,
 };
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::check::{CheckLimits, check_syntax};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::proposed::{Decided, Proposed, Proposing};
+use crate::record::file_records;
 use crate::rules::Rules;
 
 /// An intent as it reaches the engine.
@@ -79,6 +80,26 @@ pub struct Judged {
     pub preview: Preview,
     /// What policy says.
     pub ruled: Ruled,
+}
+
+impl Judged {
+    /// What would be recorded of it, as a change without a number.
+    pub fn record(&self, origin: Origin, performer: Performer, time: i64) -> Option<ChangeRecord> {
+        let event = Event::Proposed {
+            change: 0,
+            origin,
+            cause: Cause::Proposal,
+            files: file_records(&self.preview),
+            preview: self.subject.bind(self.preview.hash()),
+            subject: self.subject.clone(),
+            ruled: Some(ruling_record(&self.ruled)),
+            performer,
+            intent: None,
+            deadline: None,
+            after: Vec::new(),
+        };
+        ChangeRecord::fold([Recorded { number: 0, time, body: EventBody::Known(event) }])
+    }
 }
 
 impl Engine {

@@ -55,7 +55,7 @@ mod walk;
 pub use apply::{Applied, ApplyError, Prepared, RecoverError, Recovery, Swap};
 pub use confine::{Backend, OpenError, OpenWorkspaceError, Opened, Workspace};
 pub use listing::{Entry, EntryKind, Listing};
-pub use read::{ReadError, ReadLimit};
+pub use read::{ReadError, ReadLimit, ReadPart};
 pub use sayso_review::{WsPath, WsPathError};
 pub use scan::{
     Contents, Happened, Known, Moment, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits, Signature,

@@ -1,10 +1,10 @@
 //! Bounded reads.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use rustix::fs::FileType;
-use sayso_review::WsPath;
+use sayso_review::{FileMode, WsPath};
 use thiserror::Error;
 
 use crate::confine::{OpenError, Opened};
@@ -43,7 +43,35 @@ pub enum ReadError {
     },
 }
 
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadPart {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How large the whole file is.
+    pub size: u64,
+    /// The file's permissions.
+    pub mode: FileMode,
+}
+
 impl Opened {
+    /// Reads a part of a regular file: less than the limit only at its end.
+    pub fn read_part(self, offset: u64, limit: ReadLimit) -> Result<ReadPart, ReadError> {
+        let path = self.resolved;
+        let system = |error: std::io::Error| ReadError::System { path: path.clone(), error };
+        let stat = rustix::fs::fstat(&self.handle).map_err(|errno| system(errno.into()))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(ReadError::Directory(path)),
+            _ => return Err(ReadError::Special(path)),
+        }
+        let mut file = File::from(self.handle);
+        file.seek(SeekFrom::Start(offset)).map_err(system)?;
+        let mut bytes = Vec::new();
+        file.take(limit.0).read_to_end(&mut bytes).map_err(system)?;
+        Ok(ReadPart { bytes, size: u64::try_from(stat.st_size).unwrap_or(0), mode: FileMode::new(stat.st_mode) })
+    }
+
     /// Reads the whole of a regular file, or fails if it is not one or has more bytes than the limit.
     pub fn read(self, limit: ReadLimit) -> Result<Vec<u8>, ReadError> {
         let path = self.resolved;
