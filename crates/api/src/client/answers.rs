@@ -1,12 +1,11 @@
 //! What calls return, in the words of `review`.
 
-use buffa::MessageField;
 use sayso_review::{
     ApplyRecord, ChangeId, ChangeRecord, ChangeStatus, ContentHash, PlanStep, Preview, Uncaptured, WsPath,
 };
 
 use super::error::ClientError;
-use crate::proto::sayso::v1 as proto;
+use crate::proto;
 
 /// How much of a preview is wanted. Contents can be large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +100,8 @@ impl From<View> for proto::PreviewView {
 }
 
 /// What a message has to have.
-pub(super) fn required<T: Default>(field: MessageField<T>, name: &'static str) -> Result<T, ClientError> {
-    field.into_option().ok_or_else(|| ClientError::bad(format!("it has no {name}")))
+pub(super) fn required<T>(field: impl Into<Option<T>>, name: &'static str) -> Result<T, ClientError> {
+    field.into().ok_or_else(|| ClientError::bad(format!("it has no {name}")))
 }
 
 /// Understands a part of an answer.
@@ -122,13 +121,13 @@ where
 }
 
 pub(super) fn path(text: &str) -> Result<WsPath, ClientError> {
-    WsPath::new(text).map_err(ClientError::bad)
+    WsPath::parse(text).map_err(ClientError::bad)
 }
 
 impl Progress {
     /// Understands how far a change has come. What is shown has to be what a verdict would be about.
     pub(super) fn read(message: proto::Progress) -> Result<Self, ClientError> {
-        let record: ChangeRecord = understood(required(message.change, "change")?)?;
+        let record: ChangeRecord = understood(required::<proto::Change>(message.change, "change")?)?;
         let preview: Option<Preview> = message.preview.into_option().map(understood).transpose()?;
         if let (Some(preview), ChangeStatus::Pending) = (&preview, &record.status)
             && record.subject.bind(preview.hash()) != record.preview
@@ -146,8 +145,8 @@ impl Progress {
         })
     }
 
-    pub(super) fn of(field: MessageField<proto::Progress>) -> Result<Self, ClientError> {
-        Self::read(required(field, "progress")?)
+    pub(super) fn of(field: impl Into<Option<proto::Progress>>) -> Result<Self, ClientError> {
+        Self::read(required::<proto::Progress>(field, "progress")?)
     }
 }
 
@@ -174,10 +173,10 @@ impl Status {
 }
 
 impl UndoPlan {
-    pub(super) fn read(field: MessageField<proto::UndoPlan>) -> Result<Self, ClientError> {
-        let message = required(field, "plan")?;
+    pub(super) fn read(field: impl Into<Option<proto::UndoPlan>>) -> Result<Self, ClientError> {
+        let message: proto::UndoPlan = required(field, "plan")?;
         let hash = message.preview_hash.parse().map_err(ClientError::bad)?;
-        let preview: Preview = understood(required(message.preview, "preview")?)?;
+        let preview: Preview = understood(required::<proto::Preview>(message.preview, "preview")?)?;
         if preview.hash() != hash {
             return Err(ClientError::bad("what it shows is not what would happen"));
         }
@@ -188,7 +187,7 @@ impl UndoPlan {
 impl Finished {
     pub(super) fn read(message: proto::FinishResponse) -> Result<Self, ClientError> {
         Ok(Self {
-            record: understood(required(message.record, "record")?)?,
+            record: understood(required::<proto::ApplyRecord>(message.record, "record")?)?,
             differs: message.differs.iter().map(|text| path(text)).collect::<Result<_, _>>()?,
             uncaptured: each(message.uncaptured)?,
         })

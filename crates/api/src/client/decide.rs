@@ -7,9 +7,9 @@ use super::answers::{Progress, View};
 use super::error::{ClientError, Ended};
 use super::patience::Backoff;
 use super::{Client, Shown};
-use crate::RemoteError;
-use crate::proto::sayso::v1 as proto;
-use crate::proto::sayso::v1::__buffa::view::DecideResponseView;
+use crate::error::RemoteError;
+use crate::proto;
+use crate::proto::__buffa::view::DecideResponseView;
 
 impl Client {
     /// Answers a preview, and carries the answer out. Where the call was cut, what became of the change tells whether it arrived.
@@ -22,8 +22,8 @@ impl Client {
     ) -> Result<Progress, ClientError> {
         let request = proto::DecideRequest {
             change,
-            verdict: Some(verdict.clone().into()).into(),
-            from_now_on: from_now_on.map(Into::into).into(),
+            verdict: Some((&verdict).into()).into(),
+            from_now_on: from_now_on.as_ref().map(Into::into).into(),
             view: proto::PreviewView::from(view).into(),
             ..Default::default()
         };

@@ -4,7 +4,7 @@ use connectrpc::{ConnectError, ErrorCode};
 use sayso_review::ErrorKind;
 
 use super::transport::TransportError;
-use crate::RemoteError;
+use crate::error::RemoteError;
 
 /// Why a call did not succeed.
 #[derive(Debug, thiserror::Error)]

@@ -8,9 +8,9 @@ use super::error::{ClientError, Ended};
 use super::patience::Backoff;
 use super::watch::SILENCE;
 use super::{Client, Consent};
-use crate::proto::sayso::v1 as proto;
-use crate::proto::sayso::v1::__buffa::oneof::await_response::Kind;
-use crate::proto::sayso::v1::__buffa::view;
+use crate::proto;
+use crate::proto::oneof::await_response::Kind;
+use crate::proto::__buffa::view;
 
 /// An intent on its way to the engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,14 +61,14 @@ impl Client {
     /// Hands an intent over: policy decides, or it waits. A call that was cut may have been recorded, and is not made again.
     pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
         let Submission { intent, origin, performer, deadline, schema, consent } = submission;
-        let mut intent = proto::Intent::from(intent);
-        if let (Some(proto::__buffa::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema)
+        let mut intent = proto::Intent::from(&intent);
+        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema)
         {
             call.schema_json = Some(schema.to_string());
         }
         let request = proto::SubmitRequest {
             intent: Some(intent).into(),
-            origin: Some(origin.into()).into(),
+            origin: Some((&origin).into()).into(),
             performer: proto::Performer::from(performer).into(),
             deadline_ms: deadline,
             view: proto::PreviewView::from(view).into(),

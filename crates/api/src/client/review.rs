@@ -8,9 +8,9 @@ use sayso_review::{
 use super::answers::{Progress, Status, UndoPlan, View, each, understood};
 use super::error::ClientError;
 use super::{Client, Proposing, Shown};
-use crate::proto::sayso::v1 as proto;
-use crate::proto::sayso::v1::__buffa::oneof::propose_request::Changes;
-use crate::proto::sayso::v1::__buffa::view;
+use crate::proto;
+use crate::proto::oneof::propose_request::Changes;
+use crate::proto::__buffa::view;
 
 /// What is proposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,12 +111,12 @@ impl Client {
             Proposing::Ask => proto::propose_request::Mode::Ask,
         };
         let changes = match proposed {
-            Proposed::Proposal(proposal) => Changes::Proposal(Box::new(proposal.into())),
+            Proposed::Proposal(proposal) => Changes::Proposal(Box::new((&proposal).into())),
             Proposed::Text(text) => Changes::Text(text),
         };
         let request = proto::ProposeRequest {
             changes: Some(changes),
-            origin: Some(origin.into()).into(),
+            origin: Some((&origin).into()).into(),
             mode: mode.into(),
             view: proto::PreviewView::from(view).into(),
             ..Default::default()
@@ -129,7 +129,7 @@ impl Client {
     /// What an undo would do.
     pub async fn plan_undo(&self, target: Target, if_changed: IfChanged) -> Result<UndoPlan, ClientError> {
         let request = proto::PlanUndoRequest {
-            target: Some(target.into()).into(),
+            target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
             view: proto::PreviewView::Content.into(),
             ..Default::default()
@@ -147,7 +147,7 @@ impl Client {
         shown: Option<ContentHash>,
     ) -> Result<Progress, ClientError> {
         let request = proto::UndoRequest {
-            target: Some(target.into()).into(),
+            target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
             preview_hash: shown.map(|hash| hash.to_string()),
             ..Default::default()
@@ -159,7 +159,7 @@ impl Client {
     /// What a redo would do.
     pub async fn plan_redo(&self, target: Target, if_changed: IfChanged) -> Result<UndoPlan, ClientError> {
         let request = proto::PlanRedoRequest {
-            target: Some(target.into()).into(),
+            target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
             view: proto::PreviewView::Content.into(),
             ..Default::default()
@@ -177,7 +177,7 @@ impl Client {
         shown: Option<ContentHash>,
     ) -> Result<Progress, ClientError> {
         let request = proto::RedoRequest {
-            target: Some(target.into()).into(),
+            target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
             preview_hash: shown.map(|hash| hash.to_string()),
             ..Default::default()

@@ -6,9 +6,9 @@ use super::call::Answers;
 use super::error::{ClientError, Ended};
 use super::patience::{Backoff, Patience};
 use super::{Client, Role};
-use crate::proto::sayso::v1 as proto;
-use crate::proto::sayso::v1::__buffa::oneof::watch_response::Kind;
-use crate::proto::sayso::v1::__buffa::view::WatchResponseView;
+use crate::proto;
+use crate::proto::oneof::watch_response::Kind;
+use crate::proto::__buffa::view::WatchResponseView;
 
 /// An engine that says nothing for this long is gone: it gives a sign of life more often than that.
 pub(super) const SILENCE: Duration = Duration::from_mins(1);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Client;
 use super::error::ClientError;
-use crate::proto::sayso::v1 as proto;
-use crate::proto::sayso::v1::__buffa::view;
+use crate::proto;
+use crate::proto::__buffa::view;
 
 /// What a caller grants a tool, as patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,9 +52,9 @@ impl Client {
         self.call::<_, view::ExplainPolicyResponseView<'static>>(spec, request).await
     }
 
-    /// How the workspace's git repository stands.
-    pub async fn get_branch(&self) -> Result<proto::GetBranchResponse, ClientError> {
-        let request = proto::GetBranchRequest::default();
+    /// How the workspace's git repository stands, where names of tasks' branches begin like this; as configured, if not said.
+    pub async fn get_branch(&self, prefix: Option<&str>) -> Result<proto::GetBranchResponse, ClientError> {
+        let request = proto::GetBranchRequest { prefix: prefix.map(str::to_owned), ..Default::default() };
         self.call::<_, view::GetBranchResponseView<'static>>(proto::WORKSPACE_SERVICE_GET_BRANCH_SPEC, request).await
     }
 
