@@ -9,6 +9,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::model::ModelServer;
+
 /// The packages with their versions.
 const PACKAGES: [&str; 2] = ["@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.166.0"];
 
@@ -19,6 +21,59 @@ pub struct Missing(String);
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "skipped: {}", self.0)
+    }
+}
+
+/// A throw-away home in which an agent talks to a scripted model and knows nothing of the user.
+#[derive(Debug)]
+pub struct Home {
+    directory: tempfile::TempDir,
+    environment: Vec<(String, String)>,
+}
+
+impl Home {
+    /// One for Claude Code.
+    pub fn for_claude(model: &ModelServer) -> Self {
+        Self::new(&[
+            ("ANTHROPIC_BASE_URL", &model.url()),
+            ("ANTHROPIC_API_KEY", "sk-ant-made-up"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+        ])
+    }
+
+    /// One for Codex, which trusts a workspace and is not held back by a sandbox of its own.
+    pub fn for_codex(model: &ModelServer, workspace: &Path) -> Self {
+        let home = Self::new(&[("SCRIPTED_MODEL_KEY", "made-up")]);
+        let configuration = format!(
+            "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
+             sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\
+             [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{}/v1\"\nenv_key = \"SCRIPTED_MODEL_KEY\"\n\
+             wire_api = \"responses\"\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+            model.url(),
+            workspace.display()
+        );
+        std::fs::create_dir(home.path().join(".codex")).expect("a new home is empty");
+        std::fs::write(home.path().join(".codex/config.toml"), configuration).expect("a new home can be written");
+        home
+    }
+
+    fn new(environment: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut environment: Vec<_> = environment.iter().map(own).collect();
+        environment.push(("HOME".to_owned(), directory.path().display().to_string()));
+        Self { directory, environment }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// All that the agent's environment needs beside a search path.
+    pub fn environment(&self) -> Vec<(&str, &str)> {
+        self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 }
 

@@ -5,21 +5,21 @@ use serde_json::{Value, json};
 use super::{Turn, event, pieces};
 
 /// The whole answer.
-pub(super) fn message(number: usize, turn: &Turn) -> Value {
+pub(super) fn message(id: &str, turn: &Turn) -> Value {
     let text = turn.text.iter().map(|text| json!({"type": "text", "text": text}));
     let calls = turn.calls.iter().enumerate().map(|(index, call)| {
-        json!({"type": "tool_use", "id": format!("toolu_{number}_{index}"), "name": call.name, "input": call.input})
+        json!({"type": "tool_use", "id": format!("toolu_{id}_{index}"), "name": call.name, "input": call.input})
     });
     let content: Vec<Value> = text.chain(calls).collect();
     json!({
-        "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": "scripted", "content": content,
+        "id": format!("msg_{id}"), "type": "message", "role": "assistant", "model": "scripted", "content": content,
         "stop_reason": stop_reason(turn), "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 10},
     })
 }
 
 /// The answer as a stream.
-pub(super) fn events(number: usize, turn: &Turn) -> Vec<Value> {
-    let whole = message(number, turn);
+pub(super) fn events(id: &str, turn: &Turn) -> Vec<Value> {
+    let whole = message(id, turn);
     let mut start = whole.clone();
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;

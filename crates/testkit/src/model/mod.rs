@@ -2,7 +2,8 @@
 //!
 //! It speaks Anthropic Messages and OpenAI Responses, streaming and not, as far as Claude Code and Codex look. A request with
 //! tools gets the script's next turn; one without (for a title, say) gets a fixed short text and uses no turn up. Everything
-//! that arrives is kept, so that a test can say what the model was told.
+//! that arrives is kept, so that a test can say what the model was told. The calls of the n-th turn are named `toolu_n_0`,
+//! `toolu_n_1`, … for Claude Code and `call_n_0`, … for Codex.
 //!
 //! # Limits
 //!
@@ -179,23 +180,27 @@ impl Shared {
             body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
         };
         // Recorded and given its turn in one step, so that the n-th request has the n-th turn.
-        let (number, turn) = {
+        let (id, turn) = {
             let mut kept = self.received.lock().expect("no thread panics with it");
             kept.push(received.clone());
-            let turn =
-                received.asks_for_a_turn().then(|| self.turns.lock().expect("no thread panics with it").pop_front());
-            (kept.len(), turn.flatten().unwrap_or_else(|| Turn::says(SIDE_TEXT)))
+            if received.asks_for_a_turn() {
+                let count = kept.iter().filter(|received| received.asks_for_a_turn()).count();
+                (count.to_string(), self.turns.lock().expect("no thread panics with it").pop_front())
+            } else {
+                (format!("side_{}", kept.len()), None)
+            }
         };
+        let turn = turn.unwrap_or_else(|| Turn::says(SIDE_TEXT));
         let streams = received.body["stream"] == true;
         match (received.method.as_str(), received.path()) {
             _ if received.header("upgrade").is_some() => Reply::json(426, &json!({})),
             ("POST", path) if path.ends_with("/messages/count_tokens") => {
                 Reply::json(200, &json!({"input_tokens": 1000}))
             }
-            ("POST", path) if path.ends_with("/messages") && streams => Reply::Events(anthropic::events(number, &turn)),
-            ("POST", path) if path.ends_with("/messages") => Reply::json(200, &anthropic::message(number, &turn)),
-            ("POST", path) if path.ends_with("/responses") && streams => Reply::Events(openai::events(number, &turn)),
-            ("POST", path) if path.ends_with("/responses") => Reply::json(200, &openai::response(number, &turn)),
+            ("POST", path) if path.ends_with("/messages") && streams => Reply::Events(anthropic::events(&id, &turn)),
+            ("POST", path) if path.ends_with("/messages") => Reply::json(200, &anthropic::message(&id, &turn)),
+            ("POST", path) if path.ends_with("/responses") && streams => Reply::Events(openai::events(&id, &turn)),
+            ("POST", path) if path.ends_with("/responses") => Reply::json(200, &openai::response(&id, &turn)),
             ("GET", path) if path.ends_with("/models") => {
                 Reply::json(200, &json!({"object": "list", "data": [], "models": []}))
             }

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use super::{ToolCall, Turn, event, pieces};
 
 /// The whole answer.
-pub(super) fn response(number: usize, turn: &Turn) -> Value {
+pub(super) fn response(id: &str, turn: &Turn) -> Value {
     let text = turn.text.iter().map(|text| {
         let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
-        json!({"type": "message", "role": "assistant", "id": format!("msg_{number}"), "status": "completed", "content": content})
+        json!({"type": "message", "role": "assistant", "id": format!("msg_{id}"), "status": "completed", "content": content})
     });
-    let calls = turn.calls.iter().enumerate().map(|(index, call)| tool_call(number, index, call));
+    let calls = turn.calls.iter().enumerate().map(|(index, call)| tool_call(id, index, call));
     let output: Vec<Value> = text.chain(calls).collect();
     json!({
-        "id": format!("resp_{number}"), "object": "response", "status": "completed", "output": output,
+        "id": format!("resp_{id}"), "object": "response", "status": "completed", "output": output,
         "usage": {
             "input_tokens": 10, "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": 10, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 20,
@@ -21,8 +21,8 @@ pub(super) fn response(number: usize, turn: &Turn) -> Value {
     })
 }
 
-fn tool_call(number: usize, index: usize, call: &ToolCall) -> Value {
-    let id = format!("call_{number}_{index}");
+fn tool_call(turn: &str, index: usize, call: &ToolCall) -> Value {
+    let id = format!("call_{turn}_{index}");
     match &call.input {
         Value::String(input) => {
             json!({"type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": id, "name": call.name, "input": input})
@@ -35,8 +35,8 @@ fn tool_call(number: usize, index: usize, call: &ToolCall) -> Value {
 }
 
 /// The answer as a stream.
-pub(super) fn events(number: usize, turn: &Turn) -> Vec<Value> {
-    let whole = response(number, turn);
+pub(super) fn events(id: &str, turn: &Turn) -> Vec<Value> {
+    let whole = response(id, turn);
     let mut start = whole.clone();
     start["output"] = json!([]);
     start["status"] = "in_progress".into();
