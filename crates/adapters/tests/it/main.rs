@@ -10,5 +10,6 @@ mod dialect;
 mod install;
 mod real_claude;
 mod real_codex;
+mod recorder;
 mod rewriting;
 mod tool_models;

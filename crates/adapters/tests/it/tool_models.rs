@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Claude Code's Edit, for UTF-8.
 pub(crate) fn claude_edit(before: &[u8], input: &Value) -> Option<Vec<u8>> {
     let raw = std::str::from_utf8(before).ok()?;
-    let sample = String::from_utf8_lossy(&before[..before.len().min(4096)]).into_owned();
+    let sample = String::from_utf16_lossy(&raw.encode_utf16().take(4096).collect::<Vec<_>>());
     let crlf = sample.matches("\r\n").count() * 2 > sample.matches('\n').count();
     let text = raw.replace("\r\n", "\n");
     let (old, new) = (input["old_string"].as_str()?, input["new_string"].as_str()?);

@@ -23,7 +23,7 @@ pub(super) struct Edit {
     pub(super) new_string: String,
 }
 
-/// How many bytes of a file decide about its line endings.
+/// How many UTF-16 units of a file's text decide about its line endings.
 const SAMPLE: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,8 +84,7 @@ impl Seen {
         let before = before.unwrap_or_default();
         let encoding = Encoding::of(before);
         let text = encoding.decode(before)?;
-        let crlf = has_more_crlf(before.get(..SAMPLE).unwrap_or(before), encoding);
-        Some(Self { encoding, text: text.replace("\r\n", "\n"), crlf })
+        Some(Self { encoding, text: text.replace("\r\n", "\n"), crlf: has_more_crlf(&text) })
     }
 
     fn write(&self, text: &str) -> Vec<u8> {
@@ -97,15 +96,14 @@ impl Seen {
     }
 }
 
-fn has_more_crlf(sample: &[u8], encoding: Encoding) -> bool {
-    let sample = match encoding {
-        Encoding::Utf8 => String::from_utf8_lossy(sample),
-        Encoding::Utf16 => {
-            let (pairs, _) = sample.as_chunks::<2>();
-            let units = pairs.iter().map(|pair| u16::from_le_bytes(*pair));
-            char::decode_utf16(units).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
-        }
-    };
+/// Whether the start of a text has more CRLF than other LF.
+fn has_more_crlf(text: &str) -> bool {
+    let mut units = 0;
+    let start = text.char_indices().find(|(_, character)| {
+        units += character.len_utf16();
+        units > SAMPLE
+    });
+    let sample = start.map_or(text, |(end, _)| &text[..end]);
     let crlf = sample.matches("\r\n").count();
     crlf > sample.matches('\n').count() - crlf
 }
