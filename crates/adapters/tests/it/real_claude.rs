@@ -12,8 +12,21 @@ use serde_json::{Value, json};
 use super::recorder::Recorder;
 use super::rewriting::{call, step};
 
+/// Which hooks are asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    All,
+    /// Only those that a test about bytes needs, to save time.
+    BeforeChanges,
+}
+
 /// Runs Claude Code in a workspace with these turns and answers to its calls; nothing where there is no Claude Code.
-fn run(workspace: &Path, script: Vec<Turn>, answers: &BTreeMap<String, Value>) -> Option<(ModelServer, Recorder)> {
+fn run(
+    workspace: &Path,
+    script: Vec<Turn>,
+    answers: &BTreeMap<String, Value>,
+    hooks: Hooks,
+) -> Option<(ModelServer, Recorder)> {
     let program = match agents::claude() {
         Ok(program) => program,
         Err(missing) => {
@@ -25,7 +38,13 @@ fn run(workspace: &Path, script: Vec<Turn>, answers: &BTreeMap<String, Value>) -
     let home = Home::for_claude(&model);
     let recorder = Recorder::new(answers);
     let settings = recorder.path("settings.json");
-    std::fs::write(&settings, claude_settings(&recorder.command()).to_string()).unwrap();
+    let mut content = claude_settings(&recorder.command());
+    if hooks == Hooks::BeforeChanges {
+        let mut before = content["hooks"]["PreToolUse"].take();
+        before[0]["matcher"] = "Edit|Write".into();
+        content["hooks"] = json!({"PreToolUse": before});
+    }
+    std::fs::write(&settings, content.to_string()).unwrap();
     let settings = settings.display().to_string();
     let arguments =
         ["-p", "do it", "--output-format", "json", "--settings", &settings, "--permission-mode", "acceptEdits"];
@@ -89,7 +108,7 @@ fn seen(bytes: &[u8]) -> String {
 fn claude_code_makes_what_was_compiled_for_it() {
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_str().unwrap().to_owned();
-    let (mut read, mut script, mut answers) = (Turn::default(), Vec::new(), BTreeMap::new());
+    let (mut read, mut change, mut answers) = (Turn::default(), Turn::default(), BTreeMap::new());
     let pairs = approved();
     for (index, (before, after)) in pairs.iter().enumerate() {
         for tool in ["Edit", "Write"] {
@@ -104,14 +123,12 @@ fn claude_code_makes_what_was_compiled_for_it() {
             let call = call(Agent::Claude, tool, input.clone());
             let rewritten = rewrite(&call, &[step(&name, Some(before), Some(after))], &root).unwrap();
             let Rewrite::Input(updated) = rewritten else { panic!("{name} is not what was approved") };
-            script.push(Turn::calls(tool, input));
-            // The first turn reads.
-            answers.insert(format!("toolu_{}_0", script.len() + 1), call.answer(&Permission::AllowWith(updated), None));
+            change = change.and_calls(tool, input);
+            answers.insert(format!("toolu_2_{}", answers.len()), call.answer(&Permission::AllowWith(updated), None));
         }
     }
-    script.insert(0, read);
-    script.push(Turn::says("bye"));
-    let Some((model, _)) = run(workspace.path(), script, &answers) else { return };
+    let script = vec![read, change, Turn::says("bye")];
+    let Some((model, _)) = run(workspace.path(), script, &answers, Hooks::BeforeChanges) else { return };
     let told = model.requests().last().unwrap()["messages"].to_string();
     for (index, (before, after)) in pairs.iter().enumerate() {
         for tool in ["Edit", "Write"] {
@@ -152,16 +169,15 @@ fn what_claude_code_makes_of_an_edit_is_what_we_think() {
         (&at_the_edge("..x"), "x", "y"),
         (&at_the_edge("...x"), "x", "y"),
     ];
-    let (mut read, mut script) = (Turn::default(), Vec::new());
+    let (mut read, mut change) = (Turn::default(), Turn::default());
     for (index, (before, old, new)) in cases.iter().enumerate() {
         let path = workspace.path().join(format!("{index}.txt"));
         std::fs::write(&path, before).unwrap();
         read = read.and_calls("Read", json!({"file_path": path}));
-        script.push(Turn::calls("Edit", edit(&path, old, new)));
+        change = change.and_calls("Edit", edit(&path, old, new));
     }
-    script.insert(0, read);
-    script.push(Turn::says("bye"));
-    let Some((model, _)) = run(workspace.path(), script, &BTreeMap::new()) else { return };
+    let script = vec![read, change, Turn::says("bye")];
+    let Some((model, _)) = run(workspace.path(), script, &BTreeMap::new(), Hooks::BeforeChanges) else { return };
     let told = model.requests().last().unwrap()["messages"].to_string();
     for (index, (before, old, new)) in cases.iter().enumerate() {
         let name = format!("{index}.txt");
@@ -199,7 +215,7 @@ fn claude_code_hears_of_denials_and_messages_and_hands_over_what_we_read() {
         ("toolu_2_0".to_owned(), any.answer(&Permission::Allow, Some("run, as asked"))),
         ("toolu_4_0".to_owned(), any.answer(&Permission::Allow, None)),
     ]);
-    let Some((model, recorder)) = run(workspace.path(), script, &answers) else { return };
+    let Some((model, recorder)) = run(workspace.path(), script, &answers, Hooks::All) else { return };
     let results = model.requests()[1]["messages"].as_array().unwrap().last().unwrap()["content"].clone();
     assert_eq!(
         (&results[0]["content"], &results[1]["content"]),

@@ -116,12 +116,12 @@ fn what_codex_makes_of_a_patch_is_what_we_think() {
         ("a\r\nb\nc\nd\n", "@@\n-c\n+X\n"),
         ("a\nb\n", "@@\n-a\n-b\n"),
     ];
-    let mut script = Vec::new();
+    let mut change = Turn::default();
     for (index, (before, lines)) in cases.iter().enumerate() {
         std::fs::write(workspace.path().join(format!("{index}.txt")), before).unwrap();
-        script.push(Turn::calls("apply_patch", patch(&format!("{index}.txt"), lines)));
+        change = change.and_calls("apply_patch", patch(&format!("{index}.txt"), lines));
     }
-    script.push(Turn::says("bye"));
+    let script = vec![change, Turn::says("bye")];
     let Some((model, _)) = run(workspace.path(), script, &BTreeMap::new(), Trust::Given) else { return };
     let told = model.requests().last().unwrap()["input"].to_string();
     for (index, (before, lines)) in cases.iter().enumerate() {

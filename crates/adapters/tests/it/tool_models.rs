@@ -89,7 +89,7 @@ fn codex_update(before: &[u8], chunks: &[Vec<&str>]) -> Option<Vec<u8>> {
         from = at + old.len();
     }
     for (at, count, chunk) in replacements.into_iter().rev() {
-        let mut kept = lines[at..at + count].to_vec().into_iter();
+        let mut kept = lines[at..at + count].iter().cloned();
         let mut new = Vec::new();
         for line in chunk {
             match &line[..1] {
