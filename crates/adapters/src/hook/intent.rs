@@ -1,5 +1,6 @@
 //! What a tool is about to do, in our words.
 
+use sayso_diff::{Section, SectionAction, SectionPatch, is_begin_patch};
 use sayso_review::{Bytes, FileIntent, Intent, NewContent, Proposal};
 use serde_json::Value;
 
@@ -15,8 +16,8 @@ pub(super) enum FileCall<'c> {
     Edit { path: &'c str, edit: EditCall<'c> },
     /// Claude Code's MultiEdit of earlier versions.
     MultiEdit { path: &'c str, edits: Vec<EditCall<'c>> },
-    /// Codex's apply_patch, and where its paths start.
-    Patch { patch: &'c str, directory: String, form: PatchForm },
+    /// Codex's apply_patch, and where its relative paths start; also with paths that are not relative.
+    Patch { patch: &'c str, directory: String, whole: String, form: PatchForm },
 }
 
 /// One replacement of Claude Code.
@@ -82,13 +83,15 @@ impl HookCall {
             }
             (Agent::Codex, "apply_patch") => {
                 let patch = text(input, "command")?;
-                Some(FileCall::Patch { patch, directory: self.cwd.clone(), form: PatchForm::Tool })
+                let (directory, form) = (self.cwd.clone(), PatchForm::Tool);
+                Some(FileCall::Patch { patch, whole: with_whole_paths(patch, &directory)?, directory, form })
             }
             (Agent::Codex, "Bash") => {
                 let document = here_document::read(text(input, "command")?)?;
                 let directory = document.directory.map_or_else(|| self.cwd.clone(), |path| beneath(&self.cwd, path));
                 let form = if document.is_plain { PatchForm::PlainScript } else { PatchForm::Script };
-                Some(FileCall::Patch { patch: document.patch, directory, form })
+                let patch = Some(document.patch).filter(|patch| is_begin_patch(patch))?;
+                Some(FileCall::Patch { patch, whole: with_whole_paths(patch, &directory)?, directory, form })
             }
             _ => None,
         }
@@ -111,9 +114,7 @@ impl HookCall {
             })],
             FileCall::Edit { path, edit } => vec![change(path, edit)],
             FileCall::MultiEdit { path, edits } => edits.iter().map(|edit| change(path, edit)).collect(),
-            FileCall::Patch { patch, directory, .. } => {
-                vec![FileIntent::Patch { patch: Bytes::Text(with_whole_paths(patch, directory)) }]
-            }
+            FileCall::Patch { whole, .. } => vec![FileIntent::Patch { patch: Bytes::Text(whole.clone()) }],
         }
     }
 }
@@ -136,13 +137,19 @@ pub(super) fn beneath(directory: &str, path: &str) -> String {
 }
 
 /// What names a file in a patch. Lines of files never start like this: they come after a sign.
-const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const NAMES: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
 
-/// A patch whose relative paths are those of a directory, with paths that need none.
-fn with_whole_paths(patch: &str, directory: &str) -> String {
+/// A patch whose relative paths are those of a directory, with paths that need none; nothing where it is written so loosely that a
+/// relative path stays, which would then be taken for one of the workspace.
+fn with_whole_paths(patch: &str, directory: &str) -> Option<String> {
     let line = |line: &str| match NAMES.into_iter().find_map(|name| Some((name, line.strip_prefix(name)?))) {
-        Some((name, path)) if !path.trim().is_empty() => format!("{name}{}", beneath(directory, path.trim_start())),
+        Some((name, path)) if !path.trim().is_empty() => format!("{name} {}", beneath(directory, path.trim_start())),
         _ => line.to_owned(),
     };
-    patch.split_inclusive('\n').map(line).collect()
+    let whole: String = patch.split_inclusive('\n').map(line).collect();
+    let is_whole = |section: &Section| {
+        let moved = if let SectionAction::Update { move_to, .. } = &section.action { move_to.as_deref() } else { None };
+        [Some(section.path.as_str()), moved].into_iter().flatten().all(|path| path.starts_with('/'))
+    };
+    SectionPatch::parse(&whole).sections.iter().all(is_whole).then_some(whole)
 }

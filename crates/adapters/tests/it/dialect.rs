@@ -191,6 +191,20 @@ fn codexs_tools_become_intents() {
 }
 
 #[test]
+fn a_patch_whose_files_are_not_sure_is_no_change_of_files() {
+    let tight = "*** Begin Patch\n*** Add File:a\n+x\n*** End Patch\n";
+    let whole = "*** Begin Patch\n*** Add File: /w/sub/a\n+x\n*** End Patch\n";
+    let expected = [FileIntent::Patch { patch: Bytes::Text(whole.to_owned()) }];
+    assert_eq!(changes(&codex_before("apply_patch", &json!({"command": tight}))), expected);
+    // Indented as a whole: seen from the workspace it would be another file than seen from the agent's directory.
+    let indented = "  *** Begin Patch\n  *** Add File: a\n  +x\n  *** End Patch\n";
+    let call = codex_before("apply_patch", &json!({"command": indented}));
+    assert!(matches!(call.intent(), Some(Intent::CallTool { .. })));
+    let no_patch = codex_before("Bash", &json!({"command": "apply_patch <<'EOF'\nhello\nEOF\n"}));
+    assert!(matches!(no_patch.intent(), Some(Intent::RunCommand { .. })));
+}
+
+#[test]
 fn a_command_is_replaced_and_nothing_else() {
     let bash = claude_before("Bash", &json!({"command": "rm -rf x", "description": "d", "timeout": 5}));
     assert_eq!(bash.with_command("ls"), Some(json!({"command": "ls", "description": "d", "timeout": 5})));

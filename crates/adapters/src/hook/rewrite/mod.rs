@@ -122,7 +122,7 @@ pub fn rewrite(call: &HookCall, steps: &[PlanStep], root: &str) -> Result<Rewrit
         check_kind(step)?;
     }
     match file_call {
-        FileCall::Patch { patch, directory, form } => {
+        FileCall::Patch { patch, directory, form, .. } => {
             // Where a script's directory is hidden in it, the paths of the patch are written out instead.
             let is_as_approved = || codex::makes(patch, &directory, steps, root);
             if form != PatchForm::Script && is_as_approved() {
