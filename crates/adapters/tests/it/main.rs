@@ -13,3 +13,4 @@ mod real_codex;
 mod recorder;
 mod rewriting;
 mod tool_models;
+mod whole_way;
