@@ -1,0 +1,18 @@
+//! One test binary for the protocol: what is sent is what arrives, and what is wrong is refused by name.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod arbitrary;
+mod arbitrary_change;
+mod arbitrary_described;
+mod arbitrary_event;
+mod arbitrary_file;
+mod arbitrary_intent;
+mod arbitrary_subject;
+mod arbitrary_verdict;
+mod errors;
+mod events;
+mod garbage;
+mod previews;
+mod refused;
+mod round_trip;
+mod variants;
