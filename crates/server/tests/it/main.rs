@@ -1,0 +1,14 @@
+//! One test binary for the server: engines in this process, reached as any client reaches them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests panic to fail, make files to look at, and say what they measured"
+)]
+
+mod entering;
+mod raw;
+mod scene;
+mod sizes;
+mod verdicts;
+mod watchers;
