@@ -9,8 +9,8 @@ use super::patience::Backoff;
 use super::watch::SILENCE;
 use super::{Client, Consent};
 use crate::proto;
-use crate::proto::oneof::await_response::Kind;
 use crate::proto::__buffa::view;
+use crate::proto::oneof::await_response::Kind;
 
 /// An intent on its way to the engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +62,7 @@ impl Client {
     pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
         let Submission { intent, origin, performer, deadline, schema, consent } = submission;
         let mut intent = proto::Intent::from(&intent);
-        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema)
-        {
+        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema) {
             call.schema_json = Some(schema.to_string());
         }
         let request = proto::SubmitRequest {
@@ -136,6 +135,15 @@ impl Client {
     /// Says that something which was permitted has been done, and finds what it did.
     pub async fn finish(&self, change: ChangeId, code: Option<i32>) -> Result<Finished, ClientError> {
         let request = proto::FinishRequest { change, code, ..Default::default() };
+        let answer =
+            self.call::<_, view::FinishResponseView<'static>>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
+        Finished::read(answer)
+    }
+
+    /// Says that all that was permitted in a tool call has been done.
+    pub async fn finish_call(&self, session: &str, call: &str) -> Result<Finished, ClientError> {
+        let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));
+        let request = proto::FinishRequest { session, call, ..Default::default() };
         let answer =
             self.call::<_, view::FinishResponseView<'static>>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
         Finished::read(answer)
