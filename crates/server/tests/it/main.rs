@@ -6,9 +6,12 @@
     reason = "tests panic to fail, make files to look at, and say what they measured"
 )]
 
+mod agents;
 mod entering;
+mod paths;
 mod raw;
 mod scene;
 mod sizes;
+mod users;
 mod verdicts;
 mod watchers;
