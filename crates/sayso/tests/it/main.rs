@@ -1,6 +1,7 @@
 //! One test binary for the program: it runs the real `sayso`, in a throw-away directory, with an empty environment.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to compare")]
 
+mod agents;
 mod branch;
 mod command_line;
 mod config;
