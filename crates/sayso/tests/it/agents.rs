@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sayso_api::client::{Client, Patience, Role, Shown, Socket, View, Watched};
 use sayso_api::proto::oneof::event::Kind;
-use sayso_review::{Answer, Decider, FileAnswer, HunkId, Subject, Verdict};
+use sayso_review::{Answer, Decider, FileAnswer, HunkId, Ruling, Subject, Verdict};
 use sayso_testkit::agents::{self, Home, Missing};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
@@ -70,7 +70,8 @@ async fn decide_all(client: &Client) -> Vec<String> {
         let Watched::Event(event) = watched else { continue };
         let Some(Kind::Proposed(proposed)) = event.kind else { continue };
         let progress = client.get_change(proposed.change, View::Content, Shown::Proposed).await.unwrap();
-        if progress.record.status != sayso_review::ChangeStatus::Pending {
+        // What policy answers by itself is nobody's to decide.
+        if progress.record.ruled.as_ref().is_none_or(|ruled| ruled.ruling != Ruling::Ask) {
             continue;
         }
         let deny = || Answer::Deny { reason: Some(REASON.to_owned()) };
