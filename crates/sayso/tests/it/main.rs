@@ -4,6 +4,8 @@
 mod branch;
 mod command_line;
 mod config;
+mod conformance;
+mod conformance_rust;
 mod crash;
 mod diff_drawn;
 mod diff_files;
