@@ -10,6 +10,8 @@ mod agents;
 mod branch;
 mod command_line;
 mod config;
+mod conformance;
+mod conformance_rust;
 mod crash;
 mod diff_drawn;
 mod diff_files;
