@@ -60,13 +60,9 @@ impl Client {
         if record.verdict.as_ref() != Some(verdict) {
             let message = format!("change {change} is {} meanwhile", record.status);
             let hint = Some(format!("`sayso show {change}` tells more"));
-            return Err(RemoteError {
-                kind: ErrorKind::Conflict,
-                code: ErrorCode::FailedPrecondition,
-                message,
-                hint,
-            }
-            .into());
+            return Err(
+                RemoteError { kind: ErrorKind::Conflict, code: ErrorCode::FailedPrecondition, message, hint }.into()
+            );
         }
         if record.status == ChangeStatus::Stale {
             let waiting = self.list_pending(None, view).await?;

@@ -9,8 +9,8 @@ use super::patience::Backoff;
 use super::watch::SILENCE;
 use super::{Client, Consent};
 use crate::proto;
-use crate::proto::oneof::await_response::Kind;
 use crate::proto::__buffa::view;
+use crate::proto::oneof::await_response::Kind;
 
 /// An intent on its way to the engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +62,7 @@ impl Client {
     pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
         let Submission { intent, origin, performer, deadline, schema, consent } = submission;
         let mut intent = proto::Intent::from(&intent);
-        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema)
-        {
+        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema) {
             call.schema_json = Some(schema.to_string());
         }
         let request = proto::SubmitRequest {

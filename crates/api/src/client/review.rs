@@ -1,16 +1,15 @@
 //! What a surface needs: what waits, verdicts, and what happened so far.
 
 use sayso_review::{
-    ChangeId, ChangeRecord, ContentHash, DryRunOutput, IfChanged, Origin, Proposal, SnapshotId,
-    SnapshotRecord, Target,
+    ChangeId, ChangeRecord, ContentHash, DryRunOutput, IfChanged, Origin, Proposal, SnapshotId, SnapshotRecord, Target,
 };
 
 use super::answers::{Progress, Status, UndoPlan, View, each, understood};
 use super::error::ClientError;
 use super::{Client, Proposing, Shown};
 use crate::proto;
-use crate::proto::oneof::propose_request::Changes;
 use crate::proto::__buffa::view;
+use crate::proto::oneof::propose_request::Changes;
 
 /// What is proposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +67,9 @@ impl Client {
         };
         let view = proto::PreviewView::from(view).into();
         let request = proto::GetChangeRequest { change, view, shown: shown.into(), ..Default::default() };
-        let answer =
-            self.call::<_, view::GetChangeResponseView<'static>>(proto::REVIEW_SERVICE_GET_CHANGE_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::GetChangeResponseView<'static>>(proto::REVIEW_SERVICE_GET_CHANGE_SPEC, request)
+            .await?;
         Progress::of(answer.progress)
     }
 
@@ -237,11 +237,7 @@ impl Client {
     }
 
     /// Drops contents that only changes before a time need, and ends what waits for nobody.
-    pub async fn collect(
-        &self,
-        before: i64,
-        most_bytes: Option<u64>,
-    ) -> Result<proto::CollectResponse, ClientError> {
+    pub async fn collect(&self, before: i64, most_bytes: Option<u64>) -> Result<proto::CollectResponse, ClientError> {
         let request = proto::CollectRequest { before_ms: before, most_bytes, ..Default::default() };
         self.call::<_, view::CollectResponseView<'static>>(proto::REVIEW_SERVICE_COLLECT_SPEC, request).await
     }

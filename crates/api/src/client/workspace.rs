@@ -20,12 +20,7 @@ pub struct ToolGrants {
 
 impl Client {
     /// Reads a part of a file.
-    pub async fn read_file(
-        &self,
-        path: &str,
-        offset: u64,
-        limit: u32,
-    ) -> Result<proto::ReadFileResponse, ClientError> {
+    pub async fn read_file(&self, path: &str, offset: u64, limit: u32) -> Result<proto::ReadFileResponse, ClientError> {
         let request = proto::ReadFileRequest { path: path.to_owned(), offset, limit, ..Default::default() };
         self.call::<_, view::ReadFileResponseView<'static>>(proto::WORKSPACE_SERVICE_READ_FILE_SPEC, request).await
     }
