@@ -3,6 +3,7 @@
 mod exec;
 mod place;
 mod policy;
+mod serve;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use crate::output::say;
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
+pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Snapshot(SnapshotArguments),
     Branch(BranchArguments),
     Gc(GcArguments),
+    Serve(ServeArguments),
+    Doctor(DoctorArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
     Policy(PolicyArguments),
@@ -125,6 +129,8 @@ impl Command {
             Self::Status(arguments) => arguments.place.json,
             Self::Branch(arguments) => arguments.place.json,
             Self::Gc(arguments) => arguments.place.json,
+            Self::Serve(arguments) => arguments.place.json,
+            Self::Doctor(arguments) => arguments.place.json,
             Self::Diff(arguments) => arguments.json,
             Self::Policy(arguments) => arguments.wants_json(),
             Self::Trust(arguments) => arguments.place.json,

@@ -11,6 +11,7 @@ mod cli;
 mod completions;
 mod config;
 mod diff;
+mod doctor;
 mod exec;
 mod failure;
 mod gc;
@@ -19,6 +20,8 @@ mod output;
 mod policy;
 mod propose;
 mod review;
+mod serve;
+mod settings;
 mod snapshot;
 mod state;
 mod terminal;
@@ -62,6 +65,8 @@ fn main() -> ExitCode {
         Command::Status(arguments) => history::status(&arguments),
         Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
         Command::Policy(arguments) => policy::run(&arguments),

@@ -16,6 +16,7 @@ use crate::output::say;
 const WAIT: Duration = Duration::from_secs(10);
 
 /// A workspace and the folder of its journal.
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) root: PathBuf,
     pub(crate) folder: PathBuf,
@@ -108,7 +109,7 @@ impl State {
     }
 }
 
-fn tell(recovered: &RecoveredChange) {
+pub(crate) fn tell(recovered: &RecoveredChange) {
     let change = recovered.change;
     let what =
         if recovered.recovery.finished { "it was complete" } else { "it was taken back, so the files are as before" };
@@ -127,7 +128,7 @@ pub(crate) fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn state_home() -> Result<PathBuf, Failure> {
+pub(crate) fn state_home() -> Result<PathBuf, Failure> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     let none = || {

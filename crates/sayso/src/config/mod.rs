@@ -18,10 +18,9 @@ use sayso_workspace::{OpenError, ReadLimit};
 use crate::failure::Failure;
 use crate::state::State;
 
-#[allow(unused_imports, reason = "the engine's \"from now on\" verdicts call it")]
 pub(crate) use append::append_rule;
 use file::File;
-pub(crate) use trust::{Trust, TrustStore};
+pub(crate) use trust::{Trust, TrustStore, trust_file};
 
 /// The workspace's file.
 pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";

@@ -46,9 +46,14 @@ struct Trusted {
     hash: String,
 }
 
+/// Where trust is kept.
+pub(crate) fn trust_file(state: &State) -> PathBuf {
+    state.home.join("trusted.toml")
+}
+
 impl TrustStore {
     pub(crate) fn load(state: &State) -> Result<Self, Failure> {
-        let path = state.home.join("trusted.toml");
+        let path = trust_file(state);
         let bad = |why: &dyn ToString| {
             Failure::bad_input(format!("{} is not understood", path.display()))
                 .why(&why.to_string())

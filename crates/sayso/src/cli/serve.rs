@@ -1,0 +1,59 @@
+//! What the server's commands take.
+
+use std::net::IpAddr;
+
+use clap::{Args, ValueEnum};
+
+use super::Place;
+
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// A JSON object in each line.
+    Json,
+}
+
+/// Serves the engine of a workspace: Connect, gRPC and gRPC-Web on one port of this machine, and a Unix socket.
+///
+/// Prints its address and the token that has to be shown there; `sayso review`, `sayso watch` and all other commands find it by
+/// themselves. There is one engine for each workspace: where one is served already, its address is printed instead. Ends with
+/// Ctrl-C; streams end, and what is being written is finished.
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    /// The port; without it 7777, or the next one that is free. 0 takes any.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// The address to listen at. Others than this machine's can be reached from elsewhere, by whoever has the token.
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) listen: IpAddr,
+    /// What has to be shown, instead of a new one for each start. Others on this machine may see it in the list of processes: the
+    /// variable SAYSO_AUTH_TOKEN says the same unseen.
+    #[arg(long, value_name = "TOKEN", env = "SAYSO_AUTH_TOKEN", hide_env_values = true)]
+    pub(crate) auth_token: Option<String>,
+    /// Ask for no token. For development only: any program on this machine can decide then.
+    #[arg(long, conflicts_with = "auth_token")]
+    pub(crate) no_auth: bool,
+    /// Pages of this origin may call, such as http://localhost:5173; may be given several times.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+    /// Requests may name the server like this, besides localhost; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// What is logged to standard error: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "warn", env = "SAYSO_LOG")]
+    pub(crate) log: String,
+    /// How the log is written.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Shows the engines that run and how they are, and what is left behind by those that no longer do.
+#[derive(Args)]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) place: Place,
+}

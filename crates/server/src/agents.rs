@@ -1,0 +1,159 @@
+//! Processes that speak for an agent: whatever `sayso exec` and `sayso run` start, and everything beneath. None of them decides.
+//!
+//! Each has a note in a folder beside the journals, so that it is known to every engine, and after an engine was killed, too.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sayso_gate::{Agents, GateError, Process, parent_of};
+use sayso_review::ChangeId;
+
+/// What everything under the gate has in its environment, so that it is known after whoever started it is gone, too.
+pub const MARK: &str = "SAYSO_UNDER_GATE";
+
+/// The folder in which every process that started something under the gate has a note.
+const FOLDER: &str = "agents";
+
+/// The notes.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    folder: PathBuf,
+}
+
+/// A note that everything beneath a process speaks for an agent. If it stays behind, it names a process that is gone, and perhaps a
+/// change of which it is not yet known what became of it.
+#[derive(Debug)]
+pub struct Registered {
+    path: PathBuf,
+}
+
+/// A change whose process is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// The change; `None` if the process had none.
+    pub change: Option<ChangeId>,
+    /// Whether what was started for it still runs, by itself.
+    pub still_runs: bool,
+    path: PathBuf,
+}
+
+impl Registered {
+    /// Notes the command itself, which may go on when this process is gone.
+    pub fn runs(&self, child: u32) {
+        if let (Some(process), Ok(text)) = (Process::find(child), std::fs::read_to_string(&self.path)) {
+            // Without it, the command counts as over with this process.
+            let _ = std::fs::write(&self.path, format!("{text}\n{}-{}", process.id, process.started));
+        }
+    }
+
+    /// Removes the note: it is known what became of it.
+    pub fn finished(self) {
+        // Should it stay, settling it again changes nothing.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Notes {
+    /// The notes beneath the folder of all of sayso's records.
+    pub fn new(home: &Path) -> Self {
+        Self { folder: home.join(FOLDER) }
+    }
+
+    /// Notes that everything beneath this process speaks for an agent, on behalf of a change of the workspace with that journal. One
+    /// process may have several.
+    pub fn register(&self, change: Option<ChangeId>, journal: &Path) -> io::Result<Registered> {
+        let unknown = || io::Error::other("the system does not tell of processes");
+        let process = Process::find(std::process::id()).ok_or_else(unknown)?;
+        std::fs::create_dir_all(&self.folder)?;
+        let change = change.unwrap_or(0);
+        let path = self.folder.join(format!("{}-{}-{change}", process.id, process.started));
+        std::fs::write(&path, format!("{change}\n{}", journal.display()))?;
+        Ok(Registered { path })
+    }
+
+    /// The processes that run.
+    pub fn running(&self) -> Agents {
+        let mut agents = Agents::default();
+        for (process, _) in self.all() {
+            if Process::find(process.id) == Some(process) {
+                agents.add(process);
+            }
+        }
+        agents
+    }
+
+    /// Refuses a process that was started by an agent. Whoever started the agent is none itself.
+    pub fn refuse(&self, process: u32) -> Result<(), GateError> {
+        let agents = self.running();
+        if let Some(parent) = parent_of(process) {
+            agents.refuse(parent)?;
+        } else {
+            // Of whom nothing is known, the worst is assumed.
+            agents.refuse(process)?;
+        }
+        if is_marked(process) { Err(GateError::AgentDecides { process, agent: process }) } else { Ok(()) }
+    }
+
+    /// Changes of a workspace whose process is gone.
+    pub fn abandoned(&self, journal: &Path) -> Vec<Abandoned> {
+        let mut abandoned = Vec::new();
+        for (process, path) in self.all() {
+            let note = std::fs::read_to_string(&path).unwrap_or_default();
+            let mut lines = note.lines();
+            let change = lines.next().and_then(|line| line.parse().ok()).filter(|change| *change != 0);
+            if Process::find(process.id) == Some(process) || lines.next().map(Path::new) != Some(journal) {
+                continue;
+            }
+            let child = lines.next().and_then(named);
+            let still_runs = child.is_some_and(|child| Process::find(child.id) == Some(child));
+            abandoned.push(Abandoned { change, still_runs, path });
+        }
+        abandoned
+    }
+
+    /// The changes of a workspace for which a process waits, or which one runs.
+    pub fn alive(&self, journal: &Path) -> BTreeSet<ChangeId> {
+        let mut changes = BTreeSet::new();
+        for (process, path) in self.all() {
+            let note = std::fs::read_to_string(path).unwrap_or_default();
+            let mut lines = note.lines();
+            if let (true, Some(Ok(change)), Some(folder)) =
+                (Process::find(process.id) == Some(process), lines.next().map(str::parse), lines.next())
+                && Path::new(folder) == journal
+            {
+                changes.insert(change);
+            }
+        }
+        changes
+    }
+
+    fn all(&self) -> Vec<(Process, PathBuf)> {
+        let mut all = Vec::new();
+        for file in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            all.extend(file.file_name().to_str().and_then(named).map(|process| (process, file.path())));
+        }
+        all
+    }
+}
+
+impl Abandoned {
+    /// Removes the note: it is settled.
+    pub fn settled(self) {
+        let _ = std::fs::remove_file(self.path);
+    }
+}
+
+/// Whether a process has the mark in its environment.
+pub fn is_marked(process: u32) -> bool {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    environment
+        .split(|byte| *byte == 0)
+        .any(|variable| variable.strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
+}
+
+/// A process as its note names it: its number and when it was started.
+fn named(text: &str) -> Option<Process> {
+    let mut parts = text.split('-');
+    Some(Process { id: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
+}

@@ -1,0 +1,104 @@
+//! Who calls: known by their process on the socket, and by their token and, where the system tells, their process over TCP.
+
+use std::net::SocketAddr;
+
+use connectrpc::RequestContext;
+use sayso_gate::GateError;
+
+use crate::agents::Notes;
+use crate::failure::Failure;
+
+/// The other end of a connection, as an extension of every request on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Peer {
+    /// A process on the Unix socket.
+    Process(u32),
+    /// Somebody over TCP, who has shown the token.
+    Address {
+        /// Their end.
+        theirs: SocketAddr,
+        /// Ours.
+        ours: SocketAddr,
+    },
+}
+
+impl Peer {
+    /// The other end of the connection that a call came by.
+    pub(crate) fn of(context: &RequestContext) -> Option<Self> {
+        context.extensions().get::<Self>().copied()
+    }
+
+    /// Refuses whoever speaks for an agent (invariant 13: an agent cannot approve itself).
+    pub(crate) fn person(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
+        Ok(match peer {
+            Some(Self::Process(process)) => notes.refuse(process)?,
+            Some(Self::Address { theirs, ours }) => {
+                // Having the token is a login. Should an agent have found it, its process gives it away.
+                for process in tcp::owners(theirs, ours) {
+                    notes.refuse(process)?;
+                }
+            }
+            // Of whom nothing is known, the worst is assumed.
+            None => return Err(GateError::AgentDecides { process: 0, agent: 0 }.into()),
+        })
+    }
+}
+
+/// Which processes hold the other end of a connection within this machine.
+mod tcp {
+    use std::net::{IpAddr, SocketAddr};
+    use std::os::unix::fs::MetadataExt as _;
+
+    pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Vec<u32> {
+        let Some(inode) = inode(theirs, ours) else { return Vec::new() };
+        let mut owners = Vec::new();
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(id) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+            // Followed, the entry is the socket itself.
+            if files.filter_map(|file| std::fs::metadata(file.path()).ok()).any(|found| found.ino() == inode) {
+                owners.push(id);
+            }
+        }
+        owners
+    }
+
+    /// The socket whose own end is theirs.
+    fn inode(theirs: SocketAddr, ours: SocketAddr) -> Option<u64> {
+        let wanted = (written(theirs), written(ours));
+        for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+            let text = std::fs::read_to_string(table).unwrap_or_default();
+            for line in text.lines().skip(1) {
+                let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+                let (Some(own), Some(other), Some(inode)) = (fields.get(1), fields.get(2), fields.get(9)) else {
+                    continue;
+                };
+                if wanted.0.iter().any(|text| text == own) && wanted.1.iter().any(|text| text == other) {
+                    return inode.parse().ok().filter(|inode| *inode != 0);
+                }
+            }
+        }
+        None
+    }
+
+    /// An address as the system's table writes it, in each of the ways it may: words in the machine's own byte order.
+    fn written(address: SocketAddr) -> Vec<String> {
+        let port = address.port();
+        let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+        match address.ip() {
+            IpAddr::V4(ip) => {
+                let plain = word(ip.octets());
+                vec![
+                    format!("{plain}:{port:04X}"),
+                    format!("0000000000000000{}{plain}:{port:04X}", word([0, 0, 255, 255])),
+                ]
+            }
+            IpAddr::V6(ip) => {
+                let octets = ip.octets();
+                let words: String =
+                    octets.chunks_exact(4).map(|chunk| word([chunk[0], chunk[1], chunk[2], chunk[3]])).collect();
+                vec![format!("{words}:{port:04X}")]
+            }
+        }
+    }
+}

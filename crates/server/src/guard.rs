@@ -1,0 +1,231 @@
+//! What stands before the services: where a request comes from, what it shows, and how much of it there is.
+//!
+//! Over the Unix socket the system vouches for who calls. Over TCP a request needs the token, must name this server as its host
+//! (or a page elsewhere could have its own name point here), and, if a browser sends it, must come from an origin that was
+//! configured. Whatever is refused is refused before anything of its body is read.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use connectrpc::{ConnectError, ErrorCode};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HOST, ORIGIN,
+    VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, Request};
+
+use crate::host::now;
+use crate::token::Token;
+
+/// Wrong tokens within [`WINDOW`] after which whoever shows another is turned away without a look at it.
+const MOST_WRONG: usize = 20;
+/// For how long a wrong token counts.
+const WINDOW: Duration = Duration::from_mins(1);
+
+/// Who is let in over TCP.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// What has to be shown; `None` if nothing has.
+    token: Option<Token>,
+    /// Names of this server besides those of this machine, without a port.
+    hosts: Vec<String>,
+    /// Origins of pages that may call, such as `http://localhost:5173`.
+    origins: Vec<String>,
+    /// When wrong tokens were shown, in milliseconds since 1970.
+    wrong: Mutex<VecDeque<i64>>,
+}
+
+/// What to do with a request.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// It goes on. A page of this origin may read the answer.
+    Enter(Option<HeaderValue>),
+    /// A browser asks whether a page of this origin may call.
+    Preflight(HeaderValue),
+    /// It ends here.
+    Refuse(ConnectError),
+}
+
+impl Guard {
+    pub(crate) fn new(token: Option<Token>, hosts: Vec<String>, origins: Vec<String>) -> Self {
+        Self { token, hosts, origins, wrong: Mutex::new(VecDeque::new()) }
+    }
+
+    /// Looks at the head of a request that came in at an address of ours.
+    pub(crate) fn admit<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
+        let headers = request.headers();
+        let host = request.uri().authority().map(|authority| authority.as_str().to_owned());
+        let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
+        if !host.is_some_and(|host| self.is_ours(&host)) {
+            return refuse(ErrorCode::PermissionDenied, "the request does not name this server as its host");
+        }
+        let origin = match headers.get(ORIGIN) {
+            None => None,
+            Some(origin) if self.may_call(origin, ours) => Some(origin.clone()),
+            Some(_) => return refuse(ErrorCode::PermissionDenied, "pages of that origin may not call this server"),
+        };
+        // A browser that leaves the origin out says where it comes from all the same.
+        let cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site");
+        if origin.is_none() && cross_site {
+            return refuse(ErrorCode::PermissionDenied, "pages of other sites may not call this server");
+        }
+        if let Some(origin) = origin.clone().filter(|_| is_preflight(request)) {
+            return Admission::Preflight(origin);
+        }
+        match self.check(headers) {
+            Ok(()) => Admission::Enter(origin),
+            Err(error) => Admission::Refuse(error),
+        }
+    }
+
+    /// Whether a host, with or without a port, is one of ours.
+    fn is_ours(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            // The colons of an IPv6 address are within brackets.
+            Some((name, port)) if !port.contains(']') && port.parse::<u16>().is_ok() => name,
+            _ => host,
+        };
+        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        name.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|address| address.is_loopback())
+            || self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+    }
+
+    fn may_call(&self, origin: &HeaderValue, ours: SocketAddr) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let own = |host: &str| origin == format!("http://{host}:{}", ours.port());
+        own("127.0.0.1") || own("localhost") || own("[::1]") || self.origins.iter().any(|allowed| allowed == origin)
+    }
+
+    fn check(&self, headers: &HeaderMap) -> Result<(), ConnectError> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let shown = shown
+            .and_then(|value| value.split_at_checked(7))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+        // The right one counts, however many wrong ones others have shown.
+        if shown.is_some_and(|(_, shown)| token.is(shown)) {
+            return Ok(());
+        }
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = now() - i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
+        wrong.retain(|time| *time > since);
+        if wrong.len() >= MOST_WRONG {
+            return Err(ConnectError::resource_exhausted("too many wrong tokens; wait a minute"));
+        }
+        wrong.push_back(now());
+        let message = match shown {
+            None => "this server wants a token: send the header `Authorization: Bearer TOKEN`",
+            Some(_) => "that is not the token; `sayso serve` prints it when it starts, and it is another one each time",
+        };
+        tracing::warn!(wrong = wrong.len(), "a request without the right token");
+        Err(ConnectError::unauthenticated(message))
+    }
+}
+
+fn refuse(code: ErrorCode, message: &str) -> Admission {
+    Admission::Refuse(ConnectError::new(code, message))
+}
+
+fn is_preflight<B>(request: &Request<B>) -> bool {
+    request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// What a browser is told before it lets a page call.
+pub(crate) fn preflight(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+    let sent = "authorization, content-type, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, \
+                grpc-timeout";
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sent));
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    readable(headers, origin);
+}
+
+/// Lets a page of an origin read an answer.
+pub(crate) fn readable(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    let read = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id";
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(read));
+    headers.append(VARY, HeaderValue::from_static("origin"));
+}
+
+/// A name for a request, by which its lines in the log are found.
+pub(crate) fn request_id() -> HeaderValue {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    HeaderValue::from_str(&format!("{}-{number}", std::process::id())).unwrap_or(HeaderValue::from_static("0"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use super::*;
+
+    fn guard() -> Guard {
+        let token = Token::new("0123456789abcdef").unwrap();
+        Guard::new(Some(token), vec!["box.example".to_owned()], vec!["http://localhost:5173".to_owned()])
+    }
+
+    fn said(headers: &[(&str, &str)]) -> String {
+        admitted(&guard(), headers)
+    }
+
+    fn admitted(guard: &Guard, headers: &[(&str, &str)]) -> String {
+        let mut request = Request::post("/sayso.v1.ReviewService/Status");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let ours = SocketAddr::from(([127, 0, 0, 1], 7777));
+        match guard.admit(&request.body(()).unwrap(), ours) {
+            Admission::Enter(origin) => format!("enter {}", origin.is_some()),
+            Admission::Preflight(_) => "preflight".to_owned(),
+            Admission::Refuse(error) => error.code.as_str().to_owned(),
+        }
+    }
+
+    const RIGHT: (&str, &str) = ("authorization", "Bearer 0123456789abcdef");
+
+    #[test]
+    fn hosts_other_than_this_machine_are_refused() {
+        for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST", "[::1]:7777", "127.3.2.1", "box.example:80"] {
+            assert_eq!(said(&[("host", host), RIGHT]), "enter false", "{host}");
+        }
+        for host in
+            ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7777", "10.0.0.1:7777", "", "[::2]"]
+        {
+            assert_eq!(said(&[("host", host), RIGHT]), "permission_denied", "{host}");
+        }
+        assert_eq!(said(&[RIGHT]), "permission_denied");
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_refused() {
+        let host = ("host", "localhost:7777");
+        for origin in ["http://localhost:7777", "http://127.0.0.1:7777", "http://localhost:5173"] {
+            assert_eq!(said(&[host, ("origin", origin), RIGHT]), "enter true", "{origin}");
+        }
+        for origin in ["http://evil.example", "null", "http://localhost:7778", "https://localhost:7777"] {
+            assert_eq!(said(&[host, ("origin", origin), RIGHT]), "permission_denied", "{origin}");
+        }
+        assert_eq!(said(&[host, ("sec-fetch-site", "cross-site"), RIGHT]), "permission_denied");
+        assert_eq!(said(&[host, ("sec-fetch-site", "none"), RIGHT]), "enter false");
+    }
+
+    #[test]
+    fn the_token_is_wanted_and_too_many_wrong_ones_are_not_looked_at() {
+        let (guard, host) = (guard(), ("host", "localhost"));
+        assert_eq!(admitted(&guard, &[host]), "unauthenticated");
+        assert_eq!(admitted(&guard, &[host, ("authorization", "Basic 0123456789abcdef")]), "unauthenticated");
+        for _ in 2..MOST_WRONG {
+            assert_eq!(admitted(&guard, &[host, ("authorization", "Bearer 0123456789abcdeX")]), "unauthenticated");
+        }
+        assert_eq!(admitted(&guard, &[host, ("authorization", "Bearer x")]), "resource_exhausted");
+        assert_eq!(admitted(&guard, &[host, RIGHT]), "enter false");
+        assert_eq!(admitted(&guard, &[host, ("authorization", "bearer 0123456789abcdef")]), "enter false");
+    }
+}

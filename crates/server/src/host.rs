@@ -1,0 +1,166 @@
+//! The engine as the services share it.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use connectrpc::{ConnectError, PreEncoded, RequestContext};
+use sayso_api::proto;
+use sayso_gate::Gate;
+use sayso_review::Recorded;
+use sayso_workspace::Workspace;
+use tokio::sync::watch;
+
+use crate::agents::Notes;
+use crate::caller::Peer;
+use crate::failure::Failure;
+use crate::settings::Settings;
+
+/// Events that are kept as they are sent, for all who are nearly up to date.
+const ENCODED: usize = 256;
+
+/// The engine and what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) gate: Gate,
+    pub(crate) settings: Box<dyn Settings>,
+    pub(crate) notes: Notes,
+    /// The workspace, for those who only look.
+    pub(crate) workspace: Workspace,
+    /// The workspace's root.
+    pub(crate) root: PathBuf,
+    /// The journal's folder.
+    pub(crate) journal: PathBuf,
+    pub(crate) started: i64,
+    pub(crate) version: &'static str,
+    /// The address of the HTTP server, once there is one.
+    pub(crate) url: OnceLock<String>,
+    /// How programs that the engine starts find others.
+    pub(crate) environment: sayso_workspace::git::Environment,
+    deadline: Mutex<Option<Duration>>,
+    branch_prefix: Mutex<String>,
+    encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
+    /// Whether the engine is to stop.
+    pub(crate) stopping: watch::Sender<bool>,
+}
+
+/// Who a host is, before it has an engine.
+pub(crate) struct Hosting {
+    pub(crate) settings: Box<dyn Settings>,
+    pub(crate) notes: Notes,
+    pub(crate) workspace: Workspace,
+    pub(crate) root: PathBuf,
+    pub(crate) journal: PathBuf,
+    pub(crate) version: &'static str,
+    pub(crate) environment: sayso_workspace::git::Environment,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) branch_prefix: String,
+}
+
+impl Host {
+    pub(crate) fn new(gate: Gate, hosting: Hosting) -> Arc<Self> {
+        let Hosting { settings, notes, workspace, root, journal, version, environment, deadline, branch_prefix } =
+            hosting;
+        Arc::new(Self {
+            gate,
+            settings,
+            notes,
+            workspace,
+            root,
+            journal,
+            started: now(),
+            version,
+            url: OnceLock::new(),
+            environment,
+            deadline: Mutex::new(deadline),
+            branch_prefix: Mutex::new(branch_prefix),
+            encoded: Mutex::new(VecDeque::new()),
+            stopping: watch::Sender::new(false),
+        })
+    }
+
+    /// Takes up what the user has configured since. What cannot be understood judges nothing: it may forbid something.
+    pub(crate) fn refresh(&self) -> Result<(), Failure> {
+        if let Some(current) = self.settings.changed()? {
+            *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = current.deadline;
+            *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
+            self.gate.use_rules(current.rules, current.snapshots);
+            tracing::info!("the configuration changed");
+        }
+        Ok(())
+    }
+
+    /// When something that comes now is denied if nobody decides.
+    pub(crate) fn deadline(&self) -> Option<i64> {
+        let span = (*self.deadline.lock().unwrap_or_else(PoisonError::into_inner))?;
+        Some(now().saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// How names of branches begin.
+    pub(crate) fn branch_prefix(&self) -> String {
+        self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Settles changes whose process is gone.
+    pub(crate) fn settle(&self) -> Result<(), Failure> {
+        for abandoned in self.notes.abandoned(&self.journal) {
+            if abandoned.still_runs {
+                continue;
+            }
+            if let Some(change) = abandoned.change {
+                tracing::info!(change, "whoever wanted it is gone");
+                self.gate.abandon(change, now())?;
+            }
+            abandoned.settled();
+        }
+        Ok(())
+    }
+
+    /// An event as it is sent, made once for all who get it.
+    pub(crate) fn encoded(&self, event: &Recorded) -> PreEncoded<proto::WatchResponse> {
+        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = encoded.iter().rev().find(|(number, _)| *number == event.number) {
+            return found.clone();
+        }
+        let response = proto::WatchResponse { kind: Some(proto::Event::from(event).into()), ..Default::default() };
+        let made = PreEncoded::from_message(&response);
+        if encoded.back().is_none_or(|(number, _)| *number < event.number) {
+            if encoded.len() == ENCODED {
+                encoded.pop_front();
+            }
+            encoded.push_back((event.number, made.clone()));
+        }
+        made
+    }
+}
+
+/// Does what may take a while away from those who only wait. Goes on to its end even if the caller goes away.
+pub(crate) async fn blocking<T: Send + 'static>(
+    host: &Arc<Host>,
+    work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let host = Arc::clone(host);
+    let done = tokio::task::spawn_blocking(move || work(&host)).await;
+    Ok(done.unwrap_or_else(|error| Err(Failure::panicked(&error)))?)
+}
+
+/// The same for what only a person may say.
+pub(crate) async fn by_a_person<T: Send + 'static>(
+    host: &Arc<Host>,
+    context: &RequestContext,
+    work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let peer = Peer::of(context);
+    blocking(host, move |host| {
+        Peer::person(peer, &host.notes)?;
+        work(host)
+    })
+    .await
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,271 @@
+//! Connections: accepted, bounded, served until the end.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, Limits, Router};
+use http::header::HeaderName;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use sayso_api::proto::{IntentServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Sleep;
+use tower::Service as _;
+
+use crate::caller::Peer;
+use crate::guard::{self, Admission, Guard};
+use crate::host::Host;
+use crate::service::intent::Intents;
+use crate::service::review::Review;
+use crate::service::tool::Tools;
+use crate::service::workspace::Workspaces;
+
+/// The largest request: a proposal with some files of 16 MB.
+const LARGEST: usize = 96 << 20;
+/// How long a connection may take to its first request, and each request to send its head.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a request may take to arrive whole.
+const WHOLE: Duration = Duration::from_secs(60);
+/// Connections at a time, each of which costs memory whatever is sent on it.
+const MOST_CONNECTIONS: usize = 4_096;
+/// After which an HTTP/2 connection that says nothing is asked whether it is there.
+const QUIET: Duration = Duration::from_secs(30);
+/// How long those who are served are waited for at the end.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+type Answer = Response<Either<ConnectRpcBody, Full<Bytes>>>;
+
+/// Whoever serves connections.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    service: ConnectRpcService,
+    permits: Arc<Semaphore>,
+    host: Arc<Host>,
+}
+
+impl Serving {
+    pub(crate) fn new(host: &Arc<Host>) -> Self {
+        let router = Router::new();
+        let router = Arc::new(Review(Arc::clone(host))).register(router);
+        let router = Arc::new(Intents(Arc::clone(host))).register(router);
+        let router = Arc::new(Workspaces(Arc::clone(host))).register(router);
+        let router = Arc::new(Tools(Arc::clone(host))).register(router);
+        let limits = Limits::default().with_max_request_body_size(LARGEST).with_max_message_size(LARGEST);
+        let service = ConnectRpcService::new(router).with_limits(limits);
+        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        Self { service, permits, host: Arc::clone(host) }
+    }
+
+    /// Serves the Unix socket until the engine stops.
+    pub(crate) async fn unix(self, listener: UnixListener) {
+        let graceful = GracefulShutdown::new();
+        let us = rustix::process::geteuid().as_raw();
+        loop {
+            let Some(((stream, _), permit)) = self.accept(|| listener.accept()).await else { break };
+            // The folder is closed to others; should it not be, they are turned away here.
+            let process = match stream.peer_cred() {
+                Ok(them) if them.uid() == us || us == 0 => them.pid().and_then(|pid| u32::try_from(pid).ok()),
+                _ => {
+                    tracing::warn!("another user on the socket was turned away");
+                    continue;
+                }
+            };
+            self.connection(stream, Peer::Process(process.unwrap_or(0)), None, permit, graceful.watcher());
+        }
+        drop(listener);
+        // Whoever does not go by themselves is left behind.
+        let _ = tokio::time::timeout(GOODBYE, graceful.shutdown()).await;
+    }
+
+    /// Serves TCP until the engine stops.
+    pub(crate) async fn tcp(self, listener: TcpListener, guard: Arc<Guard>) {
+        let graceful = GracefulShutdown::new();
+        loop {
+            let Some(((stream, theirs), permit)) = self.accept(|| listener.accept()).await else { break };
+            let Ok(ours) = stream.local_addr() else { continue };
+            // Otherwise the last bytes of an answer wait for those before them to be confirmed.
+            let _ = stream.set_nodelay(true);
+            let peer = Peer::Address { theirs, ours };
+            self.connection(stream, peer, Some((Arc::clone(&guard), ours)), permit, graceful.watcher());
+        }
+        drop(listener);
+        let _ = tokio::time::timeout(GOODBYE, graceful.shutdown()).await;
+    }
+
+    /// The next connection; `None` once the engine stops.
+    async fn accept<T, F: Future<Output = io::Result<T>>>(
+        &self,
+        accept: impl Fn() -> F,
+    ) -> Option<(T, OwnedSemaphorePermit)> {
+        let mut stopping = self.host.stopping.subscribe();
+        loop {
+            // Those who come while all places are taken wait to be accepted.
+            let permit = tokio::select! {
+                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok()?,
+                _ = stopping.wait_for(|stopping| *stopping) => return None,
+            };
+            let accepted = tokio::select! {
+                accepted = accept() => accepted,
+                _ = stopping.wait_for(|stopping| *stopping) => return None,
+            };
+            match accepted {
+                Ok(connection) => return Some((connection, permit)),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    // Out of file descriptors, most likely: those who are served give some back.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        peer: Peer,
+        guard: Option<(Arc<Guard>, SocketAddr)>,
+        permit: OwnedSemaphorePermit,
+        watcher: Watcher,
+    ) {
+        let started = Arc::new(AtomicBool::new(false));
+        let (service, saw) = (self.service.clone(), Arc::clone(&started));
+        let service = service_fn(move |request: Request<Incoming>| {
+            saw.store(true, Ordering::Relaxed);
+            answer(service.clone(), request, peer, guard.clone())
+        });
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_headers(64).max_buf_size(64 << 10);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(QUIET)
+            .keep_alive_timeout(HEAD)
+            .max_concurrent_streams(1_024)
+            .max_header_list_size(16 << 10);
+        tokio::spawn(async move {
+            let _permit = permit;
+            let connection = watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+            let mut connection = std::pin::pin!(connection);
+            // Which protocol it speaks is not known before it has said something, which it has to do soon.
+            tokio::select! {
+                ended = &mut connection => return log(ended),
+                () = tokio::time::sleep(HEAD) => {}
+            }
+            if started.load(Ordering::Relaxed) {
+                log(connection.await);
+            }
+        });
+    }
+}
+
+fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Answers a request.
+async fn answer(
+    mut service: ConnectRpcService,
+    mut request: Request<Incoming>,
+    peer: Peer,
+    guard: Option<(Arc<Guard>, SocketAddr)>,
+) -> Result<Answer, Infallible> {
+    let id = guard::request_id();
+    let origin = match guard.map(|(guard, ours)| guard.admit(&request, ours)) {
+        None => None,
+        Some(Admission::Enter(origin)) => origin,
+        Some(Admission::Preflight(origin)) => {
+            let mut response = Response::new(Either::Right(Full::default()));
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            guard::preflight(response.headers_mut(), origin);
+            return Ok(response);
+        }
+        Some(Admission::Refuse(error)) => return Ok(refused(&request, error, id)),
+    };
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = if method == Method::GET && path == "/" {
+        Response::new(Either::Right(Full::from(WELCOME)))
+    } else {
+        request.extensions_mut().insert(peer);
+        let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(WHOLE)), done: false });
+        let Ok(response) = service.call(request).await;
+        response.map(Either::Left)
+    };
+    tracing::debug!(id = %id.to_str().unwrap_or_default(), %path, status = response.status().as_u16(), "answered");
+    response.headers_mut().insert(&REQUEST_ID, id);
+    if let Some(origin) = origin {
+        guard::readable(response.headers_mut(), origin);
+    }
+    Ok(response)
+}
+
+const WELCOME: &str = "This is sayso. Its protocol is in proto/sayso/v1; `sayso review` decides in a terminal.\n";
+
+fn refused(request: &Request<Incoming>, error: ConnectError, id: HeaderValue) -> Answer {
+    let path = request.uri().path();
+    tracing::warn!(id = %id.to_str().unwrap_or_default(), path, code = error.code.as_str(), "refused");
+    let mut response = error.into_http_response(request.headers()).map(Either::Left);
+    response.headers_mut().insert(&REQUEST_ID, id);
+    response
+}
+
+/// A body that has to arrive within a time.
+struct Timed {
+    body: Incoming,
+    until: Pin<Box<Sleep>>,
+    done: bool,
+}
+
+impl Body for Timed {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.done {
+            return Poll::Ready(None);
+        }
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(frame) => {
+                self.done = frame.is_none();
+                Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
+            }
+            Poll::Pending => match self.until.as_mut().poll(cx) {
+                Poll::Ready(()) => {
+                    self.done = true;
+                    Poll::Ready(Some(Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "the request took too long to arrive",
+                    ))))
+                }
+                Poll::Pending => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,297 @@
+//! What an entrance needs: whatever speaks for an agent.
+
+use std::sync::Arc;
+
+use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream};
+use futures::stream;
+use sayso_api::convert::BadMessage;
+use sayso_api::proto::capture_response::kept::When;
+use sayso_api::proto::{self, PreviewView};
+use sayso_gate::{Asking, Client, Kept, Reply, Submission, Subscription};
+use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Performer, Tier};
+use serde_json::Value;
+
+use super::review::{HEARTBEAT, submitted};
+use super::view_of;
+use crate::failure::Failure;
+use crate::host::{Host, blocking, now};
+use crate::progress::{self, Shown};
+
+/// The service.
+#[derive(Clone, Debug)]
+pub(crate) struct Intents(pub(crate) Arc<Host>);
+
+impl Intents {
+    async fn command(&self, command: Command) -> Result<Reply, ConnectError> {
+        blocking(&self.0, move |host| Ok(host.gate.command(Client::Person, command, now())?)).await
+    }
+}
+
+impl proto::IntentService for Intents {
+    async fn submit<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::SubmitRequest>,
+    ) -> ServiceResult<proto::SubmitResponse> {
+        let request = request.to_owned_message();
+        let progress = blocking(&self.0, move |host| submit(host, request)).await?;
+        Response::ok(proto::SubmitResponse { progress: progress.into(), ..Default::default() })
+    }
+
+    async fn r#await(
+        &self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::AwaitRequest>,
+    ) -> ServiceResult<ServiceStream<proto::AwaitResponse>> {
+        let request = request.to_owned_message();
+        // Followed from now on, before it is looked at for the first time.
+        let subscription = self.0.gate.subscribe(self.0.gate.last_event());
+        let waiting = Waiting { host: Arc::clone(&self.0), request, subscription, told: Told::Nothing };
+        Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
+    }
+
+    async fn withdraw<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::WithdrawRequest>,
+    ) -> ServiceResult<proto::WithdrawResponse> {
+        let change = request.change;
+        let progress = blocking(&self.0, move |host| {
+            host.gate.command(Client::Person, Command::Withdraw { change }, now())?;
+            Ok(host.gate.read(|history| progress::of(history, change, PreviewView::Unspecified, Shown::Proposed))?)
+        });
+        Response::ok(proto::WithdrawResponse { progress: progress.await?.into(), ..Default::default() })
+    }
+
+    async fn capture<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::CaptureRequest>,
+    ) -> ServiceResult<proto::CaptureResponse> {
+        let request = request.to_owned_message();
+        let arguments = value("arguments_json", &request.arguments_json).map_err(Failure::from)?;
+        let tier = Tier::try_from(request.tier.as_known().unwrap_or_default()).map_err(Failure::from)?;
+        let (session, call, tool) = (request.session, request.call, request.tool);
+        let Reply::Captured(capture) = self.command(Command::Capture { tier, session, call, tool, arguments }).await?
+        else {
+            return Err(super::unexpected().into());
+        };
+        let files = capture.files.iter().map(|(path, kept)| {
+            let (when, snapshot) = match kept {
+                Kept::Now(id) => (When::WHEN_NOW, Some(*id)),
+                Kept::Earlier(id) => (When::WHEN_EARLIER, Some(*id)),
+                Kept::Late(id) => (When::WHEN_LATE, Some(*id)),
+                Kept::AfterTheOther => (When::WHEN_AFTER_THE_OTHER, None),
+            };
+            proto::capture_response::Kept { path: path.to_string(), when: when.into(), snapshot, ..Default::default() }
+        });
+        Response::ok(proto::CaptureResponse {
+            files: files.collect(),
+            uncaptured: capture.uncaptured.iter().map(proto::Uncaptured::from).collect(),
+            ..Default::default()
+        })
+    }
+
+    async fn finish<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::FinishRequest>,
+    ) -> ServiceResult<proto::FinishResponse> {
+        let (change, code) = (request.change, request.code);
+        let Reply::Finished(finished) = self.command(Command::Finish { change, code }).await? else {
+            return Err(super::unexpected().into());
+        };
+        Response::ok(proto::FinishResponse {
+            record: proto::ApplyRecord::from(&finished.record).into(),
+            differs: finished.differs.iter().map(ToString::to_string).collect(),
+            uncaptured: finished.uncaptured.iter().map(proto::Uncaptured::from).collect(),
+            ..Default::default()
+        })
+    }
+
+    async fn start_session<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::StartSessionRequest>,
+    ) -> ServiceResult<proto::StartSessionResponse> {
+        let proto::StartSessionRequest { session, agent, location, parent, .. } = request.to_owned_message();
+        self.command(Command::StartSession { session, agent, location, parent }).await?;
+        Response::ok(proto::StartSessionResponse::default())
+    }
+
+    async fn end_session<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::EndSessionRequest>,
+    ) -> ServiceResult<proto::EndSessionResponse> {
+        self.command(Command::EndSession { session: request.to_owned_message().session }).await?;
+        Response::ok(proto::EndSessionResponse::default())
+    }
+
+    async fn start_turn<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::StartTurnRequest>,
+    ) -> ServiceResult<proto::StartTurnResponse> {
+        let proto::StartTurnRequest { session, turn, .. } = request.to_owned_message();
+        self.command(Command::StartTurn { session, turn }).await?;
+        Response::ok(proto::StartTurnResponse::default())
+    }
+
+    async fn end_turn<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::EndTurnRequest>,
+    ) -> ServiceResult<proto::EndTurnResponse> {
+        let proto::EndTurnRequest { session, turn, .. } = request.to_owned_message();
+        let review = blocking(&self.0, move |host| {
+            let current = || host.gate.read(|history| history.session(&session)).map(|record| record?.turn);
+            let Some(turn) = (match turn {
+                Some(turn) => Some(turn),
+                None => current()?,
+            }) else {
+                return Ok(None);
+            };
+            match host.gate.command(Client::Person, Command::EndTurn { session, turn }, now())? {
+                Reply::TurnEnded(review) => Ok(review.map(|review| review.change)),
+                _ => Err(super::unexpected()),
+            }
+        });
+        Response::ok(proto::EndTurnResponse { review: review.await?, ..Default::default() })
+    }
+
+    async fn take_messages<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::TakeMessagesRequest>,
+    ) -> ServiceResult<proto::TakeMessagesResponse> {
+        let session = request.to_owned_message().session;
+        let Reply::Messages(messages) = self.command(Command::TakeMessages { session }).await? else {
+            return Err(super::unexpected().into());
+        };
+        Response::ok(proto::TakeMessagesResponse { messages, ..Default::default() })
+    }
+}
+
+fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
+    serde_json::from_str(text).map_err(|error| BadMessage::new(field, format!("it is not JSON: {error}")))
+}
+
+fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
+    let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
+    let schema = match &intent.intent {
+        Some(proto::oneof::intent::Intent::CallTool(call)) => call.schema_json.as_deref(),
+        _ => None,
+    };
+    let schema = schema.map(|text| value("intent.call_tool.schema_json", text)).transpose()?;
+    let intent = Intent::try_from(intent)?;
+    let performer =
+        if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
+    // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
+    let performer = if matches!(intent, Intent::ChangeFiles(_)) { performer } else { Performer::Gate };
+    let origin = super::origin(request.origin.into_option());
+    host.refresh()?;
+    let submission = Submission {
+        performer,
+        deadline: request.deadline_ms.or_else(|| host.deadline()),
+        schema,
+        asking: if request.ask { Asking::Always } else { Asking::AsPolicySays },
+        ..Submission::new(intent, origin)
+    };
+    submitted(host, host.gate.submit(submission, now())?, view_of(request.view))
+}
+
+/// Somebody who waits for a verdict.
+struct Waiting {
+    host: Arc<Host>,
+    request: proto::AwaitRequest,
+    subscription: Subscription,
+    told: Told,
+}
+
+/// How much they know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Heartbeat,
+    All,
+}
+
+type Item = Result<proto::AwaitResponse, ConnectError>;
+
+impl Waiting {
+    async fn next(mut self) -> Option<(Item, Self)> {
+        if self.told == Told::All {
+            return None;
+        }
+        loop {
+            match self.look().await {
+                Ok(Some(progress)) => {
+                    self.told = Told::All;
+                    let response = proto::AwaitResponse { kind: Some(progress.into()), ..Default::default() };
+                    return Some((Ok(response), self));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    self.told = Told::All;
+                    return Some((Err(error), self));
+                }
+            }
+            // Said at once, so that whoever waits knows that they are heard.
+            if self.told == Told::Nothing {
+                self.told = Told::Heartbeat;
+                return Some((Ok(heartbeat()), self));
+            }
+            match self.about_it().await {
+                Ok(true) => {}
+                Ok(false) => return Some((Ok(heartbeat()), self)),
+                Err(error) => {
+                    self.told = Told::All;
+                    return Some((Err(error.into()), self));
+                }
+            }
+        }
+    }
+
+    /// How far it has come, once it waits no longer.
+    async fn look(&self) -> Result<Option<proto::Progress>, ConnectError> {
+        let (change, view) = (self.request.change, view_of(self.request.view));
+        blocking(&self.host, move |host| {
+            Ok(host.gate.read(|history| {
+                // While a plan is on its way, its end is what is waited for.
+                let waits = matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
+                if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
+            })?)
+        })
+        .await
+    }
+
+    /// Waits until something happened to it. `false` if nothing did for a while.
+    async fn about_it(&mut self) -> Result<bool, Failure> {
+        let wait = async {
+            loop {
+                match self.subscription.next().await? {
+                    Some(event) => {
+                        let about = match &event.body {
+                            sayso_review::EventBody::Known(known) => known.change() == Some(self.request.change),
+                            sayso_review::EventBody::Unknown(_) => false,
+                        };
+                        if about {
+                            return Ok(true);
+                        }
+                    }
+                    None => {
+                        return Err(Failure::new(ErrorKind::Unavailable, "the engine stops")
+                            .hint("what waits still waits; ask again"));
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(HEARTBEAT, wait).await.unwrap_or(Ok(false))
+    }
+}
+
+fn heartbeat() -> proto::AwaitResponse {
+    let kind = proto::await_response::Heartbeat::default();
+    proto::AwaitResponse { kind: kind.into(), ..Default::default() }
+}

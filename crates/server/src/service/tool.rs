@@ -1,0 +1,78 @@
+//! The built-in tools, under policy.
+
+use std::sync::Arc;
+
+use connectrpc::{RequestContext, Response, ServiceRequest, ServiceResult};
+use sayso_api::convert::BadMessage;
+use sayso_api::proto;
+use sayso_gate::Submission;
+use sayso_review::{ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling};
+use sayso_tools::{Context, Registry};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::host::{Host, blocking};
+
+/// The service.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools(pub(crate) Arc<Host>);
+
+impl proto::ToolService for Tools {
+    async fn list_tools<'a>(
+        &'a self,
+        _: RequestContext,
+        _: ServiceRequest<'_, proto::ListToolsRequest>,
+    ) -> ServiceResult<proto::ListToolsResponse> {
+        let tool = |description: sayso_tools::Description| proto::Tool {
+            name: description.name.to_owned(),
+            description: description.description.to_owned(),
+            schema_json: super::json(&description.schema),
+            needs_json: super::json(&description.needs),
+            ..Default::default()
+        };
+        let tools = Registry::builtin().descriptions().map(tool).collect();
+        Response::ok(proto::ListToolsResponse { tools, ..Default::default() })
+    }
+
+    async fn run_tool<'a>(
+        &'a self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::RunToolRequest>,
+    ) -> ServiceResult<proto::RunToolResponse> {
+        let request = request.to_owned_message();
+        let result = blocking(&self.0, move |host| run(host, request)).await?;
+        Response::ok(proto::RunToolResponse { result_json: super::json(&result), ..Default::default() })
+    }
+}
+
+fn run(host: &Host, request: proto::RunToolRequest) -> Result<Value, Failure> {
+    let bad = |field: &str, reason: String| Failure::from(BadMessage::new(field, reason));
+    let arguments: Value = serde_json::from_str(&request.arguments_json)
+        .map_err(|error| bad("arguments_json", format!("it is not JSON: {error}")))?;
+    let globs = |field: &str, patterns: &[String]| {
+        PathGlobs::new(patterns.iter().map(String::as_str)).map_err(|error| bad(field, error.to_string()))
+    };
+    let everything = vec!["**".to_owned()];
+    let grants = match request.grants.into_option() {
+        Some(grants) => Grants {
+            tools: grants.tools.into_iter().collect(),
+            read: globs("grants.read", &grants.read)?,
+            write: globs("grants.write", &grants.write)?,
+        },
+        None => Grants {
+            tools: [request.name.clone()].into(),
+            read: globs("grants.read", &everything)?,
+            write: globs("grants.write", &everything)?,
+        },
+    };
+    host.refresh()?;
+    // What the caller grants is one thing, and what the user's rules say to it another.
+    let intent = Intent::CallTool { name: request.name.clone(), arguments: arguments.clone() };
+    let judged = host.gate.judge(Submission::new(intent, Origin::default()))?;
+    if judged.ruled.ruling > Ruling::Later {
+        let (ruling, rule) = (judged.ruled.ruling, &judged.ruled.by);
+        return Err(Failure::new(ErrorKind::ToolDenied, format!("policy says {ruling} to this call: {rule}"))
+            .hint("submit it as an intent, so that somebody can decide; `sayso policy explain tool` says more"));
+    }
+    Ok(Registry::builtin().run(&request.name, &arguments, &Context::new(&host.workspace, &grants))?)
+}
