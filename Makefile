@@ -8,7 +8,7 @@ TOOLS ?= $(HOME)/.cache/sayso/tools
 export PATH := $(TOOLS)/bin:$(HOME)/.cargo/bin:$(PATH)
 
 FUZZ_RUNS ?= 20000
-FUZZ_TARGETS := diff like merge patch proposal sections shell
+FUZZ_TARGETS := diff hook like merge patch proposal sections shell
 
 help:
 	@echo 'make demo    the main job, on real files; needs no terminal, key or network'

@@ -2,6 +2,7 @@
 //!
 //! [`laws`] states what must hold for any input, once; the property tests and the fuzz targets both call it. [`contents`]
 //! makes inputs that have broken diff tools before. [`programs`] runs the real `git` and `patch` in a throw-away directory.
+//! [`agents`] finds the real coding agents and [`model`] is what they talk to.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,7 +13,11 @@
 )]
 
 #[cfg(feature = "programs")]
+pub mod agents;
+#[cfg(feature = "programs")]
 pub mod contents;
 pub mod laws;
+#[cfg(feature = "programs")]
+pub mod model;
 #[cfg(feature = "programs")]
 pub mod programs;

@@ -83,8 +83,8 @@ impl TryFrom<proto::FilePreview> for FilePreview {
             path: path(&file.path, "path")?,
             location: path(&file.location, "location")?,
             operation: operation(file.operation, file.renamed_from.as_ref())?,
-            before: contents(file.before_content, required(file.before, "before")?, "before_content")?,
-            after: contents(file.after_content, required(file.after, "after")?, "after_content")?,
+            before: contents(file.before_content, &required(file.before, "before")?, "before_content")?,
+            after: contents(file.after_content, &required(file.after, "after")?, "after_content")?,
             notes: known_notes(file.notes),
             problem: optional(file.problem, "problem")?,
         })
@@ -94,14 +94,14 @@ impl TryFrom<proto::FilePreview> for FilePreview {
 /// Reads a content that is the one which its fingerprint names.
 fn contents(
     field: MessageField<proto::FileState, buffa::Inline<proto::FileState>>,
-    named: Fingerprint,
+    named: &Fingerprint,
     name: &str,
 ) -> Result<FileState, BadMessage> {
     let state: Option<FileState> = optional(field, name)?;
     let state = state.ok_or_else(|| {
         BadMessage::new(name, "it was not sent; ask for the preview with its contents (CONTENT or FULL)")
     })?;
-    if state.fingerprint() == named {
+    if state.fingerprint() == *named {
         return Ok(state);
     }
     Err(BadMessage::new(name, "it is not the content that the hash beside it names"))

@@ -1,5 +1,21 @@
-//! The protocol, as its clients use it.
+//! One test binary for the protocol: what is sent is what arrives, and what is wrong is refused by name.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod arbitrary;
+mod arbitrary_change;
+mod arbitrary_described;
+mod arbitrary_event;
+mod arbitrary_file;
+mod arbitrary_intent;
+mod arbitrary_subject;
+mod arbitrary_verdict;
 mod client_calls;
 mod client_engine;
 mod client_watch;
+mod errors;
+mod events;
+mod garbage;
+mod previews;
+mod refused;
+mod round_trip;
+mod variants;

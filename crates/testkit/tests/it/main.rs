@@ -3,4 +3,5 @@
 
 mod architecture;
 mod documents;
+mod model;
 mod test_files;

@@ -1,0 +1,9 @@
+//! Other agents' words to and from ours.
+//!
+//! [`hook`] translates what an agent hands to its hooks into intents, and what was decided into what the agent expects. It is
+//! pure: bytes in, values out; whoever runs `sayso hook` does the reading, the asking and the writing.
+//!
+//! What an agent's own tools do with bytes was found by trying (the versions are in `sayso-testkit`'s `agents`), and a test runs
+//! the real programs against it: see `hook::rewrite`.
+
+pub mod hook;

@@ -1,0 +1,16 @@
+//! Tests of the adapters.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests panic to fail, run agents and say why they are skipped"
+)]
+
+mod dialect;
+mod install;
+mod real_claude;
+mod real_codex;
+mod recorder;
+mod rewriting;
+mod tool_models;
+mod whole_way;
