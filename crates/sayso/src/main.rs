@@ -12,11 +12,13 @@ mod completions;
 mod config;
 mod diff;
 mod doctor;
+mod engine;
 mod exec;
 mod failure;
 mod gc;
 mod history;
 mod output;
+mod pending;
 mod policy;
 mod propose;
 mod review;
@@ -29,7 +31,7 @@ mod tool;
 mod trust;
 mod undo;
 mod visible;
-mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Log(arguments) => history::log(&arguments),
         Command::Show(arguments) => history::show(&arguments),
