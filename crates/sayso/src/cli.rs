@@ -1,5 +1,6 @@
 //! The command line, once: parsing, help and completions all come from here.
 
+mod agent;
 mod exec;
 mod place;
 mod policy;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::output::say;
 
+pub(crate) use agent::{HookArguments, RunArguments};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
@@ -106,6 +108,8 @@ pub(crate) enum Command {
     Gc(GcArguments),
     Serve(ServeArguments),
     Doctor(DoctorArguments),
+    Run(RunArguments),
+    Hook(HookArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
     Policy(PolicyArguments),
@@ -139,7 +143,7 @@ impl Command {
             Self::Policy(arguments) => arguments.wants_json(),
             Self::Trust(arguments) => arguments.place.json,
             Self::Config(arguments) => arguments.place.json,
-            Self::Tool(_) | Self::Completions { .. } => false,
+            Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }
 }

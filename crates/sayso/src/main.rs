@@ -17,11 +17,13 @@ mod exec;
 mod failure;
 mod gc;
 mod history;
+mod hook;
 mod output;
 mod pending;
 mod policy;
 mod propose;
 mod review;
+mod run;
 mod serve;
 mod settings;
 mod snapshot;
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Hook(arguments) => return hook::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
         Command::Policy(arguments) => policy::run(&arguments),

@@ -34,13 +34,17 @@ impl State {
         if let Some(root) = &place.workspace {
             return Ok(Self::of(real(root)?, home));
         }
-        let here = real(Path::new("."))?;
+        Ok(Self::around(&real(Path::new("."))?, &home))
+    }
+
+    /// The workspace that a directory is in.
+    pub(crate) fn around(here: &Path, home: &Path) -> Self {
         // From a directory below, the workspace is the one whose history is already kept.
         // A repository is one's own, whatever its surroundings are.
         let mut inside = true;
         let roots = here.ancestors().take_while(|root| std::mem::replace(&mut inside, !root.join(".git").exists()));
-        let known = roots.map(|root| Self::of(root.to_owned(), home.clone())).find(Self::has_history);
-        Ok(known.unwrap_or_else(|| Self::of(here, home)))
+        let known = roots.map(|root| Self::of(root.to_owned(), home.to_owned())).find(Self::has_history);
+        known.unwrap_or_else(|| Self::of(here.to_owned(), home.to_owned()))
     }
 
     /// Whether anything was ever recorded.

@@ -140,6 +140,15 @@ impl Client {
         Finished::read(answer)
     }
 
+    /// Says that all that was permitted in a tool call has been done.
+    pub async fn finish_call(&self, session: &str, call: &str) -> Result<Finished, ClientError> {
+        let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));
+        let request = proto::FinishRequest { session, call, ..Default::default() };
+        let answer =
+            self.call::<_, view::FinishResponseView<'static>>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
+        Finished::read(answer)
+    }
+
     /// Begins a session, or goes on with it.
     pub async fn start_session(&self, new: NewSession) -> Result<(), ClientError> {
         let NewSession { session, agent, location, parent } = new;
