@@ -1,6 +1,6 @@
 //! Calls over connections that break: which are made again, and which are not.
 
-use sayso_api::client::{ClientError, Extent, Fate, Reach, Shown, View};
+use sayso_api::client::{ClientError, Extent, Fate, Patience, Reach, Role, Shown, View, Watched};
 use sayso_review::{Answer, ChangeStatus, ContentHash, Decider, ErrorKind, IfChanged, Target, Verdict};
 
 use crate::client_engine::{FakeEngine, Line, engine_that_waits};
@@ -121,4 +121,21 @@ async fn a_connection_that_was_closed_meanwhile_costs_nothing() {
         answered += 1;
     }
     assert!(answered > 1, "the first connection was good for a while");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_of_call_can_be_made_by_a_task_of_its_own() {
+    let (engine, hash) = engine_that_waits([]);
+    let client = engine.client();
+    let one = client.clone();
+    let status = tokio::spawn(async move { one.status(Extent::Counts).await });
+    assert_eq!(status.await.unwrap().unwrap().pending, 3);
+    let one = client.clone();
+    let awaited = tokio::spawn(async move { one.await_outcome(7, View::Content).await });
+    assert_eq!(awaited.await.unwrap().unwrap().record.change, 7);
+    let one = client.clone();
+    let watched = tokio::spawn(async move { one.watch(0, Role::Observer, Patience::Always).next().await });
+    assert_eq!(watched.await.unwrap().unwrap(), Watched::Heartbeat { last: 0 });
+    let decided = tokio::spawn(async move { client.decide(7, approval(hash), None, View::Nothing).await });
+    assert_eq!(decided.await.unwrap().unwrap().record.status, ChangeStatus::Applied);
 }
