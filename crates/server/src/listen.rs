@@ -168,7 +168,12 @@ impl Serving {
             answer(service.clone(), request, peer, guard.clone(), timing.whole)
         });
         let mut builder = Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(timing.head).max_headers(64).max_buf_size(64 << 10);
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(timing.head)
+            .max_headers(64)
+            .max_buf_size(64 << 10);
         builder
             .http2()
             .timer(TokioTimer::new())

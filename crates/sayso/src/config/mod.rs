@@ -119,12 +119,6 @@ impl Config {
         SnapshotLimits { largest_file: self.largest_file.value, quota: self.quota.value }
     }
 
-    /// When something is denied that nobody decides about from now on.
-    pub(crate) fn deadline_from(&self, now: i64) -> Option<i64> {
-        let span = self.deadline.value?;
-        Some(now.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
-    }
-
     /// Makes the rules ready to judge.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))

@@ -190,7 +190,7 @@ impl Ground {
         let content = BEFORE.replace("frog", "grüne 🐸");
         let progress = self.propose("haiku.txt", &content).await;
         let preview = progress.preview.unwrap();
-        assert_eq!(preview.files[0].path.to_string(), "haiku.txt");
+        assert_eq!(preview.files()[0].path.to_string(), "haiku.txt");
         assert_eq!(preview.hash(), progress.record.preview);
         assert_eq!(self.read("haiku.txt"), BEFORE);
         self.deny(&progress.record).await;
@@ -235,7 +235,7 @@ impl Ground {
         let record = self.propose("large.txt", &content).await.record;
         let applied = self.approve(&record).await;
         let preview = self.change(&applied).await.preview.unwrap();
-        let FileState::File { content: after, .. } = &preview.files[0].after else { panic!("it is a file") };
+        let FileState::File { content: after, .. } = &preview.files()[0].after else { panic!("it is a file") };
         assert!(after.bytes() == content.as_bytes());
         assert!(self.read("large.txt") == content);
         self.undo(&applied).await;

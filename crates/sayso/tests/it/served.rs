@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use sayso_api::client::{Client, Fate, ClientError, NewSession, Patience, Socket, View};
+use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Socket, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Decider, Verdict};
 use serde_json::Value;
 

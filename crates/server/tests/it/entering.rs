@@ -30,7 +30,8 @@ fn without_the_right_token_nobody_gets_in() {
     }
     assert_eq!(status_with(server.address, &[HOST]).status, 401);
     // Not by another way than the header.
-    let query = format!("POST /sayso.v1.ReviewService/Status?token={TOKEN}&authorization=Bearer%20{TOKEN} HTTP/1.1\r\n");
+    let query =
+        format!("POST /sayso.v1.ReviewService/Status?token={TOKEN}&authorization=Bearer%20{TOKEN} HTTP/1.1\r\n");
     let rest = "host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
     assert_eq!(exchange(server.address, format!("{query}{rest}").as_bytes()).status, 401);
 }
@@ -150,7 +151,8 @@ fn pages_of_other_origins_are_refused_even_where_no_token_is_asked_for() {
         assert_eq!(answer.status, 200, "{origin}: {answer:?}");
         assert!(answer.head.contains(&format!("access-control-allow-origin: {origin}")), "{answer:?}");
     }
-    let foreign = ["http://evil.example", "null", "http://localhost:5174", "https://localhost:5173", "file://", "", "*"];
+    let foreign =
+        ["http://evil.example", "null", "http://localhost:5174", "https://localhost:5173", "file://", "", "*"];
     for origin in foreign {
         let answer = page(server.address, &[("origin", origin)]);
         assert_eq!(answer.status, 403, "{origin}: {answer:?}");

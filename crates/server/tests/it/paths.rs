@@ -77,7 +77,8 @@ impl Traps {
 fn ways(path: &str) -> Vec<Value> {
     let begin = format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n");
     let update = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-{SECRET}\n+x\n*** End Patch\n");
-    let moved = format!("*** Begin Patch\n*** Update File: inside.txt\n*** Move to: {path}\n@@\n-inside\n+x\n*** End Patch\n");
+    let moved =
+        format!("*** Begin Patch\n*** Update File: inside.txt\n*** Move to: {path}\n@@\n-inside\n+x\n*** End Patch\n");
     let gone = format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch\n");
     let unified = format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{SECRET}\n+x\n");
     let made = format!("--- /dev/null\n+++ {path}\n@@ -0,0 +1 @@\n+x\n");
@@ -92,7 +93,9 @@ fn ways(path: &str) -> Vec<Value> {
         json!({ "operation": "rename", "path": path, "to": "taken.txt" }),
         json!({ "operation": "rename", "path": "inside.txt", "to": path }),
     ];
-    ways.extend([begin, update, moved, gone, unified, made].map(|patch| json!({ "operation": "patch", "patch": patch })));
+    ways.extend(
+        [begin, update, moved, gone, unified, made].map(|patch| json!({ "operation": "patch", "patch": patch })),
+    );
     ways
 }
 
@@ -111,8 +114,7 @@ async fn try_all(traps: &Traps, client: &Client, proposed: Proposed, path: &str)
     traps.check(&format!("{progress:?}"), path);
     let change = progress.record.change;
     if progress.record.status == ChangeStatus::Pending {
-        let decided =
-            client.decide(change, verdict(&progress.record, Answer::Approve), None, View::Content).await;
+        let decided = client.decide(change, verdict(&progress.record, Answer::Approve), None, View::Content).await;
         traps.check(&format!("{decided:?}"), path);
     }
     let after = client.get_change(change, View::Content, Shown::Applied).await;
