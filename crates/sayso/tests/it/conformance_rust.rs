@@ -1,6 +1,7 @@
 //! The cases of the conformance table, from our own client.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,8 +40,8 @@ const UNKNOWN: ChangeId = 999_999;
 const SOON: Duration = Duration::from_secs(20);
 
 /// One way to reach one engine.
-struct Ground {
-    served: Arc<Known>,
+struct Ground<'a> {
+    served: &'a Known,
     client: Client,
     way: Way,
 }
@@ -78,20 +79,18 @@ pub(crate) fn run(served: &Served, transport: &str, cases: &[String]) -> Vec<(St
         }
         _ => Way::Socket(Socket(served.told("socket").into())),
     };
-    let known = Arc::new(Known {
+    let known = Known {
         workspace: served.told("workspace").to_owned(),
         process: served.told["process"].as_u64().unwrap(),
         token: served.told("token").to_owned(),
         directory: served.scene.directory.path().to_owned(),
-    });
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut results = Vec::new();
     for case in cases {
         let result = if CASES.contains(&case.as_str()) {
-            let ground =
-                Ground { served: Arc::clone(&known), client: way.client(Some(&known.token)), way: way.clone() };
-            let name = case.clone();
-            let ended = runtime.block_on(async move { tokio::spawn(async move { ground.run(&name).await }).await });
+            let ground = Ground { served: &known, client: way.client(Some(&known.token)), way: way.clone() };
+            let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(ground.run(case))));
             ended.unwrap_or("FAIL")
         } else {
             "–"
@@ -119,7 +118,7 @@ fn explains<T: std::fmt::Debug>(result: Result<T, ClientError>) {
     assert!(error.hint.unwrap().contains("sayso log"));
 }
 
-impl Ground {
+impl Ground<'_> {
     async fn run(&self, case: &str) -> &'static str {
         match case {
             "status" => self.status().await,
