@@ -1,10 +1,12 @@
 # Every target does its own set-up: `setup` installs what is missing from the registries and does nothing the second time.
 
-.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench picture clean
+.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench setup-buf protocol picture clean
 
 CARGO ?= cargo
 # Outside the checkout, so that a fresh clone does not build them again.
 TOOLS ?= $(HOME)/.cache/sayso/tools
+# Its version is the end of the name.
+BUF ?= $(HOME)/.cache/sayso/buf-1.74.0
 export PATH := $(TOOLS)/bin:$(HOME)/.cargo/bin:$(PATH)
 
 FUZZ_RUNS ?= 20000
@@ -28,7 +30,7 @@ test: setup-tools lint docs dependencies fuzz
 	  $(CARGO) test --locked --workspace; \
 	fi
 
-lint: setup format
+lint: setup format protocol
 	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 	$(CARGO) clippy --locked --manifest-path benches/Cargo.toml --all-targets -- --deny warnings
 	$(CARGO) clippy --locked --manifest-path fuzz/Cargo.toml -- --deny warnings
@@ -37,6 +39,9 @@ format:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path benches/Cargo.toml --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+
+protocol: setup-buf
+	@scripts/protocol '$(BUF)/node_modules/.bin/buf'
 
 docs:
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --locked --workspace --no-deps --document-private-items --quiet
@@ -82,6 +87,9 @@ setup-tools:
 
 setup-bench:
 	@scripts/setup --bench
+
+setup-buf:
+	@scripts/setup --buf '$(BUF)'
 
 clean:
 	$(CARGO) clean

@@ -5,6 +5,7 @@ mod exec;
 mod place;
 mod policy;
 mod serve;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, Snapsho
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
 pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
+pub(crate) use watch::WatchArguments;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -95,6 +97,7 @@ pub(crate) enum Command {
     Propose(ProposeArguments),
     Exec(ExecArguments),
     Review(ReviewArguments),
+    Watch(WatchArguments),
     Log(LogArguments),
     Show(ShowArguments),
     Undo(UndoArguments),
@@ -126,6 +129,7 @@ impl Command {
             Self::Propose(arguments) => arguments.place.json,
             Self::Exec(arguments) => arguments.place.json,
             Self::Review(arguments) => arguments.place.json,
+            Self::Watch(arguments) => arguments.place.json,
             Self::Snapshot(arguments) => arguments.place.json,
             Self::Log(arguments) => arguments.place.json,
             Self::Show(arguments) => arguments.place.json,

@@ -19,6 +19,7 @@ mod gc;
 mod history;
 mod hook;
 mod output;
+mod pending;
 mod policy;
 mod propose;
 mod review;
@@ -32,7 +33,7 @@ mod tool;
 mod trust;
 mod undo;
 mod visible;
-mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Log(arguments) => history::log(&arguments),
         Command::Show(arguments) => history::show(&arguments),

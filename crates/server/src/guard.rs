@@ -2,7 +2,7 @@
 //!
 //! Over the Unix socket the system vouches for who calls. Over TCP a request needs the token, must name this server as its host
 //! (or a page elsewhere could have its own name point here), and, if a browser sends it, must come from an origin that was
-//! configured. Whatever is refused is refused before anything of its body is read.
+//! configured. Whatever is refused is refused before anything of its body is looked at.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -46,8 +46,8 @@ pub(crate) enum Admission {
     Enter(Option<HeaderValue>),
     /// A browser asks whether a page of this origin may call.
     Preflight(HeaderValue),
-    /// It ends here.
-    Refuse(ConnectError),
+    /// It ends here. A page of this origin may read why.
+    Refuse(ConnectError, Option<HeaderValue>),
 }
 
 impl Guard {
@@ -78,7 +78,7 @@ impl Guard {
         }
         match self.check(headers) {
             Ok(()) => Admission::Enter(origin),
-            Err(error) => Admission::Refuse(error),
+            Err(error) => Admission::Refuse(error, origin),
         }
     }
 
@@ -128,7 +128,7 @@ impl Guard {
 }
 
 fn refuse(code: ErrorCode, message: &str) -> Admission {
-    Admission::Refuse(ConnectError::new(code, message))
+    Admission::Refuse(ConnectError::new(code, message), None)
 }
 
 fn is_preflight<B>(request: &Request<B>) -> bool {
@@ -138,7 +138,9 @@ fn is_preflight<B>(request: &Request<B>) -> bool {
 /// What a browser is told before it lets a page call.
 pub(crate) fn preflight(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
-    let sent = "authorization, content-type, connect-protocol-version, connect-timeout-ms, x-grpc-web, x-user-agent, \
+    // What the official clients may send; see `cors` in @connectrpc/connect.
+    let sent = "authorization, content-type, connect-protocol-version, connect-timeout-ms, connect-content-encoding, \
+                connect-accept-encoding, content-encoding, accept-encoding, grpc-message-type, x-grpc-web, x-user-agent, \
                 grpc-timeout";
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sent));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
@@ -148,7 +150,8 @@ pub(crate) fn preflight(headers: &mut HeaderMap, origin: HeaderValue) {
 /// Lets a page of an origin read an answer.
 pub(crate) fn readable(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let read = "grpc-status, grpc-message, grpc-status-details-bin, x-request-id";
+    let read =
+        "grpc-status, grpc-message, grpc-status-details-bin, content-encoding, connect-content-encoding, x-request-id";
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(read));
     headers.append(VARY, HeaderValue::from_static("origin"));
 }
@@ -184,7 +187,7 @@ mod tests {
         match guard.admit(&request.body(()).unwrap(), ours) {
             Admission::Enter(origin) => format!("enter {}", origin.is_some()),
             Admission::Preflight(_) => "preflight".to_owned(),
-            Admission::Refuse(error) => error.code.as_str().to_owned(),
+            Admission::Refuse(error, _) => error.code.as_str().to_owned(),
         }
     }
 

@@ -11,11 +11,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, Limits, Router};
+use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, DeadlinePolicy, Limits, Router};
 use http::header::HeaderName;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{Either, Full};
+use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -42,6 +42,9 @@ const LARGEST: usize = 96 << 20;
 const MOST_CONNECTIONS: usize = 4_096;
 /// After which an HTTP/2 connection that says nothing is asked whether it is there.
 const QUIET: Duration = Duration::from_secs(30);
+/// How much of a request that was refused is still read, and for how long.
+const UNWANTED: usize = 64 << 10;
+const UNWANTED_TIME: Duration = Duration::from_secs(1);
 /// How long those who are served are waited for at the end.
 const GOODBYE: Duration = Duration::from_secs(5);
 
@@ -80,7 +83,9 @@ impl Serving {
         let router = Arc::new(Workspaces(Arc::clone(host))).register(router);
         let router = Arc::new(Tools(Arc::clone(host))).register(router);
         let limits = Limits::default().with_max_request_body_size(LARGEST).with_max_message_size(LARGEST);
-        let service = ConnectRpcService::new(router).with_limits(limits);
+        // Streams, too, end when their caller said that they should.
+        let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
+        let service = ConnectRpcService::new(router).with_limits(limits).with_deadline_policy(deadlines);
         let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         Self { service, permits, host: Arc::clone(host), timing }
     }
@@ -216,7 +221,7 @@ async fn answer(
             guard::preflight(response.headers_mut(), origin);
             return Ok(response);
         }
-        Some(Admission::Refuse(error)) => return Ok(refused(&request, error, id)),
+        Some(Admission::Refuse(error, origin)) => return Ok(refused(request, error, origin, id)),
     };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = if method == Method::GET && path == "/" {
@@ -237,12 +242,28 @@ async fn answer(
 
 const WELCOME: &str = "This is sayso. Its protocol is in proto/sayso/v1; `sayso review` decides in a terminal.\n";
 
-fn refused(request: &Request<Incoming>, error: ConnectError, id: HeaderValue) -> Answer {
+fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<HeaderValue>, id: HeaderValue) -> Answer {
     let path = request.uri().path();
     tracing::warn!(id = %id.to_str().unwrap_or_default(), path, code = error.code.as_str(), "refused");
     let mut response = error.into_http_response(request.headers()).map(Either::Left);
     response.headers_mut().insert(&REQUEST_ID, id);
+    if let Some(origin) = origin {
+        guard::readable(response.headers_mut(), origin);
+    }
+    if !request.body().is_end_stream() {
+        tokio::spawn(tokio::time::timeout(UNWANTED_TIME, discard(request.into_body())));
+    }
     response
+}
+
+/// Reads a little of a body that nobody wants: a client that still sends finds the connection closed, and never gets to the answer.
+async fn discard(mut body: Incoming) {
+    let mut left = UNWANTED;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(size) else { return };
+        left = rest;
+    }
 }
 
 /// A body that has to arrive within a time.

@@ -173,7 +173,7 @@ impl Opened {
             opened => opened.map_err(GateError::from)?,
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
-        let gate = Gate::new(engine.keeping(current.snapshots), current.rules, announce, now())?;
+        let gate = Gate::taken_over(engine.keeping(current.snapshots), current.rules, announce);
         let place = EnginePlace::new(&folder);
         let socket = || place.socket().display().to_string();
         let listener = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;

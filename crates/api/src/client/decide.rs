@@ -29,7 +29,8 @@ impl Client {
         };
         let mut backoff = Backoff::new(self.patience);
         loop {
-            let once = self.once::<_, DecideResponseView<'static>>(proto::REVIEW_SERVICE_DECIDE_SPEC, request.clone());
+            let once =
+                self.once::<_, DecideResponseView<'static>, _>(proto::REVIEW_SERVICE_DECIDE_SPEC, request.clone());
             match once.await {
                 Ok(answer) => return Progress::of(answer.progress),
                 Err(Ended::Answered(error)) => return Err(error),

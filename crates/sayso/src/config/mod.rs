@@ -11,8 +11,9 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sayso_adapters::hook::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
-use sayso_review::{ContentHash, ErrorKind, Layer, Policy, PolicyError, Standing, WsPath};
+use sayso_review::{ContentHash, Defaults, ErrorKind, Layer, Policy, PolicyError, Rule, Ruling, Standing, WsPath};
 use sayso_workspace::{OpenError, ReadLimit};
 
 use crate::failure::Failure;
@@ -118,12 +119,6 @@ impl Config {
         SnapshotLimits { largest_file: self.largest_file.value, quota: self.quota.value }
     }
 
-    /// When something is denied that nobody decides about from now on.
-    pub(crate) fn deadline_from(&self, now: i64) -> Option<i64> {
-        let span = self.deadline.value?;
-        Some(now.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
-    }
-
     /// Makes the rules ready to judge.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))
@@ -136,7 +131,7 @@ impl Config {
             real.strip_prefix(&state.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
         };
         Self {
-            layers: Vec::new(),
+            layers: vec![quiet()],
             largest_file: Valued::default(SnapshotLimits::USUAL.largest_file),
             quota: Valued::default(SnapshotLimits::USUAL.quota),
             branch_prefix: Valued::default("sayso/".to_owned()),
@@ -179,6 +174,18 @@ impl Config {
         }
         self.take(file, WORKSPACE_FILE, standing);
     }
+}
+
+/// What an agent may do unasked where nobody says otherwise: look, and keep its own books.
+fn quiet() -> Layer {
+    let rule = |agent: Agent| Rule {
+        name: Some(format!("{agent} looks")),
+        tool: agent.quiet_tools().iter().map(ToString::to_string).collect(),
+        agent: Some(agent.name().to_owned()),
+        ..Rule::new(Ruling::Allow)
+    };
+    let rules = Agent::ALL.into_iter().map(rule).collect();
+    Layer { file: "the defaults".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules }
 }
 
 fn bad_rule(error: &PolicyError) -> Failure {

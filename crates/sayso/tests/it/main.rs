@@ -6,9 +6,12 @@
     reason = "tests panic to fail, make files to compare, and say what they measured"
 )]
 
+mod agents;
 mod branch;
 mod command_line;
 mod config;
+mod conformance;
+mod conformance_rust;
 mod crash;
 mod diff_drawn;
 mod diff_files;

@@ -1,0 +1,69 @@
+// The official transports, by the names that the table shows. Each makes a transport for a server and a token.
+import diagnostics from "node:diagnostics_channel";
+import net from "node:net";
+import * as node from "@connectrpc/connect-node";
+import * as web from "@connectrpc/connect-web";
+import { createCurlTransport } from "./curl.mjs";
+
+/** Shows the token, as a client over a network has to; none where there is none to show. */
+const showing = (token) => (next) => (request) => {
+  if (token) request.header.set("Authorization", `Bearer ${token}`);
+  return next(request);
+};
+
+/** Every request of HTTP/1.1 that this process makes, as `host method path`; the clients themselves do not tell. */
+const requests = [];
+diagnostics.subscribe("http.client.request.start", ({ request }) =>
+  requests.push(`${request.getHeader("host")} ${request.method} ${request.path}`),
+);
+diagnostics.subscribe("undici:request:create", ({ request }) =>
+  requests.push(`${new URL(request.origin).host} ${request.method} ${request.path}`),
+);
+
+/** The methods of a server's service that were called with GET, or with POST. */
+export function called(server, verb) {
+  const start = `${new URL(server.url).host} ${verb} /sayso.v1.ReviewService/`;
+  const made = requests.filter((request) => request.startsWith(start));
+  return new Set(made.map((request) => request.slice(start.length).split("?")[0]));
+}
+
+const overSocket = ({ socket }) => ({ createConnection: () => net.connect(socket) });
+// The name in the address is not looked up where a socket is dialled.
+const local = { baseUrl: "http://localhost" };
+const { createConnectTransport, createGrpcTransport, createGrpcWebTransport } = node;
+
+const table = {
+  "connect-node Connect 1.1 binary": (options) =>
+    createConnectTransport({ ...options, httpVersion: "1.1", useBinaryFormat: true }),
+  "connect-node Connect 1.1 JSON": (options) =>
+    createConnectTransport({ ...options, httpVersion: "1.1", useBinaryFormat: false }),
+  "connect-node Connect 1.1 GET": (options) =>
+    createConnectTransport({ ...options, httpVersion: "1.1", useHttpGet: true }),
+  "connect-node Connect 2": (options) => createConnectTransport({ ...options, httpVersion: "2" }),
+  "connect-node gRPC 2": (options) => createGrpcTransport({ ...options }),
+  "connect-node gRPC-Web 1.1": (options) => createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
+  "connect-node gRPC-Web 2": (options) => createGrpcWebTransport({ ...options, httpVersion: "2" }),
+  "connect-node Connect 1.1 socket": (options, server) =>
+    createConnectTransport({ ...options, ...local, httpVersion: "1.1", nodeOptions: { socketPath: server.socket } }),
+  "connect-node gRPC 2 socket": (options, server) =>
+    createGrpcTransport({ ...options, ...local, nodeOptions: overSocket(server) }),
+  "connect-web Connect binary": (options) => web.createConnectTransport({ ...options, useBinaryFormat: true }),
+  "connect-web Connect JSON": (options) => web.createConnectTransport({ ...options, useBinaryFormat: false }),
+  "connect-web Connect GET": (options) => web.createConnectTransport({ ...options, useHttpGet: true }),
+  "connect-web gRPC-Web": (options) => web.createGrpcWebTransport({ ...options }),
+  "curl JSON": (options) => createCurlTransport(options),
+};
+
+export const names = Object.keys(table);
+
+/** What is special about a transport. */
+export const traits = (name) => ({
+  unaryOnly: name.startsWith("curl"),
+  usesGet: name.endsWith(" GET"),
+  overSocket: name.endsWith(" socket"),
+  inBrowsers: name.startsWith("connect-web"),
+});
+
+export function open(name, server, token) {
+  return table[name]({ baseUrl: server.url, interceptors: [showing(token)] }, server);
+}
