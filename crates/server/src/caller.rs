@@ -59,7 +59,8 @@ fn unknown() -> Failure {
 /// Which processes hold the other end of a connection within this machine.
 mod tcp {
     use std::net::{IpAddr, SocketAddr};
-    use std::os::unix::fs::MetadataExt as _;
+    use std::path::PathBuf;
+    use std::time::Duration;
 
     /// What is known of the other end.
     pub(super) enum Owners {
@@ -71,21 +72,42 @@ mod tcp {
         Elsewhere,
     }
 
+    /// How often it is looked at again before it counts as gone, or as nobody's that is to be seen, and after which pause: a
+    /// process that ends lets go of its files before they are gone from the table, and the table is read piece by piece.
+    const LOOKS: usize = 4;
+    const PAUSE: Duration = Duration::from_millis(2);
+
     pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Owners {
-        let Some(inode) = inode(theirs, ours) else {
-            let told = std::fs::exists("/proc/net/tcp").unwrap_or(false);
-            return if told && theirs.ip().to_canonical().is_loopback() { Owners::Gone } else { Owners::Elsewhere };
-        };
-        let mut owners = Vec::new();
-        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let Some(id) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-            // Followed, the entry is the socket itself.
-            if files.filter_map(|file| std::fs::metadata(file.path()).ok()).any(|found| found.ino() == inode) {
-                owners.push(id);
+        let near = theirs.ip().to_canonical().is_loopback() || theirs.ip() == ours.ip();
+        if !near || !std::fs::exists("/proc/net/tcp").unwrap_or(false) {
+            return Owners::Elsewhere;
+        }
+        let mut found = None;
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            found = inode(theirs, ours);
+            let owners = found.map(holders).unwrap_or_default();
+            if !owners.is_empty() {
+                return Owners::Known(owners);
             }
         }
-        Owners::Known(owners)
+        if found.is_some() { Owners::Known(Vec::new()) } else { Owners::Gone }
+    }
+
+    /// The processes that have a socket open.
+    fn holders(inode: u64) -> Vec<u32> {
+        let socket = PathBuf::from(format!("socket:[{inode}]"));
+        let mut holders = Vec::new();
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(id) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let mut files = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+            if files.any(|file| std::fs::read_link(file.path()).is_ok_and(|found| found == socket)) {
+                holders.push(id);
+            }
+        }
+        holders
     }
 
     /// The socket whose own end is theirs.
