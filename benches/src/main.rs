@@ -18,6 +18,7 @@ mod pathological;
 mod policy;
 mod programs;
 mod scans;
+mod served;
 mod source;
 mod startup;
 mod table;
@@ -39,9 +40,9 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served";
 
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "whole",
     "instructions",
     "cases",
@@ -54,6 +55,7 @@ const PARTS: [&str; 12] = [
     "policy",
     "scans",
     "gate",
+    "served",
 ];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
@@ -140,6 +142,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("scans") {
         scans::sections(options.rounds(5))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("served") {
+        served::sections(options.rounds(5))?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

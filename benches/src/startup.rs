@@ -10,21 +10,21 @@ use crate::clock::{self, Limit, median, milliseconds};
 use crate::corpus::work_directory;
 use crate::table::{Check, Section, Target};
 
-/// Builds the empty program next to this one; `cargo run` builds only what it runs.
-fn build_empty() -> Result<PathBuf> {
+/// Builds a small program next to this one; `cargo run` builds only what it runs.
+pub fn build(name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--bin", "empty", "--manifest-path"])
+        .args(["build", "--quiet", "--release", "--bin", name, "--manifest-path"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
         .stdout(Stdio::null())
         .status()
         .context("cannot start cargo")?;
-    ensure!(status.success(), "the empty program does not build");
-    Ok(std::env::current_exe()?.with_file_name("empty"))
+    ensure!(status.success(), "`{name}` does not build");
+    Ok(std::env::current_exe()?.with_file_name(name))
 }
 
 /// The release build of `sayso`, or the one that `SAYSO_BIN` names.
-fn sayso() -> Option<PathBuf> {
+pub fn sayso() -> Option<PathBuf> {
     let path = std::env::var_os("SAYSO_BIN")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/sayso"), PathBuf::from);
     path.exists().then_some(path)
@@ -37,7 +37,7 @@ pub fn section(runs: usize) -> Result<Section> {
         return Ok(section.note("not built: `cargo build --release` in the repository, or set SAYSO_BIN"));
     };
     let mut section = section.note(format!("CPU time, median of {runs} runs in turns"));
-    let empty = build_empty()?;
+    let empty = build("empty")?;
     let folder = work_directory().join("small");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("a"), "one\ntwo\nthree\n")?;

@@ -1,7 +1,8 @@
 //! Other agents' words to and from ours.
 //!
-//! [`hook`] translates what an agent hands to its hooks into intents, and what was decided into what the agent expects. It is
-//! pure: bytes in, values out; whoever runs `sayso hook` does the reading, the asking and the writing.
+//! [`hook`] translates what an agent hands to its hooks into intents, and what was decided into what the agent expects. All of it
+//! is bytes in, values out, but for [`hook::HookCall::respond`], which asks an engine in between; whoever runs `sayso hook` does
+//! the reading and the writing.
 //!
 //! What an agent's own tools do with bytes was found by trying (the versions are in `sayso-testkit`'s `agents`), and a test runs
 //! the real programs against it: see `hook::rewrite`.

@@ -100,11 +100,16 @@ impl Gate {
     /// are freed first: whoever would have started it spoke to an engine that is gone.
     pub fn new(mut engine: Engine, rules: Rules, announce: Box<dyn Announce>, now: i64) -> Result<Self, GateError> {
         engine.free_all_orphans(now)?;
+        Ok(Self::taken_over(engine, rules, announce))
+    }
+
+    /// The same for an engine that takes over from another one: whoever spoke to that one goes on with this one, and with what it
+    /// kept for them.
+    pub fn taken_over(engine: Engine, rules: Rules, announce: Box<dyn Announce>) -> Self {
         let feed = Arc::clone(&engine.feed);
         let state = Mutex::new(State { engine, rules, agents: Agents::default() });
-        Ok(Self {
-            shared: Arc::new(Shared { state, feed, reader: Mutex::new(None), surfaces: AtomicUsize::new(0), announce }),
-        })
+        let surfaces = AtomicUsize::new(0);
+        Self { shared: Arc::new(Shared { state, feed, reader: Mutex::new(None), surfaces, announce }) }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {

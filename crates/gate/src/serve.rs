@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use sayso_journal::{Collected, Compacted};
 use sayso_review::{ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, Policy, SnapshotId, Target, VerdictError};
 
+use crate::action::Finished;
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::live::{Gate, State};
@@ -112,6 +113,20 @@ impl Gate {
         state.engine.free_all_orphans(now)?;
         let (collected, compacted) = state.engine.collect(Some(before), most_bytes)?;
         Ok(Upkeep { cancelled, collected, compacted })
+    }
+
+    /// Says that what was permitted in a tool call, or in all of a session, has been done.
+    pub fn finish_all(&self, session: Option<&str>, call: Option<&str>, now: i64) -> Result<Vec<Finished>, GateError> {
+        let mut state = self.state();
+        let mut finished = Vec::new();
+        for change in state.engine.permitted()? {
+            let origin = state.engine.history().change(change)?.origin;
+            let is = |asked: Option<&str>, there: &Option<String>| asked.is_none() || asked == there.as_deref();
+            if is(session, &origin.session) && is(call, &origin.call) {
+                finished.push(state.engine.finish(change, None, now)?);
+            }
+        }
+        Ok(finished)
     }
 
     /// Ends a change whose agent is gone: one that waits is withdrawn, and of one that was let go ahead it is recorded what it did.

@@ -2,7 +2,8 @@
 
 use sayso_review::{
     Act, Answer, Cause, ChangeRecord, CommandPreview, Decider, Event, EventBody, FromNowOn, Intent, Origin, Performer,
-    Place, Preview, Recorded, Rule, Ruled, Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict, Who, WsPath,
+    Place, Preview, Recorded, Rule, Ruled, Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict,
+    Who, WsPath,
 };
 use serde_json::Value;
 

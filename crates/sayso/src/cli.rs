@@ -1,9 +1,11 @@
 //! The command line, once: parsing, help and completions all come from here.
 
+mod agent;
 mod exec;
 mod place;
 mod policy;
 mod serve;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,10 +17,12 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::output::say;
 
+pub(crate) use agent::{HookArguments, RunArguments};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
 pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
+pub(crate) use watch::WatchArguments;
 
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold())
@@ -93,6 +97,7 @@ pub(crate) enum Command {
     Propose(ProposeArguments),
     Exec(ExecArguments),
     Review(ReviewArguments),
+    Watch(WatchArguments),
     Log(LogArguments),
     Show(ShowArguments),
     Undo(UndoArguments),
@@ -103,6 +108,8 @@ pub(crate) enum Command {
     Gc(GcArguments),
     Serve(ServeArguments),
     Doctor(DoctorArguments),
+    Run(RunArguments),
+    Hook(HookArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
     Policy(PolicyArguments),
@@ -122,6 +129,7 @@ impl Command {
             Self::Propose(arguments) => arguments.place.json,
             Self::Exec(arguments) => arguments.place.json,
             Self::Review(arguments) => arguments.place.json,
+            Self::Watch(arguments) => arguments.place.json,
             Self::Snapshot(arguments) => arguments.place.json,
             Self::Log(arguments) => arguments.place.json,
             Self::Show(arguments) => arguments.place.json,
@@ -135,7 +143,7 @@ impl Command {
             Self::Policy(arguments) => arguments.wants_json(),
             Self::Trust(arguments) => arguments.place.json,
             Self::Config(arguments) => arguments.place.json,
-            Self::Tool(_) | Self::Completions { .. } => false,
+            Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }
 }

@@ -41,11 +41,19 @@ impl Failure {
         self
     }
 
+    /// What happened and why, in one line.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Told { what, why: Some(why), .. } => format!("{what}: {why}"),
+            Self::Told { what, why: None, .. } => what.clone(),
+            Self::BrokenPipe => "whoever read our output has gone".to_owned(),
+        }
+    }
+
     /// Prints it as a JSON value, for a program that asked for JSON, and gives the exit code.
     pub(crate) fn report_json(&self) -> ExitCode {
-        let Self::Told { kind, what, why, hint } = self else { return self.report() };
-        let message = why.as_ref().map_or_else(|| what.clone(), |why| format!("{what}: {why}"));
-        let error = ToolError { kind: *kind, message, hint: hint.clone() };
+        let Self::Told { kind, hint, .. } = self else { return self.report() };
+        let error = ToolError { kind: *kind, message: self.message(), hint: hint.clone() };
         let mut output = Output::stdout();
         match output.json(&json!({ "error": error })).and_then(|()| output.finish()) {
             Ok(()) => exit_code(*kind),

@@ -4,11 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use sayso_journal::Options;
+use sayso_review::ErrorKind;
+use sayso_server::EnginePlace;
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::GcArguments;
-use crate::config::Config;
+use crate::engine::Connected;
 use crate::failure::Failure;
 use crate::history::megabytes;
 use crate::output::{Output, say};
@@ -19,6 +21,12 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     agents::refuse(&state)?;
     let mut output = Output::stdout();
     let repaired = if arguments.repair {
+        if let Ok(Some(_)) = EnginePlace::new(&state.folder).connect() {
+            let text = format!("an engine works with the records of {}", state.root.display());
+            return Err(
+                Failure::of(ErrorKind::Conflict, text).hint("end it first; `sayso doctor` says which process it is")
+            );
+        }
         let repaired =
             sayso_journal::repair(&state.folder, Options { wait: Duration::from_secs(10) }).map_err(|error| {
                 let failure = Failure::of(error.kind(), error.to_string());
@@ -47,18 +55,16 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
         say(&format!("Nothing is recorded for {}.", state.root.display()));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut engine = state.engine()?.keeping(Config::load(&state)?.snapshots());
-    agents::settle(&state, &mut engine)?;
-    let cancelled = engine.cancel_waiting(&agents::alive(&state), now())?;
-    // Whoever took them is gone, as is whoever waited.
-    engine.free_all_orphans(now())?;
-    let (collected, compacted) = engine.collect(Some(before), most)?;
+    let connected = Connected::to(&state)?;
+    agents::tell_what_still_runs(&state);
+    let collected = connected.block(connected.client().collect(before, most))?;
+    let cancelled = &collected.cancelled;
     if arguments.place.json {
         output.json(&json!({
             "cancelled_changes": cancelled,
-            "dropped_contents": collected.blobs,
-            "freed_bytes": collected.file_bytes,
-            "compressed_contents": compacted.blobs,
+            "dropped_contents": collected.dropped,
+            "freed_bytes": collected.freed_bytes,
+            "compressed_contents": collected.compressed,
             "repaired": repaired.map(|repaired| json!({
                 "events_saved": repaired.events_saved, "events_lost": repaired.events_lost,
                 "contents_saved": repaired.blobs_saved, "contents_lost": repaired.blobs_lost,
@@ -71,9 +77,9 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
         }
         let text = format!(
             "Dropped {} contents of changes older than {} days, freed {}.\n",
-            collected.blobs,
+            collected.dropped,
             arguments.older_than,
-            megabytes(collected.file_bytes)
+            megabytes(collected.freed_bytes)
         );
         output.write(text.as_bytes())?;
     }

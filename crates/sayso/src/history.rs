@@ -1,13 +1,15 @@
-//! `sayso log`, `sayso show`, `sayso status`: what happened, without waiting for anybody.
+//! `sayso log`, `sayso show`, `sayso status`: what happened so far.
 
 use std::process::ExitCode;
 
-use sayso_gate::{ChangeRecord, ChangeStatus, Extent, GateError, History, SessionStatus};
-use sayso_review::{Cause, FileRecord, Operation, Subject};
+use sayso_api::client::{self, Shown, Status, View};
+use sayso_gate::GateError;
+use sayso_review::{Cause, ChangeRecord, ChangeStatus, Extent, FileRecord, Operation, Subject};
 use serde_json::json;
 
 use crate::cli::{LogArguments, Place, ShowArguments, StatusArguments};
 use crate::diff::style::Styles;
+use crate::engine::Connected;
 use crate::exec;
 use crate::failure::Failure;
 use crate::output::{Output, say};
@@ -17,9 +19,9 @@ use crate::terminal::Terminal;
 use crate::visible::visible;
 
 /// Changes that `sayso status` names; `sayso review` shows all.
-const MOST_WAITING: u64 = 5;
+const MOST_WAITING: u32 = 5;
 /// Sessions that `sayso status` looks at.
-const MOST_SESSIONS: usize = 20;
+const MOST_SESSIONS: u32 = 20;
 
 fn terminal(place: &Place) -> Terminal {
     Terminal::detect(place.color, place.theme)
@@ -28,19 +30,7 @@ fn terminal(place: &Place) -> Terminal {
 pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     let mut output = Output::stdout();
-    let reader = state.reader()?;
-    let mut records: Vec<ChangeRecord> = Vec::new();
-    if let Some(reader) = &reader {
-        for record in History::new(reader).changes(None) {
-            if records.len() == arguments.number {
-                break;
-            }
-            let record = record?;
-            if arguments.session.is_none() || record.origin.session == arguments.session {
-                records.push(record);
-            }
-        }
-    }
+    let records = changes(&state, arguments)?;
     if arguments.place.json {
         output.json(&json!(records))?;
     } else if records.is_empty() {
@@ -65,6 +55,26 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The changes that are asked for, in as many calls as it takes.
+fn changes(state: &State, arguments: &LogArguments) -> Result<Vec<ChangeRecord>, Failure> {
+    let mut records: Vec<ChangeRecord> = Vec::new();
+    if !state.has_history() {
+        return Ok(records);
+    }
+    let connected = Connected::to(state)?;
+    while records.len() < arguments.number {
+        let most = u32::try_from(arguments.number - records.len()).unwrap_or(u32::MAX);
+        let before = records.last().map(|record| record.change);
+        let session = arguments.session.as_deref();
+        let more = connected.block(connected.client().list_changes(most, before, session))?;
+        if more.is_empty() {
+            break;
+        }
+        records.extend(more);
+    }
+    Ok(records)
+}
+
 fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {
     match status {
         ChangeStatus::Applied => styles.added.marker,
@@ -83,7 +93,7 @@ fn status_text(record: &ChangeRecord) -> String {
 }
 
 /// What a change was about, in one line.
-fn summary(record: &ChangeRecord) -> String {
+pub(crate) fn summary(record: &ChangeRecord) -> String {
     const MOST: usize = 3;
     let cause = match &record.cause {
         Cause::Proposal => String::new(),
@@ -151,17 +161,14 @@ pub(crate) fn ago(milliseconds: i64) -> String {
 
 pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    let missing = || GateError::NoSuchChange(arguments.change.to_string());
-    let reader = state.reader()?.ok_or_else(missing)?;
-    let history = History::new(&reader);
-    let record = history.change(arguments.change)?;
+    if !state.has_history() {
+        return Err(GateError::NoSuchChange(arguments.change.to_string()).into());
+    }
+    let connected = Connected::to(&state)?;
     // A program gets what was proposed beside what was applied; a person sees what happened.
-    let shown = if arguments.place.json { history.preview(&record) } else { history.applied(&record) };
-    let preview = match shown {
-        Ok(preview) => Some(preview),
-        Err(GateError::ContentGone(_)) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let shown = if arguments.place.json { Shown::Proposed } else { Shown::Applied };
+    let progress = connected.block(connected.client().get_change(arguments.change, View::Content, shown))?;
+    let (record, preview) = (progress.record, progress.preview);
     let mut output = Output::stdout();
     if arguments.place.json {
         let mut value = json!(record);
@@ -247,22 +254,28 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
 
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    let reader = state.reader()?;
+    let connected = if state.has_history() { Some(Connected::to(&state)?) } else { None };
+    let extent = if arguments.short && !arguments.place.json {
+        client::Extent::Counts
+    } else {
+        client::Extent::Details { most_waiting: MOST_WAITING }
+    };
+    let status = match &connected {
+        Some(connected) => Some(connected.block(connected.client().status(extent))?),
+        None => None,
+    };
+    let turns = status.as_ref().map_or(0, |status| status.turns_to_review.len());
+    let pending = status.as_ref().map_or(0, |status| status.pending);
     let mut output = Output::stdout();
-    let status = reader.as_ref().map(|reader| History::new(reader).status()).transpose()?;
-    let pending = status.map_or(0, |status| status.pending);
-    let turns =
-        reader.as_ref().map(|reader| History::new(reader).unreviewed()).transpose()?.map_or(0, |turns| turns.len());
     if arguments.place.json {
-        let sizes = reader.as_ref().map(|reader| History::new(reader).sizes()).transpose()?;
         output.json(&json!({
             "workspace": state.root.to_string_lossy(),
             "journal": state.folder.to_string_lossy(),
-            "changes": status.map_or(0, |status| status.changes),
+            "changes": status.as_ref().map_or(0, |status| status.changes),
             "pending": pending,
             "turns_to_review": turns,
-            "contents": sizes.map_or(0, |sizes| sizes.blobs),
-            "stored_bytes": sizes.map_or(0, |sizes| sizes.file_bytes),
+            "contents": status.as_ref().map_or(0, |status| status.contents),
+            "stored_bytes": status.as_ref().map_or(0, |status| status.stored_bytes),
         }))?;
     } else if arguments.short {
         let mut parts = Vec::new();
@@ -277,52 +290,44 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
         }
     } else {
         output.write(format!("Workspace  {}\n", visible(&state.root.to_string_lossy())).as_bytes())?;
-        let Some((reader, status)) = reader.as_ref().zip(status) else {
-            output.write(b"No changes yet. `sayso propose FILE` shows one and asks.\n")?;
-            output.finish()?;
-            return Ok(ExitCode::SUCCESS);
-        };
-        let history = History::new(reader);
-        let sizes = history.sizes()?;
-        let waiting = if status.pending == 0 { String::new() } else { format!(", {} waiting", status.pending) };
-        output.write(format!("Changes    {}{waiting}\n", status.changes).as_bytes())?;
-        if turns > 0 {
-            let turns = if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
-            output
-                .write(format!("Review     {turns} in which changes happened at once: `sayso review`\n").as_bytes())?;
+        match connected.as_ref().zip(status) {
+            Some((connected, status)) => output.write(standing(connected, &status)?.as_bytes())?,
+            None => output.write(b"No changes yet. `sayso propose FILE` shows one and asks.\n")?,
         }
-        let mut shown = 0;
-        for record in history.changes(None) {
-            let record = record?;
-            if shown == status.pending.min(MOST_WAITING) {
-                break;
-            }
-            if record.status == ChangeStatus::Pending {
-                shown += 1;
-                output.write(format!("Waits      {} {}\n", record.change, summary(&record)).as_bytes())?;
-            }
+        if connected.is_some() {
+            output.write(format!("Journal    {}\n", visible(&state.folder.to_string_lossy())).as_bytes())?;
         }
-        for session in history.sessions(MOST_SESSIONS)?.iter().filter(|one| one.status == SessionStatus::Active) {
-            let agent = session.agent.as_deref().unwrap_or("an agent");
-            let line = format!("Session    {} of {}\n", visible(&session.session), visible(agent));
-            output.write(line.as_bytes())?;
-        }
-        if let Some(last) = history.changes(None).next().transpose()? {
-            let line = format!(
-                "Last       {} {} {} ago: {}\n",
-                last.change,
-                last.status,
-                ago(now() - last.time),
-                summary(&last)
-            );
-            output.write(line.as_bytes())?;
-        }
-        let kept = format!("Kept       {} contents in {}\n", sizes.blobs, megabytes(sizes.file_bytes));
-        output.write(kept.as_bytes())?;
-        output.write(format!("Journal    {}\n", visible(&state.folder.to_string_lossy())).as_bytes())?;
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How a workspace stands, line by line.
+fn standing(connected: &Connected, status: &Status) -> Result<String, Failure> {
+    let waiting = if status.pending == 0 { String::new() } else { format!(", {} waiting", status.pending) };
+    let mut text = format!("Changes    {}{waiting}\n", status.changes);
+    match status.turns_to_review.len() {
+        0 => {}
+        1 => text.push_str("Review     1 turn in which changes happened at once: `sayso review`\n"),
+        turns => {
+            text.push_str(&format!("Review     {turns} turns in which changes happened at once: `sayso review`\n"));
+        }
+    }
+    for record in &status.waiting {
+        text.push_str(&format!("Waits      {} {}\n", record.change, summary(record)));
+    }
+    let sessions = connected.block(connected.client().list_sessions(MOST_SESSIONS))?;
+    for session in sessions.iter().filter(|session| session.active) {
+        let agent = session.agent.as_deref().unwrap_or("an agent");
+        text.push_str(&format!("Session    {} of {}\n", visible(&session.session), visible(agent)));
+    }
+    if let Some(last) = &status.last {
+        let age = ago(now() - last.time);
+        text.push_str(&format!("Last       {} {} {age} ago: {}\n", last.change, last.status, summary(last)));
+    }
+    let kept = megabytes(status.stored_bytes);
+    text.push_str(&format!("Kept       {} contents in {kept}\n", status.contents));
+    Ok(text)
 }
 
 pub(crate) fn megabytes(bytes: u64) -> String {

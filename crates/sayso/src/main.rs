@@ -12,14 +12,18 @@ mod completions;
 mod config;
 mod diff;
 mod doctor;
+mod engine;
 mod exec;
 mod failure;
 mod gc;
 mod history;
+mod hook;
 mod output;
+mod pending;
 mod policy;
 mod propose;
 mod review;
+mod run;
 mod serve;
 mod settings;
 mod snapshot;
@@ -29,7 +33,7 @@ mod tool;
 mod trust;
 mod undo;
 mod visible;
-mod wait;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Log(arguments) => history::log(&arguments),
         Command::Show(arguments) => history::show(&arguments),
@@ -67,6 +72,8 @@ fn main() -> ExitCode {
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Hook(arguments) => return hook::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),
         Command::Policy(arguments) => policy::run(&arguments),

@@ -1,61 +1,74 @@
 //! `sayso review`: what waits, and what happened at once.
 
+mod follow;
+
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_gate::{Engine, GateError, Proposed};
+use sayso_api::client::{Extent, View};
+use sayso_gate::GateError;
 use sayso_review::{Answer, Placement};
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::ReviewArguments;
-use crate::config::Config;
-use crate::exec;
+use crate::engine::Connected;
+use crate::exec::Verdict;
+use crate::exec::decide::Asking;
+use crate::exec::show;
 use crate::failure::Failure;
 use crate::output::{Output, say};
+use crate::pending::Pending;
 use crate::propose::ask::Questions;
 use crate::propose::{Deciding, preview};
-use crate::state::{DENIED, State, now};
+use crate::state::{DENIED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
 
 pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     agents::refuse(&state)?;
+    if arguments.follow {
+        return follow::run(&state, arguments);
+    }
     if !state.has_history() {
         say("Nothing waits. `sayso propose` and `sayso exec` bring something up.");
         return Ok(ExitCode::SUCCESS);
     }
     state.tell_where();
-    let config = Config::load(&state)?;
-    let mut engine = state.engine()?.keeping(config.snapshots());
-    agents::settle(&state, &mut engine)?;
-    engine.tick(now())?;
+    let connected = Connected::to(&state)?;
+    agents::tell_what_still_runs(&state);
     let changes = match arguments.change {
-        Some(change) => vec![engine.proposed(change)?.change],
-        None => waiting(&mut engine, arguments)?,
+        Some(change) => {
+            let pending = Pending::get(&connected, change)?;
+            if !pending.waits() {
+                let status = pending.record.status.to_string();
+                return Err(GateError::WrongStatus { change, verb: "decided", status }.into());
+            }
+            vec![change]
+        }
+        None => waiting(&connected, arguments)?,
     };
     if arguments.place.json && arguments.answers.approve.is_none() && arguments.answers.deny.is_none() {
         let mut changes = changes;
-        for (session, turn) in turns(&engine, arguments)? {
-            changes.extend(engine.end_turn(&session, &turn, now())?.map(|review| review.change));
+        for (session, turn) in turns(&connected, arguments)? {
+            let review = connected.block(connected.client().review_turn(&session, &turn, View::Nothing))?;
+            changes.extend(review.map(|review| review.record.change));
         }
         changes.sort_unstable();
         changes.dedup();
-        return list(&engine, &changes);
+        return list(&connected, &changes);
     }
-    drop(engine);
-    let mut reviewing = Reviewing { state: &state, config: &config, arguments, code: ExitCode::SUCCESS, any: false };
+    let mut reviewing = Reviewing::new(&state, &connected, arguments);
     for change in changes {
-        reviewing.one(change)?;
+        reviewing.one(change, None)?;
     }
     if arguments.change.is_none() {
         // One after the other: what is taken back of one turn may be what another is about.
-        let turns = turns(&state.engine()?, arguments)?;
-        for (session, turn) in turns {
-            let review = state.engine()?.end_turn(&session, &turn, now())?;
+        for (session, turn) in turns(&connected, arguments)? {
+            let review = connected.block(connected.client().review_turn(&session, &turn, View::Nothing))?;
             if let Some(review) = review {
-                reviewing.one(review.change)?;
+                reviewing.one(review.record.change, None)?;
             }
         }
     }
@@ -66,58 +79,25 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
 }
 
 /// The turns in which something happened at once that nobody has looked at.
-fn turns(engine: &Engine, arguments: &ReviewArguments) -> Result<Vec<(String, String)>, Failure> {
-    let mut turns = engine.unreviewed()?;
+fn turns(connected: &Connected, arguments: &ReviewArguments) -> Result<Vec<(String, String)>, Failure> {
+    let mut turns = connected.block(connected.client().status(Extent::Counts))?.turns_to_review;
     turns.retain(|(session, _)| arguments.session.is_none() || arguments.session.as_ref() == Some(session));
     Ok(turns)
 }
 
-struct Reviewing<'a> {
-    state: &'a State,
-    config: &'a Config,
-    arguments: &'a ReviewArguments,
-    code: ExitCode,
-    any: bool,
-}
-
-impl Reviewing<'_> {
-    fn one(&mut self, change: u64) -> Result<(), Failure> {
-        // Somebody may have decided meanwhile, or it ended with another.
-        let proposed = match self.state.engine()?.proposed(change) {
-            Ok(proposed) => proposed,
-            Err(GateError::WrongStatus { status, .. }) => {
-                say(&format!("Change {change} is {status} by now."));
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        self.any = true;
-        let ended = one(self.state, self.config, self.arguments, proposed)?;
-        if ended != ExitCode::SUCCESS {
-            self.code = ended;
-        }
-        Ok(())
-    }
-}
-
 /// What waits, less reviews, which come with their turns.
-fn waiting(engine: &mut Engine, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
-    let mut changes = Vec::new();
-    for change in engine.waiting()? {
-        let record = engine.history().change(change)?;
-        let asked = arguments.session.is_none() || record.origin.session == arguments.session;
-        if asked && !record.is_review() {
-            changes.push(change);
-        }
-    }
-    Ok(changes)
+fn waiting(connected: &Connected, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
+    let session = arguments.session.as_deref();
+    let pending = connected.block(connected.client().list_pending(session, View::Nothing))?;
+    let records = pending.into_iter().map(|progress| progress.record);
+    Ok(records.filter(|record| !record.is_review()).map(|record| record.change).collect())
 }
 
-fn list(engine: &Engine, changes: &[u64]) -> Result<ExitCode, Failure> {
+fn list(connected: &Connected, changes: &[u64]) -> Result<ExitCode, Failure> {
     let mut objects = Vec::new();
     for &change in changes {
-        let proposed = engine.proposed(change)?;
-        objects.push(json!({ "change": change, "subject": proposed.subject, "preview": proposed.preview.object() }));
+        let Pending { record, preview } = Pending::get(connected, change)?;
+        objects.push(json!({ "change": change, "subject": record.subject, "preview": preview.object() }));
     }
     let mut output = Output::stdout();
     output.json(&json!(objects))?;
@@ -125,55 +105,108 @@ fn list(engine: &Engine, changes: &[u64]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(state: &State, config: &Config, arguments: &ReviewArguments, proposed: Proposed) -> Result<ExitCode, Failure> {
-    let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
-    let mut output = Output::stdout();
-    if !arguments.place.json {
-        output.write(title(state, &proposed)?.as_bytes())?;
-    }
-    if proposed.subject.is_files() {
-        let mut deciding = Deciding::new(state, &arguments.answers, &arguments.place, Path::new(""), output);
-        return deciding.review(proposed);
-    }
-    output.write(exec::show::text(&proposed.subject, terminal).as_bytes())?;
-    output.write(preview::text(&proposed.preview, terminal).as_bytes())?;
-    let answer = match (&arguments.answers.approve, &arguments.answers.deny) {
-        (_, Some(reason)) => Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) },
-        (Some(what), None) if what == "none" => Answer::Deny { reason: None },
-        (Some(_), None) => Answer::Approve,
-        (None, None) => {
-            let mut questions = Questions::open(Path::new(""), terminal)?;
-            let text = exec::review(state, config, &proposed, (&mut questions, &mut output), terminal)?;
-            output.finish()?;
-            say(&text);
-            return Ok(ExitCode::SUCCESS);
-        }
-    };
-    output.finish()?;
-    let denied = matches!(answer, Answer::Deny { .. });
-    let mut engine = state.engine()?.keeping(config.snapshots());
-    engine.check_rules(&proposed, &answer, &mut config.rules()?)?;
-    engine.decide(&proposed, &proposed.verdict(answer), now())?;
-    say(&format!("Change {} {}.", proposed.change, if denied { "is denied" } else { "may go ahead" }));
-    Ok(if denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS })
+/// Somebody who decides one thing after the other.
+struct Reviewing<'a> {
+    state: &'a State,
+    connected: &'a Connected,
+    arguments: &'a ReviewArguments,
+    terminal: Terminal,
+    code: ExitCode,
+    any: bool,
 }
 
-fn title(state: &State, proposed: &Proposed) -> Result<String, Failure> {
-    let record = state.engine()?.history().change(proposed.change)?;
+impl<'a> Reviewing<'a> {
+    fn new(state: &'a State, connected: &'a Connected, arguments: &'a ReviewArguments) -> Self {
+        let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
+        Self { state, connected, arguments, terminal, code: ExitCode::SUCCESS, any: false }
+    }
+
+    /// Shows a change and takes the verdict.
+    fn one(&mut self, change: u64, questions: Option<&mut Questions>) -> Result<(), Failure> {
+        // Somebody may have decided meanwhile, or it ended with another.
+        let pending = Pending::get(self.connected, change)?;
+        if !pending.waits() {
+            say(&format!("Change {change} is {} by now.", pending.record.status));
+            return Ok(());
+        }
+        self.any = true;
+        let ended = self.decide(pending, questions)?;
+        if ended != ExitCode::SUCCESS {
+            self.code = ended;
+        }
+        Ok(())
+    }
+
+    fn decide(&self, pending: Pending, questions: Option<&mut Questions>) -> Result<ExitCode, Failure> {
+        let Self { connected, arguments, terminal, .. } = *self;
+        let mut output = Output::stdout();
+        if !arguments.place.json {
+            output.write(title(&pending).as_bytes())?;
+        }
+        if pending.record.subject.is_files() {
+            let deciding = Deciding::new(connected, &arguments.answers, &arguments.place, Path::new(""), output);
+            return match questions {
+                Some(questions) => deciding.asking(questions).review(pending),
+                None => { deciding }.review(pending),
+            };
+        }
+        output.write(show::text(&pending.record.subject, terminal).as_bytes())?;
+        output.write(preview::text(&pending.preview, terminal).as_bytes())?;
+        let answer = match (&arguments.answers.approve, &arguments.answers.deny) {
+            (_, Some(reason)) => Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) },
+            (Some(what), None) if what == "none" => Answer::Deny { reason: None },
+            (Some(_), None) => Answer::Approve,
+            (None, None) => {
+                let mut own;
+                let questions = match questions {
+                    Some(questions) => questions,
+                    None => {
+                        own = Questions::open(Path::new(""), terminal)?;
+                        &mut own
+                    }
+                };
+                return self.ask(&pending, questions, output);
+            }
+        };
+        output.finish()?;
+        let denied = matches!(answer, Answer::Deny { .. });
+        let verdict = pending.verdict(answer, Vec::new());
+        connected.block(connected.client().decide(pending.change(), verdict, None, View::Nothing))?;
+        say(&format!("Change {} {}.", pending.change(), if denied { "is denied" } else { "may go ahead" }));
+        Ok(if denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS })
+    }
+
+    /// Asks about a command or a call of a tool.
+    fn ask(&self, pending: &Pending, questions: &mut Questions, mut output: Output) -> Result<ExitCode, Failure> {
+        let root = self.state.root.to_string_lossy();
+        let mut asking = Asking { connected: self.connected, root: &root, questions, terminal: self.terminal };
+        let verdict = asking.decide(pending, &mut output)?;
+        output.finish()?;
+        say(&match verdict {
+            Verdict::Permitted(_) => format!("Change {} may go ahead.", pending.change()),
+            Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
+            Verdict::Undecided => "Nothing was decided.".to_owned(),
+        });
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn title(pending: &Pending) -> String {
+    let record = &pending.record;
     let who = match (&record.origin.agent, &record.origin.session) {
         (Some(agent), Some(session)) => format!(" by {} in session {}", visible(agent), visible(session)),
         (Some(agent), None) => format!(" by {}", visible(agent)),
         (None, Some(session)) => format!(" in session {}", visible(session)),
         (None, None) => String::new(),
     };
-    let mut text = match proposed.preview.placement() {
-        Placement::InPlace if proposed.subject.is_files() => {
-            format!("Change {}: what happened at once{who}. What you refuse is taken back.\n", proposed.change)
+    let mut text = match pending.preview.placement() {
+        Placement::InPlace if record.subject.is_files() => {
+            format!("Change {}: what happened at once{who}. What you refuse is taken back.\n", record.change)
         }
-        _ => format!("Change {}{who} waits:\n", proposed.change),
+        _ => format!("Change {}{who} waits:\n", record.change),
     };
     for before in &record.without {
         text.push_str(&format!("note: {}\n", sayso_review::told_without(*before)));
     }
-    Ok(text)
+    text
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sayso_server::{EnginePlace, HttpOptions, PORT, PortChoice, Server, ServerNote, StartError, Token};
+use sayso_server::{EnginePlace, HttpOptions, PORT, PortChoice, Server, ServerNote, StartError, Timing, Token};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -89,6 +89,7 @@ fn http(arguments: &ServeArguments, token: Option<Token>) -> HttpOptions {
         token,
         hosts: arguments.allow_host.clone(),
         origins: arguments.allow_origin.clone(),
+        timing: Timing::USUAL,
     }
 }
 

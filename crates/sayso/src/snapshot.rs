@@ -2,17 +2,20 @@
 
 use std::process::ExitCode;
 
-use sayso_gate::{Decided, GateError, History, Kept, SnapshotRecord, ToolCall};
-use sayso_review::{Fingerprint, Origin, Tier};
+use sayso_api::client::ToolCall;
+use sayso_api::proto::capture_response::kept::When;
+use sayso_gate::GateError;
+use sayso_review::{ChangeStatus, Fingerprint, SnapshotRecord, Tier};
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::{SnapshotArguments, SnapshotCommand, TierChoice};
+use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::history::ago;
 use crate::output::{Output, say};
 use crate::propose::preview;
-use crate::state::{STALE, State, now};
+use crate::state::{FAILED, STALE, State, now};
 use crate::terminal::Terminal;
 use crate::visible::visible;
 
@@ -31,18 +34,19 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<ExitCode, Failure> {
                 TierChoice::Hook => Tier::Hook,
                 TierChoice::Start => Tier::Start,
             };
-            let call = ToolCall { session: session.clone(), call: call.clone(), tool: tool.clone() };
-            take(arguments, &state, tier, &call, &parsed)
+            let (session, call, tool) = (session.clone(), call.clone(), tool.clone());
+            take(arguments, &state, ToolCall { tier, session, call, tool, arguments: parsed })
         }
         Some(SnapshotCommand::Restore { which, dry_run }) => restore(arguments, &state, which, *dry_run),
     }
 }
 
 fn list(arguments: &SnapshotArguments, state: &State) -> Result<ExitCode, Failure> {
-    let reader = state.reader()?;
-    let records = match &reader {
-        Some(reader) => History::new(reader).snapshots()?,
-        None => Vec::new(),
+    let records = if state.has_history() {
+        let connected = Connected::to(state)?;
+        connected.block(connected.client().list_snapshots(None))?
+    } else {
+        Vec::new()
     };
     let kept: Vec<&SnapshotRecord> = records.iter().filter(|record| record.freed.is_none()).collect();
     let mut output = Output::stdout();
@@ -67,32 +71,31 @@ fn list(arguments: &SnapshotArguments, state: &State) -> Result<ExitCode, Failur
     Ok(ExitCode::SUCCESS)
 }
 
-fn take(
-    arguments: &SnapshotArguments,
-    state: &State,
-    tier: Tier,
-    call: &ToolCall,
-    parsed: &serde_json::Value,
-) -> Result<ExitCode, Failure> {
-    let capture = state.engine()?.capture_call(tier, call, parsed, now())?;
+fn take(arguments: &SnapshotArguments, state: &State, call: ToolCall) -> Result<ExitCode, Failure> {
+    let connected = Connected::to(state)?;
+    let capture = connected.block(connected.client().capture(call))?;
     let mut output = Output::stdout();
     let mut objects = Vec::new();
-    for (path, kept) in &capture.files {
-        let (word, id, text) = match kept {
-            Kept::Now(id) => ("now", Some(*id), format!("Kept as snapshot {id}")),
-            Kept::Earlier(id) => ("earlier", Some(*id), format!("Kept already, as snapshot {id}")),
-            Kept::Late(id) => {
-                ("late", Some(*id), format!("Kept as snapshot {id}, though the tool may have changed it already"))
+    for kept in &capture.files {
+        let (path, id) = (&kept.path, kept.snapshot);
+        let number = id.map(|id| id.to_string()).unwrap_or_default();
+        let (word, text) = match kept.when.as_known().unwrap_or_default() {
+            When::WHEN_NOW | When::WHEN_UNSPECIFIED => ("now", format!("Kept as snapshot {number}")),
+            When::WHEN_EARLIER => ("earlier", format!("Kept already, as snapshot {number}")),
+            When::WHEN_LATE => {
+                ("late", format!("Kept as snapshot {number}, though the tool may have changed it already"))
             }
-            Kept::AfterTheOther => ("later", None, "Kept when the call before it has run".to_owned()),
+            When::WHEN_AFTER_THE_OTHER => ("later", "Kept when the call before it has run".to_owned()),
         };
         objects.push(json!({ "path": path, "kept": word, "snapshot": id }));
         if !arguments.place.json {
-            output.write(format!("{}: {text}\n", visible(path.as_str())).as_bytes())?;
+            output.write(format!("{}: {text}\n", visible(path)).as_bytes())?;
         }
     }
     if arguments.place.json {
-        output.json(&json!({ "files": objects, "not_captured": capture.uncaptured }))?;
+        let not_captured: Vec<_> =
+            capture.uncaptured.iter().map(|one| json!({ "path": one.path, "reason": one.reason })).collect();
+        output.json(&json!({ "files": objects, "not_captured": not_captured }))?;
     }
     output.finish()?;
     if capture.files.is_empty() && capture.uncaptured.is_empty() && !arguments.place.json {
@@ -109,10 +112,14 @@ fn restore(arguments: &SnapshotArguments, state: &State, which: &str, dry_run: b
     if !state.has_history() {
         return Err(GateError::NoSuchSnapshot(which.to_owned()).into());
     }
-    let mut engine = state.engine()?;
+    let connected = Connected::to(state)?;
+    let client = connected.client();
     let snapshots = match which.parse() {
         Ok(snapshot) => vec![snapshot],
-        Err(_) => engine.history().snapshots_of(which)?.iter().map(|record| record.snapshot.snapshot).collect(),
+        Err(_) => {
+            let records = connected.block(client.list_snapshots(Some(which)))?;
+            records.iter().map(|record| record.snapshot.snapshot).collect()
+        }
     };
     if snapshots.is_empty() {
         return Err(GateError::NoSuchSnapshot(format!("of `{which}`")).into());
@@ -122,7 +129,7 @@ fn restore(arguments: &SnapshotArguments, state: &State, which: &str, dry_run: b
     let mut code = ExitCode::SUCCESS;
     let mut outcomes = Vec::new();
     for snapshot in snapshots {
-        let plan = engine.plan_restore(snapshot)?;
+        let plan = connected.block(client.plan_restore(snapshot))?;
         let object = plan.preview.object();
         if !arguments.place.json {
             output.write(preview::text(&plan.preview, terminal).as_bytes())?;
@@ -137,11 +144,11 @@ fn restore(arguments: &SnapshotArguments, state: &State, which: &str, dry_run: b
         } else if dry_run {
             ("planned", "Nothing was done: --dry-run.".to_owned())
         } else {
-            match engine.perform(plan, Origin::default(), now())? {
-                Decided::Applied { .. } => ("applied", "Put back. `sayso undo` takes that back.".to_owned()),
-                Decided::Failed { error, .. } => {
-                    code = exit_code(error.kind());
-                    ("failed", format!("Error: {error}"))
+            match connected.block(client.restore(snapshot, Some(plan.hash)))?.record.status {
+                ChangeStatus::Applied => ("applied", "Put back. `sayso undo` takes that back.".to_owned()),
+                ChangeStatus::Failed { reason } => {
+                    code = exit_code(FAILED);
+                    ("failed", format!("Error: {reason}"))
                 }
                 _ => {
                     code = exit_code(STALE);

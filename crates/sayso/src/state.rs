@@ -1,19 +1,15 @@
-//! Where a workspace's records are, and the engine over them.
+//! Where a workspace's records are.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use sayso_gate::{Engine, GateError, History, RecoveredChange};
-use sayso_journal::{Journal, OpenJournalError, Options, Reader};
+use sayso_gate::{GateError, RecoveredChange};
 use sayso_review::{ContentHash, ErrorKind};
 use sayso_workspace::Workspace;
 
 use crate::cli::Place;
 use crate::failure::Failure;
 use crate::output::say;
-
-/// How long to wait for another sayso that is writing.
-const WAIT: Duration = Duration::from_secs(10);
 
 /// A workspace and the folder of its journal.
 #[derive(Clone, Debug)]
@@ -38,13 +34,17 @@ impl State {
         if let Some(root) = &place.workspace {
             return Ok(Self::of(real(root)?, home));
         }
-        let here = real(Path::new("."))?;
+        Ok(Self::around(&real(Path::new("."))?, &home))
+    }
+
+    /// The workspace that a directory is in.
+    pub(crate) fn around(here: &Path, home: &Path) -> Self {
         // From a directory below, the workspace is the one whose history is already kept.
         // A repository is one's own, whatever its surroundings are.
         let mut inside = true;
         let roots = here.ancestors().take_while(|root| std::mem::replace(&mut inside, !root.join(".git").exists()));
-        let known = roots.map(|root| Self::of(root.to_owned(), home.clone())).find(Self::has_history);
-        Ok(known.unwrap_or_else(|| Self::of(here, home)))
+        let known = roots.map(|root| Self::of(root.to_owned(), home.to_owned())).find(Self::has_history);
+        known.unwrap_or_else(|| Self::of(here.to_owned(), home.to_owned()))
     }
 
     /// Whether anything was ever recorded.
@@ -70,42 +70,6 @@ impl State {
         let workspace = Workspace::open(&self.root)
             .map_err(|error| Failure::bad_input(error.to_string()).hint("name a directory with --workspace"))?;
         Ok(workspace.protecting(&self.home))
-    }
-
-    /// Starts an engine, which first settles what an earlier one was interrupted in.
-    pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        self.engine_over(Journal::open(&self.folder, Options { wait: WAIT }).map_err(GateError::from)?)
-    }
-
-    fn engine_over(&self, journal: Journal) -> Result<Engine, Failure> {
-        let (engine, recovered) = Engine::open(self.workspace()?, journal, now())?;
-        if let Some(recovered) = recovered {
-            tell(&recovered);
-        }
-        Ok(engine)
-    }
-
-    /// Reads the history without waiting for anybody; `None` if there is none yet. What was interrupted is settled first.
-    pub(crate) fn reader(&self) -> Result<Option<Reader>, Failure> {
-        let reader = match Reader::open(&self.folder) {
-            Ok(reader) => reader,
-            Err(OpenJournalError::Missing { .. }) => return Ok(None),
-            // Opening it to write brings it up to date.
-            Err(OpenJournalError::Outdated { .. }) => {
-                drop(self.engine()?);
-                return Ok(Some(Reader::open(&self.folder).map_err(GateError::from)?));
-            }
-            Err(error) => return Err(GateError::from(error).into()),
-        };
-        if History::new(&reader).status()?.interrupted.is_some() {
-            match Journal::open(&self.folder, Options { wait: Duration::ZERO }) {
-                Ok(journal) => drop(self.engine_over(journal)?),
-                // Whoever holds the lock is at work on it, so that it is not interrupted at all.
-                Err(OpenJournalError::Locked { .. }) => {}
-                Err(error) => return Err(GateError::from(error).into()),
-            }
-        }
-        Ok(Some(reader))
     }
 }
 
@@ -155,5 +119,7 @@ impl From<GateError> for Failure {
 pub(crate) const DENIED: u8 = 1;
 /// The exit code of what a rule refuses.
 pub(crate) const REFUSED: u8 = 3;
+/// The kind of what could not be written, for its exit code.
+pub(crate) const FAILED: ErrorKind = ErrorKind::Unavailable;
 /// The kind of what went stale, for its exit code.
 pub(crate) const STALE: ErrorKind = ErrorKind::Stale;

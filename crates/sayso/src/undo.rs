@@ -2,16 +2,18 @@
 
 use std::process::ExitCode;
 
-use sayso_gate::{Decided, GateError, UndoPlan};
-use sayso_review::{IfChanged, Origin, Problem, Target, WsPath};
+use sayso_api::client::UndoPlan;
+use sayso_gate::GateError;
+use sayso_review::{ChangeStatus, IfChanged, Problem, Target, WsPath};
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::UndoArguments;
+use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
 use crate::propose::preview;
-use crate::state::{STALE, State, now};
+use crate::state::{FAILED, STALE, State};
 use crate::terminal::Terminal;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,13 +33,16 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     }
     agents::refuse(&state)?;
     state.tell_where();
-    let mut engine = state.engine()?;
-    let plan = match direction {
-        Direction::Undo => engine.plan_undo(&target, if_changed)?,
-        Direction::Redo => engine.plan_redo(&target, if_changed)?,
-    };
+    let connected = Connected::to(&state)?;
+    let client = connected.client();
+    let plan = connected.wait(async {
+        match direction {
+            Direction::Undo => client.plan_undo(target.clone(), if_changed).await,
+            Direction::Redo => client.plan_redo(target.clone(), if_changed).await,
+        }
+    })?;
     let json = arguments.place.json;
-    let (of, object) = (plan.changes().to_vec(), json.then(|| plan.preview.object()));
+    let object = json.then(|| plan.preview.object());
     let mut output = Output::stdout();
     if !json {
         let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
@@ -57,16 +62,20 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     } else if arguments.dry_run {
         (ExitCode::SUCCESS, "planned", "Nothing was done: --dry-run.".to_owned())
     } else {
-        match engine.perform(plan, Origin::default(), now())? {
-            Decided::Applied { .. } => (ExitCode::SUCCESS, "applied", done(direction)),
-            Decided::Failed { error, .. } => (exit_code(error.kind()), "failed", format!("Error: {error}")),
-            Decided::Denied { .. } | Decided::Stale { .. } | Decided::Permitted { .. } => {
-                (exit_code(STALE), "stale", "Nothing was done.".to_owned())
+        let progress = connected.wait(async {
+            match direction {
+                Direction::Undo => client.undo(target, if_changed, Some(plan.hash)).await,
+                Direction::Redo => client.redo(target, if_changed, Some(plan.hash)).await,
             }
+        })?;
+        match progress.record.status {
+            ChangeStatus::Applied => (ExitCode::SUCCESS, "applied", done(direction)),
+            ChangeStatus::Failed { reason } => (exit_code(FAILED), "failed", format!("Error: {reason}")),
+            _ => (exit_code(STALE), "stale", "Nothing was done.".to_owned()),
         }
     };
     if json {
-        output.json(&json!({ "outcome": outcome, "of": of, "preview": object }))?;
+        output.json(&json!({ "outcome": outcome, "of": plan.of, "preview": object }))?;
         output.finish()?;
     } else {
         output.finish()?;
@@ -83,7 +92,7 @@ fn done(direction: Direction) -> String {
 }
 
 fn title(plan: &UndoPlan, direction: Direction) -> String {
-    let numbers: Vec<String> = plan.changes().iter().map(ToString::to_string).collect();
+    let numbers: Vec<String> = plan.of.iter().map(ToString::to_string).collect();
     let noun = if numbers.len() == 1 { "change" } else { "changes" };
     let verb = match direction {
         Direction::Undo => "Takes back",

@@ -89,8 +89,12 @@ impl Notes {
         if let Some(parent) = parent_of(process) {
             agents.refuse(parent)?;
         } else {
-            // Of whom nothing is known, the worst is assumed.
             agents.refuse(process)?;
+            // Whoever is gone before its answer came cannot be asked what it was, and the worst is assumed. Where the system tells
+            // of no process at all, its user has to do.
+            if Process::find(std::process::id()).is_some() {
+                return Err(GateError::AgentDecides { process, agent: process });
+            }
         }
         if is_marked(process) { Err(GateError::AgentDecides { process, agent: process }) } else { Ok(()) }
     }

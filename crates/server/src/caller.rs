@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use connectrpc::RequestContext;
-use sayso_gate::GateError;
+use sayso_review::ErrorKind;
 
 use crate::agents::Notes;
 use crate::failure::Failure;
@@ -34,14 +34,26 @@ impl Peer {
             Some(Self::Process(process)) => notes.refuse(process)?,
             Some(Self::Address { theirs, ours }) => {
                 // Having the token is a login. Should an agent have found it, its process gives it away.
-                for process in tcp::owners(theirs, ours) {
-                    notes.refuse(process)?;
+                match tcp::owners(theirs, ours) {
+                    tcp::Owners::Known(processes) => {
+                        for process in processes {
+                            notes.refuse(process)?;
+                        }
+                    }
+                    // Gone before the answer came, so that it cannot be asked who it was.
+                    tcp::Owners::Gone => return Err(unknown()),
+                    tcp::Owners::Elsewhere => {}
                 }
             }
             // Of whom nothing is known, the worst is assumed.
-            None => return Err(GateError::AgentDecides { process: 0, agent: 0 }.into()),
+            None => return Err(unknown()),
         })
     }
+}
+
+fn unknown() -> Failure {
+    let message = "whoever asks cannot be told from an agent, and an agent cannot decide about what it does";
+    Failure::new(ErrorKind::ToolDenied, message).hint("stay connected until the answer is there")
 }
 
 /// Which processes hold the other end of a connection within this machine.
@@ -49,8 +61,21 @@ mod tcp {
     use std::net::{IpAddr, SocketAddr};
     use std::os::unix::fs::MetadataExt as _;
 
-    pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Vec<u32> {
-        let Some(inode) = inode(theirs, ours) else { return Vec::new() };
+    /// What is known of the other end.
+    pub(super) enum Owners {
+        /// These processes hold it; none, if they are not ours to look at.
+        Known(Vec<u32>),
+        /// It was within this machine, and is closed.
+        Gone,
+        /// It is on another machine, or the system does not tell.
+        Elsewhere,
+    }
+
+    pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Owners {
+        let Some(inode) = inode(theirs, ours) else {
+            let told = std::fs::exists("/proc/net/tcp").unwrap_or(false);
+            return if told && theirs.ip().to_canonical().is_loopback() { Owners::Gone } else { Owners::Elsewhere };
+        };
         let mut owners = Vec::new();
         for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(id) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -60,7 +85,7 @@ mod tcp {
                 owners.push(id);
             }
         }
-        owners
+        Owners::Known(owners)
     }
 
     /// The socket whose own end is theirs.

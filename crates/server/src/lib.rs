@@ -36,6 +36,7 @@ mod start;
 mod token;
 
 pub use failure::Failure;
+pub use listen::Timing;
 pub use place::{EnginePlace, ServerNote};
 pub use settings::{Current, Settings};
 pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};

@@ -38,10 +38,6 @@ use crate::service::workspace::Workspaces;
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
-/// How long a connection may take to its first request, and each request to send its head.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long a request may take to arrive whole.
-const WHOLE: Duration = Duration::from_secs(60);
 /// Connections at a time, each of which costs memory whatever is sent on it.
 const MOST_CONNECTIONS: usize = 4_096;
 /// After which an HTTP/2 connection that says nothing is asked whether it is there.
@@ -51,6 +47,20 @@ const UNWANTED: usize = 64 << 10;
 const UNWANTED_TIME: Duration = Duration::from_secs(1);
 /// How long those who are served are waited for at the end.
 const GOODBYE: Duration = Duration::from_secs(5);
+
+/// How long a client may take. What a person has configured does not change it; tests take less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// A connection to its first request, and each request to send its head.
+    pub head: Duration,
+    /// A request to arrive whole.
+    pub whole: Duration,
+}
+
+impl Timing {
+    /// What suits people.
+    pub const USUAL: Self = Self { head: Duration::from_secs(10), whole: Duration::from_secs(60) };
+}
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -62,10 +72,11 @@ pub(crate) struct Serving {
     service: ConnectRpcService,
     permits: Arc<Semaphore>,
     host: Arc<Host>,
+    timing: Timing,
 }
 
 impl Serving {
-    pub(crate) fn new(host: &Arc<Host>) -> Self {
+    pub(crate) fn new(host: &Arc<Host>, timing: Timing) -> Self {
         let router = Router::new();
         let router = Arc::new(Review(Arc::clone(host))).register(router);
         let router = Arc::new(Intents(Arc::clone(host))).register(router);
@@ -76,7 +87,7 @@ impl Serving {
         let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
         let service = ConnectRpcService::new(router).with_limits(limits).with_deadline_policy(deadlines);
         let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { service, permits, host: Arc::clone(host) }
+        Self { service, permits, host: Arc::clone(host), timing }
     }
 
     /// Serves the Unix socket until the engine stops.
@@ -85,9 +96,9 @@ impl Serving {
         let us = rustix::process::geteuid().as_raw();
         loop {
             let Some(((stream, _), permit)) = self.accept(|| listener.accept()).await else { break };
-            // The folder is closed to others; should it not be, they are turned away here.
+            // The folder is closed to others; should it not be, they are turned away here. Who runs everything may come.
             let process = match stream.peer_cred() {
-                Ok(them) if them.uid() == us || us == 0 => them.pid().and_then(|pid| u32::try_from(pid).ok()),
+                Ok(them) if them.uid() == us || them.uid() == 0 => them.pid().and_then(|pid| u32::try_from(pid).ok()),
                 _ => {
                     tracing::warn!("another user on the socket was turned away");
                     continue;
@@ -151,18 +162,23 @@ impl Serving {
         watcher: Watcher,
     ) {
         let started = Arc::new(AtomicBool::new(false));
-        let (service, saw) = (self.service.clone(), Arc::clone(&started));
+        let (service, saw, timing) = (self.service.clone(), Arc::clone(&started), self.timing);
         let service = service_fn(move |request: Request<Incoming>| {
             saw.store(true, Ordering::Relaxed);
-            answer(service.clone(), request, peer, guard.clone())
+            answer(service.clone(), request, peer, guard.clone(), timing.whole)
         });
         let mut builder = Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD).max_headers(64).max_buf_size(64 << 10);
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(timing.head)
+            .max_headers(64)
+            .max_buf_size(64 << 10);
         builder
             .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(QUIET)
-            .keep_alive_timeout(HEAD)
+            .keep_alive_timeout(timing.head)
             .max_concurrent_streams(1_024)
             .max_header_list_size(16 << 10);
         tokio::spawn(async move {
@@ -172,7 +188,7 @@ impl Serving {
             // Which protocol it speaks is not known before it has said something, which it has to do soon.
             tokio::select! {
                 ended = &mut connection => return log(ended),
-                () = tokio::time::sleep(HEAD) => {}
+                () = tokio::time::sleep(timing.head) => {}
             }
             if started.load(Ordering::Relaxed) {
                 log(connection.await);
@@ -193,6 +209,7 @@ async fn answer(
     mut request: Request<Incoming>,
     peer: Peer,
     guard: Option<(Arc<Guard>, SocketAddr)>,
+    whole: Duration,
 ) -> Result<Answer, Infallible> {
     let id = guard::request_id();
     let origin = match guard.map(|(guard, ours)| guard.admit(&request, ours)) {
@@ -211,7 +228,7 @@ async fn answer(
         Response::new(Either::Right(Full::from(WELCOME)))
     } else {
         request.extensions_mut().insert(peer);
-        let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(WHOLE)), done: false });
+        let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(whole)), done: false });
         let Ok(response) = service.call(request).await;
         response.map(Either::Left)
     };

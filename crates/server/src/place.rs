@@ -64,6 +64,8 @@ impl EnginePlace {
         std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
         let socket = self.socket();
         remove(&socket)?;
+        // Before anybody can connect: an old note beside a new socket would send them to the wrong address.
+        remove(&self.note_file())?;
         let reach = Reach::of(&socket)?;
         let listener = UnixListener::bind(&reach.path)?;
         std::fs::set_permissions(&socket, Permissions::from_mode(0o600))?;

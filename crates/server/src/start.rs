@@ -24,7 +24,7 @@ use crate::agents::Notes;
 use crate::failure::Failure;
 use crate::guard::Guard;
 use crate::host::{Host, Hosting, now};
-use crate::listen::Serving;
+use crate::listen::{Serving, Timing};
 use crate::place::EnginePlace;
 use crate::settings::Settings;
 use crate::token::Token;
@@ -75,6 +75,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Origins of pages that may call.
     pub origins: Vec<String>,
+    /// How long clients may take, over TCP and on the socket.
+    pub timing: Timing,
 }
 
 /// Whether another port will do.
@@ -171,7 +173,7 @@ impl Opened {
             opened => opened.map_err(GateError::from)?,
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
-        let gate = Gate::new(engine.keeping(current.snapshots), current.rules, announce, now())?;
+        let gate = Gate::taken_over(engine.keeping(current.snapshots), current.rules, announce);
         let place = EnginePlace::new(&folder);
         let socket = || place.socket().display().to_string();
         let listener = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
@@ -194,9 +196,9 @@ impl Opened {
     }
 
     /// Serves until told to stop, and then until those who are served have their answers.
-    async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>) {
+    async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>, timing: Timing) {
         let Self { host, place, listener, .. } = self;
-        let serving = Serving::new(&host);
+        let serving = Serving::new(&host, timing);
         let mut tasks = tokio::task::JoinSet::new();
         match UnixListener::from_std(listener) {
             Ok(listener) => drop(tasks.spawn(serving.clone().unix(listener))),
@@ -256,7 +258,7 @@ impl Here {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (recovered, host) = (opened.recovered.take(), Arc::clone(&opened.host));
         let serve = move || {
-            runtime.block_on(opened.serve(None));
+            runtime.block_on(opened.serve(None, Timing::USUAL));
             runtime.shutdown_timeout(LAST_WORK);
         };
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(serve)?;
@@ -279,6 +281,7 @@ pub struct Server {
     opened: Opened,
     listener: std::net::TcpListener,
     guard: Arc<Guard>,
+    timing: Timing,
     runtime: Runtime,
     /// The address.
     pub url: String,
@@ -316,7 +319,7 @@ impl Server {
         let _ = opened.host.url.set(url.clone());
         let guard = Arc::new(Guard::new(http.token, http.hosts, http.origins));
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        Ok(Self { opened, listener, guard, runtime, url })
+        Ok(Self { opened, listener, guard, timing: http.timing, runtime, url })
     }
 
     /// What the start settled.
@@ -331,10 +334,10 @@ impl Server {
 
     /// Serves until told to stop.
     pub fn run(self) -> Result<(), StartError> {
-        let Self { opened, listener, guard, runtime, .. } = self;
+        let Self { opened, listener, guard, timing, runtime, .. } = self;
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
-            opened.serve(Some((listener, guard))).await;
+            opened.serve(Some((listener, guard)), timing).await;
             Ok(())
         });
         runtime.shutdown_timeout(LAST_WORK);

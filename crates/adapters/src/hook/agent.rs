@@ -33,6 +33,36 @@ impl UnknownAgent {
 }
 
 impl Agent {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+
+    /// The agent's own tools that only look, or keep its own books: they change nothing that is anybody else's. What they read is
+    /// judged as reading all the same.
+    pub fn quiet_tools(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[
+                "Read",
+                "Glob",
+                "Grep",
+                "LS",
+                "NotebookRead",
+                "TodoRead",
+                "TodoWrite",
+                "TaskCreate",
+                "TaskGet",
+                "TaskList",
+                "TaskUpdate",
+                "TaskOutput",
+                "BashOutput",
+                "ToolSearch",
+                "AskUserQuestion",
+                "EnterPlanMode",
+                "ExitPlanMode",
+            ],
+            Self::Codex => &["view_image", "update_plan"],
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

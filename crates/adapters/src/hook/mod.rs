@@ -13,6 +13,8 @@
 
 mod agent;
 mod answer;
+#[cfg(feature = "engine")]
+mod flow;
 mod here_document;
 mod install;
 mod intent;
@@ -21,6 +23,8 @@ mod rewrite;
 
 pub use agent::{Agent, UnknownAgent};
 pub use answer::Permission;
+#[cfg(feature = "engine")]
+pub use flow::{Context, Pending};
 pub use install::{
     TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
 };

@@ -9,16 +9,18 @@ use super::error::{ClientError, Ended, Fate};
 use super::patience::Backoff;
 use super::transport::Answer;
 
+// What a call gives back is a parameter of its own everywhere here: named through the view, futures would not be `Send`.
+
 /// A stream of answers.
 pub(super) type Answers<View> = ServerStream<Answer, View>;
 
 impl Client {
     /// Makes a call once.
-    pub(super) async fn once<Request, View>(&self, spec: Spec, request: Request) -> Result<View::Owned, Ended>
+    pub(super) async fn once<Request, View, Owned>(&self, spec: Spec, request: Request) -> Result<Owned, Ended>
     where
         Request: Message + JsonSerialize,
-        View: MessageView<'static> + Send,
-        View::Owned: Message + JsonDeserialize,
+        View: MessageView<'static, Owned = Owned> + Send,
+        Owned: Message + JsonDeserialize,
     {
         let spec = spec.with_origin(SpecOrigin::Client);
         let options = CallOptions::default();
@@ -27,16 +29,16 @@ impl Client {
     }
 
     /// Makes a call, again where it never reached an engine or does nothing there.
-    pub(super) async fn call<Request, View>(&self, spec: Spec, request: Request) -> Result<View::Owned, ClientError>
+    pub(super) async fn call<Request, View, Owned>(&self, spec: Spec, request: Request) -> Result<Owned, ClientError>
     where
         Request: Message + JsonSerialize,
-        View: MessageView<'static> + Send,
-        View::Owned: Message + JsonDeserialize,
+        View: MessageView<'static, Owned = Owned> + Send,
+        Owned: Message + JsonDeserialize,
     {
         let harmless = matches!(spec.idempotency_level, IdempotencyLevel::NoSideEffects | IdempotencyLevel::Idempotent);
         let mut backoff = Backoff::new(self.patience);
         loop {
-            let why = match self.once::<_, View>(spec, request.clone()).await {
+            let why = match self.once::<_, View, _>(spec, request.clone()).await {
                 Ok(answer) => return Ok(answer),
                 Err(Ended::Answered(error)) => return Err(error),
                 Err(Ended::Cut(why)) if !harmless => {
@@ -49,11 +51,15 @@ impl Client {
     }
 
     /// Opens a stream once.
-    pub(super) async fn stream<Request, View>(&self, spec: Spec, request: Request) -> Result<Answers<View>, Ended>
+    pub(super) async fn stream<Request, View, Owned>(
+        &self,
+        spec: Spec,
+        request: Request,
+    ) -> Result<Answers<View>, Ended>
     where
         Request: Message + JsonSerialize,
-        View: MessageView<'static> + Send,
-        View::Owned: Message + JsonDeserialize,
+        View: MessageView<'static, Owned = Owned> + Send,
+        Owned: Message + JsonDeserialize,
     {
         let spec = spec.with_origin(SpecOrigin::Client);
         let options = CallOptions::default();

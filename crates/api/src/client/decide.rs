@@ -29,7 +29,8 @@ impl Client {
         };
         let mut backoff = Backoff::new(self.patience);
         loop {
-            let once = self.once::<_, DecideResponseView<'static>>(proto::REVIEW_SERVICE_DECIDE_SPEC, request.clone());
+            let once =
+                self.once::<_, DecideResponseView<'static>, _>(proto::REVIEW_SERVICE_DECIDE_SPEC, request.clone());
             match once.await {
                 Ok(answer) => return Progress::of(answer.progress),
                 Err(Ended::Answered(error)) => return Err(error),
@@ -60,13 +61,9 @@ impl Client {
         if record.verdict.as_ref() != Some(verdict) {
             let message = format!("change {change} is {} meanwhile", record.status);
             let hint = Some(format!("`sayso show {change}` tells more"));
-            return Err(RemoteError {
-                kind: ErrorKind::Conflict,
-                code: ErrorCode::FailedPrecondition,
-                message,
-                hint,
-            }
-            .into());
+            return Err(
+                RemoteError { kind: ErrorKind::Conflict, code: ErrorCode::FailedPrecondition, message, hint }.into()
+            );
         }
         if record.status == ChangeStatus::Stale {
             let waiting = self.list_pending(None, view).await?;

@@ -9,8 +9,8 @@ use super::patience::Backoff;
 use super::watch::SILENCE;
 use super::{Client, Consent};
 use crate::proto;
-use crate::proto::oneof::await_response::Kind;
 use crate::proto::__buffa::view;
+use crate::proto::oneof::await_response::Kind;
 
 /// An intent on its way to the engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +62,7 @@ impl Client {
     pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
         let Submission { intent, origin, performer, deadline, schema, consent } = submission;
         let mut intent = proto::Intent::from(&intent);
-        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema)
-        {
+        if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema) {
             call.schema_json = Some(schema.to_string());
         }
         let request = proto::SubmitRequest {
@@ -76,7 +75,7 @@ impl Client {
             ..Default::default()
         };
         let answer =
-            self.call::<_, view::SubmitResponseView<'static>>(proto::INTENT_SERVICE_SUBMIT_SPEC, request).await?;
+            self.call::<_, view::SubmitResponseView<'static>, _>(proto::INTENT_SERVICE_SUBMIT_SPEC, request).await?;
         Progress::of(answer.progress)
     }
 
@@ -96,7 +95,7 @@ impl Client {
 
     async fn await_once(&self, request: proto::AwaitRequest, backoff: &mut Backoff) -> Result<proto::Progress, Ended> {
         let mut stream =
-            self.stream::<_, view::AwaitResponseView<'static>>(proto::INTENT_SERVICE_AWAIT_SPEC, request).await?;
+            self.stream::<_, view::AwaitResponseView<'static>, _>(proto::INTENT_SERVICE_AWAIT_SPEC, request).await?;
         loop {
             let message = match tokio::time::timeout(SILENCE, stream.message()).await {
                 Err(_) => return Err(Ended::Unsent("it has fallen silent".to_owned())),
@@ -115,8 +114,9 @@ impl Client {
     /// Withdraws an intent that waits.
     pub async fn withdraw(&self, change: ChangeId) -> Result<Progress, ClientError> {
         let request = proto::WithdrawRequest { change, ..Default::default() };
-        let answer =
-            self.call::<_, view::WithdrawResponseView<'static>>(proto::INTENT_SERVICE_WITHDRAW_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::WithdrawResponseView<'static>, _>(proto::INTENT_SERVICE_WITHDRAW_SPEC, request)
+            .await?;
         Progress::of(answer.progress)
     }
 
@@ -130,14 +130,23 @@ impl Client {
             arguments_json: call.arguments.to_string(),
             ..Default::default()
         };
-        self.call::<_, view::CaptureResponseView<'static>>(proto::INTENT_SERVICE_CAPTURE_SPEC, request).await
+        self.call::<_, view::CaptureResponseView<'static>, _>(proto::INTENT_SERVICE_CAPTURE_SPEC, request).await
     }
 
     /// Says that something which was permitted has been done, and finds what it did.
     pub async fn finish(&self, change: ChangeId, code: Option<i32>) -> Result<Finished, ClientError> {
         let request = proto::FinishRequest { change, code, ..Default::default() };
         let answer =
-            self.call::<_, view::FinishResponseView<'static>>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
+            self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
+        Finished::read(answer)
+    }
+
+    /// Says that all that was permitted in a tool call has been done.
+    pub async fn finish_call(&self, session: &str, call: &str) -> Result<Finished, ClientError> {
+        let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));
+        let request = proto::FinishRequest { session, call, ..Default::default() };
+        let answer =
+            self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
         Finished::read(answer)
     }
 
@@ -145,7 +154,7 @@ impl Client {
     pub async fn start_session(&self, new: NewSession) -> Result<(), ClientError> {
         let NewSession { session, agent, location, parent } = new;
         let request = proto::StartSessionRequest { session, agent, location, parent, ..Default::default() };
-        self.call::<_, view::StartSessionResponseView<'static>>(proto::INTENT_SERVICE_START_SESSION_SPEC, request)
+        self.call::<_, view::StartSessionResponseView<'static>, _>(proto::INTENT_SERVICE_START_SESSION_SPEC, request)
             .await?;
         Ok(())
     }
@@ -153,7 +162,8 @@ impl Client {
     /// Ends a session: what still waits in it is withdrawn.
     pub async fn end_session(&self, session: &str) -> Result<(), ClientError> {
         let request = proto::EndSessionRequest { session: session.to_owned(), ..Default::default() };
-        self.call::<_, view::EndSessionResponseView<'static>>(proto::INTENT_SERVICE_END_SESSION_SPEC, request).await?;
+        self.call::<_, view::EndSessionResponseView<'static>, _>(proto::INTENT_SERVICE_END_SESSION_SPEC, request)
+            .await?;
         Ok(())
     }
 
@@ -161,7 +171,7 @@ impl Client {
     pub async fn start_turn(&self, session: &str, turn: &str) -> Result<(), ClientError> {
         let (session, turn) = (session.to_owned(), turn.to_owned());
         let request = proto::StartTurnRequest { session, turn, ..Default::default() };
-        self.call::<_, view::StartTurnResponseView<'static>>(proto::INTENT_SERVICE_START_TURN_SPEC, request).await?;
+        self.call::<_, view::StartTurnResponseView<'static>, _>(proto::INTENT_SERVICE_START_TURN_SPEC, request).await?;
         Ok(())
     }
 
@@ -170,7 +180,7 @@ impl Client {
         let (session, turn) = (session.to_owned(), turn.map(str::to_owned));
         let request = proto::EndTurnRequest { session, turn, ..Default::default() };
         let answer =
-            self.call::<_, view::EndTurnResponseView<'static>>(proto::INTENT_SERVICE_END_TURN_SPEC, request).await?;
+            self.call::<_, view::EndTurnResponseView<'static>, _>(proto::INTENT_SERVICE_END_TURN_SPEC, request).await?;
         Ok(answer.review)
     }
 
@@ -178,7 +188,7 @@ impl Client {
     pub async fn take_messages(&self, session: &str) -> Result<Vec<String>, ClientError> {
         let request = proto::TakeMessagesRequest { session: session.to_owned(), ..Default::default() };
         let answer = self
-            .call::<_, view::TakeMessagesResponseView<'static>>(proto::INTENT_SERVICE_TAKE_MESSAGES_SPEC, request)
+            .call::<_, view::TakeMessagesResponseView<'static>, _>(proto::INTENT_SERVICE_TAKE_MESSAGES_SPEC, request)
             .await?;
         Ok(answer.messages)
     }

@@ -1,16 +1,15 @@
 //! What a surface needs: what waits, verdicts, and what happened so far.
 
 use sayso_review::{
-    ChangeId, ChangeRecord, ContentHash, DryRunOutput, IfChanged, Origin, Proposal, SnapshotId,
-    SnapshotRecord, Target,
+    ChangeId, ChangeRecord, ContentHash, DryRunOutput, IfChanged, Origin, Proposal, SnapshotId, SnapshotRecord, Target,
 };
 
 use super::answers::{Progress, Status, UndoPlan, View, each, understood};
 use super::error::ClientError;
 use super::{Client, Proposing, Shown};
 use crate::proto;
-use crate::proto::oneof::propose_request::Changes;
 use crate::proto::__buffa::view;
+use crate::proto::oneof::propose_request::Changes;
 
 /// What is proposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ impl Client {
             }
         };
         Status::read(
-            self.call::<_, view::StatusResponseView<'static>>(proto::REVIEW_SERVICE_STATUS_SPEC, request).await?,
+            self.call::<_, view::StatusResponseView<'static>, _>(proto::REVIEW_SERVICE_STATUS_SPEC, request).await?,
         )
     }
 
@@ -55,7 +54,7 @@ impl Client {
             ..Default::default()
         };
         let answer = self
-            .call::<_, view::ListPendingResponseView<'static>>(proto::REVIEW_SERVICE_LIST_PENDING_SPEC, request)
+            .call::<_, view::ListPendingResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_PENDING_SPEC, request)
             .await?;
         answer.pending.into_iter().map(Progress::read).collect()
     }
@@ -68,8 +67,9 @@ impl Client {
         };
         let view = proto::PreviewView::from(view).into();
         let request = proto::GetChangeRequest { change, view, shown: shown.into(), ..Default::default() };
-        let answer =
-            self.call::<_, view::GetChangeResponseView<'static>>(proto::REVIEW_SERVICE_GET_CHANGE_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::GetChangeResponseView<'static>, _>(proto::REVIEW_SERVICE_GET_CHANGE_SPEC, request)
+            .await?;
         Progress::of(answer.progress)
     }
 
@@ -83,7 +83,7 @@ impl Client {
         let session = session.map(str::to_owned);
         let request = proto::ListChangesRequest { limit, before, session, ..Default::default() };
         let answer = self
-            .call::<_, view::ListChangesResponseView<'static>>(proto::REVIEW_SERVICE_LIST_CHANGES_SPEC, request)
+            .call::<_, view::ListChangesResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_CHANGES_SPEC, request)
             .await?;
         each(answer.changes)
     }
@@ -92,7 +92,7 @@ impl Client {
     pub async fn list_sessions(&self, limit: u32) -> Result<Vec<proto::Session>, ClientError> {
         let request = proto::ListSessionsRequest { limit, ..Default::default() };
         let answer = self
-            .call::<_, view::ListSessionsResponseView<'static>>(proto::REVIEW_SERVICE_LIST_SESSIONS_SPEC, request)
+            .call::<_, view::ListSessionsResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_SESSIONS_SPEC, request)
             .await?;
         Ok(answer.sessions)
     }
@@ -122,7 +122,7 @@ impl Client {
             ..Default::default()
         };
         let answer =
-            self.call::<_, view::ProposeResponseView<'static>>(proto::REVIEW_SERVICE_PROPOSE_SPEC, request).await?;
+            self.call::<_, view::ProposeResponseView<'static>, _>(proto::REVIEW_SERVICE_PROPOSE_SPEC, request).await?;
         Progress::of(answer.progress)
     }
 
@@ -134,8 +134,9 @@ impl Client {
             view: proto::PreviewView::Content.into(),
             ..Default::default()
         };
-        let answer =
-            self.call::<_, view::PlanUndoResponseView<'static>>(proto::REVIEW_SERVICE_PLAN_UNDO_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::PlanUndoResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_UNDO_SPEC, request)
+            .await?;
         UndoPlan::read(answer.plan)
     }
 
@@ -152,7 +153,8 @@ impl Client {
             preview_hash: shown.map(|hash| hash.to_string()),
             ..Default::default()
         };
-        let answer = self.call::<_, view::UndoResponseView<'static>>(proto::REVIEW_SERVICE_UNDO_SPEC, request).await?;
+        let answer =
+            self.call::<_, view::UndoResponseView<'static>, _>(proto::REVIEW_SERVICE_UNDO_SPEC, request).await?;
         Progress::of(answer.progress)
     }
 
@@ -164,8 +166,9 @@ impl Client {
             view: proto::PreviewView::Content.into(),
             ..Default::default()
         };
-        let answer =
-            self.call::<_, view::PlanRedoResponseView<'static>>(proto::REVIEW_SERVICE_PLAN_REDO_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::PlanRedoResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_REDO_SPEC, request)
+            .await?;
         UndoPlan::read(answer.plan)
     }
 
@@ -182,15 +185,17 @@ impl Client {
             preview_hash: shown.map(|hash| hash.to_string()),
             ..Default::default()
         };
-        let answer = self.call::<_, view::RedoResponseView<'static>>(proto::REVIEW_SERVICE_REDO_SPEC, request).await?;
+        let answer =
+            self.call::<_, view::RedoResponseView<'static>, _>(proto::REVIEW_SERVICE_REDO_SPEC, request).await?;
         Progress::of(answer.progress)
     }
 
     /// Runs the harmless rehearsal that the preview of a command offers.
     pub async fn rehearse(&self, change: ChangeId) -> Result<DryRunOutput, ClientError> {
         let request = proto::RehearseRequest { change, ..Default::default() };
-        let answer =
-            self.call::<_, view::RehearseResponseView<'static>>(proto::REVIEW_SERVICE_REHEARSE_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::RehearseResponseView<'static>, _>(proto::REVIEW_SERVICE_REHEARSE_SPEC, request)
+            .await?;
         understood(answer)
     }
 
@@ -203,7 +208,7 @@ impl Client {
             ..Default::default()
         };
         let answer = self
-            .call::<_, view::ReviewTurnResponseView<'static>>(proto::REVIEW_SERVICE_REVIEW_TURN_SPEC, request)
+            .call::<_, view::ReviewTurnResponseView<'static>, _>(proto::REVIEW_SERVICE_REVIEW_TURN_SPEC, request)
             .await?;
         answer.progress.into_option().map(Progress::read).transpose()
     }
@@ -212,7 +217,7 @@ impl Client {
     pub async fn list_snapshots(&self, call: Option<&str>) -> Result<Vec<SnapshotRecord>, ClientError> {
         let request = proto::ListSnapshotsRequest { call: call.map(str::to_owned), ..Default::default() };
         let answer = self
-            .call::<_, view::ListSnapshotsResponseView<'static>>(proto::REVIEW_SERVICE_LIST_SNAPSHOTS_SPEC, request)
+            .call::<_, view::ListSnapshotsResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_SNAPSHOTS_SPEC, request)
             .await?;
         each(answer.snapshots)
     }
@@ -222,7 +227,7 @@ impl Client {
         let view = proto::PreviewView::Content.into();
         let request = proto::PlanRestoreRequest { snapshot, view, ..Default::default() };
         let answer = self
-            .call::<_, view::PlanRestoreResponseView<'static>>(proto::REVIEW_SERVICE_PLAN_RESTORE_SPEC, request)
+            .call::<_, view::PlanRestoreResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_RESTORE_SPEC, request)
             .await?;
         UndoPlan::read(answer.plan)
     }
@@ -232,17 +237,13 @@ impl Client {
         let preview_hash = shown.map(|hash| hash.to_string());
         let request = proto::RestoreRequest { snapshot, preview_hash, ..Default::default() };
         let answer =
-            self.call::<_, view::RestoreResponseView<'static>>(proto::REVIEW_SERVICE_RESTORE_SPEC, request).await?;
+            self.call::<_, view::RestoreResponseView<'static>, _>(proto::REVIEW_SERVICE_RESTORE_SPEC, request).await?;
         Progress::of(answer.progress)
     }
 
     /// Drops contents that only changes before a time need, and ends what waits for nobody.
-    pub async fn collect(
-        &self,
-        before: i64,
-        most_bytes: Option<u64>,
-    ) -> Result<proto::CollectResponse, ClientError> {
+    pub async fn collect(&self, before: i64, most_bytes: Option<u64>) -> Result<proto::CollectResponse, ClientError> {
         let request = proto::CollectRequest { before_ms: before, most_bytes, ..Default::default() };
-        self.call::<_, view::CollectResponseView<'static>>(proto::REVIEW_SERVICE_COLLECT_SPEC, request).await
+        self.call::<_, view::CollectResponseView<'static>, _>(proto::REVIEW_SERVICE_COLLECT_SPEC, request).await
     }
 }

@@ -143,10 +143,7 @@ impl Body for Answer {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(context).map_err(|never| match never {}),
             Self::Stream { body, .. } => Pin::new(body).poll_frame(context),

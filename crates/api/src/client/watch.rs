@@ -7,8 +7,8 @@ use super::error::{ClientError, Ended};
 use super::patience::{Backoff, Patience};
 use super::{Client, Role};
 use crate::proto;
-use crate::proto::oneof::watch_response::Kind;
 use crate::proto::__buffa::view::WatchResponseView;
+use crate::proto::oneof::watch_response::Kind;
 
 /// An engine that says nothing for this long is gone: it gives a sign of life more often than that.
 pub(super) const SILENCE: Duration = Duration::from_mins(1);

@@ -20,14 +20,9 @@ pub struct ToolGrants {
 
 impl Client {
     /// Reads a part of a file.
-    pub async fn read_file(
-        &self,
-        path: &str,
-        offset: u64,
-        limit: u32,
-    ) -> Result<proto::ReadFileResponse, ClientError> {
+    pub async fn read_file(&self, path: &str, offset: u64, limit: u32) -> Result<proto::ReadFileResponse, ClientError> {
         let request = proto::ReadFileRequest { path: path.to_owned(), offset, limit, ..Default::default() };
-        self.call::<_, view::ReadFileResponseView<'static>>(proto::WORKSPACE_SERVICE_READ_FILE_SPEC, request).await
+        self.call::<_, view::ReadFileResponseView<'static>, _>(proto::WORKSPACE_SERVICE_READ_FILE_SPEC, request).await
     }
 
     /// Lists a directory, from after a name on.
@@ -40,7 +35,7 @@ impl Client {
         let (path, after) = (path.to_owned(), after.map(str::to_owned));
         let request = proto::ListDirectoryRequest { path, limit, after, ..Default::default() };
         let spec = proto::WORKSPACE_SERVICE_LIST_DIRECTORY_SPEC;
-        self.call::<_, view::ListDirectoryResponseView<'static>>(spec, request).await
+        self.call::<_, view::ListDirectoryResponseView<'static>, _>(spec, request).await
     }
 
     /// What policy says to something, and why.
@@ -49,33 +44,35 @@ impl Client {
         request: proto::ExplainPolicyRequest,
     ) -> Result<proto::ExplainPolicyResponse, ClientError> {
         let spec = proto::WORKSPACE_SERVICE_EXPLAIN_POLICY_SPEC;
-        self.call::<_, view::ExplainPolicyResponseView<'static>>(spec, request).await
+        self.call::<_, view::ExplainPolicyResponseView<'static>, _>(spec, request).await
     }
 
     /// How the workspace's git repository stands, where names of tasks' branches begin like this; as configured, if not said.
     pub async fn get_branch(&self, prefix: Option<&str>) -> Result<proto::GetBranchResponse, ClientError> {
         let request = proto::GetBranchRequest { prefix: prefix.map(str::to_owned), ..Default::default() };
-        self.call::<_, view::GetBranchResponseView<'static>>(proto::WORKSPACE_SERVICE_GET_BRANCH_SPEC, request).await
+        self.call::<_, view::GetBranchResponseView<'static>, _>(proto::WORKSPACE_SERVICE_GET_BRANCH_SPEC, request).await
     }
 
     /// What taking up a task's branch would do.
     pub async fn plan_branch(&self, task: proto::BranchTask) -> Result<proto::PlanBranchResponse, ClientError> {
         let request = proto::PlanBranchRequest { task: Some(task).into(), ..Default::default() };
-        self.call::<_, view::PlanBranchResponseView<'static>>(proto::WORKSPACE_SERVICE_PLAN_BRANCH_SPEC, request).await
+        self.call::<_, view::PlanBranchResponseView<'static>, _>(proto::WORKSPACE_SERVICE_PLAN_BRANCH_SPEC, request)
+            .await
     }
 
     /// Makes a task's branch, or goes to it.
     pub async fn take_up_branch(&self, task: proto::BranchTask) -> Result<proto::TakeUpBranchResponse, ClientError> {
         let request = proto::TakeUpBranchRequest { task: Some(task).into(), ..Default::default() };
         let spec = proto::WORKSPACE_SERVICE_TAKE_UP_BRANCH_SPEC;
-        self.call::<_, view::TakeUpBranchResponseView<'static>>(spec, request).await
+        self.call::<_, view::TakeUpBranchResponseView<'static>, _>(spec, request).await
     }
 
     /// The built-in tools.
     pub async fn list_tools(&self) -> Result<Vec<proto::Tool>, ClientError> {
         let request = proto::ListToolsRequest::default();
-        let answer =
-            self.call::<_, view::ListToolsResponseView<'static>>(proto::TOOL_SERVICE_LIST_TOOLS_SPEC, request).await?;
+        let answer = self
+            .call::<_, view::ListToolsResponseView<'static>, _>(proto::TOOL_SERVICE_LIST_TOOLS_SPEC, request)
+            .await?;
         Ok(answer.tools)
     }
 
@@ -99,7 +96,7 @@ impl Client {
             ..Default::default()
         };
         let answer =
-            self.call::<_, view::RunToolResponseView<'static>>(proto::TOOL_SERVICE_RUN_TOOL_SPEC, request).await?;
+            self.call::<_, view::RunToolResponseView<'static>, _>(proto::TOOL_SERVICE_RUN_TOOL_SPEC, request).await?;
         serde_json::from_str(&answer.result_json).map_err(ClientError::bad)
     }
 }

@@ -8,12 +8,10 @@ use serde_json::{Map, Value};
 
 pub(crate) use crate::arbitrary_change::{causes, changes, origins, performers, ruling_records, rulings, statuses};
 pub(crate) use crate::arbitrary_described::{doubts, effects, notes, problems, tool_problems};
-pub(crate) use crate::arbitrary_event::{
-    dry_runs, events, from_now_on, if_changed, snapshot_records, snapshots, targets,
-};
+pub(crate) use crate::arbitrary_event::{dry_runs, events, from_now_on, if_changed, snapshot_records, targets};
 pub(crate) use crate::arbitrary_file::{
-    apply_records, file_previews, file_records, file_states, fingerprints, operations, placements, plan_steps,
-    previews, recorded_steps, uncaptured,
+    apply_records, file_records, file_states, fingerprints, operations, placements, plan_steps, previews,
+    recorded_steps, uncaptured,
 };
 pub(crate) use crate::arbitrary_intent::{file_intents, intents, proposals};
 pub(crate) use crate::arbitrary_subject::{subjects, syntaxes};

@@ -18,7 +18,7 @@ fn freed() -> impl Strategy<Value = Freed> {
     select(vec![Freed::Replaced, Freed::CallEnded, Freed::SessionEnded, Freed::Restarted])
 }
 
-pub(crate) fn snapshots() -> impl Strategy<Value = Snapshot> {
+fn snapshots() -> impl Strategy<Value = Snapshot> {
     let tier = select(vec![Tier::Answer, Tier::Hook, Tier::Start]);
     (any::<u64>(), path(), path(), fingerprints(), text(), tier, maybe(), maybe()).prop_map(
         |(snapshot, path, location, state, tool, tier, call, session)| Snapshot {

@@ -62,7 +62,7 @@ pub(crate) fn file_records() -> impl Strategy<Value = FileRecord> {
     )
 }
 
-pub(crate) fn file_previews() -> impl Strategy<Value = FilePreview> {
+fn file_previews() -> impl Strategy<Value = FilePreview> {
     (path(), path(), operations(), file_states(), file_states(), vec(notes(), 0..3), option::of(problems())).prop_map(
         |(path, location, operation, before, after, notes, problem)| FilePreview {
             path,

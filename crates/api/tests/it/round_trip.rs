@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto;
-use sayso_review::Subject;
+use sayso_review::{Answer, Subject};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -49,6 +49,16 @@ where
     let arrived = T::try_from(E::from_i32(number).unwrap()).map_err(BadMessage::from);
     prop_assert_eq!(arrived, Ok(value));
     Ok(())
+}
+
+#[test]
+fn a_number_among_arguments_arrives_to_its_last_digit() {
+    for text in ["-7.388524936762384e+261", "-2.3616768517330694e+200", "0.30000000000000004", "-0.0"] {
+        let arguments = text.parse().unwrap();
+        let answer = Answer::Arguments { arguments };
+        let arrived = Answer::try_from(proto::Answer::from(&answer)).unwrap();
+        assert_eq!(serde_json::to_string(&arrived).unwrap(), format!(r#"{{"answer":"arguments","arguments":{text}}}"#));
+    }
 }
 
 proptest! {

@@ -47,6 +47,9 @@ pub(crate) struct ReviewArguments {
     /// Only what this session did.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Stay, and show each change as it comes. Where somebody else decides first, it goes on with the next.
+    #[arg(long, conflicts_with_all = ["change", "approve", "deny", "comment", "json"])]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) answers: Answers,
     #[command(flatten)]

@@ -24,6 +24,8 @@ pub(super) struct File {
     pub(super) notify: NotifyTable,
     #[serde(default)]
     pub(super) decide: DecideTable,
+    #[serde(default)]
+    pub(super) hook: HookTable,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +51,34 @@ pub(super) struct NotifyTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct DecideTable {
     pub(super) deadline: Option<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HookTable {
+    pub(super) on_failure: Option<OnFailure>,
+}
+
+/// What becomes of a call if a hook cannot ask the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnFailure {
+    /// It is denied.
+    Deny,
+    /// The agent asks its own user.
+    Ask,
+    /// The agent does as it would without sayso.
+    Allow,
+}
+
+impl OnFailure {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 impl File {

@@ -11,8 +11,9 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sayso_adapters::hook::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
-use sayso_review::{ContentHash, ErrorKind, Layer, Policy, PolicyError, Standing, WsPath};
+use sayso_review::{ContentHash, Defaults, ErrorKind, Layer, Policy, PolicyError, Rule, Ruling, Standing, WsPath};
 use sayso_workspace::{OpenError, ReadLimit};
 
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ use crate::state::State;
 
 pub(crate) use append::append_rule;
 use file::File;
+pub(crate) use file::OnFailure;
 pub(crate) use trust::{Trust, TrustStore, trust_file};
 
 /// The workspace's file.
@@ -77,6 +79,8 @@ pub(crate) struct Config {
     pub(crate) notify: Valued<Option<Vec<String>>>,
     /// When what nobody decided is denied.
     pub(crate) deadline: Valued<Option<Duration>>,
+    /// What becomes of a call if a hook cannot ask the engine.
+    pub(crate) on_failure: Valued<OnFailure>,
     pub(crate) ignored: Vec<IgnoredSetting>,
     /// How the workspace's file stands.
     pub(crate) trust: Trust,
@@ -115,12 +119,6 @@ impl Config {
         SnapshotLimits { largest_file: self.largest_file.value, quota: self.quota.value }
     }
 
-    /// When something is denied that nobody decides about from now on.
-    pub(crate) fn deadline_from(&self, now: i64) -> Option<i64> {
-        let span = self.deadline.value?;
-        Some(now.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
-    }
-
     /// Makes the rules ready to judge.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))
@@ -133,12 +131,13 @@ impl Config {
             real.strip_prefix(&state.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
         };
         Self {
-            layers: Vec::new(),
+            layers: vec![quiet()],
             largest_file: Valued::default(SnapshotLimits::USUAL.largest_file),
             quota: Valued::default(SnapshotLimits::USUAL.quota),
             branch_prefix: Valued::default("sayso/".to_owned()),
             notify: Valued::default(None),
             deadline: Valued::default(None),
+            on_failure: Valued::default(OnFailure::Deny),
             ignored: Vec::new(),
             trust: Trust::NoFile,
             protected: ours.into_iter().flatten().filter_map(inside).collect(),
@@ -150,6 +149,7 @@ impl Config {
         self.quota.set(file.snapshot.quota.map(|size| size.0), name);
         self.branch_prefix.set(file.branch.prefix, name);
         self.notify.set(file.notify.command.map(|words| Some(words.0)), name);
+        self.on_failure.set(file.hook.on_failure, name);
         self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
         self.layers.push(Layer { file: name.to_owned(), standing, defaults: file.policy, rules: file.rule });
     }
@@ -162,6 +162,9 @@ impl Config {
         };
         // It would run a program of the workspace's choice.
         ignore("notify.command", file.notify.command.take().is_some(), "only the user's own file can set it");
+        // An agent could write it, and then make the engine go away.
+        let loosens = file.hook.on_failure.take_if(|wanted| *wanted != OnFailure::Deny).is_some();
+        ignore("hook.on_failure", loosens, "only the user's own file can loosen it");
         if standing == Standing::Tightens {
             let why = "the file is not trusted";
             ignore("snapshot.largest_file", file.snapshot.largest_file.take().is_some(), why);
@@ -171,6 +174,18 @@ impl Config {
         }
         self.take(file, WORKSPACE_FILE, standing);
     }
+}
+
+/// What an agent may do unasked where nobody says otherwise: look, and keep its own books.
+fn quiet() -> Layer {
+    let rule = |agent: Agent| Rule {
+        name: Some(format!("{agent} looks")),
+        tool: agent.quiet_tools().iter().map(ToString::to_string).collect(),
+        agent: Some(agent.name().to_owned()),
+        ..Rule::new(Ruling::Allow)
+    };
+    let rules = Agent::ALL.into_iter().map(rule).collect();
+    Layer { file: "the defaults".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules }
 }
 
 fn bad_rule(error: &PolicyError) -> Failure {

@@ -58,6 +58,8 @@ fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
     add("notify.command", value.as_ref().map_or("none".to_owned(), |words| words.join(" ")), json!(value), origin);
     let Valued { value, origin } = &config.deadline;
     add("decide.deadline", value.map_or("none".to_owned(), span), json!(value.map(|span| span.as_secs())), origin);
+    let Valued { value, origin } = &config.on_failure;
+    add("hook.on_failure", value.name().to_owned(), json!(value.name()), origin);
     settings
 }
 

@@ -1,10 +1,10 @@
 //! Asks about a command or a call of a tool.
 
-use sayso_gate::{DryRunEnd, DryRunOutput, Proposed};
-use sayso_review::{Answer, FromNowOn, RuleScope, Ruling, Subject};
+use sayso_review::{Answer, DryRunEnd, DryRunOutput, FromNowOn, RuleScope, Ruling, Subject};
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::pending::Pending;
 use crate::propose::ask::Questions;
 use crate::visible::visible;
 
@@ -29,12 +29,12 @@ a  yes, and these very words always: a rule is written to your configuration
 ";
 
 /// Asks once.
-pub(crate) fn ask(proposed: &Proposed, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
-    let (question, edits, rehearses) = match &proposed.subject {
+pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
+    let (question, edits, rehearses) = match &pending.record.subject {
         Subject::Command { preview, .. } => ("Run it", true, preview.dry_run.is_some()),
         Subject::Files | Subject::Tool { .. } => ("Allow it", false, false),
     };
-    let in_session = proposed.session().is_some();
+    let in_session = pending.session().is_some();
     let offered =
         [("y", true), ("n", true), ("e", edits), ("d", rehearses), ("s", in_session), ("a", true), ("?", true)];
     let keys: Vec<&str> = offered.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key).collect();

@@ -1,6 +1,7 @@
 //! `sayso exec`: a command under the gate.
 
 pub(crate) mod ask;
+pub(crate) mod decide;
 pub(crate) mod show;
 
 use std::io::IsTerminal as _;
@@ -8,42 +9,52 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use sayso_gate::{ChangeStatus, Decided, Engine, Finished, Judged, Proposed, Submission, Submitted};
-use sayso_review::{Answer, CommandPreview, Fingerprint, FromNowOn, Intent, RuleScope, Ruling, Subject};
+use sayso_api::client::{Consent, Finished, Submission, View};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, Fingerprint, Intent, Performer, Ruling, Subject};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::agents;
 use crate::agents::Registered;
 use crate::cli::ExecArguments;
-use crate::config::{Config, append_rule, user_file};
+use crate::engine::Connected;
 use crate::failure::Failure;
 use crate::output::{Output, say};
+use crate::pending::{Patience, Pending, Withdrawing, withdraw};
 use crate::propose::ask::Questions;
-use crate::state::{DENIED, REFUSED, State, now};
+use crate::state::{DENIED, REFUSED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
-use crate::{agents, wait};
-use ask::Said;
+use decide::Asking;
 
 /// How a question ended.
-enum Verdict {
+pub(crate) enum Verdict {
     Permitted(Subject),
     Denied(String),
     Undecided,
 }
 
+impl Verdict {
+    /// What was decided of a change.
+    fn of(record: &ChangeRecord) -> Self {
+        match record.status {
+            ChangeStatus::Permitted => Self::Permitted(record.approved()),
+            ChangeStatus::Denied | ChangeStatus::Failed { .. } => Self::Denied(record.told.clone().unwrap_or_default()),
+            _ => Self::Undecided,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    let config = Config::load(&state)?;
-    let mut rules = config.rules()?;
-    state.tell_where();
-    let mut engine = state.engine()?.keeping(config.snapshots());
-    agents::settle(&state, &mut engine)?;
     let command = script(&arguments.command);
     if command.trim().is_empty() {
         return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
     }
+    state.tell_where();
+    let connected = Connected::to(&state)?;
+    agents::tell_what_still_runs(&state);
     let own =
         ["--approve", "--deny", "--session", "--agent", "--turn", "--call", "--json", "--workspace", "--directory"];
     if let Some(word) = arguments.command.iter().skip(1).find(|word| own.contains(&word.as_str())) {
@@ -54,42 +65,28 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
         directory: arguments.directory.clone(),
         description: arguments.description.clone(),
     };
-    let deadline = config.deadline_from(now());
-    let origin = arguments.source.origin();
-    let submission = Submission { deadline, ..Submission::new(intent, origin) };
-    let judged = engine.judge(&submission, &mut rules)?;
-    let running = Running { state: &state, config: &config, arguments };
-    let asks = judged.ruled.ruling == Ruling::Ask;
-    let (change, verdict) = if asks {
-        running.ask(engine, submission, judged)?
-    } else {
-        let submitted = engine.submit(submission, &mut rules, now())?;
-        // Let go of while the command runs.
-        drop(engine);
-        decided(submitted)
+    let submission = Submission {
+        intent,
+        origin: arguments.source.origin(),
+        performer: Performer::Gate,
+        deadline: None,
+        schema: None,
+        consent: Consent::Policy,
     };
+    let running = Running { state: &state, connected: &connected, arguments };
+    let (record, verdict) = running.submit(submission)?;
+    let change = record.change;
     match verdict {
         Verdict::Permitted(subject) => running.carry_out(change, &subject),
         Verdict::Denied(told) => {
             running.report(change, "denied", &json!({ "told": told }), &format!("Not run. The agent is told: {told}"));
-            Ok(ExitCode::from(if asks { DENIED } else { REFUSED }))
+            let asked = record.ruled.is_some_and(|ruled| ruled.ruling == Ruling::Ask);
+            Ok(ExitCode::from(if asked { DENIED } else { REFUSED }))
         }
         Verdict::Undecided => {
             say("Nothing was decided, so nothing was run.");
             Ok(ExitCode::from(DENIED))
         }
-    }
-}
-
-/// What policy decided by itself.
-fn decided(submitted: Submitted) -> (u64, Verdict) {
-    match submitted {
-        Submitted::Decided { proposed, decided: Decided::Permitted { subject, .. } } => {
-            (proposed.change, Verdict::Permitted(subject))
-        }
-        Submitted::Decided { proposed, decided: Decided::Denied { told } }
-        | Submitted::Impossible { proposed, told } => (proposed.change, Verdict::Denied(told)),
-        Submitted::Decided { proposed, .. } | Submitted::Waiting(proposed) => (proposed.change, Verdict::Undecided),
     }
 }
 
@@ -112,7 +109,7 @@ fn quoted(word: &str) -> String {
 
 struct Running<'a> {
     state: &'a State,
-    config: &'a Config,
+    connected: &'a Connected,
     arguments: &'a ExecArguments,
 }
 
@@ -121,9 +118,8 @@ impl Running<'_> {
         Terminal::detect(self.arguments.place.color, self.arguments.place.theme)
     }
 
-    /// Lets somebody decide: by a flag, at this terminal, or elsewhere.
-    fn ask(&self, mut engine: Engine, submission: Submission, judged: Judged) -> Result<(u64, Verdict), Failure> {
-        let agent = agents::speaks_for_one(self.state);
+    /// Hands the command over, and lets somebody decide where policy asks: by a flag, at this terminal, or elsewhere.
+    fn submit(&self, submission: Submission) -> Result<(ChangeRecord, Verdict), Failure> {
         let answer = match (&self.arguments.deny, self.arguments.approve) {
             (Some(reason), _) => {
                 Some(Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) })
@@ -131,41 +127,55 @@ impl Running<'_> {
             (None, true) => Some(Answer::Approve),
             (None, false) => None,
         };
-        if answer.is_some() {
-            agents::refuse(self.state)?;
-        }
+        let agent = agents::speaks_for_one(self.state);
         let elsewhere = answer.is_none() && (agent || !std::io::stdin().is_terminal());
-        let patience = elsewhere.then(wait::Patience::new);
-        let shown = show::text(&judged.subject, self.terminal());
-        let proposed = engine.record_judged(submission, judged, now())?;
-        if let Some(answer) = answer {
-            return Ok((proposed.change, decide(&mut engine, &proposed, answer)?));
+        let patience = if elsewhere { Some(Patience::new()?) } else { None };
+        // Where a person is, what waits need not be announced.
+        let attached = if elsewhere || agent { None } else { Some(self.connected.attach()?) };
+        let client = self.connected.client();
+        let progress = self.connected.block(client.submit(submission, View::Content))?;
+        if progress.record.status != ChangeStatus::Pending {
+            let verdict = Verdict::of(&progress.record);
+            return Ok((progress.record, verdict));
         }
-        drop(engine);
-        let mut output = Output::stdout();
-        if let Some(patience) = &patience {
-            // Known from now on, so that nothing waits for ever should this process be killed.
-            let registered = agents::register(self.state, proposed.change)?;
-            let record = wait::for_verdict(self.state, self.config, patience, proposed.change)?;
-            let verdict = match record.status {
-                ChangeStatus::Permitted => Verdict::Permitted(record.approved()),
-                ChangeStatus::Denied => Verdict::Denied(record.told.unwrap_or_default()),
-                _ => Verdict::Undecided,
-            };
-            if !matches!(verdict, Verdict::Permitted(_)) {
-                registered.finished();
+        let pending = Pending::of(progress)?;
+        let record = pending.record.clone();
+        // Known from now on, so that nothing waits for ever should this process be killed.
+        let registered = agents::register(self.state, pending.change())?;
+        let verdict = match (patience, answer) {
+            (Some(patience), _) => Verdict::of(&patience.for_verdict(self.connected, pending.change())?),
+            (None, Some(answer)) => {
+                let verdict = pending.verdict(answer, Vec::new());
+                let decided = self.connected.block(client.decide(pending.change(), verdict, None, View::Nothing));
+                if decided.is_err() {
+                    withdraw(self.connected, pending.change());
+                }
+                Verdict::of(&decided?.record)
             }
-            return Ok((proposed.change, verdict));
+            (None, None) => self.ask(&pending)?,
+        };
+        drop(attached);
+        if !matches!(verdict, Verdict::Permitted(_)) {
+            registered.finished();
         }
-        // Should this be interrupted, nobody is left to run it.
-        let registered = agents::register(self.state, proposed.change)?;
-        output.write(shown.as_bytes())?;
+        Ok((record, verdict))
+    }
+
+    fn ask(&self, pending: &Pending) -> Result<Verdict, Failure> {
+        let withdrawing = Withdrawing::new(self.connected)?;
+        withdrawing.asks_about(pending.change());
+        let mut output = Output::stdout();
+        output.write(show::text(&pending.record.subject, self.terminal()).as_bytes())?;
         let mut questions = Questions::open(Path::new(""), self.terminal())?;
-        let verdict =
-            ask_and_decide(self.state, self.config, &proposed, (&mut questions, &mut output), self.terminal())?;
+        let (root, terminal) = (self.state.root.to_string_lossy(), self.terminal());
+        let mut asking = Asking { connected: self.connected, root: &root, questions: &mut questions, terminal };
+        let verdict = asking.decide(pending, &mut output)?;
+        if matches!(verdict, Verdict::Undecided) {
+            withdraw(self.connected, pending.change());
+        }
+        withdrawing.asks_about(0);
         output.finish()?;
-        registered.finished();
-        Ok((proposed.change, verdict))
+        Ok(verdict)
     }
 
     /// Runs what was approved, and finds what changed meanwhile.
@@ -177,10 +187,9 @@ impl Running<'_> {
         // Whoever loses their parent stays below us, and speaks for an agent still.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
         let code = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
-        let mut engine = self.state.engine()?.keeping(self.config.snapshots());
-        let finished = engine.finish(change, code.as_ref().ok().copied(), now())?;
+        let client = self.connected.client();
+        let finished = self.connected.block(client.finish(change, code.as_ref().ok().copied()))?;
         registered.finished();
-        drop(engine);
         let code = code?;
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();
         let details = json!({ "code": code, "changed": files, "not_captured": finished.uncaptured });
@@ -200,103 +209,6 @@ impl Running<'_> {
             say(text);
         }
     }
-}
-
-/// Asks until there is an answer, and carries it out. No lock is held while a person decides.
-fn ask_and_decide(
-    state: &State,
-    config: &Config,
-    proposed: &Proposed,
-    (questions, output): (&mut Questions, &mut Output),
-    terminal: Terminal,
-) -> Result<Verdict, Failure> {
-    loop {
-        match ask::ask(proposed, questions, output)? {
-            Said::DryRun => {
-                let dry_run = state.engine()?.rehearsal(proposed.change)?.run();
-                output.write(ask::rehearsed(&dry_run).as_bytes())?;
-            }
-            Said::Nothing => {
-                state.engine()?.cancel(proposed.change, now())?;
-                return Ok(Verdict::Undecided);
-            }
-            Said::Answer(answer, from_now_on) => {
-                let mut engine = state.engine()?.keeping(config.snapshots());
-                if let Err(error) = engine.check_rules(proposed, &answer, &mut config.rules()?) {
-                    output.write(format!("{error}\n").as_bytes())?;
-                    continue;
-                }
-                if let (Answer::Command { command }, Subject::Command { directory, .. }) = (&answer, &proposed.subject)
-                {
-                    // What runs instead is shown before it runs, like anything else.
-                    let preview = CommandPreview::of(command, directory, &state.root.to_string_lossy());
-                    output.write(show::command(&preview, terminal).as_bytes())?;
-                    if questions.line(output, "Run this instead [y,n]? ")?.as_deref() != Some("y") {
-                        continue;
-                    }
-                }
-                let rule = from_now_on.map(|meant| engine.rule_from(proposed, &answer, meant)).transpose();
-                let verdict = decide(&mut engine, proposed, answer)?;
-                keep(&mut engine, proposed, rule, from_now_on)?;
-                return Ok(verdict);
-            }
-        }
-    }
-}
-
-/// Answers a command or a call of a tool that waits, for `sayso review`.
-pub(crate) fn review(
-    state: &State,
-    config: &Config,
-    proposed: &Proposed,
-    answering: (&mut Questions, &mut Output),
-    terminal: Terminal,
-) -> Result<String, Failure> {
-    Ok(match ask_and_decide(state, config, proposed, answering, terminal)? {
-        Verdict::Permitted(_) => format!("Change {} may go ahead.", proposed.change),
-        Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
-        Verdict::Undecided => "Nothing was decided.".to_owned(),
-    })
-}
-
-/// Makes a rule of a verdict that was meant for what comes, too.
-fn keep(
-    engine: &mut Engine,
-    proposed: &Proposed,
-    rule: Result<Option<sayso_review::Rule>, sayso_gate::GateError>,
-    from_now_on: Option<FromNowOn>,
-) -> Result<(), Failure> {
-    let rule = match rule {
-        Ok(None) => return Ok(()),
-        Ok(Some(rule)) => rule,
-        Err(error) => {
-            say(&format!("note: decided for this time only: {error}"));
-            return Ok(());
-        }
-    };
-    match (from_now_on.map(|answer| answer.scope), proposed.session(), user_file()) {
-        (Some(RuleScope::Session), Some(session), _) => {
-            engine.add_rule(session, rule, now())?;
-            say(
-                "note: these very words are allowed for the rest of the session; what a command writes is still judged as a write",
-            );
-        }
-        (Some(RuleScope::Always), _, Some(path)) => {
-            append_rule(&path, &rule)?;
-            let path = path.display();
-            say(&format!("note: a rule was added to {path}; what a command writes is still judged as a write"));
-        }
-        _ => say("note: decided for this time only: there is no session, or no configuration to keep a rule in"),
-    }
-    Ok(())
-}
-
-fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Result<Verdict, Failure> {
-    Ok(match engine.decide(proposed, &proposed.verdict(answer), now())? {
-        Decided::Permitted { subject, .. } => Verdict::Permitted(subject),
-        Decided::Denied { told } => Verdict::Denied(told),
-        _ => Verdict::Undecided,
-    })
 }
 
 /// Runs a script with our own input, output and environment, and gives its exit code.

@@ -32,6 +32,13 @@ pub(crate) struct Questions {
     terminal: Terminal,
 }
 
+/// Whether a person's own typing shows their answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Typed {
+    Visibly,
+    Elsewhere,
+}
+
 /// What is to happen with a hunk.
 #[derive(Clone, PartialEq, Eq)]
 enum Choice {
@@ -74,6 +81,11 @@ impl Questions {
                 .hint("give --approve all|none|HUNKS or --deny REASON")
         })?;
         Ok(Self { lines: Box::new(BufReader::new(file)), echoed: true, terminal })
+    }
+
+    /// Answers come from elsewhere; `typed` where a person's own typing shows them.
+    pub(crate) fn over(lines: Box<dyn BufRead>, typed: Typed, terminal: Terminal) -> Self {
+        Self { lines, echoed: typed == Typed::Visibly, terminal }
     }
 
     /// Asks about everything that waits. `None` if the answers ended before the questions did.

@@ -1,6 +1,12 @@
 //! One test binary for the program: it runs the real `sayso`, in a throw-away directory, with an empty environment.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to compare")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests panic to fail, make files to compare, and say what they measured"
+)]
 
+mod agents;
 mod branch;
 mod command_line;
 mod config;
@@ -12,9 +18,11 @@ mod diff_files;
 mod diff_trees;
 mod exec;
 mod history;
+mod killed;
 mod policy;
 mod propose;
 mod review;
+mod served;
 mod tool;
 mod trust;
 mod undo;

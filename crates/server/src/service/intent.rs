@@ -97,16 +97,8 @@ impl proto::IntentService for Intents {
         _: RequestContext,
         request: ServiceRequest<'_, proto::FinishRequest>,
     ) -> ServiceResult<proto::FinishResponse> {
-        let (change, code) = (request.change, request.code);
-        let Reply::Finished(finished) = self.command(Command::Finish { change, code }).await? else {
-            return Err(super::unexpected().into());
-        };
-        Response::ok(proto::FinishResponse {
-            record: proto::ApplyRecord::from(&finished.record).into(),
-            differs: finished.differs.iter().map(ToString::to_string).collect(),
-            uncaptured: finished.uncaptured.iter().map(proto::Uncaptured::from).collect(),
-            ..Default::default()
-        })
+        let request = request.to_owned_message();
+        Response::ok(blocking(&self.0, move |host| finish(host, &request)).await?)
     }
 
     async fn start_session<'a>(
@@ -124,7 +116,13 @@ impl proto::IntentService for Intents {
         _: RequestContext,
         request: ServiceRequest<'_, proto::EndSessionRequest>,
     ) -> ServiceResult<proto::EndSessionResponse> {
-        self.command(Command::EndSession { session: request.to_owned_message().session }).await?;
+        let session = request.to_owned_message().session;
+        let ended = blocking(&self.0, move |host| {
+            // Whatever it was at, it is no longer.
+            host.gate.finish_all(Some(&session), None, now())?;
+            Ok(host.gate.command(Client::Person, Command::EndSession { session }, now())?)
+        });
+        ended.await?;
         Response::ok(proto::EndSessionResponse::default())
     }
 
@@ -152,6 +150,8 @@ impl proto::IntentService for Intents {
             }) else {
                 return Ok(None);
             };
+            // Some agents do not say of everything that it is over.
+            host.gate.finish_all(Some(&session), None, now())?;
             match host.gate.command(Client::Person, Command::EndTurn { session, turn }, now())? {
                 Reply::TurnEnded(review) => Ok(review.map(|review| review.change)),
                 _ => Err(super::unexpected()),
@@ -177,6 +177,30 @@ fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
     serde_json::from_str(text).map_err(|error| BadMessage::new(field, format!("it is not JSON: {error}")))
 }
 
+fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishResponse, Failure> {
+    let finished = if request.change == 0 {
+        let call =
+            request.call.as_deref().ok_or_else(|| BadMessage::new("change", "neither it nor `call` is there"))?;
+        host.gate.finish_all(request.session.as_deref(), Some(call), now())?
+    } else {
+        let command = Command::Finish { change: request.change, code: request.code };
+        match host.gate.command(Client::Person, command, now())? {
+            Reply::Finished(finished) => vec![finished],
+            _ => return Err(super::unexpected()),
+        }
+    };
+    let mut response = proto::FinishResponse::default();
+    for one in &finished {
+        let record = response.record.get_or_insert_default();
+        let done = proto::ApplyRecord::from(&one.record);
+        record.steps.extend(done.steps);
+        record.directories.extend(done.directories);
+        response.differs.extend(one.differs.iter().map(ToString::to_string));
+        response.uncaptured.extend(one.uncaptured.iter().map(proto::Uncaptured::from));
+    }
+    Ok(response)
+}
+
 fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
@@ -189,7 +213,11 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
     // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
     let performer = if matches!(intent, Intent::ChangeFiles(_)) { performer } else { Performer::Gate };
-    let origin = super::origin(request.origin.into_option());
+    let mut origin = super::origin(request.origin.into_option());
+    if let (Some(session), None) = (&origin.session, &origin.turn) {
+        // Whoever speaks for an agent need not know in which turn it is.
+        origin.turn = host.gate.read(|history| history.session(session))?.and_then(|record| record.turn);
+    }
     host.refresh()?;
     let submission = Submission {
         performer,

@@ -10,7 +10,7 @@ use sayso_api::proto::propose_request::Mode;
 use sayso_api::proto::watch_request::Role;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Attached, Client, Decided, Reply, Reversal, Submission, Submitted, Subscription};
-use sayso_review::{Command, ContentHash, FromNowOn, Intent, Proposal, Verdict};
+use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, Verdict};
 
 use super::view_of;
 use crate::failure::Failure;
@@ -359,7 +359,8 @@ fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusRe
 fn decide(host: &Host, request: proto::DecideRequest) -> Result<proto::Progress, Failure> {
     let change = request.change;
     let verdict = request.verdict.into_option().ok_or_else(|| BadMessage::new("verdict", "it is missing"))?;
-    let verdict = Verdict::try_from(verdict)?;
+    // Whoever calls is a person, whatever they say they are.
+    let verdict = Verdict { by: Decider::Person, ..Verdict::try_from(verdict)? };
     let from_now_on = request.from_now_on.into_option().map(FromNowOn::try_from).transpose()?;
     host.refresh()?;
     let command = Command::Decide { change, verdict, from_now_on };

@@ -1,0 +1,188 @@
+//! From a hook's call to what it prints, with an engine in between.
+
+use std::time::Duration;
+
+use sayso_api::client::{Client, ClientError, Consent, NewSession, Progress, Submission, View};
+use sayso_review::{ChangeId, ChangeStatus, Intent, Origin, Performer, Subject};
+use serde_json::{Value, json};
+
+use super::answer::Permission;
+use super::parse::{HookCall, HookEvent};
+use super::rewrite::{Rewrite, rewrite};
+
+/// What a hook needs to know besides its input.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The workspace's root.
+    pub root: String,
+    /// How long to wait for a person, which is less than the agent waits for the hook.
+    pub patience: Duration,
+    /// A name for a turn that begins now, for agents that have none.
+    pub turn: String,
+}
+
+/// What became of a change that a hook asked about, for whoever has to know while it waits.
+pub trait Pending {
+    /// A change waits for a verdict.
+    fn waits(&mut self, change: ChangeId);
+}
+
+impl HookCall {
+    /// Does what the call is about, and says what to print.
+    ///
+    /// # Errors
+    ///
+    /// If the engine cannot be asked: the caller then denies what is about to happen.
+    pub async fn respond(
+        &self,
+        client: &Client,
+        context: &Context,
+        pending: &mut dyn Pending,
+    ) -> Result<Value, ClientError> {
+        match &self.event {
+            HookEvent::Before { .. } => self.before(client, context, pending).await,
+            HookEvent::After { call, .. } | HookEvent::Failed { call, .. } => {
+                let mut messages = Vec::new();
+                if let Some(call) = call {
+                    let finished = client.finish_call(&self.session, call).await?;
+                    let paths: Vec<String> = finished.differs.iter().map(|path| format!("`{path}`")).collect();
+                    if !paths.is_empty() {
+                        messages.push(format!(
+                            "{} is not what was approved. It was recorded, and the user can take it back.",
+                            paths.join(", ")
+                        ));
+                    }
+                }
+                self.told(client, messages).await
+            }
+            HookEvent::SessionStart { .. } => {
+                self.start_session(client).await?;
+                self.told(client, Vec::new()).await
+            }
+            HookEvent::Prompt { .. } => {
+                client.end_turn(&self.session, None).await?;
+                let turn = self.turn.as_ref().unwrap_or(&context.turn);
+                client.start_turn(&self.session, turn).await?;
+                self.told(client, Vec::new()).await
+            }
+            HookEvent::Stop(_) => {
+                client.end_turn(&self.session, None).await?;
+                self.told(client, Vec::new()).await
+            }
+            HookEvent::SessionEnd => {
+                match client.end_session(&self.session).await {
+                    // It never began here.
+                    Ok(()) | Err(ClientError::Remote(_)) => {}
+                    Err(error) => return Err(error),
+                }
+                Ok(json!({}))
+            }
+            HookEvent::SubagentStop(_) | HookEvent::Other { .. } => Ok(json!({})),
+        }
+    }
+
+    async fn start_session(&self, client: &Client) -> Result<(), ClientError> {
+        let (session, agent) = (self.session.clone(), Some(self.agent.name().to_owned()));
+        client.start_session(NewSession { session, agent, location: Some(self.cwd.clone()), parent: None }).await
+    }
+
+    /// Brings messages to the model, with those that wait for it, if this event can carry them.
+    async fn told(&self, client: &Client, mut messages: Vec<String>) -> Result<Value, ClientError> {
+        // Asked first with a word of no meaning: what is taken counts as told.
+        if self.tell(&["…".to_owned()]).is_some() {
+            messages.extend(client.take_messages(&self.session).await?);
+        }
+        Ok(self.tell(&messages).unwrap_or_else(|| json!({})))
+    }
+
+    async fn before(
+        &self,
+        client: &Client,
+        context: &Context,
+        pending: &mut dyn Pending,
+    ) -> Result<Value, ClientError> {
+        let Some(intent) = self.intent() else { return Ok(json!({})) };
+        let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({})) };
+        let origin = Origin {
+            agent: Some(self.agent.name().to_owned()),
+            session: Some(self.session.clone()),
+            turn: self.turn.clone(),
+            call: call.clone(),
+        };
+        let performer = if matches!(intent, Intent::ChangeFiles(_)) { Performer::Agent } else { Performer::Gate };
+        let submission =
+            Submission { intent, origin, performer, deadline: None, schema: None, consent: Consent::Policy };
+        let mut progress = client.submit(submission, View::Nothing).await?;
+        loop {
+            let change = progress.record.change;
+            progress = match (&progress.record.status, progress.next) {
+                (ChangeStatus::Pending, _) => {
+                    pending.waits(change);
+                    let waiting = client.await_outcome(change, View::Nothing);
+                    match tokio::time::timeout(context.patience, waiting).await {
+                        Ok(progress) => progress?,
+                        Err(_) => return self.nobody(client, change, context.patience).await,
+                    }
+                }
+                // What was approved and what was changed meanwhile are asked about together.
+                (ChangeStatus::Stale, Some(next)) => {
+                    client.get_change(next, View::Nothing, sayso_api::client::Shown::Proposed).await?
+                }
+                _ => break,
+            };
+        }
+        let permission = self.permission(client, &progress, context).await?;
+        let messages = client.take_messages(&self.session).await?;
+        Ok(self.answer(&permission, Some(&messages.join("\n\n"))))
+    }
+
+    async fn nobody(&self, client: &Client, change: ChangeId, patience: Duration) -> Result<Value, ClientError> {
+        let reason = format!("Nobody decided within {} seconds, so it was not done.", patience.as_secs());
+        match client.withdraw(change).await {
+            // Should somebody have decided in that moment, it is not what the agent hears; what was let go ahead ends with the turn.
+            Ok(_) | Err(ClientError::Remote(_)) => Ok(self.answer(&Permission::Deny { reason }, None)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What was decided, as the agent understands it.
+    async fn permission(
+        &self,
+        client: &Client,
+        progress: &Progress,
+        context: &Context,
+    ) -> Result<Permission, ClientError> {
+        let record = &progress.record;
+        let told = || record.told.clone().filter(|told| !told.trim().is_empty());
+        Ok(match &record.status {
+            ChangeStatus::Permitted if record.subject == Subject::Files => {
+                match rewrite(self, &progress.plan, &context.root) {
+                    Ok(Rewrite::AsIs) => Permission::Allow,
+                    Ok(Rewrite::Input(input)) => Permission::AllowWith(input),
+                    Err(error) => {
+                        // It was let go ahead, and goes nowhere.
+                        client.finish(record.change, None).await?;
+                        Permission::Deny { reason: format!("{error}; {}", error.hint()) }
+                    }
+                }
+            }
+            ChangeStatus::Permitted => match (record.approved(), &record.subject) {
+                (Subject::Command { command, .. }, Subject::Command { command: asked, .. }) if command != *asked => {
+                    match self.with_command(&command) {
+                        Some(input) => Permission::AllowWith(input),
+                        None => Permission::Deny { reason: "What was approved instead cannot be run.".to_owned() },
+                    }
+                }
+                (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. }) if arguments != *asked => {
+                    Permission::AllowWith(arguments)
+                }
+                _ => Permission::Allow,
+            },
+            // It changes nothing, and was not worth a plan.
+            ChangeStatus::Applied => Permission::Allow,
+            ChangeStatus::Denied => Permission::Deny { reason: told().unwrap_or_default() },
+            ChangeStatus::Failed { reason } => Permission::Deny { reason: told().unwrap_or_else(|| reason.clone()) },
+            status => Permission::Deny { reason: told().unwrap_or_else(|| format!("It is {status}.")) },
+        })
+    }
+}

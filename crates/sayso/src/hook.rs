@@ -1,0 +1,180 @@
+//! `sayso hook`: called by another agent before and after it does something.
+//!
+//! The agents let through what a hook fails at, so that nothing here ends without an answer: what cannot be asked about is denied,
+//! and where not even that can be printed, exit code 2 says so.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use sayso_adapters::hook::{Agent, Context, HookCall, HookEvent, Pending, Permission};
+use sayso_api::client::{Client, Connection, Dial, Patience};
+use sayso_review::ChangeId;
+use sayso_server::EnginePlace;
+use sayso_server::agents::{Notes, Registered};
+use serde_json::Value;
+
+use crate::cli::{HookArguments, Place, ThemeChoice, When};
+use crate::config::{Config, OnFailure};
+use crate::failure::Failure;
+use crate::output::say;
+use crate::state::{State, now, state_home};
+
+/// The variables by which `sayso run` tells hooks where they are.
+pub(crate) const WORKSPACE: &str = "SAYSO_WORKSPACE";
+pub(crate) const JOURNAL: &str = "SAYSO_JOURNAL";
+
+/// No tool's arguments are larger.
+const LARGEST: u64 = 64 << 20;
+/// How long an engine that went away is waited for.
+const RETURN: Duration = Duration::from_secs(5);
+/// What denies in every agent.
+const DENIES: u8 = 2;
+
+pub(crate) fn run(arguments: &HookArguments) -> ExitCode {
+    // A panic would let through what it was about to judge.
+    let answered = std::panic::catch_unwind(|| answer(arguments));
+    let why = match answered {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(Failure::Told { what, why, hint, .. })) => {
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{what}{why}{hint}")
+        }
+        Ok(Err(Failure::BrokenPipe)) => "the verdict could not be printed".to_owned(),
+        Err(_) => "a fault of sayso".to_owned(),
+    };
+    say(&format!("sayso could not be asked, so this is denied: {why}"));
+    ExitCode::from(DENIES)
+}
+
+fn answer(arguments: &HookArguments) -> Result<(), Failure> {
+    let agent: Agent = arguments.agent.parse().map_err(|error: sayso_adapters::hook::UnknownAgent| {
+        Failure::bad_input(error.to_string()).hint(error.hint())
+    })?;
+    let mut input = Vec::new();
+    std::io::stdin()
+        .take(LARGEST)
+        .read_to_end(&mut input)
+        .map_err(|error| Failure::bad_input("the hook's input could not be read").why(&error))?;
+    let call = HookCall::parse(agent, &input)
+        .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
+    let output = match ask(&call, arguments) {
+        Ok(output) => output,
+        Err(failure) => failed(&call, &failure)?,
+    };
+    let mut text = output.to_string();
+    text.push('\n');
+    std::io::stdout().write_all(text.as_bytes()).map_err(|_| Failure::BrokenPipe)
+}
+
+/// What to print where the engine cannot be asked.
+fn failed(call: &HookCall, failure: &Failure) -> Result<Value, Failure> {
+    let Failure::Told { what, why, hint, .. } = failure else { return Err(Failure::BrokenPipe) };
+    let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let reason = format!("sayso: {what}{why}, so nothing was done.");
+    if !matches!(call.event, HookEvent::Before { .. }) {
+        // Nothing is about to happen that could be denied.
+        let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        say(&format!("note: {what}{why}{hint}"));
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    let hint = hint.as_ref().map(|hint| format!(" For the user: {hint}.")).unwrap_or_default();
+    let permission = match on_failure(call) {
+        OnFailure::Deny => Permission::Deny { reason: format!("{reason}{hint}") },
+        OnFailure::Ask => Permission::Ask,
+        OnFailure::Allow => Permission::Abstain,
+    };
+    Ok(call.answer(&permission, None))
+}
+
+/// What the user wants where nobody can be asked; what cannot be read says no.
+fn on_failure(call: &HookCall) -> OnFailure {
+    let place =
+        Place { workspace: Some(PathBuf::from(&call.cwd)), json: false, color: When::Never, theme: ThemeChoice::Auto };
+    let config = State::find(&place).and_then(|state| Config::load(&state));
+    config.map_or(OnFailure::Deny, |config| config.on_failure.value)
+}
+
+/// Where the engine is: where `sayso run` says, or that of the workspace that the agent works in.
+fn place(call: &HookCall) -> Result<(PathBuf, PathBuf), Failure> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let (Some(root), Some(journal)) = (variable(WORKSPACE), variable(JOURNAL)) {
+        return Ok((root, journal));
+    }
+    let home = state_home()?;
+    let here = Path::new(&call.cwd).canonicalize().map_err(|error| {
+        Failure::bad_input(format!("the agent's directory `{}` cannot be used", call.cwd)).why(&error)
+    })?;
+    let state = State::around(&here, &home);
+    Ok((state.root, state.folder))
+}
+
+fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Failure> {
+    let (root, journal) = place(call)?;
+    let engine = EnginePlace::new(&journal);
+    let none = || {
+        Failure::of(sayso_review::ErrorKind::Unavailable, format!("no engine runs for {}", root.display()))
+            .hint("start the agent with `sayso run`, or run `sayso serve` there")
+    };
+    if !matches!(engine.connect(), Ok(Some(_))) {
+        return Err(none());
+    }
+    let system = |error: std::io::Error| Failure::bad_input("the engine cannot be asked").why(&error);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    let client = Client::new(Arc::new(Found(engine)), None).with_patience(Patience::For(RETURN));
+    let context = Context {
+        root: root.to_string_lossy().into_owned(),
+        patience: Duration::from_secs(arguments.timeout),
+        turn: format!("turn-{}", now()),
+    };
+    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, noted: None };
+    let answer = runtime.block_on(call.respond(&client, &context, &mut noted));
+    if let Some(registered) = noted.noted {
+        registered.finished();
+    }
+    answer.map_err(|error| {
+        let failure = Failure::of(error.kind(), error.to_string());
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+/// The engine of a workspace, which a hook never starts: it would end with the hook.
+#[derive(Debug)]
+struct Found(EnginePlace);
+
+impl Dial for Found {
+    fn dial(&self) -> BoxFuture<'static, std::io::Result<Connection>> {
+        let place = self.0.clone();
+        async move {
+            let stream = place.connect()?.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?;
+            stream.set_nonblocking(true)?;
+            Ok(Box::new(tokio::net::UnixStream::from_std(stream)?) as Connection)
+        }
+        .boxed()
+    }
+}
+
+/// Notes what waits, so that it does not wait for ever should this process be killed.
+struct Noted {
+    notes: Option<Notes>,
+    journal: PathBuf,
+    noted: Option<Registered>,
+}
+
+impl Pending for Noted {
+    fn waits(&mut self, change: ChangeId) {
+        if let Some(registered) = self.noted.take() {
+            registered.finished();
+        }
+        // Without it, the change waits until its deadline.
+        self.noted = self.notes.as_ref().and_then(|notes| notes.register(Some(change), &self.journal).ok());
+    }
+}

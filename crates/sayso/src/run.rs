@@ -1,0 +1,217 @@
+//! `sayso run`: another agent under the gate.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use sayso_adapters::hook::{
+    Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
+};
+use sayso_review::ErrorKind;
+use sayso_server::agents::{MARK, Notes};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::cli::RunArguments;
+use crate::engine::Connected;
+use crate::failure::Failure;
+use crate::hook::{JOURNAL, WORKSPACE};
+use crate::output::say;
+use crate::state::{State, now};
+
+/// Seconds between our answer and the moment in which the agent no longer waits for it.
+const MARGIN: u32 = 60;
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
+    let Some((program, rest)) = arguments.command.split_first() else {
+        return Err(Failure::bad_input("there is no agent to run").hint("such as `sayso run -- claude`"));
+    };
+    let agent = known(program)?;
+    check(agent, rest)?;
+    let state = State::find(&arguments.place)?;
+    state.tell_where();
+    let words = with_hooks(agent, rest, &hook_command(agent)?)?;
+    let connected = Connected::to(&state)?;
+    let notes = Notes::new(&state.home);
+    let registered = notes.register(None, &state.folder).map_err(|error| {
+        Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
+    })?;
+    say(&format!("sayso: {agent} runs under the gate in {}", state.root.display()));
+    say("sayso: decide in another terminal: sayso review --follow");
+    let started = now();
+    let code = spawn(Path::new(program), &words, &state);
+    // Whatever it was at, it is no longer.
+    let sessions = end_sessions(&connected, agent, started);
+    registered.finished();
+    let code = code?;
+    if sessions? == 0 && agent == Agent::Codex {
+        say("warning: Codex called no hook, so that nothing it did was under the gate");
+        say(codex_trust_advice());
+    }
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Which agent a program is.
+fn known(program: &str) -> Result<Agent, Failure> {
+    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
+    name.parse().map_err(|_| {
+        Failure::bad_input(format!("sayso knows no hooks of `{name}`"))
+            .hint("it runs claude and codex; for single commands of any program there is `sayso exec`")
+    })
+}
+
+/// Refuses what would run without the gate.
+fn check(agent: Agent, rest: &[String]) -> Result<(), Failure> {
+    let ungated = |what: &str| {
+        Failure::of(
+            ErrorKind::ToolDenied,
+            format!("`{what}` keeps {agent} from calling hooks, so that nothing would be asked"),
+        )
+        .hint(format!("leave it out, or run {agent} without sayso"))
+    };
+    if let Some(argument) = switches_hooks_off(agent, rest) {
+        return Err(ungated(argument));
+    }
+    if agent == Agent::Claude
+        && std::env::var_os("CLAUDE_CODE_SAFE_MODE").is_some_and(|value| !value.is_empty() && value != "0")
+    {
+        return Err(ungated("CLAUDE_CODE_SAFE_MODE"));
+    }
+    // Without a terminal Codex asks nobody whether it may trust a hook, and leaves it out.
+    let silent = rest.iter().any(|word| word == "exec" || word == "e");
+    let bypassed = rest.iter().any(|word| word == "--dangerously-bypass-hook-trust");
+    if agent == Agent::Codex && !trusts_codex() && !bypassed {
+        if silent {
+            return Err(Failure::of(
+                ErrorKind::ToolDenied,
+                "Codex has not been told to trust sayso's hooks, and `codex exec` would leave them out",
+            )
+            .hint(codex_trust_advice()));
+        }
+        say(&format!("note: {}", codex_trust_advice()));
+    }
+    Ok(())
+}
+
+/// Whether Codex was told to trust hooks that come by its command line. Which ones is for Codex to compare.
+fn trusts_codex() -> bool {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let Some(home) = absolute("CODEX_HOME").or_else(|| absolute("HOME").map(|home| home.join(".codex"))) else {
+        return false;
+    };
+    let config = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
+    config.contains("<session-flags>") && config.contains("pre_tool_use") && config.contains("trusted_hash")
+}
+
+/// The command that the agent's hooks run: the same every time, since Codex trusts it by its text.
+fn hook_command(agent: Agent) -> Result<String, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::bad_input("sayso does not know where it is itself").why(&error))?;
+    let program = program.to_str().ok_or_else(|| {
+        Failure::bad_input(format!("sayso's own path `{}` is not UTF-8", program.display()))
+            .hint("install it elsewhere")
+    })?;
+    let plain = |character: char| character.is_ascii_alphanumeric() || "_-./".contains(character);
+    let program =
+        if program.chars().all(plain) { program.to_owned() } else { format!("'{}'", program.replace('\'', r"'\''")) };
+    Ok(format!("{program} hook {} --timeout {}", agent.name(), TIMEOUT_SECONDS - MARGIN))
+}
+
+/// The agent's arguments with our hooks among them.
+fn with_hooks(agent: Agent, rest: &[String], command: &str) -> Result<Vec<String>, Failure> {
+    match agent {
+        Agent::Codex => Ok([codex_arguments(command), rest.to_vec()].concat()),
+        Agent::Claude => {
+            let mut words = Vec::new();
+            let mut settings = json!({});
+            let mut rest = rest.iter();
+            while let Some(word) = rest.next() {
+                // Claude Code heeds the last of several, so that the user's own are taken into ours.
+                let given = match word.strip_prefix("--settings=") {
+                    Some(given) => Some(given.to_owned()),
+                    None if word == "--settings" => rest.next().cloned(),
+                    None if word == "--" => {
+                        words.push(word.clone());
+                        words.extend(rest.by_ref().cloned());
+                        None
+                    }
+                    None => {
+                        words.push(word.clone());
+                        None
+                    }
+                };
+                if let Some(given) = given {
+                    settings = read_settings(&given)?;
+                }
+            }
+            let settings = claude_settings_with(settings, command).to_string();
+            Ok([vec!["--settings".to_owned(), settings], words].concat())
+        }
+    }
+}
+
+/// Settings as the user gives them: a file, or JSON itself.
+fn read_settings(given: &str) -> Result<Value, Failure> {
+    let bad = |why: &dyn ToString| {
+        Failure::bad_input(format!("`--settings {given}` is not understood"))
+            .why(&why.to_string())
+            .hint("give a file of JSON")
+    };
+    let text = if given.trim_start().starts_with('{') {
+        given.to_owned()
+    } else {
+        std::fs::read_to_string(given).map_err(|error| bad(&error))?
+    };
+    serde_json::from_str(&text).map_err(|error| bad(&error))
+}
+
+/// Runs the agent with our terminal, and gives its exit code.
+fn spawn(program: &Path, words: &[String], state: &State) -> Result<i32, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error).hint("is it installed?")
+    };
+    // Whoever loses their parent stays below us, and speaks for an agent still.
+    let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+    // What a terminal sends reaches the agent as well; we stay until it is over.
+    let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map_err(failed)?;
+    let variables: [(&str, OsString); 3] =
+        [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
+    // Tokens are for people.
+    let mut child =
+        Command::new(program).args(words).env_remove("SAYSO_AUTH_TOKEN").envs(variables).spawn().map_err(failed)?;
+    let handle = signals.handle();
+    let pid = rustix::process::Pid::from_child(&child);
+    let forward = std::thread::spawn(move || {
+        for signal in &mut signals {
+            // These come to us alone.
+            let forwarded = match signal {
+                SIGTERM => rustix::process::Signal::TERM,
+                SIGHUP => rustix::process::Signal::HUP,
+                _ => continue,
+            };
+            let _ = rustix::process::kill_process(pid, forwarded);
+        }
+    });
+    let status = child.wait().map_err(failed);
+    handle.close();
+    // It has nothing left to wait for.
+    let _ = forward.join();
+    let status = status?;
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+/// Ends the conversations that began in this run, and counts them.
+fn end_sessions(connected: &Connected, agent: Agent, started: i64) -> Result<usize, Failure> {
+    let sessions = connected.block(connected.client().list_sessions(100))?;
+    let ours = sessions.iter().filter(|one| one.agent.as_deref() == Some(agent.name()) && one.time_ms >= started);
+    let mut count = 0;
+    for session in ours {
+        count += 1;
+        if session.active {
+            connected.block(connected.client().end_session(&session.session))?;
+        }
+    }
+    Ok(count)
+}

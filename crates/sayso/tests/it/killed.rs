@@ -1,0 +1,139 @@
+//! The engine killed while it is watched, decides and writes: nothing is lost, done by half or decided twice.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sayso_api::client::{Client, Extent, Patience, Progress, Proposed, Proposing, Role, Shown, View, Watched};
+use sayso_api::proto::oneof::event::Kind;
+use sayso_review::{ChangeStatus, Origin};
+use serde_json::json;
+
+use crate::Scene;
+use crate::served::{LONG, Served, approval};
+
+/// Files of each change.
+const FILES: usize = 12;
+
+fn content(round: u64) -> String {
+    format!("round {round}\n").repeat(200)
+}
+
+/// Proposes to write many files.
+pub(crate) async fn propose(client: &Client, round: u64) -> Progress {
+    let change = |number| json!({ "operation": "write", "path": path(number), "new_content": content(round) });
+    let changes: Vec<_> = (0..FILES).map(change).collect();
+    let text = Proposed::Text(json!({ "changes": changes }).to_string().into_bytes());
+    client.propose(text, Origin::default(), Proposing::Ask, View::Nothing).await.unwrap()
+}
+
+fn path(number: usize) -> String {
+    format!("d{}/f{number}", number % 3)
+}
+
+/// Which round each file is of; `None` if it is not there.
+fn rounds(scene: &Scene) -> Vec<Option<String>> {
+    (0..FILES).map(|number| std::fs::read_to_string(scene.path(&path(number))).ok()).collect()
+}
+
+/// Whether all files are of a round.
+pub(crate) fn is_whole(scene: &Scene, round: u64) -> bool {
+    rounds(scene).iter().all(|found| found.as_deref() == Some(&content(round)))
+}
+
+/// Whether there is none of the files.
+pub(crate) fn is_untouched(scene: &Scene) -> bool {
+    rounds(scene).iter().all(Option::is_none)
+}
+
+/// Numbers that look random and are the same for the same seed, which is printed.
+struct Dice(u64);
+
+impl Dice {
+    fn seeded() -> Self {
+        let given = std::env::var("SAYSO_SEED").ok().and_then(|text| text.parse().ok());
+        let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
+        println!("SAYSO_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+#[test]
+fn an_engine_that_is_killed_again_and_again_loses_nothing_and_decides_nothing_twice() {
+    const ROUNDS: u64 = 16;
+    let mut dice = Dice::seeded();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let scene = Scene::new(&[]);
+    let mut served = Served::start(&scene, &[]);
+    let client = served.client(Patience::For(LONG));
+    // Watches through all of it, over as many connections and engines as it takes.
+    let (ready, mut wait) = tokio::sync::mpsc::unbounded_channel();
+    let watching = {
+        let mut watch = served.client(Patience::Always).watch(0, Role::Observer, Patience::Always);
+        runtime.spawn(async move {
+            loop {
+                if let Watched::Event(event) = watch.next().await.unwrap() {
+                    ready.send(event).unwrap();
+                }
+            }
+        })
+    };
+    let (mut applied, mut undone) = (None, 0);
+    for round in 0..ROUNDS {
+        let record = runtime.block_on(propose(&client, round)).record;
+        let deciding = {
+            let (client, verdict, change) = (client.clone(), approval(&record), record.change);
+            runtime.spawn(async move { client.decide(change, verdict, None, View::Nothing).await })
+        };
+        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
+        served.kill();
+        served = Served::start(&scene, &[]);
+        let decided = runtime.block_on(async { tokio::time::timeout(LONG, deciding).await.unwrap().unwrap() }).unwrap();
+        let stands =
+            runtime.block_on(client.get_change(record.change, View::Nothing, Shown::Proposed)).unwrap().record.status;
+        assert_eq!(decided.record.status, stands, "round {round}: whoever decided was told something else");
+        if stands == ChangeStatus::Applied {
+            applied = Some(round);
+        } else {
+            undone += 1;
+        }
+        let whole = applied.map_or_else(|| is_untouched(&scene), |round| is_whole(&scene, round));
+        assert!(whole, "round {round}: {stands:?}, and the files are {:?}", rounds(&scene));
+    }
+    let last = runtime.block_on(client.status(Extent::Counts)).unwrap().last_event;
+    let (mut decided, mut next) = (BTreeMap::<u64, u64>::new(), 1);
+    while next <= last {
+        let event = runtime.block_on(async { tokio::time::timeout(LONG, wait.recv()).await.unwrap().unwrap() });
+        assert_eq!(event.number, next, "a gap or a duplicate");
+        next += 1;
+        if let Some(Kind::Decided(event)) = event.kind {
+            *decided.entry(event.change).or_default() += 1;
+        }
+    }
+    watching.abort();
+    println!("{ROUNDS} kills, {undone} of them before it was applied, {last} events");
+    assert_eq!(decided.len() as u64, ROUNDS);
+    assert!(decided.values().all(|count| *count == 1), "{decided:?}");
+}
+
+#[test]
+fn what_a_killed_engine_leaves_is_taken_for_nothing() {
+    let scene = Scene::new(&[]);
+    let first = Served::start(&scene, &[]);
+    let (socket, old) = (first.text("socket").to_owned(), first.text("url").to_owned());
+    first.kill();
+    assert!(std::path::Path::new(&socket).exists(), "there is nothing to recognise");
+    // A command finds no engine and does without.
+    let status = scene.run(&["status"], b"");
+    assert!(status.status.success(), "{status:?}");
+    let second = Served::start(&scene, &[]);
+    assert_eq!(second.said.get("already"), None);
+    assert_eq!(second.text("socket"), socket);
+    assert_ne!(second.text("token"), "");
+    let note = std::fs::read_to_string(std::path::Path::new(&socket).with_file_name("server.json")).unwrap();
+    assert!(note.contains(second.text("url")), "{note} still names {old}");
+}

@@ -1,0 +1,349 @@
+//! `sayso serve` as it runs: how it starts, how it ends, what it says, and how many it serves.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Socket, View};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, Decider, Verdict};
+use serde_json::Value;
+
+use crate::Scene;
+
+/// Longer than anything here takes, on a busy machine, too.
+pub(crate) const LONG: Duration = Duration::from_secs(120);
+
+/// A running `sayso serve`. Killed when dropped.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) said: Value,
+}
+
+impl Served {
+    pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        Self::begin(scene, arguments).wait_for_word()
+    }
+
+    /// Starts it, and does not wait until it says where it is.
+    fn begin(scene: &Scene, arguments: &[&str]) -> Beginning {
+        let child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+            .args(["serve", "--json", "--port", "0"])
+            .args(arguments)
+            .current_dir(scene.directory.path())
+            .env_clear()
+            .envs(scene.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Beginning(child)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.said[name].as_str().unwrap_or_else(|| panic!("no {name} in {}", self.said))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A client on the socket, which finds whichever engine is behind it.
+    pub(crate) fn client(&self, patience: Patience) -> Client {
+        Client::new(Arc::new(Socket(PathBuf::from(self.text("socket")))), None).with_patience(patience)
+    }
+
+    fn address(&self) -> String {
+        self.text("url").strip_prefix("http://").unwrap().to_owned()
+    }
+
+    /// Ends it without a warning.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to end.
+    pub(crate) fn ask_to_end(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended, and gives what it said besides.
+    pub(crate) fn ended(mut self) -> String {
+        let mut log = String::new();
+        let mut errors = self.child.stderr.take().unwrap();
+        let reading = std::thread::spawn(move || {
+            errors.read_to_string(&mut log).unwrap();
+            log
+        });
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(start.elapsed() < LONG, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let log = reading.join().unwrap();
+        assert!(status.success(), "{status:?} {:?}: {log}", status.signal());
+        log
+    }
+
+    /// What it has resident, in kilobytes.
+    fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Beginning(Child);
+
+impl Beginning {
+    fn wait_for_word(mut self) -> Served {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said = serde_json::from_str(&line).unwrap_or_else(|error| {
+            let mut log = String::new();
+            self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+            panic!("{error}: {line:?} {log}")
+        });
+        Served { child: self.0, said }
+    }
+}
+
+pub(crate) fn approval(record: &ChangeRecord) -> Verdict {
+    Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person }
+}
+
+#[test]
+fn the_token_is_in_no_line_of_the_log() {
+    let scene = Scene::new(&[]);
+    let wrong = "wrong-but-somebodys-secret";
+    let served = Served::start(&scene, &["--log", "trace"]);
+    let (url, token) = (served.text("url").to_owned(), served.text("token").to_owned());
+    for protocol in ["--http1.1", "--http2-prior-knowledge"] {
+        for shown in [token.as_str(), wrong] {
+            let output = Command::new("curl")
+                .args(["-sS", "-m", "60", protocol, "-H", "content-type: application/json", "-d", "{}"])
+                .args(["-H", &format!("authorization: Bearer {shown}")])
+                .arg(format!("{url}/sayso.v1.ReviewService/Status?token={shown}"))
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said.contains("unauthenticated"), shown == wrong, "{output:?}");
+        }
+    }
+    served.ask_to_end();
+    let log = served.ended();
+    assert!(log.contains("answered") && log.contains("refused"), "{log}");
+    for secret in [token.as_str(), wrong] {
+        let found: Vec<&str> = log.lines().filter(|line| line.contains(secret)).collect();
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+#[test]
+fn of_many_starts_at_once_one_wins_and_the_others_name_it() {
+    let scene = Scene::new(&[]);
+    let mut stale = None;
+    for round in 0..12 {
+        let starts: Vec<Beginning> = (0..3).map(|_| Served::begin(&scene, &[])).collect();
+        let (mut winners, mut losers) = (Vec::new(), Vec::new());
+        for served in starts.into_iter().map(Beginning::wait_for_word) {
+            if served.said["already"] == true { losers.push(served) } else { winners.push(served) }
+        }
+        assert_eq!(winners.len(), 1, "round {round}");
+        let winner = winners.remove(0);
+        assert_eq!(winner.said["process"], winner.id());
+        for loser in losers {
+            assert_ne!(loser.said["url"].as_str().map(str::to_owned), stale, "round {round}: an address of before");
+            for field in ["url", "token", "socket", "process", "workspace"] {
+                assert_eq!(loser.said[field], winner.said[field], "round {round}: {field}");
+            }
+            loser.ended();
+        }
+        stale = Some(winner.text("url").to_owned());
+        // What is left behind by a kill misleads nobody.
+        if round % 2 == 0 {
+            winner.kill();
+        } else {
+            winner.ask_to_end();
+            winner.ended();
+        }
+    }
+}
+
+#[test]
+fn doctor_shows_engines_that_run_and_those_that_were_killed() {
+    let scene = Scene::new(&[]);
+    let engines = || scene.json(&["doctor", "--json"]).0["engines"].clone();
+    assert_eq!(engines(), serde_json::json!([]));
+    let served = Served::start(&scene, &[]);
+    let found = engines();
+    assert_eq!(found[0]["state"], "runs", "{found}");
+    assert_eq!(found[0]["url"], served.said["url"]);
+    assert_eq!(found[0]["process"], served.id());
+    let told = scene.transcript(&["doctor"]);
+    assert!(told.contains(served.text("url")) && !told.contains(served.text("token")), "{told}");
+    served.kill();
+    assert_eq!(engines()[0]["state"], "left_behind");
+    assert!(scene.transcript(&["doctor"]).contains("without a goodbye"));
+    let served = Served::start(&scene, &[]);
+    assert_eq!(engines()[0]["state"], "runs");
+    served.ask_to_end();
+    served.ended();
+    assert_eq!(engines(), serde_json::json!([]));
+}
+
+/// Asks for all events as bytes over HTTP/1.1.
+fn watch(served: &Served) -> TcpStream {
+    let mut stream = TcpStream::connect(served.address()).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let head = format!(
+        "POST /sayso.v1.ReviewService/Watch HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+         content-type: application/connect+json\r\nconnect-protocol-version: 1\r\ncontent-length: 7\r\n\r\n",
+        served.text("token")
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&[0, 0, 0, 0, 2, b'{', b'}']).unwrap();
+    let mut first = [0; 15];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200 OK");
+    stream
+}
+
+#[test]
+fn asked_to_end_it_ends_streams_and_finishes_what_it_is_at() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for round in 0..6_u64 {
+        let scene = Scene::new(&[]);
+        let served = Served::start(&scene, &[]);
+        let mut stream = watch(&served);
+        let client = served.client(Patience::For(Duration::ZERO));
+        let record = runtime.block_on(crate::killed::propose(&client, round)).record;
+        let deciding = {
+            let (client, verdict, change) = (client.clone(), approval(&record), record.change);
+            runtime.spawn(async move { client.decide(change, verdict, None, View::Nothing).await })
+        };
+        // Earlier or later in what it is at.
+        std::thread::sleep(Duration::from_millis(round * 3));
+        served.ask_to_end();
+        let decided = runtime.block_on(deciding).unwrap();
+        served.ended();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        let text = String::from_utf8_lossy(&rest);
+        // A stream's last message is its end, which says nothing of an error, and then the answer itself is over.
+        assert!(text.contains("{}") && !text.contains("\"error\""), "{text}");
+        assert!(text.ends_with("\r\n0\r\n\r\n"), "{text:?}");
+        match decided {
+            Ok(progress) => {
+                assert_eq!(progress.record.status, ChangeStatus::Applied);
+                assert!(crate::killed::is_whole(&scene, round));
+            }
+            Err(ClientError::Unreachable { fate: Fate::Nothing, .. }) => {
+                assert!(crate::killed::is_untouched(&scene), "round {round}");
+            }
+            Err(error) => panic!("round {round}: {error:?}"),
+        }
+    }
+}
+
+/// How many watchers and events: all of them where that is asked for, fewer where everything is slow.
+fn crowd() -> (usize, u64) {
+    if std::env::var_os("SAYSO_CROWD").is_some() { (1_000, 1_000) } else { (200, 200) }
+}
+
+#[test]
+fn a_crowd_of_watchers_gets_every_event_once_and_in_order() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &[]);
+    let idle = served.resident();
+    let (watchers, events) = crowd();
+    let (address, token) = (served.address(), served.text("token").to_owned());
+    let most = runtime.block_on(async {
+        let mut watching = Vec::new();
+        let mut sender = None;
+        for number in 0..watchers {
+            if number % 250 == 0 {
+                let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+                let (made, work) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+                tokio::spawn(work);
+                sender = Some(made);
+            }
+            let request = http::Request::post(format!("http://{address}/sayso.v1.ReviewService/Watch"))
+                .header("authorization", format!("Bearer {token}"))
+                .header("content-type", "application/connect+proto")
+                .header("connect-protocol-version", "1")
+                .body(Full::new(Bytes::from_static(&[0; 5])))
+                .unwrap();
+            let answer = sender.as_mut().unwrap().send_request(request).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            watching.push(tokio::spawn(follow(answer.into_body(), events)));
+        }
+        let client = served.client(Patience::For(LONG));
+        let mut most = served.resident();
+        for number in 1..=events {
+            let session = NewSession { session: format!("s{number}"), ..NewSession::default() };
+            client.start_session(session).await.unwrap();
+            most = most.max(served.resident());
+        }
+        for watcher in watching {
+            tokio::time::timeout(LONG, watcher).await.unwrap().unwrap();
+        }
+        most.max(served.resident())
+    });
+    println!("{watchers} watchers × {events} events: idle {idle} kB, at most {most} kB");
+    assert!(most < 150_000, "{most} kB");
+}
+
+/// Reads a stream of events until the last, each of which has to be the next.
+async fn follow(mut body: hyper::body::Incoming, last: u64) {
+    let (mut heard, mut seen) = (Vec::new(), 0);
+    while seen < last {
+        let frame = body.frame().await.unwrap().unwrap();
+        heard.extend_from_slice(frame.data_ref().unwrap());
+        let mut rest = &heard[..];
+        while let Some((head, after)) = rest.split_at_checked(5) {
+            let size = u32::from_be_bytes(head[1..].try_into().unwrap()) as usize;
+            let Some((message, after)) = after.split_at_checked(size) else { break };
+            rest = after;
+            if let Some(number) = number(message) {
+                assert_eq!(number, seen + 1);
+                seen = number;
+            }
+        }
+        heard = rest.to_vec();
+    }
+}
+
+/// The number of an event: the first field of the first field, as the bytes on the wire are.
+fn number(message: &[u8]) -> Option<u64> {
+    let varint = |bytes: &[u8]| {
+        let size = bytes.iter().position(|byte| *byte < 0x80).unwrap() + 1;
+        let value = bytes[..size].iter().rev().fold(0_u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
+        (value, size)
+    };
+    let event = message.strip_prefix(&[0x0a])?;
+    let fields = &event[varint(event).1..];
+    assert_eq!(fields[0], 0x08);
+    Some(varint(&fields[1..]).0)
+}

@@ -1,0 +1,134 @@
+//! An agent cannot approve itself: who descends from one decides nothing, by the socket or over TCP with the right token.
+
+use std::process::{Command, Output, Stdio};
+
+use sayso_api::client::{Client, Shown, View};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus};
+use sayso_server::agents::{MARK, Notes};
+use serde_json::json;
+
+use crate::scene::{Running, Scene, TOKEN, ask, no, verdict, write};
+
+/// How a call comes in.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Socket,
+    Tcp,
+}
+
+const WAYS: [Way; 2] = [Way::Socket, Way::Tcp];
+
+/// The approval of a change, as `curl` sends it.
+fn body(record: &ChangeRecord) -> String {
+    let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
+    json!({ "change": record.change.to_string(), "verdict": verdict }).to_string()
+}
+
+/// A program that approves a change, as a child of this process.
+fn curl(server: &Running, way: Way, record: &ChangeRecord, before: &[&str]) -> Output {
+    let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
+    words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
+    words.extend(["-H".to_owned(), format!("authorization: Bearer {TOKEN}"), "-d".to_owned(), body(record)]);
+    let call = "sayso.v1.ReviewService/Decide";
+    match way {
+        Way::Socket => words.extend([
+            "--unix-socket".to_owned(),
+            server.socket.display().to_string(),
+            format!("http://localhost/{call}"),
+        ]),
+        Way::Tcp => words.push(format!("http://{}/{call}", server.address)),
+    }
+    Command::new(&words[0]).args(&words[1..]).env_remove(MARK).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Fails unless a change waits still.
+async fn waits(client: &Client, change: u64) {
+    let record = client.get_change(change, View::Nothing, Shown::Proposed).await.unwrap().record;
+    assert_eq!(record.status, ChangeStatus::Pending);
+}
+
+fn assert_refused(output: &Output, who: &str) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("agent cannot decide"), "{who}: {output:?}");
+    assert!(said.contains("permission_denied"), "{who}: {output:?}");
+}
+
+fn assert_approved(output: &Output, who: &str) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("applied") || said.contains("APPLIED"), "{who}: {output:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_descends_from_an_agent_decides_nothing() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    for (number, way) in WAYS.into_iter().enumerate() {
+        let first = ask(&client, write(&format!("first{number}"), "x\n")).await.record;
+        assert_approved(&curl(&server, way, &first, &[]), "a child of nobody");
+        // From here on, everything beneath this process speaks for an agent; the process itself does not.
+        let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+        let second = ask(&client, write(&format!("second{number}"), "x\n")).await.record;
+        for before in [&[][..], &["setsid", "-w"], &["sh", "-c", "\"$@\"; exit $?", "sh"], &["env", "-i"]] {
+            assert_refused(&curl(&server, way, &second, before), &format!("{way:?} {before:?}"));
+        }
+        waits(&client, second.change).await;
+        let own = match way {
+            Way::Socket => server.near(),
+            Way::Tcp => server.far(),
+        };
+        own.decide(second.change, verdict(&second, Answer::Approve), None, View::Nothing).await.unwrap();
+        registered.finished();
+        let third = ask(&client, write(&format!("third{number}"), "x\n")).await.record;
+        assert_approved(&curl(&server, way, &third, &[]), "a child of nobody again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_got_away_is_known_by_its_mark() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    let mark = format!("{MARK}=1");
+    for way in WAYS {
+        let record = ask(&client, write("mine", "x\n")).await.record;
+        // The shell between them is gone before it calls, so that it descends from nobody.
+        let leave = r#"(while kill -0 $$ 2>/dev/null; do :; done; exec "$@") & exit 0"#;
+        let script = format!(r#"out=$(setsid sh -c '{leave}' sh "$@"); echo "$out""#);
+        let away = ["env", &mark, "sh", "-c", &script, "sh"];
+        assert_refused(&curl(&server, way, &record, &away), &format!("{way:?}"));
+        waits(&client, record.change).await;
+        client.decide(record.change, verdict(&record, no("no")), None, View::Nothing).await.unwrap();
+    }
+    assert!(!scene.root().join("mine").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_gone_before_the_answer_decides_nothing() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    let mark = format!("{MARK}=1");
+    let socket = server.socket.display().to_string();
+    let port = server.address.port().to_string();
+    // Sends and ends at once.
+    let script = "use Socket; \
+                  if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ARGV[1])) or die $! } \
+                  else { socket(S, PF_INET, SOCK_STREAM, 0); connect(S, sockaddr_in($ARGV[1], INADDR_LOOPBACK)) or die $! } \
+                  syswrite(S, $ARGV[2]);";
+    for round in 0..40 {
+        let (way, place) = if round % 2 == 0 { ("socket", &socket) } else { ("tcp", &port) };
+        let record = ask(&client, write("mine", "x\n")).await.record;
+        let body = body(&record);
+        let request = format!(
+            "POST /sayso.v1.ReviewService/Decide HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let status = Command::new("env").args([&mark, "perl", "-e", script, way, place, &request]).status().unwrap();
+        assert!(status.success(), "{way}");
+        // Had that counted, this would come too late.
+        client.decide(record.change, verdict(&record, no("no")), None, View::Nothing).await.unwrap();
+    }
+    assert!(!scene.root().join("mine").exists());
+}

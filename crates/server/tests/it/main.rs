@@ -1,0 +1,17 @@
+//! One test binary for the server: engines in this process, reached as any client reaches them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "tests panic to fail, make files to look at, and say what they measured"
+)]
+
+mod agents;
+mod entering;
+mod paths;
+mod raw;
+mod scene;
+mod sizes;
+mod users;
+mod verdicts;
+mod watchers;

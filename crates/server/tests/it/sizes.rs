@@ -1,0 +1,173 @@
+//! How much and how slowly somebody may send.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use sayso_server::Timing;
+
+use crate::raw::{Answer, connect, exchange, rest, right, status_with};
+use crate::scene::{LONG, Scene};
+
+const HOST: (&str, &str) = ("host", "localhost");
+
+/// Short enough to wait for, long enough for a busy machine to answer within.
+const SHORT: Timing = Timing { head: Duration::from_secs(2), whole: Duration::from_secs(2) };
+
+/// More than is ever taken.
+const LARGEST: usize = 96 << 20;
+/// What may be on its way besides: buffers of the system and of the server.
+const ON_ITS_WAY: usize = 32 << 20;
+
+fn head(token: Option<(&str, &str)>, length: &str) -> String {
+    let token = token.map(|(name, value)| format!("{name}: {value}\r\n")).unwrap_or_default();
+    format!(
+        "POST /sayso.v1.ReviewService/Propose HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/proto\r\n\
+         {token}{length}\r\n\r\n"
+    )
+}
+
+/// Sends pieces until the server no longer takes them, and says how many bytes that were.
+fn pour(address: SocketAddr, head: &str, piece: &[u8], most: usize) -> (usize, Answer) {
+    let mut stream = connect(address);
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut sent = 0;
+    while sent < most {
+        match stream.write_all(piece) {
+            Ok(()) => sent += piece.len(),
+            Err(error) if [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind()) => break,
+            Err(error) => panic!("the server neither takes nor refuses: {error}"),
+        }
+    }
+    // What was answered may be lost with the connection; that it was refused is not.
+    (sent, rest(&mut stream))
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_is_there() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let right = right();
+    let token = Some((right.0, right.1.as_str()));
+    let megabyte = vec![b'a'; 1 << 20];
+    let (sent, answer) = pour(server.address, &head(token, "content-length: 10000000000"), &megabyte, 2 * LARGEST);
+    assert!(sent <= LARGEST + ON_ITS_WAY, "{sent} bytes were taken");
+    assert_ne!(answer.status, 200);
+    // Nor where it does not say how large it is, and never ends.
+    let mut chunk = b"100000\r\n".to_vec();
+    chunk.extend_from_slice(&megabyte);
+    chunk.extend_from_slice(b"\r\n");
+    let (sent, answer) = pour(server.address, &head(token, "transfer-encoding: chunked"), &chunk, 2 * LARGEST);
+    assert!(sent <= LARGEST + ON_ITS_WAY, "{sent} bytes were taken");
+    assert_ne!(answer.status, 200);
+    assert_eq!(status_with(server.address, &[HOST, (right.0, &right.1)]).status, 200);
+}
+
+#[test]
+fn of_a_body_without_a_token_next_to_nothing_is_read() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let megabyte = vec![b'a'; 1 << 20];
+    for length in ["content-length: 10000000000", "transfer-encoding: chunked"] {
+        let (sent, answer) = pour(server.address, &head(None, length), &megabyte, LARGEST);
+        assert!(sent <= ON_ITS_WAY, "{sent} bytes were taken of {length}");
+        assert!([0, 401].contains(&answer.status), "{answer:?}");
+    }
+}
+
+#[test]
+fn lengths_that_contradict_each_other_are_refused() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let right = right();
+    for lengths in [
+        "content-length: 2\r\ncontent-length: 40",
+        "content-length: -1",
+        "content-length: 2, 3",
+        "content-length: 99999999999999999999999999",
+        "transfer-encoding: chunked, identity",
+    ] {
+        let request = format!(
+            "POST /sayso.v1.ReviewService/Status HTTP/1.1\r\nhost: localhost\r\n{}: {}\r\n\
+             content-type: application/json\r\n{lengths}\r\nconnection: close\r\n\r\n{{}}",
+            right.0, right.1
+        );
+        let answer = exchange(server.address, request.as_bytes());
+        assert_eq!(answer.status, 400, "{lengths}: {answer:?}");
+    }
+}
+
+#[test]
+fn too_many_or_too_large_headers_are_refused() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let right = right();
+    let names: Vec<String> = (0..200).map(|number| format!("x-header-{number}")).collect();
+    let mut many: Vec<(&str, &str)> = vec![HOST, (right.0, &right.1)];
+    many.extend(names.iter().map(|name| (name.as_str(), "value")));
+    assert_eq!(status_with(server.address, &many).status, 431);
+    let large = "a".repeat(128 << 10);
+    let answer = status_with(server.address, &[HOST, (right.0, &right.1), ("x-large", &large)]);
+    assert!([0, 431].contains(&answer.status), "{answer:?}");
+    let long = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a".repeat(128 << 10));
+    let answer = exchange(server.address, long.as_bytes());
+    assert!([0, 414, 431].contains(&answer.status), "{answer:?}");
+    assert_eq!(status_with(server.address, &[HOST, (right.0, &right.1)]).status, 200);
+}
+
+/// Sends one byte after the other until the server closes; fails if it never does.
+fn trickle(stream: &mut TcpStream, bytes: &mut impl Iterator<Item = u8>) {
+    let start = Instant::now();
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    loop {
+        assert!(start.elapsed() < LONG, "the connection is still open");
+        if bytes.next().is_some_and(|byte| stream.write_all(&[byte]).is_err()) {
+            return;
+        }
+        // Waits a moment, as the slow do, for the end or an answer.
+        match stream.read(&mut [0; 256]) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[test]
+fn whoever_sends_a_byte_now_and_then_is_cut_off() {
+    let scene = Scene::new();
+    let server = scene.serve_as(|http| http.timing = SHORT);
+    let right = right();
+    let token = Some((right.0, right.1.as_str()));
+    let endless = || std::iter::repeat(b'a');
+    let openings: [(&str, Vec<u8>); 6] = [
+        ("nothing at all", Vec::new()),
+        ("half a line", b"POST /say".to_vec()),
+        ("half a header", b"POST / HTTP/1.1\r\nhost: localhost\r\nx-a: b".to_vec()),
+        ("the start of HTTP/2", b"PRI * HTTP/2.0\r\n".to_vec()),
+        ("a body by length", head(token, "content-length: 1000").into_bytes()),
+        ("a body in chunks", [head(token, "transfer-encoding: chunked").as_bytes(), b"ffff\r\n"].concat()),
+    ];
+    std::thread::scope(|scope| {
+        for (_, opening) in &openings {
+            scope.spawn(|| {
+                let mut stream = connect(server.address);
+                stream.write_all(opening).unwrap();
+                trickle(&mut stream, &mut endless());
+            });
+        }
+        // Those who send nothing are cut off, too.
+        for (_, opening) in &openings {
+            scope.spawn(|| {
+                let mut stream = connect(server.address);
+                stream.write_all(opening).unwrap();
+                trickle(&mut stream, &mut std::iter::empty());
+            });
+        }
+        // Meanwhile others are served.
+        for _ in 0..20 {
+            assert_eq!(status_with(server.address, &[HOST, (right.0, &right.1)]).status, 200);
+        }
+    });
+}
