@@ -86,17 +86,13 @@ impl Notes {
     /// Refuses a process that was started by an agent. Whoever started the agent is none itself.
     pub fn refuse(&self, process: u32) -> Result<(), GateError> {
         let agents = self.running();
-        if let Some(parent) = parent_of(process) {
-            agents.refuse(parent)?;
-        } else {
-            agents.refuse(process)?;
-            // Whoever is gone before its answer came cannot be asked what it was, and the worst is assumed. Where the system tells
-            // of no process at all, its user has to do.
-            if Process::find(std::process::id()).is_some() {
-                return Err(GateError::AgentDecides { process, agent: process });
-            }
+        // Of whom nothing is known, the worst is assumed.
+        agents.refuse(parent_of(process).unwrap_or(process))?;
+        // In this order: what has ended by now may have had a mark that was gone when it was looked for.
+        if is_marked(process) || has_ended(process) {
+            return Err(GateError::AgentDecides { process, agent: process });
         }
-        if is_marked(process) { Err(GateError::AgentDecides { process, agent: process }) } else { Ok(()) }
+        Ok(())
     }
 
     /// Changes of a workspace whose process is gone.
@@ -154,6 +150,16 @@ pub fn is_marked(process: u32) -> bool {
     environment
         .split(|byte| *byte == 0)
         .any(|variable| variable.strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
+}
+
+/// Whether a process is over, or about to be: it has no memory any more, and with that no environment to look at. Where the system
+/// tells of no process at all, none has.
+fn has_ended(process: u32) -> bool {
+    let stat = |id: u32| std::fs::read_to_string(format!("/proc/{id}/stat"));
+    let Ok(text) = stat(process) else { return stat(std::process::id()).is_ok() };
+    // Its name may hold anything, so that fields are counted from its end.
+    let size = text.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(20));
+    size.is_none_or(|size| size == "0")
 }
 
 /// A process as its note names it: its number and when it was started.

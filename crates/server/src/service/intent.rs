@@ -9,6 +9,7 @@ use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Asking, Client, Kept, Reply, Submission, Subscription};
 use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Performer, Tier};
+use sayso_workspace::OpenError;
 use serde_json::Value;
 
 use super::review::{HEARTBEAT, submitted};
@@ -201,6 +202,16 @@ fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishRe
     Ok(response)
 }
 
+/// Refuses a directory from which a link leads out: a command that starts there is not where it says it is.
+fn starts_inside(host: &Host, directory: &str) -> Result<(), Failure> {
+    // A name that is none is refused with the intent.
+    let Ok(path) = host.workspace.locate(directory) else { return Ok(()) };
+    match host.workspace.open_path(&path) {
+        Err(error @ OpenError::Outside { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
@@ -209,6 +220,9 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
     };
     let schema = schema.map(|text| value("intent.call_tool.schema_json", text)).transpose()?;
     let intent = Intent::try_from(intent)?;
+    if let Intent::RunCommand { directory: Some(directory), .. } = &intent {
+        starts_inside(host, directory)?;
+    }
     let performer =
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
     // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
