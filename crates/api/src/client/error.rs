@@ -38,8 +38,8 @@ pub enum Fate {
 }
 
 impl ClientError {
-    pub(super) fn bad(why: impl ToString) -> Self {
-        Self::BadMessage { why: why.to_string() }
+    pub(super) fn bad(why: impl Into<String>) -> Self {
+        Self::BadMessage { why: why.into() }
     }
 
     /// What sort of failure it is.

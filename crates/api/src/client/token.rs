@@ -37,6 +37,8 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
     use super::*;
 
     #[test]
