@@ -38,8 +38,9 @@ pub enum Fate {
 }
 
 impl ClientError {
-    pub(super) fn bad(why: impl Into<String>) -> Self {
-        Self::BadMessage { why: why.into() }
+    #[expect(clippy::needless_pass_by_value, reason = "errors are mapped with it")]
+    pub(super) fn bad(why: impl ToString) -> Self {
+        Self::BadMessage { why: why.to_string() }
     }
 
     /// What sort of failure it is.

@@ -37,14 +37,12 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-
     use super::*;
 
     #[test]
     fn a_token_is_not_printed() {
-        let token = Token::new("s3cret").unwrap();
-        assert_eq!(format!("{token:?} {:?}", token.header()), "Token(…) Sensitive");
+        let printed = Token::new("s3cret").map(|token| format!("{token:?} {:?}", token.header()));
+        assert_eq!(printed.as_deref(), Ok("Token(…) Sensitive"));
     }
 
     #[test]
