@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Progress, Socket, View};
+use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Progress, Shown, Socket, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Decider, Verdict};
 use serde_json::Value;
 
@@ -217,6 +217,36 @@ fn doctor_shows_engines_that_run_and_those_that_were_killed() {
     served.ask_to_end();
     served.ended();
     assert_eq!(engines(), serde_json::json!([]));
+}
+
+#[test]
+fn what_an_agent_starts_cannot_approve_at_a_served_engine() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &[]);
+    let client = served.client(Patience::For(LONG));
+    let record = runtime.block_on(crate::killed::propose(&client, 0)).record;
+    let (program, change) = (env!("CARGO_BIN_EXE_sayso"), record.change);
+    let verdict = serde_json::json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
+    let body = serde_json::json!({ "change": change.to_string(), "verdict": verdict });
+    scene.write("approval.json", body.to_string().as_bytes());
+    let curl = "curl -sS -m 60 -H 'content-type: application/json' -d @approval.json";
+    let call = "sayso.v1.ReviewService/Decide";
+    let (socket, url, token) = (served.text("socket"), served.text("url"), served.text("token"));
+    for attempt in [
+        format!("{program} review {change} --approve all"),
+        format!("setsid -w {program} review {change} --approve all"),
+        format!("{curl} --unix-socket {socket} http://localhost/{call}"),
+        // Should it have found the token, too.
+        format!("{curl} -H 'authorization: Bearer {token}' {url}/{call}"),
+    ] {
+        let told = scene.transcript(&["exec", "--approve", &attempt]);
+        assert!(told.contains("agent cannot decide"), "{attempt}:\n{told}");
+        let stands = runtime.block_on(client.get_change(change, View::Nothing, Shown::Proposed)).unwrap();
+        assert_eq!(stands.record.status, ChangeStatus::Pending, "{attempt}");
+    }
+    let told = scene.transcript(&["review", &change.to_string(), "--approve", "all"]);
+    assert!(told.ends_with("--- exit 0\n") && crate::killed::is_whole(&scene, 0), "{told}");
 }
 
 /// Asks for all events as bytes over HTTP/1.1.
