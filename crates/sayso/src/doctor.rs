@@ -1,6 +1,6 @@
 //! `sayso doctor`: the engines that run and how they are.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn look(folder: &Path) -> Result<Option<Found>, Failure> {
     }))
 }
 
-fn text(folder: &PathBuf, found: &Found) -> String {
+fn text(folder: &Path, found: &Found) -> String {
     match found {
         Found::Runs(status) => {
             let mut text = format!("{}\n", visible(&status.workspace));

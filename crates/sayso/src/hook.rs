@@ -136,7 +136,7 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
         patience: Duration::from_secs(arguments.timeout),
         turn: format!("turn-{}", now()),
     };
-    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, noted: None };
+    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, registered: None };
     // Whatever hangs, the agent gets its answer before it no longer waits for one.
     let most = context.patience + GRACE;
     let answer =
@@ -147,7 +147,7 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
         )
     })?;
     // Should this have failed, the note has what waits withdrawn.
-    if let (Ok(_), Some(registered)) = (&answer, noted.noted) {
+    if let (Ok(_), Some(registered)) = (&answer, noted.registered) {
         registered.finished();
     }
     answer.map_err(|error| {
@@ -195,15 +195,15 @@ impl Dial for Running {
 struct Noted {
     notes: Option<Notes>,
     journal: PathBuf,
-    noted: Option<Registered>,
+    registered: Option<Registered>,
 }
 
 impl Pending for Noted {
     fn waits(&mut self, change: ChangeId) {
-        if let Some(registered) = self.noted.take() {
+        if let Some(registered) = self.registered.take() {
             registered.finished();
         }
         // Without it, the change waits until its deadline.
-        self.noted = self.notes.as_ref().and_then(|notes| notes.register(Some(change), &self.journal).ok());
+        self.registered = self.notes.as_ref().and_then(|notes| notes.register(Some(change), &self.journal).ok());
     }
 }

@@ -30,7 +30,7 @@ impl Peer {
 
     /// Refuses whoever speaks for an agent (invariant 13: an agent cannot approve itself).
     pub(crate) fn person(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
-        Ok(match peer {
+        match peer {
             Some(Self::Process(process)) => notes.refuse(process)?,
             Some(Self::Address { theirs, ours }) => {
                 // Having the token is a login. Should an agent have found it, its process gives it away.
@@ -49,7 +49,8 @@ impl Peer {
             }
             // Of whom nothing is known, the worst is assumed.
             None => return Err(unknown()),
-        })
+        }
+        Ok(())
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Timing {
 
 impl Timing {
     /// What suits people.
-    pub const USUAL: Self = Self { head: Duration::from_secs(10), whole: Duration::from_secs(60) };
+    pub const USUAL: Self = Self { head: Duration::from_secs(10), whole: Duration::from_mins(1) };
 }
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

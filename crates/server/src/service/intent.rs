@@ -30,8 +30,8 @@ impl Intents {
 }
 
 impl proto::IntentService for Intents {
-    async fn submit<'a>(
-        &'a self,
+    async fn submit(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::SubmitRequest>,
     ) -> ServiceResult<proto::SubmitResponse> {
@@ -65,8 +65,8 @@ impl proto::IntentService for Intents {
         Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
     }
 
-    async fn withdraw<'a>(
-        &'a self,
+    async fn withdraw(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::WithdrawRequest>,
     ) -> ServiceResult<proto::WithdrawResponse> {
@@ -82,8 +82,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::WithdrawResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn capture<'a>(
-        &'a self,
+    async fn capture(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::CaptureRequest>,
     ) -> ServiceResult<proto::CaptureResponse> {
@@ -111,8 +111,8 @@ impl proto::IntentService for Intents {
         })
     }
 
-    async fn finish<'a>(
-        &'a self,
+    async fn finish(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::FinishRequest>,
     ) -> ServiceResult<proto::FinishResponse> {
@@ -120,8 +120,8 @@ impl proto::IntentService for Intents {
         Response::ok(blocking(&self.0, move |host| finish(host, &request)).await?)
     }
 
-    async fn start_session<'a>(
-        &'a self,
+    async fn start_session(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StartSessionRequest>,
     ) -> ServiceResult<proto::StartSessionResponse> {
@@ -130,8 +130,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::StartSessionResponse::default())
     }
 
-    async fn end_session<'a>(
-        &'a self,
+    async fn end_session(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::EndSessionRequest>,
     ) -> ServiceResult<proto::EndSessionResponse> {
@@ -145,8 +145,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::EndSessionResponse::default())
     }
 
-    async fn start_turn<'a>(
-        &'a self,
+    async fn start_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StartTurnRequest>,
     ) -> ServiceResult<proto::StartTurnResponse> {
@@ -155,8 +155,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::StartTurnResponse::default())
     }
 
-    async fn end_turn<'a>(
-        &'a self,
+    async fn end_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::EndTurnRequest>,
     ) -> ServiceResult<proto::EndTurnResponse> {
@@ -179,8 +179,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::EndTurnResponse { review: review.await?, ..Default::default() })
     }
 
-    async fn take_messages<'a>(
-        &'a self,
+    async fn take_messages(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::TakeMessagesRequest>,
     ) -> ServiceResult<proto::TakeMessagesResponse> {

@@ -71,8 +71,8 @@ impl Review {
 }
 
 impl proto::ReviewService for Review {
-    async fn status<'a>(
-        &'a self,
+    async fn status(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StatusRequest>,
     ) -> ServiceResult<proto::StatusResponse> {
@@ -93,8 +93,8 @@ impl proto::ReviewService for Review {
         Ok(Response::stream(stream::unfold(watching, Watching::next)))
     }
 
-    async fn list_pending<'a>(
-        &'a self,
+    async fn list_pending(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::ListPendingRequest>,
     ) -> ServiceResult<proto::ListPendingResponse> {
@@ -120,8 +120,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListPendingResponse { pending: pending.await?, ..Default::default() })
     }
 
-    async fn decide<'a>(
-        &'a self,
+    async fn decide(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::DecideRequest>,
     ) -> ServiceResult<proto::DecideResponse> {
@@ -130,8 +130,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::DecideResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn propose<'a>(
-        &'a self,
+    async fn propose(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::ProposeRequest>,
     ) -> ServiceResult<proto::ProposeResponse> {
@@ -145,8 +145,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ProposeResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn get_change<'a>(
-        &'a self,
+    async fn get_change(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::GetChangeRequest>,
     ) -> ServiceResult<proto::GetChangeResponse> {
@@ -162,8 +162,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::GetChangeResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn list_changes<'a>(
-        &'a self,
+    async fn list_changes(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListChangesRequest>,
     ) -> ServiceResult<proto::ListChangesResponse> {
@@ -187,8 +187,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListChangesResponse { changes: changes.await?, ..Default::default() })
     }
 
-    async fn list_sessions<'a>(
-        &'a self,
+    async fn list_sessions(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListSessionsRequest>,
     ) -> ServiceResult<proto::ListSessionsResponse> {
@@ -200,8 +200,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListSessionsResponse { sessions: sessions.await?, ..Default::default() })
     }
 
-    async fn plan_undo<'a>(
-        &'a self,
+    async fn plan_undo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::PlanUndoRequest>,
     ) -> ServiceResult<proto::PlanUndoResponse> {
@@ -211,8 +211,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::PlanUndoResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn undo<'a>(
-        &'a self,
+    async fn undo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::UndoRequest>,
     ) -> ServiceResult<proto::UndoResponse> {
@@ -223,8 +223,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::UndoResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn plan_redo<'a>(
-        &'a self,
+    async fn plan_redo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRedoRequest>,
     ) -> ServiceResult<proto::PlanRedoResponse> {
@@ -234,8 +234,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::PlanRedoResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn redo<'a>(
-        &'a self,
+    async fn redo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RedoRequest>,
     ) -> ServiceResult<proto::RedoResponse> {
@@ -246,8 +246,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::RedoResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn rehearse<'a>(
-        &'a self,
+    async fn rehearse(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RehearseRequest>,
     ) -> ServiceResult<proto::RehearseResponse> {
@@ -261,8 +261,8 @@ impl proto::ReviewService for Review {
         Response::ok(said.await?)
     }
 
-    async fn review_turn<'a>(
-        &'a self,
+    async fn review_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ReviewTurnRequest>,
     ) -> ServiceResult<proto::ReviewTurnResponse> {
@@ -275,8 +275,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ReviewTurnResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn list_snapshots<'a>(
-        &'a self,
+    async fn list_snapshots(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListSnapshotsRequest>,
     ) -> ServiceResult<proto::ListSnapshotsResponse> {
@@ -291,8 +291,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListSnapshotsResponse { snapshots: snapshots.await?, ..Default::default() })
     }
 
-    async fn plan_restore<'a>(
-        &'a self,
+    async fn plan_restore(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRestoreRequest>,
     ) -> ServiceResult<proto::PlanRestoreResponse> {
@@ -301,8 +301,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::PlanRestoreResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn restore<'a>(
-        &'a self,
+    async fn restore(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RestoreRequest>,
     ) -> ServiceResult<proto::RestoreResponse> {
@@ -312,8 +312,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::RestoreResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn collect<'a>(
-        &'a self,
+    async fn collect(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::CollectRequest>,
     ) -> ServiceResult<proto::CollectResponse> {
