@@ -31,8 +31,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
             Ok(server) => break server,
             Err(StartError::Taken) => {
                 let place = EnginePlace::new(&state.folder);
-                // One that is on its way out still has its note, and answers no more.
-                if let (Some(note), Ok(Some(_))) = (place.server(), place.connect()) {
+                // One that is on its way out, or was killed, still has its note, and answers no more. Looked at in this order: once
+                // there is a new socket, there is no old note.
+                if let (Ok(Some(_)), Some(note)) = (place.connect(), place.server()) {
                     return already(arguments, &state, &note);
                 }
                 if waited == Duration::ZERO {

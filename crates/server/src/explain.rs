@@ -67,10 +67,13 @@ fn places(root: &Path, text: &str) -> Vec<Place> {
         Some(inside) => WsPath::parse(inside).map_or_else(|_| Place::Outside(text.to_owned()), Place::Inside),
         None => Place::Outside(path.display().to_string()),
     };
-    // What is not there yet is in a directory that is.
-    let real = named.ancestors().find_map(|path| {
-        let rest = named.strip_prefix(path).ok()?;
-        Some(path.canonicalize().ok()?.join(rest))
+    // What is not there yet is in a directory that is. What is outside is not looked at.
+    let inside = named.starts_with(root).then_some(&named);
+    let real = inside.and_then(|named| {
+        named.ancestors().find_map(|path| {
+            let (real, rest) = (path.canonicalize().ok()?, named.strip_prefix(path).ok()?);
+            Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+        })
     });
     let mut places = vec![place(&named)];
     places.extend(real.map(|real| place(&real)).filter(|real| *real != places[0]));

@@ -9,7 +9,7 @@ use sayso_review::{ChangeStatus, Origin};
 use serde_json::json;
 
 use crate::Scene;
-use crate::served::{LONG, Served, approval};
+use crate::served::{LONG, Served, approve};
 
 /// Files of each change.
 const FILES: usize = 12;
@@ -85,16 +85,13 @@ fn an_engine_that_is_killed_again_and_again_loses_nothing_and_decides_nothing_tw
     let (mut applied, mut undone) = (None, 0);
     for round in 0..ROUNDS {
         let record = runtime.block_on(propose(&client, round)).record;
-        let deciding = {
-            let (client, verdict, change) = (client.clone(), approval(&record), record.change);
-            runtime.spawn(async move { client.decide(change, verdict, None, View::Nothing).await })
-        };
-        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
+        let change = record.change;
+        let deciding = approve(served.client(Patience::For(LONG)), record);
+        std::thread::sleep(Duration::from_micros(dice.below(100_000)));
         served.kill();
         served = Served::start(&scene, &[]);
-        let decided = runtime.block_on(async { tokio::time::timeout(LONG, deciding).await.unwrap().unwrap() }).unwrap();
-        let stands =
-            runtime.block_on(client.get_change(record.change, View::Nothing, Shown::Proposed)).unwrap().record.status;
+        let decided = deciding.join().unwrap().unwrap();
+        let stands = runtime.block_on(client.get_change(change, View::Nothing, Shown::Proposed)).unwrap().record.status;
         assert_eq!(decided.record.status, stands, "round {round}: whoever decided was told something else");
         if stands == ChangeStatus::Applied {
             applied = Some(round);

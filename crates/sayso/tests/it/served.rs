@@ -6,12 +6,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Socket, View};
+use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Progress, Shown, Socket, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Decider, Verdict};
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ pub(crate) const LONG: Duration = Duration::from_secs(120);
 /// A running `sayso serve`. Killed when dropped.
 pub(crate) struct Served {
     child: Child,
+    /// What it says besides, read as it comes: nobody writes to whom nobody listens.
+    log: Option<JoinHandle<String>>,
     pub(crate) said: Value,
 }
 
@@ -42,9 +45,15 @@ impl Served {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Beginning(child)
+            .spawn();
+        let mut child = child.unwrap();
+        let mut errors = child.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            errors.read_to_string(&mut log).unwrap();
+            log
+        });
+        Beginning { child, log }
     }
 
     pub(crate) fn text(&self, name: &str) -> &str {
@@ -78,12 +87,6 @@ impl Served {
 
     /// Waits until it has ended, and gives what it said besides.
     pub(crate) fn ended(mut self) -> String {
-        let mut log = String::new();
-        let mut errors = self.child.stderr.take().unwrap();
-        let reading = std::thread::spawn(move || {
-            errors.read_to_string(&mut log).unwrap();
-            log
-        });
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -92,7 +95,7 @@ impl Served {
             assert!(start.elapsed() < LONG, "it does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let log = reading.join().unwrap();
+        let log = self.log.take().unwrap().join().unwrap();
         assert!(status.success(), "{status:?} {:?}: {log}", status.signal());
         log
     }
@@ -112,23 +115,31 @@ impl Drop for Served {
     }
 }
 
-struct Beginning(Child);
+struct Beginning {
+    child: Child,
+    log: JoinHandle<String>,
+}
 
 impl Beginning {
     fn wait_for_word(mut self) -> Served {
         let mut line = String::new();
-        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said = serde_json::from_str(&line).unwrap_or_else(|error| {
-            let mut log = String::new();
-            self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-            panic!("{error}: {line:?} {log}")
-        });
-        Served { child: self.0, said }
+        BufReader::new(self.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        match serde_json::from_str(&line) {
+            Ok(said) => Served { child: self.child, log: Some(self.log), said },
+            Err(error) => panic!("{error}: {line:?} {}", self.log.join().unwrap()),
+        }
     }
 }
 
-pub(crate) fn approval(record: &ChangeRecord) -> Verdict {
-    Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person }
+/// Approves a change, on a thread of its own.
+pub(crate) fn approve(client: Client, record: ChangeRecord) -> JoinHandle<Result<Progress, ClientError>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let verdict =
+        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
+    std::thread::spawn(move || {
+        let decide = client.decide(record.change, verdict, None, View::Nothing);
+        runtime.block_on(async { tokio::time::timeout(LONG, decide).await.unwrap() })
+    })
 }
 
 #[test]
@@ -161,7 +172,6 @@ fn the_token_is_in_no_line_of_the_log() {
 #[test]
 fn of_many_starts_at_once_one_wins_and_the_others_name_it() {
     let scene = Scene::new(&[]);
-    let mut stale = None;
     for round in 0..12 {
         let starts: Vec<Beginning> = (0..3).map(|_| Served::begin(&scene, &[])).collect();
         let (mut winners, mut losers) = (Vec::new(), Vec::new());
@@ -172,13 +182,11 @@ fn of_many_starts_at_once_one_wins_and_the_others_name_it() {
         let winner = winners.remove(0);
         assert_eq!(winner.said["process"], winner.id());
         for loser in losers {
-            assert_ne!(loser.said["url"].as_str().map(str::to_owned), stale, "round {round}: an address of before");
             for field in ["url", "token", "socket", "process", "workspace"] {
                 assert_eq!(loser.said[field], winner.said[field], "round {round}: {field}");
             }
             loser.ended();
         }
-        stale = Some(winner.text("url").to_owned());
         // What is left behind by a kill misleads nobody.
         if round % 2 == 0 {
             winner.kill();
@@ -211,6 +219,36 @@ fn doctor_shows_engines_that_run_and_those_that_were_killed() {
     assert_eq!(engines(), serde_json::json!([]));
 }
 
+#[test]
+fn what_an_agent_starts_cannot_approve_at_a_served_engine() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &[]);
+    let client = served.client(Patience::For(LONG));
+    let record = runtime.block_on(crate::killed::propose(&client, 0)).record;
+    let (program, change) = (env!("CARGO_BIN_EXE_sayso"), record.change);
+    let verdict = serde_json::json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
+    let body = serde_json::json!({ "change": change.to_string(), "verdict": verdict });
+    scene.write("approval.json", body.to_string().as_bytes());
+    let curl = "curl -sS -m 60 -H 'content-type: application/json' -d @approval.json";
+    let call = "sayso.v1.ReviewService/Decide";
+    let (socket, url, token) = (served.text("socket"), served.text("url"), served.text("token"));
+    for attempt in [
+        format!("{program} review {change} --approve all"),
+        format!("setsid -w {program} review {change} --approve all"),
+        format!("{curl} --unix-socket {socket} http://localhost/{call}"),
+        // Should it have found the token, too.
+        format!("{curl} -H 'authorization: Bearer {token}' {url}/{call}"),
+    ] {
+        let told = scene.transcript(&["exec", "--approve", &attempt]);
+        assert!(told.contains("agent cannot decide"), "{attempt}:\n{told}");
+        let stands = runtime.block_on(client.get_change(change, View::Nothing, Shown::Proposed)).unwrap();
+        assert_eq!(stands.record.status, ChangeStatus::Pending, "{attempt}");
+    }
+    let told = scene.transcript(&["review", &change.to_string(), "--approve", "all"]);
+    assert!(told.ends_with("--- exit 0\n") && crate::killed::is_whole(&scene, 0), "{told}");
+}
+
 /// Asks for all events as bytes over HTTP/1.1.
 fn watch(served: &Served) -> TcpStream {
     let mut stream = TcpStream::connect(served.address()).unwrap();
@@ -237,14 +275,11 @@ fn asked_to_end_it_ends_streams_and_finishes_what_it_is_at() {
         let mut stream = watch(&served);
         let client = served.client(Patience::For(Duration::ZERO));
         let record = runtime.block_on(crate::killed::propose(&client, round)).record;
-        let deciding = {
-            let (client, verdict, change) = (client.clone(), approval(&record), record.change);
-            runtime.spawn(async move { client.decide(change, verdict, None, View::Nothing).await })
-        };
+        let deciding = approve(served.client(Patience::For(Duration::ZERO)), record);
         // Earlier or later in what it is at.
         std::thread::sleep(Duration::from_millis(round * 3));
         served.ask_to_end();
-        let decided = runtime.block_on(deciding).unwrap();
+        let decided = deciding.join().unwrap();
         served.ended();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).unwrap();

@@ -9,12 +9,14 @@ use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Asking, Client, Kept, Reply, Submission, Subscription};
 use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Performer, Tier};
+use sayso_workspace::OpenError;
 use serde_json::Value;
 
 use super::review::{HEARTBEAT, submitted};
 use super::view_of;
+use crate::caller::Peer;
 use crate::failure::Failure;
-use crate::host::{Host, blocking, now};
+use crate::host::{Awaiting, Host, blocking, now};
 use crate::progress::{self, Shown};
 
 /// The service.
@@ -30,33 +32,50 @@ impl Intents {
 impl proto::IntentService for Intents {
     async fn submit<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::SubmitRequest>,
     ) -> ServiceResult<proto::SubmitResponse> {
-        let request = request.to_owned_message();
-        let progress = blocking(&self.0, move |host| submit(host, request)).await?;
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        let progress = blocking(&self.0, move |host| {
+            let mut progress = submit(host, request)?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
+        })
+        .await?;
         Response::ok(proto::SubmitResponse { progress: progress.into(), ..Default::default() })
     }
 
     async fn r#await(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::AwaitRequest>,
     ) -> ServiceResult<ServiceStream<proto::AwaitResponse>> {
         let request = request.to_owned_message();
         // Followed from now on, before it is looked at for the first time.
         let subscription = self.0.gate.subscribe(self.0.gate.last_event());
-        let waiting = Waiting { host: Arc::clone(&self.0), request, subscription, told: Told::Nothing };
+        let awaiting = self.0.awaiting(request.change);
+        let waiting = Waiting {
+            peer: Peer::of(&context),
+            _awaiting: awaiting,
+            host: Arc::clone(&self.0),
+            request,
+            subscription,
+            told: Told::Nothing,
+        };
         Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
     }
 
     async fn withdraw<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::WithdrawRequest>,
     ) -> ServiceResult<proto::WithdrawResponse> {
-        let change = request.change;
+        let (change, peer) = (request.change, Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
+            // A review is the person's, not the agent's.
+            if host.gate.read(|history| history.change(change))?.is_review() {
+                Peer::person(peer, &host.notes)?;
+            }
             host.gate.command(Client::Person, Command::Withdraw { change }, now())?;
             Ok(host.gate.read(|history| progress::of(history, change, PreviewView::Unspecified, Shown::Proposed))?)
         });
@@ -190,6 +209,7 @@ fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishRe
         }
     };
     let mut response = proto::FinishResponse::default();
+    response.record.get_or_insert_default();
     for one in &finished {
         let record = response.record.get_or_insert_default();
         let done = proto::ApplyRecord::from(&one.record);
@@ -201,6 +221,16 @@ fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishRe
     Ok(response)
 }
 
+/// Refuses a directory from which a link leads out: a command that starts there is not where it says it is.
+fn starts_inside(host: &Host, directory: &str) -> Result<(), Failure> {
+    // A name that is none is refused with the intent.
+    let Ok(path) = host.workspace.locate(directory) else { return Ok(()) };
+    match host.workspace.open_path(&path) {
+        Err(error @ OpenError::Outside { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
@@ -209,6 +239,9 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
     };
     let schema = schema.map(|text| value("intent.call_tool.schema_json", text)).transpose()?;
     let intent = Intent::try_from(intent)?;
+    if let Intent::RunCommand { directory: Some(directory), .. } = &intent {
+        starts_inside(host, directory)?;
+    }
     let performer =
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
     // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
@@ -231,6 +264,8 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
 
 /// Somebody who waits for a verdict.
 struct Waiting {
+    peer: Option<Peer>,
+    _awaiting: Awaiting,
     host: Arc<Host>,
     request: proto::AwaitRequest,
     subscription: Subscription,
@@ -283,13 +318,17 @@ impl Waiting {
 
     /// How far it has come, once it waits no longer.
     async fn look(&self) -> Result<Option<proto::Progress>, ConnectError> {
-        let (change, view) = (self.request.change, view_of(self.request.view));
+        let (change, view, peer) = (self.request.change, view_of(self.request.view), self.peer);
         blocking(&self.host, move |host| {
-            Ok(host.gate.read(|history| {
+            let mut progress = host.gate.read(|history| {
                 // While a plan is on its way, its end is what is waited for.
                 let waits = matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
                 if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
-            })?)
+            })?;
+            if let Some(progress) = &mut progress {
+                super::withhold(host, peer, &mut progress.preview);
+            }
+            Ok(progress)
         })
         .await
     }

@@ -13,6 +13,7 @@ use sayso_gate::{Attached, Client, Decided, Reply, Reversal, Submission, Submitt
 use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, Verdict};
 
 use super::view_of;
+use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, by_a_person, now};
 use crate::progress::{self, Shown};
@@ -33,15 +34,23 @@ fn hash(text: &str) -> Result<ContentHash, BadMessage> {
 }
 
 impl Review {
-    async fn plan(&self, reversal: Reversal, view: PreviewView) -> Result<proto::UndoPlan, ConnectError> {
+    async fn plan(
+        &self,
+        context: &RequestContext,
+        reversal: Reversal,
+        view: PreviewView,
+    ) -> Result<proto::UndoPlan, ConnectError> {
+        let peer = Peer::of(context);
         blocking(&self.0, move |host| {
             let plan = host.gate.plan(&reversal)?;
-            Ok(proto::UndoPlan {
+            let mut shown = proto::UndoPlan {
                 of: plan.changes().to_vec(),
                 preview: sayso_api::convert::preview(&plan.preview, view).into(),
                 preview_hash: plan.preview.hash().to_string(),
                 ..Default::default()
-            })
+            };
+            super::withhold(host, peer, &mut shown.preview);
+            Ok(shown)
         })
         .await
     }
@@ -86,10 +95,10 @@ impl proto::ReviewService for Review {
 
     async fn list_pending<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::ListPendingRequest>,
     ) -> ServiceResult<proto::ListPendingResponse> {
-        let request = request.to_owned_message();
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let pending = blocking(&self.0, move |host| {
             host.settle()?;
             host.gate.tick(now())?;
@@ -101,7 +110,10 @@ impl proto::ReviewService for Review {
                     let asked = request.session.is_none() || record.origin.session == request.session;
                     if asked { progress::of(history, change, view, Shown::Proposed).map(Some) } else { Ok(None) }
                 })?;
-                pending.extend(progress);
+                if let Some(mut progress) = progress {
+                    super::withhold(host, peer, &mut progress.preview);
+                    pending.push(progress);
+                }
             }
             Ok(pending)
         });
@@ -120,25 +132,32 @@ impl proto::ReviewService for Review {
 
     async fn propose<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::ProposeRequest>,
     ) -> ServiceResult<proto::ProposeResponse> {
-        let request = request.to_owned_message();
-        let progress = blocking(&self.0, move |host| propose(host, request)).await?;
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        let progress = blocking(&self.0, move |host| {
+            let mut progress = propose(host, request)?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
+        })
+        .await?;
         Response::ok(proto::ProposeResponse { progress: progress.into(), ..Default::default() })
     }
 
     async fn get_change<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::GetChangeRequest>,
     ) -> ServiceResult<proto::GetChangeResponse> {
-        let request = request.to_owned_message();
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
             let applied = request.shown == proto::get_change_request::Shown::SHOWN_APPLIED;
             let shown = if applied { Shown::Applied } else { Shown::Proposed };
             let view = view_of(request.view);
-            Ok(host.gate.read(|history| progress::of(history, request.change, view, shown))?)
+            let mut progress = host.gate.read(|history| progress::of(history, request.change, view, shown))?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
         });
         Response::ok(proto::GetChangeResponse { progress: progress.await?.into(), ..Default::default() })
     }
@@ -183,12 +202,12 @@ impl proto::ReviewService for Review {
 
     async fn plan_undo<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanUndoRequest>,
     ) -> ServiceResult<proto::PlanUndoResponse> {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
-        let plan = self.plan(Reversal::Undo { target, if_changed }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Undo { target, if_changed }, view_of(request.view)).await?;
         Response::ok(proto::PlanUndoResponse { plan: plan.into(), ..Default::default() })
     }
 
@@ -206,12 +225,12 @@ impl proto::ReviewService for Review {
 
     async fn plan_redo<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRedoRequest>,
     ) -> ServiceResult<proto::PlanRedoResponse> {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
-        let plan = self.plan(Reversal::Redo { target, if_changed }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Redo { target, if_changed }, view_of(request.view)).await?;
         Response::ok(proto::PlanRedoResponse { plan: plan.into(), ..Default::default() })
     }
 
@@ -274,11 +293,11 @@ impl proto::ReviewService for Review {
 
     async fn plan_restore<'a>(
         &'a self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRestoreRequest>,
     ) -> ServiceResult<proto::PlanRestoreResponse> {
         let request = request.to_owned_message();
-        let plan = self.plan(Reversal::Restore { snapshot: request.snapshot }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Restore { snapshot: request.snapshot }, view_of(request.view)).await?;
         Response::ok(proto::PlanRestoreResponse { plan: plan.into(), ..Default::default() })
     }
 
@@ -301,7 +320,8 @@ impl proto::ReviewService for Review {
         let request = request.to_owned_message();
         let response = by_a_person(&self.0, &context, move |host| {
             host.settle()?;
-            let alive = host.notes.alive(&host.journal);
+            let mut alive = host.notes.alive(&host.journal);
+            alive.extend(host.awaited());
             let upkeep = host.gate.collect(&alive, request.before_ms, request.most_bytes, now())?;
             Ok(proto::CollectResponse {
                 cancelled: upkeep.cancelled,

@@ -160,7 +160,7 @@ impl proto::WorkspaceService for Workspaces {
 }
 
 /// Whether somebody may read: an agent what policy allows, a person what it does not deny.
-fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Result<(), Failure> {
+pub(super) fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Result<(), Failure> {
     host.refresh()?;
     let places: Vec<Place> = paths.iter().cloned().map(Place::Inside).collect();
     let who = Who { agent: None, session: None };

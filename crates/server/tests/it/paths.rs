@@ -56,6 +56,10 @@ impl Traps {
     fn check(&self, text: &str, asked: &str) {
         let bytes: Vec<String> = SECRET.bytes().take(8).map(|byte| byte.to_string()).collect();
         assert!(!text.contains(SECRET) && !text.contains(&bytes.join(", ")), "{asked:?} reads what is outside: {text}");
+        // Where a link leads is written in the link, which is inside.
+        if self.links.iter().any(|link| link == asked) {
+            return;
+        }
         let outside = self.scene.outside().display().to_string();
         let rest = text.replace(asked, "").replace(&asked.escape_debug().to_string(), "");
         assert!(!rest.contains(&outside), "{asked:?} is told of a path outside: {text}");
@@ -67,7 +71,11 @@ impl Traps {
     /// Fails unless a call was refused as it should be.
     fn refused<T: std::fmt::Debug>(&self, answer: Result<T, ClientError>, asked: &str) {
         let error = answer.expect_err(asked);
-        self.check(&format!("{error} {:?}", error.hint()), asked);
+        let told = format!("{error} {:?}", error.hint());
+        self.check(&told, asked);
+        // Why it is refused needs no word of where it would have led.
+        let outside = self.scene.outside().display().to_string();
+        assert!(!told.replace(asked, "").contains(&outside), "{asked:?} is told of a path outside: {told}");
         let kinds = [ErrorKind::FsDenied, ErrorKind::InvalidArgs];
         assert!(kinds.contains(&error.kind()), "{asked:?}: {:?} {error}", error.kind());
     }
@@ -237,7 +245,8 @@ async fn no_command_starts_outside() {
     let traps = Traps::new();
     let server = traps.scene.serve();
     let client = server.near();
-    for path in traps.all() {
+    // Without a name, it is the workspace itself.
+    for path in traps.all().filter(|path| !path.is_empty()) {
         let directory = Some(path.clone());
         let intent = Intent::RunCommand { command: "true".to_owned(), directory, description: None };
         match client.submit(asking(intent), View::Content).await {
@@ -288,9 +297,13 @@ fn post(server: &Running, call: &str, body: &Value) -> crate::raw::Answer {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_explanation_tells_nothing_of_what_is_outside() {
     let traps = Traps::new();
+    // What is outside has links of its own, of which nobody inside is to know.
+    symlink("/elsewhere", traps.scene.outside().join("hop")).unwrap();
+    symlink("/proc/self/elsewhere", traps.scene.outside().join("hop-hop")).unwrap();
     let server = traps.scene.serve();
     let client = server.near();
-    for path in traps.all() {
+    let more = ["../outside/hop".to_owned(), format!("{}/hop-hop", traps.scene.outside().display())];
+    for path in traps.all().chain(&more) {
         let paths = || proto::explain_policy_request::Paths { paths: vec![path.clone()], ..Default::default() };
         let tool = |name: &str, arguments: &Value| proto::CallTool {
             name: name.to_owned(),
@@ -300,12 +313,16 @@ async fn an_explanation_tells_nothing_of_what_is_outside() {
         let mut acts = vec![Act::Read(Box::new(paths())), Act::Write(Box::new(paths()))];
         acts.push(Act::Run(format!("cat '{path}' > '{path}.new'")));
         acts.extend(tools(path).iter().map(|(name, arguments)| Act::Tool(Box::new(tool(name, arguments)))));
+        // A way up that is taken is still the caller's own: only what they could not know counts.
+        let named = |text: String| text.replace(&traps.scene.outside().display().to_string(), "../outside");
         for act in acts {
             let asked = format!("{act:?}");
             let request = proto::ExplainPolicyRequest { act: Some(act), ..Default::default() };
             let answer = client.explain_policy(request).await;
-            traps.check(&format!("{answer:?}"), path);
-            if let Ok(answer) = answer {
+            let told = format!("{answer:?}");
+            traps.check(&named(told.clone()), path);
+            assert!(!told.contains("elsewhere"), "{asked} is told where a link outside leads: {told}");
+            if let (Ok(answer), false) = (answer, path.is_empty()) {
                 assert_ne!(answer.ruling, proto::Ruling::RULING_ALLOW, "{asked}");
             }
         }

@@ -127,10 +127,8 @@ async fn every_event_reaches_every_watcher_once_whatever_becomes_of_connections(
         let dial = Breaking { address: server.address, seed, dialled: Arc::clone(&dialled) };
         watchers.push(tokio::spawn(follow(server.by(Arc::new(dial)), last)));
     }
-    let writers: Vec<_> = (0..WRITERS).map(|name| tokio::spawn(work(server.near(), name, ROUNDS))).collect();
-    for writer in writers {
-        within("the end of the work", writer).await.unwrap();
-    }
+    let writers = (0..WRITERS).map(|name| work(server.near(), name, ROUNDS));
+    within("the end of the work", futures::future::join_all(writers)).await;
     let expected: Vec<u64> = (1..=last).collect();
     for watcher in watchers {
         assert_eq!(within("the last event", watcher).await.unwrap(), expected);
