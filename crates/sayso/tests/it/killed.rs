@@ -86,7 +86,7 @@ fn an_engine_that_is_killed_again_and_again_loses_nothing_and_decides_nothing_tw
     for round in 0..ROUNDS {
         let record = runtime.block_on(propose(&client, round)).record;
         let change = record.change;
-        let deciding = approve(served.client(Patience::For(LONG)), record);
+        let deciding = approve(served.client(Patience::For(LONG)), &record);
         std::thread::sleep(Duration::from_micros(dice.below(100_000)));
         served.kill();
         served = Served::start(&scene, &[]);

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::Scene;
 
 /// Longer than anything here takes, on a busy machine, too.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_mins(2);
 
 /// A running `sayso serve`. Killed when dropped.
 pub(crate) struct Served {
@@ -132,12 +132,13 @@ impl Beginning {
 }
 
 /// Approves a change, on a thread of its own.
-pub(crate) fn approve(client: Client, record: ChangeRecord) -> JoinHandle<Result<Progress, ClientError>> {
+pub(crate) fn approve(client: Client, record: &ChangeRecord) -> JoinHandle<Result<Progress, ClientError>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let verdict =
         Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
+    let change = record.change;
     std::thread::spawn(move || {
-        let decide = client.decide(record.change, verdict, None, View::Nothing);
+        let decide = client.decide(change, verdict, None, View::Nothing);
         runtime.block_on(async { tokio::time::timeout(LONG, decide).await.unwrap() })
     })
 }
@@ -275,7 +276,7 @@ fn asked_to_end_it_ends_streams_and_finishes_what_it_is_at() {
         let mut stream = watch(&served);
         let client = served.client(Patience::For(Duration::ZERO));
         let record = runtime.block_on(crate::killed::propose(&client, round)).record;
-        let deciding = approve(served.client(Patience::For(Duration::ZERO)), record);
+        let deciding = approve(served.client(Patience::For(Duration::ZERO)), &record);
         // Earlier or later in what it is at.
         std::thread::sleep(Duration::from_millis(round * 3));
         served.ask_to_end();

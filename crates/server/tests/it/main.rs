@@ -1,5 +1,7 @@
 //! One test binary for the server: engines in this process, reached as any client reaches them.
 #![allow(
+    clippy::expect_used,
+    clippy::large_futures,
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::print_stdout,

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// Longer than anything here takes, on a busy machine, too.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_mins(2);
 
 /// What a user has configured who has configured these rules, for good.
 #[derive(Debug)]
@@ -137,11 +137,11 @@ impl Running {
 
     /// A client over TCP, with the token.
     pub(crate) fn far(&self) -> Client {
-        self.by(Arc::new(Loopback { address: self.address }))
+        Self::by(Arc::new(Loopback { address: self.address }))
     }
 
     /// A client that connects in its own way, with the token.
-    pub(crate) fn by(&self, dial: Arc<dyn Dial>) -> Client {
+    pub(crate) fn by(dial: Arc<dyn Dial>) -> Client {
         Client::new(dial, Some(Token::new(TOKEN).unwrap()))
     }
 

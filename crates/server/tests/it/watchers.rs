@@ -14,7 +14,7 @@ use sayso_review::Answer;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::scene::{Dice, Scene, TOKEN, ask, no, verdict, within, write};
+use crate::scene::{Dice, Running, Scene, TOKEN, ask, no, verdict, within, write};
 
 /// Connects, and has every connection break after some bytes.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ async fn every_event_reaches_every_watcher_once_whatever_becomes_of_connections(
     for _ in 0..WATCHERS {
         let seed = dice.below(u64::MAX);
         let dial = Breaking { address: server.address, seed, dialled: Arc::clone(&dialled) };
-        watchers.push(tokio::spawn(follow(server.by(Arc::new(dial)), last)));
+        watchers.push(tokio::spawn(follow(Running::by(Arc::new(dial)), last)));
     }
     let writers = (0..WRITERS).map(|name| work(server.near(), name, ROUNDS));
     within("the end of the work", futures::future::join_all(writers)).await;
