@@ -123,6 +123,11 @@ impl Engine {
 
     /// Records a preview as a change that waits for a verdict.
     pub(crate) fn record_proposal(&mut self, proposing: Proposing, now: i64) -> Result<Proposed, GateError> {
+        self.record_with(Entry::default(), proposing, now)
+    }
+
+    /// Records a preview as a change that waits for a verdict, together with what else happened: both or neither.
+    fn record_with(&mut self, also: Entry<'static>, proposing: Proposing, now: i64) -> Result<Proposed, GateError> {
         let change = self.journal.reader().counter(CHANGES)? + 1;
         let Proposing { subject, preview, origin, cause, performer, emptied, ruled, intent, deadline } = proposing;
         let after = if intent.is_some() { self.waiting_for(&preview)? } else { Vec::new() };
@@ -140,7 +145,7 @@ impl Engine {
             deadline,
             after,
         };
-        let mut entry = Entry::default();
+        let mut entry: Entry<'_> = also;
         entry.push(event, &shown(&preview));
         // Of use while it waits, and no longer.
         entry.keep_loosely(intent.as_ref().map(|(hash, bytes)| (*hash, &bytes[..])));
@@ -249,7 +254,6 @@ impl Engine {
         let files: Vec<WsPath> = preview.asked().map(|file| file.path.clone()).collect();
         let outcome = Outcome::Stale { files: files.clone() };
         events.push(Event::Ended { change, outcome, told: Some(told.clone()) });
-        self.end(events, was, now)?;
         let earlier = self.history().change(change)?;
         let proposing = Proposing {
             performer: proposed.performer,
@@ -257,7 +261,11 @@ impl Engine {
             deadline: earlier.deadline,
             ..Proposing::files(preview, proposed.origin.clone(), cause)
         };
-        let next = self.record_proposal(proposing, now)?;
+        // In one: whoever waits for the one never sees it over and the other not there.
+        self.held()?;
+        let ended = self.ended(events, was)?;
+        let next = self.record_with(ended, proposing, now)?;
+        self.after_the_end(change, now)?;
         Ok(Decided::Stale { told, files, next: Box::new(next) })
     }
 
@@ -294,6 +302,16 @@ impl Engine {
         let change = events.iter().find_map(Event::change);
         // Before it ends: who waits for it is known now.
         self.held()?;
+        let entry = self.ended(events, was)?;
+        self.write(entry, now)?;
+        match change {
+            Some(change) => self.after_the_end(change, now),
+            None => Ok(()),
+        }
+    }
+
+    /// The end of a change, as it is recorded.
+    fn ended(&self, events: Vec<Event>, was: Was) -> Result<Entry<'static>, GateError> {
         let mut entry = Entry::of(events);
         let reader = self.journal.reader();
         // What somebody else carries out was counted when they were let go ahead.
@@ -303,12 +321,13 @@ impl Engine {
         if was == Was::Applying {
             entry.count(PLANS_ENDED, reader.counter(PLANS)?);
         }
-        self.write(entry, now)?;
-        if let Some(change) = change {
-            self.call_of_change_over(change, now)?;
-            self.no_longer_waits(change, now)?;
-        }
-        Ok(())
+        Ok(entry)
+    }
+
+    /// What follows from the end of a change.
+    fn after_the_end(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        self.call_of_change_over(change, now)?;
+        self.no_longer_waits(change, now)
     }
 }
 

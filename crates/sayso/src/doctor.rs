@@ -1,16 +1,17 @@
 //! `sayso doctor`: the engines that run and how they are.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use sayso_api::client::{Client, Extent, Patience, Socket, Status};
+use sayso_api::client::{Client, Extent, Patience, Status};
 use sayso_server::EnginePlace;
 use serde_json::{Value, json};
 
 use crate::cli::DoctorArguments;
 use crate::failure::Failure;
 use crate::history::ago;
+use crate::hook::Running;
 use crate::output::Output;
 use crate::state::{now, state_home};
 use crate::visible::visible;
@@ -60,8 +61,7 @@ fn look(folder: &Path) -> Result<Option<Found>, Failure> {
     }
     let failed = |error: std::io::Error| Failure::bad_input("an engine cannot be asked").why(&error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let client =
-        Client::new(Arc::new(Socket(place.socket())), None).with_patience(Patience::For(std::time::Duration::ZERO));
+    let client = Client::new(Arc::new(Running(place)), None).with_patience(Patience::For(std::time::Duration::ZERO));
     let answer = runtime.block_on(async {
         tokio::time::timeout(std::time::Duration::from_secs(5), client.status(Extent::Details { most_waiting: 0 }))
             .await
@@ -73,7 +73,7 @@ fn look(folder: &Path) -> Result<Option<Found>, Failure> {
     }))
 }
 
-fn text(folder: &PathBuf, found: &Found) -> String {
+fn text(folder: &Path, found: &Found) -> String {
     match found {
         Found::Runs(status) => {
             let mut text = format!("{}\n", visible(&status.workspace));

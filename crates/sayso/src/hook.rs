@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use sayso_adapters::hook::{Agent, Context, HookCall, HookEvent, Pending, Permission};
-use sayso_api::client::{Client, Connection, Dial, Patience};
-use sayso_review::ChangeId;
+use sayso_api::client::{Client, ClientError, Connection, Dial, Patience};
+use sayso_review::{ChangeId, ErrorKind};
 use sayso_server::EnginePlace;
 use sayso_server::agents::{Notes, Registered};
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub(crate) const JOURNAL: &str = "SAYSO_JOURNAL";
 const LARGEST: u64 = 64 << 20;
 /// How long an engine that went away is waited for.
 const RETURN: Duration = Duration::from_secs(5);
+/// How much longer than a person everything else may take.
+const GRACE: Duration = Duration::from_secs(3);
 /// What denies in every agent.
 const DENIES: u8 = 2;
 
@@ -65,7 +67,9 @@ fn answer(arguments: &HookArguments) -> Result<(), Failure> {
         .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
     let output = match ask(&call, arguments) {
         Ok(output) => output,
-        Err(failure) => failed(&call, &failure)?,
+        Err(Asking::Unreachable(failure)) => failed(&call, &failure, on_failure(&call))?,
+        // What is refused is refused, whatever is to happen where nobody can be asked.
+        Err(Asking::Refused(failure)) => failed(&call, &failure, OnFailure::Deny)?,
     };
     let mut text = output.to_string();
     text.push('\n');
@@ -73,7 +77,7 @@ fn answer(arguments: &HookArguments) -> Result<(), Failure> {
 }
 
 /// What to print where the engine cannot be asked.
-fn failed(call: &HookCall, failure: &Failure) -> Result<Value, Failure> {
+fn failed(call: &HookCall, failure: &Failure, wanted: OnFailure) -> Result<Value, Failure> {
     let Failure::Told { what, why, hint, .. } = failure else { return Err(Failure::BrokenPipe) };
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let reason = format!("sayso: {what}{why}, so nothing was done.");
@@ -84,7 +88,7 @@ fn failed(call: &HookCall, failure: &Failure) -> Result<Value, Failure> {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     let hint = hint.as_ref().map(|hint| format!(" For the user: {hint}.")).unwrap_or_default();
-    let permission = match on_failure(call) {
+    let permission = match wanted {
         OnFailure::Deny => Permission::Deny { reason: format!("{reason}{hint}") },
         OnFailure::Ask => Permission::Ask,
         OnFailure::Allow => Permission::Abstain,
@@ -114,43 +118,68 @@ fn place(call: &HookCall) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((state.root, state.folder))
 }
 
-fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Failure> {
+fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
     let (root, journal) = place(call)?;
     let engine = EnginePlace::new(&journal);
     let none = || {
-        Failure::of(sayso_review::ErrorKind::Unavailable, format!("no engine runs for {}", root.display()))
+        Failure::of(ErrorKind::Unavailable, format!("no engine runs for {}", root.display()))
             .hint("start the agent with `sayso run`, or run `sayso serve` there")
     };
     if !matches!(engine.connect(), Ok(Some(_))) {
-        return Err(none());
+        return Err(none().into());
     }
     let system = |error: std::io::Error| Failure::bad_input("the engine cannot be asked").why(&error);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
-    let client = Client::new(Arc::new(Found(engine)), None).with_patience(Patience::For(RETURN));
+    let client = Client::new(Arc::new(Running(engine)), None).with_patience(Patience::For(RETURN));
     let context = Context {
         root: root.to_string_lossy().into_owned(),
         patience: Duration::from_secs(arguments.timeout),
         turn: format!("turn-{}", now()),
     };
-    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, noted: None };
-    let answer = runtime.block_on(call.respond(&client, &context, &mut noted));
-    if let Some(registered) = noted.noted {
+    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, registered: None };
+    // Whatever hangs, the agent gets its answer before it no longer waits for one.
+    let most = context.patience + GRACE;
+    let answer =
+        runtime.block_on(async { tokio::time::timeout(most, call.respond(&client, &context, &mut noted)).await });
+    let answer = answer.map_err(|_| {
+        Asking::Unreachable(
+            Failure::of(ErrorKind::Unavailable, "the engine does not answer").hint("`sayso doctor` shows it"),
+        )
+    })?;
+    // Should this have failed, the note has what waits withdrawn.
+    if let (Ok(_), Some(registered)) = (&answer, noted.registered) {
         registered.finished();
     }
     answer.map_err(|error| {
+        let unreachable = matches!(error, ClientError::Unreachable { .. });
         let failure = Failure::of(error.kind(), error.to_string());
-        match error.hint() {
+        let failure = match error.hint() {
             Some(hint) => failure.hint(hint),
             None => failure,
-        }
+        };
+        if unreachable { Asking::Unreachable(failure) } else { Asking::Refused(failure) }
     })
+}
+
+/// Why there is no verdict.
+enum Asking {
+    /// The engine could not be asked.
+    Unreachable(Failure),
+    /// It was asked, and that was its answer.
+    Refused(Failure),
+}
+
+impl From<Failure> for Asking {
+    fn from(failure: Failure) -> Self {
+        Self::Unreachable(failure)
+    }
 }
 
 /// The engine of a workspace, which a hook never starts: it would end with the hook.
 #[derive(Debug)]
-struct Found(EnginePlace);
+pub(crate) struct Running(pub(crate) EnginePlace);
 
-impl Dial for Found {
+impl Dial for Running {
     fn dial(&self) -> BoxFuture<'static, std::io::Result<Connection>> {
         let place = self.0.clone();
         async move {
@@ -166,15 +195,15 @@ impl Dial for Found {
 struct Noted {
     notes: Option<Notes>,
     journal: PathBuf,
-    noted: Option<Registered>,
+    registered: Option<Registered>,
 }
 
 impl Pending for Noted {
     fn waits(&mut self, change: ChangeId) {
-        if let Some(registered) = self.noted.take() {
+        if let Some(registered) = self.registered.take() {
             registered.finished();
         }
         // Without it, the change waits until its deadline.
-        self.noted = self.notes.as_ref().and_then(|notes| notes.register(Some(change), &self.journal).ok());
+        self.registered = self.notes.as_ref().and_then(|notes| notes.register(Some(change), &self.journal).ok());
     }
 }

@@ -158,12 +158,11 @@ impl<'a> Reviewing<'a> {
             (Some(_), None) => Answer::Approve,
             (None, None) => {
                 let mut own;
-                let questions = match questions {
-                    Some(questions) => questions,
-                    None => {
-                        own = Questions::open(Path::new(""), terminal)?;
-                        &mut own
-                    }
+                let questions = if let Some(questions) = questions {
+                    questions
+                } else {
+                    own = Questions::open(Path::new(""), terminal)?;
+                    &mut own
                 };
                 return self.ask(&pending, questions, output);
             }

@@ -4,22 +4,26 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use sayso_adapters::hook::{
     Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
 };
+use sayso_api::client::{Extent, Patience, Role};
 use sayso_review::ErrorKind;
-use sayso_server::agents::{MARK, Notes};
+use sayso_server::agents::{MARK, Notes, Registered};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tokio::sync::Notify;
 
 use crate::cli::RunArguments;
-use crate::engine::Connected;
+use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
 use crate::hook::{JOURNAL, WORKSPACE};
 use crate::output::say;
-use crate::state::{State, now};
+use crate::state::{REFUSED, State, now};
 
 /// Seconds between our answer and the moment in which the agent no longer waits for it.
 const MARGIN: u32 = 60;
@@ -41,16 +45,52 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     say(&format!("sayso: {agent} runs under the gate in {}", state.root.display()));
     say("sayso: decide in another terminal: sayso review --follow");
     let started = now();
-    let code = spawn(Path::new(program), &words, &state);
+    let staying = Staying::new(&connected)?;
+    let code = spawn(Path::new(program), &words, &state, &registered);
+    staying.end();
     // Whatever it was at, it is no longer.
     let sessions = end_sessions(&connected, agent, started);
-    registered.finished();
+    registered.leaves();
     let code = code?;
-    if sessions? == 0 && agent == Agent::Codex {
-        say("warning: Codex called no hook, so that nothing it did was under the gate");
-        say(codex_trust_advice());
+    if sessions? == 0 {
+        say(&format!("warning: {agent} called no hook, so that nothing it did was under the gate"));
+        if agent == Agent::Codex {
+            say(codex_trust_advice());
+        }
+        return Ok(ExitCode::from(if code == 0 { REFUSED } else { u8::try_from(code).unwrap_or(1) }));
     }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Keeps an engine there while the agent runs: should it have been in another process that ends, one is started here.
+struct Staying {
+    over: Arc<Notify>,
+    thread: JoinHandle<()>,
+}
+
+impl Staying {
+    fn new(connected: &Connected) -> Result<Self, Failure> {
+        let (over, runtime, client) = (Arc::new(Notify::new()), runtime()?, connected.finding().client());
+        let told = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(async {
+                let last = client.status(Extent::Counts).await.map_or(0, |status| status.last_event);
+                let mut watch = client.watch(last, Role::Observer, Patience::Always);
+                let follow = async { while watch.next().await.is_ok() {} };
+                tokio::select! {
+                    () = follow => {}
+                    () = told.notified() => {}
+                }
+            });
+        });
+        Ok(Self { over, thread })
+    }
+
+    fn end(self) {
+        self.over.notify_one();
+        // It has nothing left to wait for.
+        let _ = self.thread.join();
+    }
 }
 
 /// Which agent a program is.
@@ -168,7 +208,7 @@ fn read_settings(given: &str) -> Result<Value, Failure> {
 }
 
 /// Runs the agent with our terminal, and gives its exit code.
-fn spawn(program: &Path, words: &[String], state: &State) -> Result<i32, Failure> {
+fn spawn(program: &Path, words: &[String], state: &State, registered: &Registered) -> Result<i32, Failure> {
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error).hint("is it installed?")
     };
@@ -181,6 +221,8 @@ fn spawn(program: &Path, words: &[String], state: &State) -> Result<i32, Failure
     // Tokens are for people.
     let mut child =
         Command::new(program).args(words).env_remove("SAYSO_AUTH_TOKEN").envs(variables).spawn().map_err(failed)?;
+    // Known by itself, should it end us.
+    registered.runs(child.id());
     let handle = signals.handle();
     let pid = rustix::process::Pid::from_child(&child);
     let forward = std::thread::spawn(move || {

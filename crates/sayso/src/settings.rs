@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sayso_gate::{Announce, Announcement};
 use sayso_review::Rule;
+use sayso_server::agents::MARK;
 use sayso_server::{Current, EngineOptions, Settings};
 use sayso_workspace::git::Environment;
 
@@ -105,6 +106,8 @@ impl Announce for Ringing {
         let started = Command::new(program)
             .args(arguments)
             .arg(announcement.to_string())
+            .env(MARK, "notify")
+            .env_remove("SAYSO_AUTH_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -127,7 +130,13 @@ pub(crate) fn engine_options(state: &State) -> Result<EngineOptions, Failure> {
         home: state.home.clone(),
         settings: Box::new(Configured::new(state)),
         announce: Box::new(Ringing { notify: Config::load(state)?.notify.value }),
-        environment: Environment { path, home: variable("HOME"), config_home: variable("XDG_CONFIG_HOME") },
+        environment: Environment {
+            path,
+            home: variable("HOME"),
+            config_home: variable("XDG_CONFIG_HOME"),
+            // A repository's hooks are not the user's own words.
+            mark: Some((MARK, "git")),
+        },
         version: env!("CARGO_PKG_VERSION"),
     })
 }

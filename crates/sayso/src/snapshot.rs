@@ -114,12 +114,11 @@ fn restore(arguments: &SnapshotArguments, state: &State, which: &str, dry_run: b
     }
     let connected = Connected::to(state)?;
     let client = connected.client();
-    let snapshots = match which.parse() {
-        Ok(snapshot) => vec![snapshot],
-        Err(_) => {
-            let records = connected.block(client.list_snapshots(Some(which)))?;
-            records.iter().map(|record| record.snapshot.snapshot).collect()
-        }
+    let snapshots = if let Ok(snapshot) = which.parse() {
+        vec![snapshot]
+    } else {
+        let records = connected.block(client.list_snapshots(Some(which)))?;
+        records.iter().map(|record| record.snapshot.snapshot).collect()
     };
     if snapshots.is_empty() {
         return Err(GateError::NoSuchSnapshot(format!("of `{which}`")).into());

@@ -47,6 +47,18 @@ impl Registered {
         }
     }
 
+    /// Ends the note of a process that ends itself: whatever it has started and still runs speaks for an agent on its own from now on.
+    pub fn leaves(self) {
+        let mut left = false;
+        for process in beneath(std::process::id()) {
+            self.runs(process);
+            left = true;
+        }
+        if !left {
+            self.finished();
+        }
+    }
+
     /// Removes the note: it is known what became of it.
     pub fn finished(self) {
         // Should it stay, settling it again changes nothing.
@@ -72,20 +84,24 @@ impl Notes {
         Ok(Registered { path })
     }
 
-    /// The processes that run.
-    pub fn running(&self) -> Agents {
-        let mut agents = Agents::default();
-        for (process, _) in self.all() {
-            if Process::find(process.id) == Some(process) {
-                agents.add(process);
+    /// The processes that run: whose descendants speak for an agent, and which do so with all of theirs, whoever started them.
+    fn running(&self) -> (Agents, Agents) {
+        let (mut starters, mut started) = (Agents::default(), Agents::default());
+        let runs = |process: &Process| Process::find(process.id) == Some(*process);
+        for (process, path) in self.all() {
+            if runs(&process) {
+                starters.add(process);
             }
+            let note = std::fs::read_to_string(path).unwrap_or_default();
+            note.lines().skip(2).filter_map(named).filter(runs).for_each(|child| started.add(child));
         }
-        agents
+        (starters, started)
     }
 
     /// Refuses a process that was started by an agent. Whoever started the agent is none itself.
     pub fn refuse(&self, process: u32) -> Result<(), GateError> {
-        let agents = self.running();
+        let (agents, started) = self.running();
+        started.refuse(process)?;
         // Of whom nothing is known, the worst is assumed.
         agents.refuse(parent_of(process).unwrap_or(process))?;
         // In this order: what has ended by now may have had a mark that was gone when it was looked for.
@@ -105,8 +121,7 @@ impl Notes {
             if Process::find(process.id) == Some(process) || lines.next().map(Path::new) != Some(journal) {
                 continue;
             }
-            let child = lines.next().and_then(named);
-            let still_runs = child.is_some_and(|child| Process::find(child.id) == Some(child));
+            let still_runs = lines.filter_map(named).any(|child| Process::find(child.id) == Some(child));
             abandoned.push(Abandoned { change, still_runs, path });
         }
         abandoned
@@ -144,9 +159,27 @@ impl Abandoned {
     }
 }
 
+/// The processes that descend from a process.
+fn beneath(root: u32) -> Vec<u32> {
+    let mut agents = Agents::default();
+    agents.add(match Process::find(root) {
+        Some(process) => process,
+        None => return Vec::new(),
+    });
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    // One that has ended meanwhile is nobody's.
+    processes.filter(|id| *id != root && Process::find(*id).is_some() && agents.ancestor(*id).is_some()).collect()
+}
+
 /// Whether a process has the mark in its environment.
 pub fn is_marked(process: u32) -> bool {
-    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let environment = match std::fs::read(format!("/proc/{process}/environ")) {
+        Ok(environment) => environment,
+        // Who does not let themselves be looked at has a reason.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return true,
+        Err(_) => Vec::new(),
+    };
     environment
         .split(|byte| *byte == 0)
         .any(|variable| variable.strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))

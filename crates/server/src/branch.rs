@@ -45,7 +45,7 @@ pub(crate) fn state(host: &Host, task: &proto::BranchTask) -> Result<proto::GetB
         (response.untracked, response.conflicted) = (counts.untracked as u64, counts.conflicted as u64);
         response.branch = repository.head.branch().map(ToString::to_string);
         response.commit = match &repository.head {
-            Head::Branch { commit, .. } | Head::Detached { commit } => Some(commit.to_string()),
+            Head::Branch { commit, .. } | Head::Detached { commit } => Some(commit.clone()),
             Head::Unborn { .. } => None,
         };
         response.task_branch = on_task_branch(&prefix, repository);

@@ -35,6 +35,8 @@ impl Peer {
             Some(Self::Address { theirs, ours }) => {
                 // Having the token is a login. Should an agent have found it, its process gives it away.
                 match tcp::owners(theirs, ours) {
+                    // Somebody of this user who does not let themselves be looked at.
+                    tcp::Owners::Known(processes) if processes.is_empty() => return Err(unknown()),
                     tcp::Owners::Known(processes) => {
                         for process in processes {
                             notes.refuse(process)?;
@@ -65,7 +67,7 @@ mod tcp {
 
     /// What is known of the other end.
     pub(super) enum Owners {
-        /// These processes hold it; none, if they are not ours to look at.
+        /// These processes hold it; none, if they hide.
         Known(Vec<u32>),
         /// It was within this machine, and is closed.
         Gone,

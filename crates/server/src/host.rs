@@ -1,6 +1,6 @@
 //! The engine as the services share it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
 use sayso_gate::Gate;
-use sayso_review::Recorded;
+use sayso_review::{ChangeId, Recorded};
 use sayso_workspace::Workspace;
 use tokio::sync::watch;
 
@@ -38,6 +38,9 @@ pub(crate) struct Host {
     pub(crate) url: OnceLock<String>,
     /// How programs that the engine starts find others.
     pub(crate) environment: sayso_workspace::git::Environment,
+    refreshing: Mutex<()>,
+    /// How many wait for what becomes of a change.
+    awaited: Mutex<BTreeMap<ChangeId, usize>>,
     deadline: Mutex<Option<Duration>>,
     branch_prefix: Mutex<String>,
     encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
@@ -73,6 +76,8 @@ impl Host {
             version,
             url: OnceLock::new(),
             environment,
+            refreshing: Mutex::new(()),
+            awaited: Mutex::default(),
             deadline: Mutex::new(deadline),
             branch_prefix: Mutex::new(branch_prefix),
             encoded: Mutex::new(VecDeque::new()),
@@ -82,6 +87,8 @@ impl Host {
 
     /// Takes up what the user has configured since. What cannot be understood judges nothing: it may forbid something.
     pub(crate) fn refresh(&self) -> Result<(), Failure> {
+        // One after the other, so that whoever comes second judges by what the first has read.
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(current) = self.settings.changed()? {
             *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = current.deadline;
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
@@ -117,6 +124,17 @@ impl Host {
         Ok(())
     }
 
+    /// Counts somebody who waits for a change, for as long as what is returned is held.
+    pub(crate) fn awaiting(self: &Arc<Self>, change: ChangeId) -> Awaiting {
+        *self.awaited.lock().unwrap_or_else(PoisonError::into_inner).entry(change).or_default() += 1;
+        Awaiting { host: Arc::clone(self), change }
+    }
+
+    /// The changes for which somebody waits.
+    pub(crate) fn awaited(&self) -> BTreeSet<ChangeId> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
     /// An event as it is sent, made once for all who get it.
     pub(crate) fn encoded(&self, event: &Recorded) -> PreEncoded<proto::WatchResponse> {
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,6 +150,25 @@ impl Host {
             encoded.push_back((event.number, made.clone()));
         }
         made
+    }
+}
+
+/// Somebody who waits for a change.
+#[derive(Debug)]
+pub(crate) struct Awaiting {
+    host: Arc<Host>,
+    change: ChangeId,
+}
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        let mut awaited = self.host.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = awaited.get_mut(&self.change) {
+            *count -= 1;
+            if *count == 0 {
+                awaited.remove(&self.change);
+            }
+        }
     }
 }
 

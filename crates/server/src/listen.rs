@@ -70,7 +70,9 @@ type Answer = Response<Either<ConnectRpcBody, Full<Bytes>>>;
 #[derive(Clone)]
 pub(crate) struct Serving {
     service: ConnectRpcService,
-    permits: Arc<Semaphore>,
+    /// Places on the socket, and over TCP: those who have shown nothing yet do not take the place of those who are known.
+    near: Arc<Semaphore>,
+    far: Arc<Semaphore>,
     host: Arc<Host>,
     timing: Timing,
 }
@@ -86,8 +88,8 @@ impl Serving {
         // Streams, too, end when their caller said that they should.
         let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
         let service = ConnectRpcService::new(router).with_limits(limits).with_deadline_policy(deadlines);
-        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { service, permits, host: Arc::clone(host), timing }
+        let places = || Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        Self { service, near: places(), far: places(), host: Arc::clone(host), timing }
     }
 
     /// Serves the Unix socket until the engine stops.
@@ -95,7 +97,7 @@ impl Serving {
         let graceful = GracefulShutdown::new();
         let us = rustix::process::geteuid().as_raw();
         loop {
-            let Some(((stream, _), permit)) = self.accept(|| listener.accept()).await else { break };
+            let Some(((stream, _), permit)) = self.accept(&self.near, || listener.accept()).await else { break };
             // The folder is closed to others; should it not be, they are turned away here. Who runs everything may come.
             let process = match stream.peer_cred() {
                 Ok(them) if them.uid() == us || them.uid() == 0 => them.pid().and_then(|pid| u32::try_from(pid).ok()),
@@ -115,7 +117,7 @@ impl Serving {
     pub(crate) async fn tcp(self, listener: TcpListener, guard: Arc<Guard>) {
         let graceful = GracefulShutdown::new();
         loop {
-            let Some(((stream, theirs), permit)) = self.accept(|| listener.accept()).await else { break };
+            let Some(((stream, theirs), permit)) = self.accept(&self.far, || listener.accept()).await else { break };
             let Ok(ours) = stream.local_addr() else { continue };
             // Otherwise the last bytes of an answer wait for those before them to be confirmed.
             let _ = stream.set_nodelay(true);
@@ -129,13 +131,14 @@ impl Serving {
     /// The next connection; `None` once the engine stops.
     async fn accept<T, F: Future<Output = io::Result<T>>>(
         &self,
+        permits: &Arc<Semaphore>,
         accept: impl Fn() -> F,
     ) -> Option<(T, OwnedSemaphorePermit)> {
         let mut stopping = self.host.stopping.subscribe();
         loop {
             // Those who come while all places are taken wait to be accepted.
             let permit = tokio::select! {
-                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok()?,
+                permit = Arc::clone(permits).acquire_owned() => permit.ok()?,
                 _ = stopping.wait_for(|stopping| *stopping) => return None,
             };
             let accepted = tokio::select! {

@@ -37,7 +37,9 @@ pub(crate) fn of(
             Err(error) => return Err(error),
         },
     };
-    let plan = if record.status == ChangeStatus::Permitted { plan(history, &record)? } else { Vec::new() };
+    // Also once it is over: whoever carries it out may learn only then what was approved.
+    let went_ahead = matches!(record.status, ChangeStatus::Permitted | ChangeStatus::Applied);
+    let plan = if went_ahead && record.performer == Performer::Agent { plan(history, &record)? } else { Vec::new() };
     let next = if record.status == ChangeStatus::Stale { next(history, change)? } else { None };
     Ok(proto::Progress {
         change: proto::Change::from(&record).into(),

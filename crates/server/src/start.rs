@@ -311,7 +311,14 @@ impl Server {
             return Err(StartError::OpenToAll(http.address));
         }
         let opened = Opened::new(options)?;
-        let listener = listen(http.address, http.port)?;
+        let listener = match listen(http.address, http.port) {
+            Ok(listener) => listener,
+            Err(error) => {
+                // While the lock is held, the socket is ours to take away.
+                opened.place.leave();
+                return Err(error);
+            }
+        };
         let address = listener.local_addr()?;
         let url = format!("http://{address}");
         opened.place.note(&url, http.token.as_ref())?;

@@ -10,12 +10,15 @@ use super::answer::Permission;
 use super::parse::{HookCall, HookEvent};
 use super::rewrite::{Rewrite, rewrite};
 
+/// How long an engine may take to hear that nobody waits any more.
+const BRIEFLY: Duration = Duration::from_secs(2);
+
 /// What a hook needs to know besides its input.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The workspace's root.
     pub root: String,
-    /// How long to wait for a person, which is less than the agent waits for the hook.
+    /// How long to wait for a person, all in all, which is less than the agent waits for the hook.
     pub patience: Duration,
     /// A name for a turn that begins now, for agents that have none.
     pub turn: String,
@@ -112,6 +115,7 @@ impl HookCall {
         let performer = if matches!(intent, Intent::ChangeFiles(_)) { Performer::Agent } else { Performer::Gate };
         let submission =
             Submission { intent, origin, performer, deadline: None, schema: None, consent: Consent::Policy };
+        let until = tokio::time::Instant::now() + context.patience;
         let mut progress = client.submit(submission, View::Nothing).await?;
         loop {
             let change = progress.record.change;
@@ -119,7 +123,7 @@ impl HookCall {
                 (ChangeStatus::Pending, _) => {
                     pending.waits(change);
                     let waiting = client.await_outcome(change, View::Nothing);
-                    match tokio::time::timeout(context.patience, waiting).await {
+                    match tokio::time::timeout_at(until, waiting).await {
                         Ok(progress) => progress?,
                         Err(_) => return self.nobody(client, change, context.patience).await,
                     }
@@ -132,16 +136,18 @@ impl HookCall {
             };
         }
         let permission = self.permission(client, &progress, context).await?;
-        let messages = client.take_messages(&self.session).await?;
+        // What was decided counts, whether or not there is more to say: that stays for the next time.
+        let messages = client.take_messages(&self.session).await.unwrap_or_default();
         Ok(self.answer(&permission, Some(&messages.join("\n\n"))))
     }
 
     async fn nobody(&self, client: &Client, change: ChangeId, patience: Duration) -> Result<Value, ClientError> {
         let reason = format!("Nobody decided within {} seconds, so it was not done.", patience.as_secs());
-        match client.withdraw(change).await {
+        let withdrawn = tokio::time::timeout(BRIEFLY, client.withdraw(change)).await;
+        match withdrawn {
             // Should somebody have decided in that moment, it is not what the agent hears; what was let go ahead ends with the turn.
-            Ok(_) | Err(ClientError::Remote(_)) => Ok(self.answer(&Permission::Deny { reason }, None)),
-            Err(error) => Err(error),
+            // Where the engine is gone, the hook's note has it withdrawn when there is one again.
+            Ok(_) | Err(_) => Ok(self.answer(&Permission::Deny { reason }, None)),
         }
     }
 
@@ -155,18 +161,21 @@ impl HookCall {
         let record = &progress.record;
         let told = || record.told.clone().filter(|told| !told.trim().is_empty());
         Ok(match &record.status {
-            ChangeStatus::Permitted if record.subject == Subject::Files => {
+            // Also if somebody said meanwhile that it is over: what was approved is still all that may happen.
+            ChangeStatus::Permitted | ChangeStatus::Applied
+                if record.subject == Subject::Files && !progress.plan.is_empty() =>
+            {
                 match rewrite(self, &progress.plan, &context.root) {
                     Ok(Rewrite::AsIs) => Permission::Allow,
                     Ok(Rewrite::Input(input)) => Permission::AllowWith(input),
                     Err(error) => {
-                        // It was let go ahead, and goes nowhere.
-                        client.finish(record.change, None).await?;
+                        // It was let go ahead, and goes nowhere. Should that not be heard, it ends with the turn.
+                        let _ = client.finish(record.change, None).await;
                         Permission::Deny { reason: format!("{error}; {}", error.hint()) }
                     }
                 }
             }
-            ChangeStatus::Permitted => match (record.approved(), &record.subject) {
+            ChangeStatus::Permitted if !record.subject.is_files() => match (record.approved(), &record.subject) {
                 (Subject::Command { command, .. }, Subject::Command { command: asked, .. }) if command != *asked => {
                     match self.with_command(&command) {
                         Some(input) => Permission::AllowWith(input),
@@ -179,7 +188,7 @@ impl HookCall {
                 _ => Permission::Allow,
             },
             // It changes nothing, and was not worth a plan.
-            ChangeStatus::Applied => Permission::Allow,
+            ChangeStatus::Applied if record.files.iter().all(|file| file.before == file.after) => Permission::Allow,
             ChangeStatus::Denied => Permission::Deny { reason: told().unwrap_or_default() },
             ChangeStatus::Failed { reason } => Permission::Deny { reason: told().unwrap_or_else(|| reason.clone()) },
             status => Permission::Deny { reason: told().unwrap_or_else(|| format!("It is {status}.")) },

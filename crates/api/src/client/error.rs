@@ -38,6 +38,7 @@ pub enum Fate {
 }
 
 impl ClientError {
+    #[expect(clippy::needless_pass_by_value, reason = "errors are mapped with it")]
     pub(super) fn bad(why: impl ToString) -> Self {
         Self::BadMessage { why: why.to_string() }
     }

@@ -178,10 +178,9 @@ impl<'a> Deciding<'a> {
                 Err(error) => match self.overtaken(&pending, error)? {
                     Overtaken::Decided(record) => return self.ended(&record),
                     Overtaken::Shows(again) => {
-                        (pending, asked) = match self.again(*again, "It shows something else by now:")? {
-                            Some(next) => next,
-                            None => return Ok(undecided()),
-                        };
+                        let next = self.again(*again, "It shows something else by now:")?;
+                        let Some(next) = next else { return Ok(undecided()) };
+                        (pending, asked) = next;
                         continue;
                     }
                 },
@@ -198,10 +197,8 @@ impl<'a> Deciding<'a> {
                 return self.stale(&pending, &next, &names, &told);
             }
             let text = format!("{names} changed while you decided; nothing was written. Both changes together:");
-            (pending, asked) = match self.again(next, &text)? {
-                Some(next) => next,
-                None => return Ok(undecided()),
-            };
+            let Some(next) = self.again(next, &text)? else { return Ok(undecided()) };
+            (pending, asked) = next;
         }
     }
 

@@ -35,8 +35,16 @@ enum Heard {
     Came(u64),
     /// A change no longer waits.
     Over(u64),
-    /// Nobody types any more, or the stream cannot be followed.
-    End(Option<Failure>),
+    /// It is over.
+    End(End),
+}
+
+/// Why nothing more is heard.
+enum End {
+    /// Nobody types any more, or this process is told to stop.
+    Left,
+    /// The stream cannot be followed.
+    Lost(Failure),
 }
 
 /// All that is heard, and what is to be done about it.
@@ -46,7 +54,7 @@ struct Mailbox {
     waiting: VecDeque<u64>,
     /// What is asked about.
     asked: u64,
-    ended: Option<Option<Failure>>,
+    ended: Option<End>,
 }
 
 impl Mailbox {
@@ -66,7 +74,7 @@ impl Mailbox {
         if self.ended.is_some() {
             return None;
         }
-        let heard = self.heard.recv().unwrap_or(Heard::End(None));
+        let heard = self.heard.recv().unwrap_or(Heard::End(End::Left));
         match heard {
             Heard::End(why) => {
                 self.ended = Some(why);
@@ -143,9 +151,9 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
         lock(&mailbox).asked = 0;
     }
     drop(following);
-    match lock(&mailbox).ended.take().flatten() {
-        Some(failure) => Err(failure),
-        None => Ok(ExitCode::SUCCESS),
+    match lock(&mailbox).ended.take() {
+        Some(End::Lost(failure)) => Err(failure),
+        Some(End::Left) | None => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -171,7 +179,7 @@ fn listen(tell: Sender<Heard>) -> Result<(), Failure> {
     let stop = tell.clone();
     std::thread::spawn(move || {
         for _ in &mut signals {
-            let _ = stop.send(Heard::End(None));
+            let _ = stop.send(Heard::End(End::Left));
         }
     });
     std::thread::spawn(move || {
@@ -180,7 +188,7 @@ fn listen(tell: Sender<Heard>) -> Result<(), Failure> {
             let mut line = String::new();
             let heard = match lines.read_line(&mut line) {
                 Ok(1..) => Heard::Line(line),
-                Ok(0) | Err(_) => Heard::End(None),
+                Ok(0) | Err(_) => Heard::End(End::Left),
             };
             let ends = matches!(heard, Heard::End(_));
             if tell.send(heard).is_err() || ends {
@@ -205,7 +213,7 @@ impl Following {
             runtime.block_on(async {
                 // Either is the end, and it is known which from whether anybody listens still.
                 match select(Box::pin(follow(client, after, &tell)), stopped).await {
-                    Either::Left((failure, _)) => drop(tell.send(Heard::End(Some(failure)))),
+                    Either::Left((failure, _)) => drop(tell.send(Heard::End(End::Lost(failure)))),
                     Either::Right(_) => {}
                 }
             });

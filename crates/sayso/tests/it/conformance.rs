@@ -105,6 +105,7 @@ impl Table {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "the table is what the test is for, and what was left out has to be said")]
 fn every_transport_does_what_every_other_does() {
     let mut table = Table::default();
     match official() {

@@ -41,17 +41,9 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// One way to reach one engine.
 struct Ground<'a> {
-    served: &'a Known,
+    served: &'a Served,
     client: Client,
     way: Way,
-}
-
-/// What is known of an engine.
-struct Known {
-    workspace: String,
-    process: u64,
-    token: String,
-    directory: std::path::PathBuf,
 }
 
 #[derive(Clone)]
@@ -79,17 +71,12 @@ pub(crate) fn run(served: &Served, transport: &str, cases: &[String]) -> Vec<(St
         }
         _ => Way::Socket(Socket(served.told("socket").into())),
     };
-    let known = Known {
-        workspace: served.told("workspace").to_owned(),
-        process: served.told["process"].as_u64().unwrap(),
-        token: served.told("token").to_owned(),
-        directory: served.scene.directory.path().to_owned(),
-    };
+    let token = served.told("token");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut results = Vec::new();
     for case in cases {
         let result = if CASES.contains(&case.as_str()) {
-            let ground = Ground { served: &known, client: way.client(Some(&known.token)), way: way.clone() };
+            let ground = Ground { served, client: way.client(Some(token)), way: way.clone() };
             let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(ground.run(case))));
             ended.unwrap_or("FAIL")
         } else {
@@ -128,7 +115,7 @@ impl Ground<'_> {
             "decide" => self.decides().await,
             "undo" => self.undoes().await,
             "large" => self.large().await,
-            "stream" => self.stream().await,
+            "stream" => Box::pin(self.stream()).await,
             "resume" => self.resume().await,
             "cancel" => self.cancel().await,
             "error" => explains(self.client.get_change(UNKNOWN, View::Nothing, Shown::Proposed).await),
@@ -142,7 +129,7 @@ impl Ground<'_> {
     }
 
     fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.served.directory.join(path)).unwrap()
+        self.served.scene.read(path)
     }
 
     /// Proposes a change that waits.
@@ -181,8 +168,8 @@ impl Ground<'_> {
 
     async fn status(&self) {
         let status = self.client.status(Extent::Details { most_waiting: 10 }).await.unwrap();
-        assert_eq!(status.workspace, self.served.workspace);
-        assert_eq!(u64::from(status.process), self.served.process);
+        assert_eq!(status.workspace, self.served.told("workspace"));
+        assert_eq!(status.process, self.served.told["process"]);
     }
 
     async fn proposes(&self) {
@@ -260,11 +247,11 @@ impl Ground<'_> {
     }
 
     async fn stream(&self) {
-        let happens = async {
+        let happens = Box::pin(async {
             let record = self.propose("haiku.txt", "streamed\n").await.record;
             let applied = self.approve(&record).await;
             self.undo(&applied).await;
-        };
+        });
         let events = self.watch(self.last_event().await, 4, happens).await;
         let kinds = events.iter().map(|event| match event.kind {
             Some(Kind::Proposed(_)) => "proposed",
@@ -323,7 +310,7 @@ impl Ground<'_> {
         if matches!(self.way, Way::Socket(_)) {
             return "–";
         }
-        let client = self.way.client(Some(&format!("{}x", self.served.token)));
+        let client = self.way.client(Some(&format!("{}x", self.served.told("token"))));
         refusal(client.status(Extent::Counts).await, "unauthenticated");
         "ok"
     }

@@ -23,6 +23,7 @@ mod policy;
 mod propose;
 mod review;
 mod served;
+mod together;
 mod tool;
 mod trust;
 mod undo;

@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use super::review::{HEARTBEAT, submitted};
 use super::view_of;
+use crate::caller::Peer;
 use crate::failure::Failure;
-use crate::host::{Host, blocking, now};
+use crate::host::{Awaiting, Host, blocking, now};
 use crate::progress::{self, Shown};
 
 /// The service.
@@ -29,43 +30,60 @@ impl Intents {
 }
 
 impl proto::IntentService for Intents {
-    async fn submit<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn submit(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::SubmitRequest>,
     ) -> ServiceResult<proto::SubmitResponse> {
-        let request = request.to_owned_message();
-        let progress = blocking(&self.0, move |host| submit(host, request)).await?;
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        let progress = blocking(&self.0, move |host| {
+            let mut progress = submit(host, request)?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
+        })
+        .await?;
         Response::ok(proto::SubmitResponse { progress: progress.into(), ..Default::default() })
     }
 
     async fn r#await(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::AwaitRequest>,
     ) -> ServiceResult<ServiceStream<proto::AwaitResponse>> {
         let request = request.to_owned_message();
         // Followed from now on, before it is looked at for the first time.
         let subscription = self.0.gate.subscribe(self.0.gate.last_event());
-        let waiting = Waiting { host: Arc::clone(&self.0), request, subscription, told: Told::Nothing };
+        let awaiting = self.0.awaiting(request.change);
+        let waiting = Waiting {
+            peer: Peer::of(&context),
+            _awaiting: awaiting,
+            host: Arc::clone(&self.0),
+            request,
+            subscription,
+            told: Told::Nothing,
+        };
         Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
     }
 
-    async fn withdraw<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn withdraw(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::WithdrawRequest>,
     ) -> ServiceResult<proto::WithdrawResponse> {
-        let change = request.change;
+        let (change, peer) = (request.change, Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
+            // A review is the person's, not the agent's.
+            if host.gate.read(|history| history.change(change))?.is_review() {
+                Peer::person(peer, &host.notes)?;
+            }
             host.gate.command(Client::Person, Command::Withdraw { change }, now())?;
             Ok(host.gate.read(|history| progress::of(history, change, PreviewView::Unspecified, Shown::Proposed))?)
         });
         Response::ok(proto::WithdrawResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn capture<'a>(
-        &'a self,
+    async fn capture(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::CaptureRequest>,
     ) -> ServiceResult<proto::CaptureResponse> {
@@ -93,8 +111,8 @@ impl proto::IntentService for Intents {
         })
     }
 
-    async fn finish<'a>(
-        &'a self,
+    async fn finish(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::FinishRequest>,
     ) -> ServiceResult<proto::FinishResponse> {
@@ -102,8 +120,8 @@ impl proto::IntentService for Intents {
         Response::ok(blocking(&self.0, move |host| finish(host, &request)).await?)
     }
 
-    async fn start_session<'a>(
-        &'a self,
+    async fn start_session(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StartSessionRequest>,
     ) -> ServiceResult<proto::StartSessionResponse> {
@@ -112,8 +130,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::StartSessionResponse::default())
     }
 
-    async fn end_session<'a>(
-        &'a self,
+    async fn end_session(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::EndSessionRequest>,
     ) -> ServiceResult<proto::EndSessionResponse> {
@@ -127,8 +145,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::EndSessionResponse::default())
     }
 
-    async fn start_turn<'a>(
-        &'a self,
+    async fn start_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StartTurnRequest>,
     ) -> ServiceResult<proto::StartTurnResponse> {
@@ -137,8 +155,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::StartTurnResponse::default())
     }
 
-    async fn end_turn<'a>(
-        &'a self,
+    async fn end_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::EndTurnRequest>,
     ) -> ServiceResult<proto::EndTurnResponse> {
@@ -161,8 +179,8 @@ impl proto::IntentService for Intents {
         Response::ok(proto::EndTurnResponse { review: review.await?, ..Default::default() })
     }
 
-    async fn take_messages<'a>(
-        &'a self,
+    async fn take_messages(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::TakeMessagesRequest>,
     ) -> ServiceResult<proto::TakeMessagesResponse> {
@@ -191,6 +209,7 @@ fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishRe
         }
     };
     let mut response = proto::FinishResponse::default();
+    response.record.get_or_insert_default();
     for one in &finished {
         let record = response.record.get_or_insert_default();
         let done = proto::ApplyRecord::from(&one.record);
@@ -245,6 +264,8 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
 
 /// Somebody who waits for a verdict.
 struct Waiting {
+    peer: Option<Peer>,
+    _awaiting: Awaiting,
     host: Arc<Host>,
     request: proto::AwaitRequest,
     subscription: Subscription,
@@ -297,13 +318,17 @@ impl Waiting {
 
     /// How far it has come, once it waits no longer.
     async fn look(&self) -> Result<Option<proto::Progress>, ConnectError> {
-        let (change, view) = (self.request.change, view_of(self.request.view));
+        let (change, view, peer) = (self.request.change, view_of(self.request.view), self.peer);
         blocking(&self.host, move |host| {
-            Ok(host.gate.read(|history| {
+            let mut progress = host.gate.read(|history| {
                 // While a plan is on its way, its end is what is waited for.
                 let waits = matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
                 if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
-            })?)
+            })?;
+            if let Some(progress) = &mut progress {
+                super::withhold(host, peer, &mut progress.preview);
+            }
+            Ok(progress)
         })
         .await
     }

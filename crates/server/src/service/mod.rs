@@ -9,14 +9,17 @@ pub(crate) mod tool;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod workspace;
 
+use buffa::MessageField;
 use connectrpc::ConnectError;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{SessionRecord, SessionStatus};
-use sayso_review::{ErrorKind, IfChanged, Origin, Target};
+use sayso_review::{ErrorKind, IfChanged, Origin, Target, WsPath};
 use serde::Serialize;
 
+use crate::caller::Peer;
 use crate::failure::Failure;
+use crate::host::Host;
 
 /// An engine that answers something else than it was asked is broken.
 fn unexpected() -> Failure {
@@ -49,6 +52,27 @@ fn target(
         Ok((target, if merges { IfChanged::Merge } else { IfChanged::Refuse }))
     };
     read().map_err(|error| Failure::from(error).into())
+}
+
+/// Leaves out of what is shown what an agent may not read. A person has to see what they decide about.
+fn withhold(
+    host: &Host,
+    peer: Option<Peer>,
+    preview: &mut MessageField<proto::Preview, buffa::Inline<proto::Preview>>,
+) {
+    let Some(preview) = preview.as_option_mut() else { return };
+    if Peer::person(peer, &host.notes).is_ok() {
+        return;
+    }
+    for file in &mut preview.files {
+        let paths: Vec<WsPath> =
+            [&file.path, &file.location].into_iter().filter_map(|path| WsPath::parse(path).ok()).collect();
+        if workspace::may_read(host, peer, &paths).is_err() {
+            (file.before_content, file.after_content) = (MessageField::none(), MessageField::none());
+            file.hunks.clear();
+            file.unified_diff.clear();
+        }
+    }
 }
 
 fn session(record: &SessionRecord) -> proto::Session {

@@ -13,6 +13,7 @@ use sayso_gate::{Attached, Client, Decided, Reply, Reversal, Submission, Submitt
 use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, Verdict};
 
 use super::view_of;
+use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, by_a_person, now};
 use crate::progress::{self, Shown};
@@ -33,15 +34,23 @@ fn hash(text: &str) -> Result<ContentHash, BadMessage> {
 }
 
 impl Review {
-    async fn plan(&self, reversal: Reversal, view: PreviewView) -> Result<proto::UndoPlan, ConnectError> {
+    async fn plan(
+        &self,
+        context: &RequestContext,
+        reversal: Reversal,
+        view: PreviewView,
+    ) -> Result<proto::UndoPlan, ConnectError> {
+        let peer = Peer::of(context);
         blocking(&self.0, move |host| {
             let plan = host.gate.plan(&reversal)?;
-            Ok(proto::UndoPlan {
+            let mut shown = proto::UndoPlan {
                 of: plan.changes().to_vec(),
                 preview: sayso_api::convert::preview(&plan.preview, view).into(),
                 preview_hash: plan.preview.hash().to_string(),
                 ..Default::default()
-            })
+            };
+            super::withhold(host, peer, &mut shown.preview);
+            Ok(shown)
         })
         .await
     }
@@ -62,8 +71,8 @@ impl Review {
 }
 
 impl proto::ReviewService for Review {
-    async fn status<'a>(
-        &'a self,
+    async fn status(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::StatusRequest>,
     ) -> ServiceResult<proto::StatusResponse> {
@@ -84,12 +93,12 @@ impl proto::ReviewService for Review {
         Ok(Response::stream(stream::unfold(watching, Watching::next)))
     }
 
-    async fn list_pending<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn list_pending(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::ListPendingRequest>,
     ) -> ServiceResult<proto::ListPendingResponse> {
-        let request = request.to_owned_message();
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let pending = blocking(&self.0, move |host| {
             host.settle()?;
             host.gate.tick(now())?;
@@ -101,15 +110,18 @@ impl proto::ReviewService for Review {
                     let asked = request.session.is_none() || record.origin.session == request.session;
                     if asked { progress::of(history, change, view, Shown::Proposed).map(Some) } else { Ok(None) }
                 })?;
-                pending.extend(progress);
+                if let Some(mut progress) = progress {
+                    super::withhold(host, peer, &mut progress.preview);
+                    pending.push(progress);
+                }
             }
             Ok(pending)
         });
         Response::ok(proto::ListPendingResponse { pending: pending.await?, ..Default::default() })
     }
 
-    async fn decide<'a>(
-        &'a self,
+    async fn decide(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::DecideRequest>,
     ) -> ServiceResult<proto::DecideResponse> {
@@ -118,33 +130,40 @@ impl proto::ReviewService for Review {
         Response::ok(proto::DecideResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn propose<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn propose(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::ProposeRequest>,
     ) -> ServiceResult<proto::ProposeResponse> {
-        let request = request.to_owned_message();
-        let progress = blocking(&self.0, move |host| propose(host, request)).await?;
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        let progress = blocking(&self.0, move |host| {
+            let mut progress = propose(host, request)?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
+        })
+        .await?;
         Response::ok(proto::ProposeResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn get_change<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn get_change(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::GetChangeRequest>,
     ) -> ServiceResult<proto::GetChangeResponse> {
-        let request = request.to_owned_message();
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
             let applied = request.shown == proto::get_change_request::Shown::SHOWN_APPLIED;
             let shown = if applied { Shown::Applied } else { Shown::Proposed };
             let view = view_of(request.view);
-            Ok(host.gate.read(|history| progress::of(history, request.change, view, shown))?)
+            let mut progress = host.gate.read(|history| progress::of(history, request.change, view, shown))?;
+            super::withhold(host, peer, &mut progress.preview);
+            Ok(progress)
         });
         Response::ok(proto::GetChangeResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn list_changes<'a>(
-        &'a self,
+    async fn list_changes(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListChangesRequest>,
     ) -> ServiceResult<proto::ListChangesResponse> {
@@ -168,8 +187,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListChangesResponse { changes: changes.await?, ..Default::default() })
     }
 
-    async fn list_sessions<'a>(
-        &'a self,
+    async fn list_sessions(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListSessionsRequest>,
     ) -> ServiceResult<proto::ListSessionsResponse> {
@@ -181,19 +200,19 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListSessionsResponse { sessions: sessions.await?, ..Default::default() })
     }
 
-    async fn plan_undo<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn plan_undo(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanUndoRequest>,
     ) -> ServiceResult<proto::PlanUndoResponse> {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
-        let plan = self.plan(Reversal::Undo { target, if_changed }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Undo { target, if_changed }, view_of(request.view)).await?;
         Response::ok(proto::PlanUndoResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn undo<'a>(
-        &'a self,
+    async fn undo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::UndoRequest>,
     ) -> ServiceResult<proto::UndoResponse> {
@@ -204,19 +223,19 @@ impl proto::ReviewService for Review {
         Response::ok(proto::UndoResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn plan_redo<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn plan_redo(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRedoRequest>,
     ) -> ServiceResult<proto::PlanRedoResponse> {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
-        let plan = self.plan(Reversal::Redo { target, if_changed }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Redo { target, if_changed }, view_of(request.view)).await?;
         Response::ok(proto::PlanRedoResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn redo<'a>(
-        &'a self,
+    async fn redo(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RedoRequest>,
     ) -> ServiceResult<proto::RedoResponse> {
@@ -227,8 +246,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::RedoResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn rehearse<'a>(
-        &'a self,
+    async fn rehearse(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RehearseRequest>,
     ) -> ServiceResult<proto::RehearseResponse> {
@@ -242,8 +261,8 @@ impl proto::ReviewService for Review {
         Response::ok(said.await?)
     }
 
-    async fn review_turn<'a>(
-        &'a self,
+    async fn review_turn(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ReviewTurnRequest>,
     ) -> ServiceResult<proto::ReviewTurnResponse> {
@@ -256,8 +275,8 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ReviewTurnResponse { progress: progress.await?.into(), ..Default::default() })
     }
 
-    async fn list_snapshots<'a>(
-        &'a self,
+    async fn list_snapshots(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListSnapshotsRequest>,
     ) -> ServiceResult<proto::ListSnapshotsResponse> {
@@ -272,18 +291,18 @@ impl proto::ReviewService for Review {
         Response::ok(proto::ListSnapshotsResponse { snapshots: snapshots.await?, ..Default::default() })
     }
 
-    async fn plan_restore<'a>(
-        &'a self,
-        _: RequestContext,
+    async fn plan_restore(
+        &self,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::PlanRestoreRequest>,
     ) -> ServiceResult<proto::PlanRestoreResponse> {
         let request = request.to_owned_message();
-        let plan = self.plan(Reversal::Restore { snapshot: request.snapshot }, view_of(request.view)).await?;
+        let plan = self.plan(&context, Reversal::Restore { snapshot: request.snapshot }, view_of(request.view)).await?;
         Response::ok(proto::PlanRestoreResponse { plan: plan.into(), ..Default::default() })
     }
 
-    async fn restore<'a>(
-        &'a self,
+    async fn restore(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::RestoreRequest>,
     ) -> ServiceResult<proto::RestoreResponse> {
@@ -293,15 +312,16 @@ impl proto::ReviewService for Review {
         Response::ok(proto::RestoreResponse { progress: progress.into(), ..Default::default() })
     }
 
-    async fn collect<'a>(
-        &'a self,
+    async fn collect(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::CollectRequest>,
     ) -> ServiceResult<proto::CollectResponse> {
         let request = request.to_owned_message();
         let response = by_a_person(&self.0, &context, move |host| {
             host.settle()?;
-            let alive = host.notes.alive(&host.journal);
+            let mut alive = host.notes.alive(&host.journal);
+            alive.extend(host.awaited());
             let upkeep = host.gate.collect(&alive, request.before_ms, request.most_bytes, now())?;
             Ok(proto::CollectResponse {
                 cancelled: upkeep.cancelled,

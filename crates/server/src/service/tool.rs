@@ -18,8 +18,8 @@ use crate::host::{Host, blocking};
 pub(crate) struct Tools(pub(crate) Arc<Host>);
 
 impl proto::ToolService for Tools {
-    async fn list_tools<'a>(
-        &'a self,
+    async fn list_tools(
+        &self,
         _: RequestContext,
         _: ServiceRequest<'_, proto::ListToolsRequest>,
     ) -> ServiceResult<proto::ListToolsResponse> {
@@ -34,8 +34,8 @@ impl proto::ToolService for Tools {
         Response::ok(proto::ListToolsResponse { tools, ..Default::default() })
     }
 
-    async fn run_tool<'a>(
-        &'a self,
+    async fn run_tool(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::RunToolRequest>,
     ) -> ServiceResult<proto::RunToolResponse> {

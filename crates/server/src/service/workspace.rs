@@ -32,8 +32,8 @@ fn bounded(asked: u32, some: u32, most: u32) -> u32 {
 }
 
 impl proto::WorkspaceService for Workspaces {
-    async fn read_file<'a>(
-        &'a self,
+    async fn read_file(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::ReadFileRequest>,
     ) -> ServiceResult<proto::ReadFileResponse> {
@@ -57,8 +57,8 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(response.await?)
     }
 
-    async fn list_directory<'a>(
-        &'a self,
+    async fn list_directory(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::ListDirectoryRequest>,
     ) -> ServiceResult<proto::ListDirectoryResponse> {
@@ -92,8 +92,8 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(response.await?)
     }
 
-    async fn explain_policy<'a>(
-        &'a self,
+    async fn explain_policy(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::ExplainPolicyRequest>,
     ) -> ServiceResult<proto::ExplainPolicyResponse> {
@@ -130,8 +130,8 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(response.await?)
     }
 
-    async fn get_branch<'a>(
-        &'a self,
+    async fn get_branch(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::GetBranchRequest>,
     ) -> ServiceResult<proto::GetBranchResponse> {
@@ -140,8 +140,8 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(blocking(&self.0, move |host| branch::state(host, &task)).await?)
     }
 
-    async fn plan_branch<'a>(
-        &'a self,
+    async fn plan_branch(
+        &self,
         _: RequestContext,
         request: ServiceRequest<'_, proto::PlanBranchRequest>,
     ) -> ServiceResult<proto::PlanBranchResponse> {
@@ -149,8 +149,8 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(blocking(&self.0, move |host| branch::plan(host, &task)).await?)
     }
 
-    async fn take_up_branch<'a>(
-        &'a self,
+    async fn take_up_branch(
+        &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::TakeUpBranchRequest>,
     ) -> ServiceResult<proto::TakeUpBranchResponse> {
@@ -160,7 +160,7 @@ impl proto::WorkspaceService for Workspaces {
 }
 
 /// Whether somebody may read: an agent what policy allows, a person what it does not deny.
-fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Result<(), Failure> {
+pub(super) fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Result<(), Failure> {
     host.refresh()?;
     let places: Vec<Place> = paths.iter().cloned().map(Place::Inside).collect();
     let who = Who { agent: None, session: None };

@@ -93,7 +93,7 @@ impl Scene {
             home: self.home(),
             settings: Box::new(Fixed { layers: Vec::new(), told: AtomicBool::new(false) }),
             announce: Box::new(Silence),
-            environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None },
+            environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
         }
     }

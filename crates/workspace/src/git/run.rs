@@ -22,6 +22,8 @@ pub struct Environment {
     pub home: Option<OsString>,
     /// `XDG_CONFIG_HOME`, should the configuration be there.
     pub config_home: Option<OsString>,
+    /// A variable for git and all that it starts, such as a repository's own hooks, to be known by.
+    pub mark: Option<(&'static str, &'static str)>,
 }
 
 /// The `git` program, and how it is run.
@@ -109,6 +111,7 @@ impl Git {
         command.env_clear().env("PATH", path);
         let known = [("HOME", &self.environment.home), ("XDG_CONFIG_HOME", &self.environment.config_home)];
         command.envs(known.into_iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value))));
+        command.envs(self.environment.mark);
         // Messages are compared with, so they have to be in one language.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
         command.args(["--no-pager", "-c", "advice.objectNameWarning=false"]);

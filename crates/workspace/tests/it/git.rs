@@ -98,7 +98,7 @@ impl Scene {
 
     pub(crate) fn program_on(&self, path: &std::ffi::OsStr, limit: Duration) -> Git {
         let home = Some(self.room.path().as_os_str().to_owned());
-        Git::new(Environment { path: path.to_owned(), home, config_home: None }, limit)
+        Git::new(Environment { path: path.to_owned(), home, config_home: None, mark: None }, limit)
     }
 
     pub(crate) fn plan(&self, task: &str) -> BranchPlan {

@@ -1,0 +1,235 @@
+//! Several terminals at once: one engine, whoever has it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::Scene;
+
+/// How long something is waited for that has to come.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A `sayso` that runs on, with what it says.
+struct Terminal {
+    child: Child,
+    said: Receiver<String>,
+    so_far: String,
+}
+
+impl Terminal {
+    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+            .args(arguments)
+            .current_dir(scene.path("."))
+            .env_clear()
+            .envs(scene.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (tell, said) = channel();
+        let streams: [Box<dyn std::io::Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for mut stream in streams {
+            let tell = tell.clone();
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    let _ = tell.send(String::from_utf8_lossy(&buffer[..count]).into_owned());
+                }
+            });
+        }
+        Self { child, said, so_far: String::new() }
+    }
+
+    /// Waits until it says something, and gives all that it said since the last time.
+    fn until(&mut self, text: &str) -> String {
+        while !self.so_far.contains(text) {
+            match self.said.recv_timeout(LONG) {
+                Ok(more) => self.so_far.push_str(&more),
+                Err(error) => panic!("`{text}` was never said ({error}):\n{}", self.so_far),
+            }
+        }
+        std::mem::take(&mut self.so_far)
+    }
+
+    fn types(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    fn ended(mut self) -> Option<i32> {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn scene() -> Scene {
+    let scene = Scene::new(&[("a.txt", b"one\n"), ("b.txt", b"one\n")]);
+    for file in ["a", "b"] {
+        let change = json!([{"operation": "update", "path": format!("{file}.txt"), "new_content": "two\n"}]);
+        scene.write(&format!("{file}.json"), change.to_string().as_bytes());
+    }
+    scene
+}
+
+#[test]
+fn while_a_person_is_asked_others_decide_and_look() {
+    let scene = scene();
+    let mut asks = Terminal::start(&scene, &["propose", "a.json"]);
+    asks.until("hunk 1");
+    assert_eq!(scene.json(&["status", "--json"]).0["pending"], 1);
+    let (applied, code) = scene.json(&["propose", "b.json", "--approve", "all", "--json"]);
+    assert_eq!((code, &applied["change"]), (0, &json!(2)));
+    assert_eq!((scene.read("a.txt").as_str(), scene.read("b.txt").as_str()), ("one\n", "two\n"));
+    asks.types("y\n");
+    asks.until("Applied as change 1");
+    assert_eq!(asks.ended(), Some(0));
+    assert_eq!(scene.read("a.txt"), "two\n");
+}
+
+#[test]
+fn whoever_is_asked_learns_that_somebody_else_decided() {
+    let scene = scene();
+    let mut asks = Terminal::start(&scene, &["propose", "a.json"]);
+    asks.until("hunk 1");
+    let reviewed = scene.transcript(&["review", "--deny", "not today"]);
+    assert!(reviewed.contains("Denied"), "{reviewed}");
+    asks.types("y\n");
+    asks.until("Somebody else decided first.");
+    assert_eq!(asks.ended(), Some(1));
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn what_is_asked_about_is_withdrawn_when_the_asker_is_told_to_stop() {
+    let scene = scene();
+    let mut asks = Terminal::start(&scene, &["propose", "a.json"]);
+    asks.until("hunk 1");
+    asks.signal(rustix::process::Signal::INT);
+    assert_eq!(asks.ended(), None, "it ends by the signal");
+    assert_eq!(scene.json(&["log", "--json"]).0[0]["status"], "cancelled");
+}
+
+#[test]
+fn what_is_asked_about_is_withdrawn_when_the_asker_is_killed() {
+    let scene = scene();
+    let mut asks = Terminal::start(&scene, &["propose", "a.json"]);
+    asks.until("hunk 1");
+    asks.signal(rustix::process::Signal::KILL);
+    assert_eq!(asks.ended(), None);
+    let log = scene.json(&["log", "--json"]).0;
+    assert_eq!(log[0]["status"], "cancelled", "{log:#}");
+}
+
+#[test]
+fn whoever_waits_goes_on_when_the_engine_s_process_ends() {
+    let scene = scene();
+    // The first has the engine; the second waits with it.
+    let mut first = Terminal::start(&scene, &["propose", "a.json"]);
+    first.until("hunk 1");
+    let mut waits = Terminal::start(&scene, &["exec", "echo three > b.txt"]);
+    waits.until("waits for a decision");
+    first.types("y\n");
+    first.until("Applied as change 1");
+    assert_eq!(first.ended(), Some(0));
+    let reviewed = scene.transcript(&["review", "--approve", "all"]);
+    assert!(reviewed.contains("Change 2 may go ahead"), "{reviewed}");
+    waits.until("Changed while it ran");
+    assert_eq!(waits.ended(), Some(0));
+    assert_eq!(scene.read("b.txt"), "three\n");
+}
+
+#[test]
+fn a_reviewer_who_follows_decides_what_comes_and_is_told_what_others_decide() {
+    let scene = scene();
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    let mut first = Terminal::start(&scene, &["exec", "echo three > a.txt"]);
+    follows.until("Run it");
+    follows.types("y\n");
+    follows.until("Change 1 may go ahead.");
+    first.until("Changed while it ran");
+    assert_eq!(first.ended(), Some(0));
+    let mut second = Terminal::start(&scene, &["exec", "echo four > b.txt"]);
+    follows.until("Run it");
+    scene.run(&["review", "2", "--deny", "no"], b"");
+    follows.until("Somebody else decided first.");
+    second.until("denied this tool call: no");
+    assert_eq!(second.ended(), Some(1));
+    follows.signal(rustix::process::Signal::INT);
+    assert_eq!(follows.ended(), Some(0));
+    assert_eq!((scene.read("a.txt").as_str(), scene.read("b.txt").as_str()), ("three\n", "one\n"));
+}
+
+#[test]
+fn the_stream_is_followed_from_any_event_on() {
+    let scene = scene();
+    assert!(scene.run(&["propose", "a.json", "--approve", "all", "--agent", "claude"], b"").status.success());
+    let mut watches = Terminal::start(&scene, &["watch", "--after", "0"]);
+    let said = watches.until("applied");
+    assert!(said.contains("   1  proposed by claude: a.txt (+1 -1)"), "{said}");
+    // It goes on while others come and go.
+    assert!(scene.run(&["propose", "b.json", "--deny", "no"], b"").status.success() || scene.read("b.txt") == "one\n");
+    let said = watches.until("denied");
+    assert!(said.contains("   2  proposed: b.txt (+1 -1)"), "{said}");
+    watches.signal(rustix::process::Signal::INT);
+    assert_eq!(watches.ended(), Some(0));
+}
+
+#[test]
+fn programs_get_the_stream_as_json_lines_without_gaps() {
+    let scene = scene();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+        .args(["watch", "--json", "--after", "0"])
+        .current_dir(scene.path("."))
+        .env_clear()
+        .envs(scene.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = 1;
+    for name in ["a.json", "b.json"] {
+        scene.run(&["propose", name, "--approve", "all"], b"");
+        loop {
+            let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            assert_eq!(event["number"], next.to_string(), "{event:#}");
+            next += 1;
+            if event["ended"]["outcome"]["kind"] == "KIND_APPLIED" {
+                break;
+            }
+        }
+    }
+    drop(lines);
+    scene.run(&["undo"], b"");
+    assert!(child.wait().unwrap().success(), "whoever stops reading ends it");
+}
+
+#[test]
+fn asking_where_nothing_happened_leaves_no_trace() {
+    let scene = scene();
+    for arguments in [
+        &["log"][..],
+        &["status"],
+        &["status", "--short"],
+        &["show", "1"],
+        &["undo"],
+        &["review"],
+        &["snapshot"],
+        &["branch"],
+        &["policy", "explain", "write", "a.txt"],
+        &["propose", "a.json", "--json"],
+    ] {
+        scene.run(arguments, b"");
+        assert!(!scene.state_path().join("sayso/workspaces").exists(), "{arguments:?}");
+    }
+}
