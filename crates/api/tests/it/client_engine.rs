@@ -147,13 +147,12 @@ impl AsyncRead for Breaking {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.line {
-            Line::Closed => Poll::Ready(Ok(())),
+            Line::Closed | Line::CutAfter(0) => Poll::Ready(Ok(())),
             Line::Swallowed if self.written => Poll::Ready(Ok(())),
             Line::Swallowed => {
                 self.waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            Line::CutAfter(0) => Poll::Ready(Ok(())),
             Line::CutAfter(left) => {
                 let mut bytes = vec![0; left.min(buffer.remaining())];
                 let mut some = ReadBuf::new(&mut bytes);

@@ -8,7 +8,7 @@ use sayso_review::ErrorKind;
 
 use crate::client_engine::{FakeEngine, Line};
 
-const PATIENCE: Patience = Patience::For(Duration::from_secs(60));
+const PATIENCE: Patience = Patience::For(Duration::from_mins(1));
 
 /// The numbers of events up to one.
 async fn numbers(watch: &mut Watch, last: u64) -> Vec<u64> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Scene;
 
 /// How long something is waited for that has to come.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A `sayso` that runs on, with what it says.
 struct Terminal {
@@ -51,7 +51,7 @@ impl Terminal {
         while !self.so_far.contains(text) {
             match self.said.recv_timeout(LONG) {
                 Ok(more) => self.so_far.push_str(&more),
-                Err(_) => panic!("`{text}` was never said:\n{}", self.so_far),
+                Err(error) => panic!("`{text}` was never said ({error}):\n{}", self.so_far),
             }
         }
         std::mem::take(&mut self.so_far)
