@@ -1,6 +1,6 @@
 //! The engine behind its protocol: over HTTP on this machine, and over a Unix socket.
 //!
-//! One [`Host`](host) holds the gate of a workspace; the services read a call, carry it out on a thread of its own, and answer from
+//! One `Host` holds the gate of a workspace; the services read a call, carry it out on a thread of its own, and answer from
 //! what the journal says. Whoever calls is known by their process on the socket and by a token over TCP, and whoever speaks for an
 //! agent decides nothing by either way. Streams pull: nothing is queued for anybody, so that a client that is slow or gone costs
 //! only itself.
