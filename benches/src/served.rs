@@ -128,13 +128,13 @@ fn calls(program: &Path, rounds: usize) -> Result<Section> {
             }
             anyhow::Ok(())
         })?;
-        let server = ours.cpu()? - server;
-        times[0].push((own_cpu() - start + server) / CALLS);
+        let server = ours.cpu()?.saturating_sub(server);
+        times[0].push((own_cpu().saturating_sub(start) + server) / CALLS);
         servers[0].push(server / CALLS);
         let (start, server) = (own_cpu(), bare.cpu()?);
         runtime.block_on(echo(&bare.socket, ANSWER))?;
-        let server = bare.cpu()? - server;
-        times[1].push((own_cpu() - start + server) / CALLS);
+        let server = bare.cpu()?.saturating_sub(server);
+        times[1].push((own_cpu().saturating_sub(start) + server) / CALLS);
         servers[1].push(server / CALLS);
     }
     // The first round is for warming up.
@@ -191,7 +191,7 @@ fn decisions(program: &Path, rounds: usize) -> Result<Section> {
             }
             anyhow::Ok(())
         })?;
-        times.push((served.cpu()? - start) / CHANGES);
+        times.push(served.cpu()?.saturating_sub(start) / CHANGES);
     }
     let time = median(&mut times[1..]);
     let check = Check::new(time.as_secs_f64() * 1e3, Target::AtMost(1.0));

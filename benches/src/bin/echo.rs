@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixListener;
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     Ok(Response::new(Full::new(body)))
 }
 
