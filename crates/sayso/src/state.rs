@@ -37,6 +37,14 @@ impl State {
         Ok(Self::around(&real(Path::new("."))?, &home))
     }
 
+    /// The workspace that is exactly this directory.
+    pub(crate) fn at(root: &Path) -> Result<Self, Failure> {
+        let real = root.canonicalize().map_err(|error| {
+            Failure::bad_input(format!("`{}` cannot be used as a workspace", root.display())).why(&error)
+        })?;
+        Ok(Self::of(real, state_home()?))
+    }
+
     /// The workspace that a directory is in.
     pub(crate) fn around(here: &Path, home: &Path) -> Self {
         // From a directory below, the workspace is the one whose history is already kept.

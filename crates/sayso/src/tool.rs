@@ -3,21 +3,24 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 
-use sayso_review::{BadGlob, ErrorKind, Grants, PathGlobs};
-use sayso_tools::{Context, Registry, ToolError};
+use sayso_api::client::ToolGrants;
+use sayso_review::{BadGlob, ErrorKind, PathGlobs};
+use sayso_tools::{Registry, ToolError};
 use sayso_workspace::Workspace;
 use serde_json::{Value, json};
 
 use crate::cli::ToolArguments;
+use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::output::Output;
+use crate::state::State;
 
 pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, Failure> {
-    let registry = Registry::builtin();
     let result = if arguments.name == "list" {
-        Ok(json!(registry.descriptions().collect::<Vec<_>>()))
+        // The same in every workspace.
+        Ok(json!(Registry::builtin().descriptions().collect::<Vec<_>>()))
     } else {
-        call(&registry, arguments)
+        call(arguments)
     };
     let mut output = Output::stdout();
     let code = match result {
@@ -35,22 +38,31 @@ pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-fn call(registry: &Registry, arguments: &ToolArguments) -> Result<Value, ToolError> {
+fn call(arguments: &ToolArguments) -> Result<Value, ToolError> {
     let workspace = Workspace::open(&arguments.workspace)
         .map_err(|error| invalid(error.to_string(), "name a directory with --workspace"))?;
-    let globs = |patterns: &[String]| -> Result<PathGlobs, ToolError> {
+    let globs = |patterns: &[String]| -> Result<Vec<String>, ToolError> {
         let relative: Vec<String> = patterns.iter().map(|pattern| relative(&workspace, pattern)).collect();
-        PathGlobs::new(relative.iter().map(String::as_str)).map_err(|error| bad_glob(&error))
+        // Looked at here, so that a mistake is told in the words in which it was made.
+        PathGlobs::new(relative.iter().map(String::as_str)).map_err(|error| bad_glob(&error))?;
+        Ok(relative)
     };
-    let grants = Grants {
-        tools: arguments.grant.iter().cloned().collect(),
-        read: globs(&arguments.read)?,
-        write: globs(&arguments.write)?,
-    };
+    let grants =
+        ToolGrants { tools: arguments.grant.clone(), read: globs(&arguments.read)?, write: globs(&arguments.write)? };
     let text = if arguments.args == "-" { standard_input()? } else { arguments.args.clone() };
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| invalid(format!("--args is not JSON: {error}"), "give a JSON object, such as --args '{}'"))?;
-    registry.run(&arguments.name, &value, &Context::new(&workspace, &grants))
+    let asked = || {
+        let state = State::at(&arguments.workspace)?;
+        let connected = Connected::asking(&state)?;
+        connected.block(connected.client().run_tool(&arguments.name, &value, Some(grants)))
+    };
+    asked().map_err(|failure| match failure {
+        Failure::Told { kind, what, why, hint } => {
+            ToolError { kind, message: why.map_or_else(|| what.clone(), |why| format!("{what}: {why}")), hint }
+        }
+        Failure::BrokenPipe => invalid("a pipe is closed".to_owned(), "try it again"),
+    })
 }
 
 /// A pattern with the workspace's full path before it means the same as without.

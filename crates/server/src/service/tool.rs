@@ -10,6 +10,7 @@ use sayso_review::{ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling};
 use sayso_tools::{Context, Registry};
 use serde_json::Value;
 
+use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking};
 
@@ -36,22 +37,23 @@ impl proto::ToolService for Tools {
 
     async fn run_tool(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::RunToolRequest>,
     ) -> ServiceResult<proto::RunToolResponse> {
-        let request = request.to_owned_message();
-        let result = blocking(&self.0, move |host| run(host, request)).await?;
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        let result = blocking(&self.0, move |host| run(host, peer, request)).await?;
         Response::ok(proto::RunToolResponse { result_json: super::json(&result), ..Default::default() })
     }
 }
 
-fn run(host: &Host, request: proto::RunToolRequest) -> Result<Value, Failure> {
+fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Result<Value, Failure> {
     let bad = |field: &str, reason: String| Failure::from(BadMessage::new(field, reason));
     let arguments: Value = serde_json::from_str(&request.arguments_json)
         .map_err(|error| bad("arguments_json", format!("it is not JSON: {error}")))?;
     let globs = |field: &str, patterns: &[String]| {
         PathGlobs::new(patterns.iter().map(String::as_str)).map_err(|error| bad(field, error.to_string()))
     };
+    let granted = request.grants.is_set();
     let everything = vec!["**".to_owned()];
     let grants = match request.grants.into_option() {
         Some(grants) => Grants {
@@ -69,7 +71,9 @@ fn run(host: &Host, request: proto::RunToolRequest) -> Result<Value, Failure> {
     // What the caller grants is one thing, and what the user's rules say to it another.
     let intent = Intent::CallTool { name: request.name.clone(), arguments: arguments.clone() };
     let judged = host.gate.judge(Submission::new(intent, Origin::default()))?;
-    if judged.ruled.ruling > Ruling::Later {
+    // A person who grants it by name need not be asked again.
+    let strictest = if granted && Peer::person(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
+    if judged.ruled.ruling > strictest {
         let (ruling, rule) = (judged.ruled.ruling, &judged.ruled.by);
         return Err(Failure::new(ErrorKind::ToolDenied, format!("policy says {ruling} to this call: {rule}"))
             .hint("submit it as an intent, so that somebody can decide; `sayso policy explain tool` says more"));
