@@ -34,7 +34,7 @@ const STYLES: Styles = Styles::styled()
 ///
 /// sayso stands between a coding agent and what it touches. Every change is shown as a diff before it happens, byte for
 /// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. This version decides about
-/// proposals and commands from files, pipes and terminals; agents, editors and browsers come next.
+/// proposals and commands from files, pipes and terminals; Claude Code and Codex run under it; editors and browsers come next.
 #[derive(Parser)]
 #[command(name = "sayso", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
