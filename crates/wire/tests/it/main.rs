@@ -1,0 +1,7 @@
+//! One test binary for model requests and streams.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests panic to fail, and read their corpus"
+)]
