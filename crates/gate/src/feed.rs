@@ -92,14 +92,23 @@ impl Feed {
             return Ok(Page::Events(recent.events.iter().skip(skipped).take(1).cloned().collect()));
         }
         drop(recent);
+        let events = self.older(number)?;
+        Ok(if events.is_empty() { Page::UpToDate } else { Page::Events(events) })
+    }
+
+    fn older(&self, number: u64) -> Result<VecDeque<Arc<Recorded>>, GateError> {
         let mut older = lock(&self.older);
         let reader = match &mut *older {
             Some(reader) => reader,
             none => none.insert(Reader::open(&self.folder)?),
         };
-        let events: VecDeque<Arc<Recorded>> =
-            reader.events(number, SOME)?.iter().map(|event| Arc::new(recorded(event))).collect();
-        Ok(if events.is_empty() { Page::UpToDate } else { Page::Events(events) })
+        Ok(reader.events(number, SOME)?.iter().map(|event| Arc::new(recorded(event))).collect())
+    }
+
+    /// Whether what follows a number is in the journal only.
+    fn is_older(&self, number: u64) -> bool {
+        let recent = lock(&self.recent);
+        number + 1 < recent.last + 1 - recent.events.len() as u64
     }
 }
 
@@ -117,6 +126,24 @@ pub struct Subscription {
     seen: u64,
     /// Read from the journal already, and next in line.
     page: VecDeque<Arc<Recorded>>,
+}
+
+/// Events that a follower has to read from the journal. Where waiting must not block, that is done elsewhere.
+#[derive(Debug)]
+pub struct Behind {
+    feed: Arc<Feed>,
+    seen: u64,
+}
+
+/// Events that were read from the journal.
+#[derive(Debug)]
+pub struct Older(VecDeque<Arc<Recorded>>);
+
+impl Behind {
+    /// Reads some of them.
+    pub fn read(self) -> Result<Older, GateError> {
+        self.feed.older(self.seen).map(Older)
+    }
 }
 
 /// What a follower gets.
@@ -138,6 +165,21 @@ impl Subscription {
     /// The number of the last event that was handed out.
     pub fn seen(&self) -> u64 {
         self.seen
+    }
+
+    /// What has to be read from the journal next, if it does.
+    pub fn behind(&self) -> Option<Behind> {
+        let behind = self.page.is_empty() && self.feed.is_older(self.seen);
+        behind.then(|| Behind { feed: Arc::clone(&self.feed), seen: self.seen })
+    }
+
+    /// Takes up what was read for it.
+    pub fn catch_up(&mut self, older: Older) {
+        let seen = self.seen;
+        if self.page.is_empty() {
+            self.page = older.0;
+            self.page.retain(|event| event.number > seen);
+        }
     }
 
     /// The next event, if there is one. Never waits.

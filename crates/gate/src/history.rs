@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use sayso_journal::{Reader, Sizes, StoredEvent};
 use sayso_review::{
-    Cause, ChangeId, ContentHash, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer, Placement,
-    Preview, Recorded,
+    Cause, ChangeId, ContentHash, Event, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer,
+    Placement, Preview, Recorded,
 };
 use serde::Serialize;
 
 use crate::error::GateError;
-use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key};
+use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key, session_key};
 use sayso_review::{ChangeRecord, ChangeStatus};
 
 /// More events than any change has.
 const MOST_EVENTS: usize = 10_000;
+/// Events that are read in one go.
+const PAGE: usize = 256;
 
 /// What happened in a workspace.
 #[derive(Clone, Copy)]
@@ -73,6 +75,33 @@ impl<'j> History<'j> {
         // One whose beginning was lost with a damaged journal is left out; the others are still there.
         let known = |record: &Result<ChangeRecord, GateError>| !matches!(record, Err(GateError::NoSuchChange(_)));
         first_error.into_iter().chain((1..=last).rev().map(move |change| history.change(change)).filter(known))
+    }
+
+    /// The changes of a session before one, newest first.
+    pub fn changes_of(
+        &self,
+        session: &str,
+        before: Option<ChangeId>,
+        limit: usize,
+    ) -> Result<Vec<ChangeRecord>, GateError> {
+        let key = session_key(session);
+        let (mut changes, mut page_before) = (Vec::new(), None);
+        loop {
+            let events = self.reader.latest_with(&key, page_before, PAGE)?;
+            let Some(first) = events.last() else { return Ok(changes) };
+            page_before = Some(first.number);
+            for event in &events {
+                // One event for each change, in the order in which they came.
+                let EventBody::Known(Event::Proposed { change, .. }) = EventBody::decode(&event.body) else { continue };
+                if before.is_some_and(|before| change >= before) {
+                    continue;
+                }
+                if changes.len() == limit {
+                    return Ok(changes);
+                }
+                changes.push(self.change(change)?);
+            }
+        }
     }
 
     /// The changes of a session or a tool call, oldest first.

@@ -38,7 +38,7 @@ pub use capture::{Capture, Kept, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
 pub use engine::{Engine, RecoveredChange, preview};
 pub use error::GateError;
-pub use feed::{Next, Subscription};
+pub use feed::{Behind, Next, Older, Subscription};
 pub use history::{History, Status};
 pub use live::{Attached, Client, Gate, Reply};
 pub use observe::SnapshotLimits;

@@ -1,6 +1,7 @@
 //! Who says so: a verdict from a process that descends from an agent is refused (an agent cannot approve itself).
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 
 use crate::error::GateError;
 
@@ -42,6 +43,8 @@ impl Agents {
 
     /// The agent's process that a process is, or descends from.
     pub fn ancestor(&self, id: u32) -> Option<Process> {
+        // Nobody is looked for.
+        self.roots.first()?;
         let mut id = id;
         for _ in 0..DEEPEST {
             // Of whom nothing is known, the worst is assumed.
@@ -81,8 +84,12 @@ struct Stat {
 /// What the system says of a process. Its name may hold anything, so that fields are counted from its end.
 fn stat(id: u32) -> Option<Stat> {
     #[allow(clippy::disallowed_methods, reason = "processes are asked about where the system tells of them")]
-    let text = std::fs::read(format!("/proc/{id}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    Some(Stat { parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+    let mut file = std::fs::File::open(format!("/proc/{id}/stat")).ok()?;
+    // Longer than it ever is, and read in one go: this is asked for at every call, of every ancestor of the caller.
+    let mut buffer = [0; 2_048];
+    let length = file.read(&mut buffer).ok()?;
+    let text = buffer.get(..length)?;
+    let fields = std::str::from_utf8(text.get(text.iter().rposition(|byte| *byte == b')')? + 1..)?).ok()?;
+    let mut fields = fields.split_ascii_whitespace();
+    Some(Stat { parent: fields.nth(1)?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
 }

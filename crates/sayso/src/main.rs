@@ -7,6 +7,7 @@
 
 mod agents;
 mod branch;
+mod child;
 mod cli;
 mod completions;
 mod config;
@@ -18,6 +19,7 @@ mod failure;
 mod gc;
 mod history;
 mod hook;
+mod log;
 mod output;
 mod pending;
 mod policy;

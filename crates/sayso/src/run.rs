@@ -1,7 +1,6 @@
 //! `sayso run`: another agent under the gate.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -14,10 +13,9 @@ use sayso_api::client::{Extent, Patience, Role};
 use sayso_review::ErrorKind;
 use sayso_server::agents::{MARK, Notes, Registered};
 use serde_json::{Value, json};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
 use tokio::sync::Notify;
 
+use crate::child;
 use crate::cli::RunArguments;
 use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
@@ -39,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let words = with_hooks(agent, rest, &hook_command(agent)?)?;
     let connected = Connected::to(&state)?;
     let notes = Notes::new(&state.home);
-    let registered = notes.register(None, &state.folder).map_err(|error| {
+    let registered = notes.register_run(agent.name(), &state.folder).map_err(|error| {
         Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
     })?;
     say(&format!("sayso: {agent} runs under the gate in {}", state.root.display()));
@@ -212,36 +210,12 @@ fn spawn(program: &Path, words: &[String], state: &State, registered: &Registere
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error).hint("is it installed?")
     };
-    // Whoever loses their parent stays below us, and speaks for an agent still.
-    let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
-    // What a terminal sends reaches the agent as well; we stay until it is over.
-    let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map_err(failed)?;
     let variables: [(&str, OsString); 3] =
         [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
     // Tokens are for people.
-    let mut child =
-        Command::new(program).args(words).env_remove("SAYSO_AUTH_TOKEN").envs(variables).spawn().map_err(failed)?;
-    // Known by itself, should it end us.
-    registered.runs(child.id());
-    let handle = signals.handle();
-    let pid = rustix::process::Pid::from_child(&child);
-    let forward = std::thread::spawn(move || {
-        for signal in &mut signals {
-            // These come to us alone.
-            let forwarded = match signal {
-                SIGTERM => rustix::process::Signal::TERM,
-                SIGHUP => rustix::process::Signal::HUP,
-                _ => continue,
-            };
-            let _ = rustix::process::kill_process(pid, forwarded);
-        }
-    });
-    let status = child.wait().map_err(failed);
-    handle.close();
-    // It has nothing left to wait for.
-    let _ = forward.join();
-    let status = status?;
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    let mut command = Command::new(program);
+    command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(variables);
+    child::run(&mut command, registered).map_err(failed)
 }
 
 /// Ends the conversations that began in this run, and counts them.

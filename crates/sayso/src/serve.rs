@@ -1,5 +1,6 @@
 //! `sayso serve`: the engine of a workspace for surfaces and entrances.
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogFormat, ServeArguments};
 use crate::failure::Failure;
+use crate::log::Log;
 use crate::output::{Output, say};
 use crate::settings::engine_options;
 use crate::state::{State, tell};
@@ -23,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    log(arguments)?;
+    let log = log(arguments)?;
     let token = token(arguments)?;
     let mut waited = Duration::ZERO;
     let server = loop {
@@ -64,7 +66,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         }
     });
     announce(arguments, &state, &server.url, token.as_ref())?;
-    server.run()?;
+    let served = server.run();
+    log.end();
+    served?;
     if !arguments.place.json {
         say("Stopped.");
     }
@@ -148,19 +152,21 @@ fn already(arguments: &ServeArguments, state: &State, note: &ServerNote) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn log(arguments: &ServeArguments) -> Result<(), Failure> {
+fn log(arguments: &ServeArguments) -> Result<Log, Failure> {
     let filter = EnvFilter::try_new(&arguments.log).map_err(|error| {
         Failure::bad_input(format!("`{}` is no level of a log", arguments.log))
             .why(&error)
             .hint("error, warn, info, debug or trace")
     })?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = Log::to(std::io::stderr()).map_err(|error| Failure::bad_input("no log can be written").why(&error))?;
+    let ansi = std::io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(log.clone());
     // Set once, here.
     let _ = match arguments.log_format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().try_init(),
     };
-    Ok(())
+    Ok(log)
 }
 
 impl From<StartError> for Failure {

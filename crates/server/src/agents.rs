@@ -2,8 +2,8 @@
 //!
 //! Each has a note in a folder beside the journals, so that it is known to every engine, and after an engine was killed, too.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use sayso_gate::{Agents, GateError, Process, parent_of};
@@ -26,6 +26,15 @@ pub struct Notes {
 #[derive(Debug)]
 pub struct Registered {
     path: PathBuf,
+}
+
+/// A run of an agent under the gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The process that started the agent, and stays until it is over.
+    pub process: Process,
+    /// The agent's name.
+    pub agent: String,
 }
 
 /// A change whose process is gone.
@@ -75,13 +84,42 @@ impl Notes {
     /// Notes that everything beneath this process speaks for an agent, on behalf of a change of the workspace with that journal. One
     /// process may have several.
     pub fn register(&self, change: Option<ChangeId>, journal: &Path) -> io::Result<Registered> {
+        let change = change.unwrap_or(0);
+        self.note(&change.to_string(), change, journal)
+    }
+
+    /// Notes that everything beneath this process is, or speaks for, an agent of that name.
+    pub fn register_run(&self, agent: &str, journal: &Path) -> io::Result<Registered> {
+        self.note(&format!("0-{agent}"), 0, journal)
+    }
+
+    fn note(&self, suffix: &str, change: ChangeId, journal: &Path) -> io::Result<Registered> {
         let unknown = || io::Error::other("the system does not tell of processes");
         let process = Process::find(std::process::id()).ok_or_else(unknown)?;
         std::fs::create_dir_all(&self.folder)?;
-        let change = change.unwrap_or(0);
-        let path = self.folder.join(format!("{}-{}-{change}", process.id, process.started));
+        let path = self.folder.join(format!("{}-{}-{suffix}", process.id, process.started));
         std::fs::write(&path, format!("{change}\n{}", journal.display()))?;
         Ok(Registered { path })
+    }
+
+    /// The run that a process belongs to: the outermost, should an agent have started another.
+    pub fn run_of(&self, process: u32) -> Option<Run> {
+        let mut runs = BTreeMap::new();
+        for (starter, path) in self.all() {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let Some(agent) = name.splitn(4, '-').nth(3) else { continue };
+            let note = std::fs::read_to_string(&path).unwrap_or_default();
+            // What it started may have outlived it.
+            for member in note.lines().skip(2).filter_map(named).chain([starter]) {
+                runs.insert(member, Run { process: starter, agent: agent.to_owned() });
+            }
+        }
+        let (mut found, mut next) = (None, Some(process).filter(|_| !runs.is_empty()));
+        while let Some(process) = next.and_then(Process::find) {
+            found = runs.get(&process).cloned().or(found);
+            next = parent_of(process.id).filter(|parent| *parent != 0 && *parent != process.id);
+        }
+        found
     }
 
     /// The processes that run: whose descendants speak for an agent, and which do so with all of theirs, whoever started them.
@@ -174,7 +212,7 @@ fn beneath(root: u32) -> Vec<u32> {
 
 /// Whether a process has the mark in its environment.
 pub fn is_marked(process: u32) -> bool {
-    let environment = match std::fs::read(format!("/proc/{process}/environ")) {
+    let environment = match read(&format!("/proc/{process}/environ")) {
         Ok(environment) => environment,
         // Who does not let themselves be looked at has a reason.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return true,
@@ -188,11 +226,19 @@ pub fn is_marked(process: u32) -> bool {
 /// Whether a process is over, or about to be: it has no memory any more, and with that no environment to look at. Where the system
 /// tells of no process at all, none has.
 fn has_ended(process: u32) -> bool {
-    let stat = |id: u32| std::fs::read_to_string(format!("/proc/{id}/stat"));
+    let stat = |id: u32| read(&format!("/proc/{id}/stat"));
     let Ok(text) = stat(process) else { return stat(std::process::id()).is_ok() };
+    let text = String::from_utf8_lossy(&text);
     // Its name may hold anything, so that fields are counted from its end.
     let size = text.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(20));
     size.is_none_or(|size| size == "0")
+}
+
+/// A file of which the system does not say how long it is, in few pieces.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(8 << 10);
+    std::fs::File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A process as its note names it: its number and when it was started.

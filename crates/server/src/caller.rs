@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use connectrpc::RequestContext;
 use sayso_review::ErrorKind;
 
-use crate::agents::Notes;
+use crate::agents::{Notes, Run};
 use crate::failure::Failure;
 
 /// The other end of a connection, as an extension of every request on it.
@@ -26,6 +26,17 @@ impl Peer {
     /// The other end of the connection that a call came by.
     pub(crate) fn of(context: &RequestContext) -> Option<Self> {
         context.extensions().get::<Self>().copied()
+    }
+
+    /// The run of an agent that the other end belongs to, if it does.
+    pub(crate) fn run(peer: Option<Self>, notes: &Notes) -> Option<Run> {
+        match peer? {
+            Self::Process(process) => notes.run_of(process),
+            Self::Address { theirs, ours } => match tcp::owners(theirs, ours) {
+                tcp::Owners::Known(processes) => processes.into_iter().find_map(|process| notes.run_of(process)),
+                tcp::Owners::Gone | tcp::Owners::Elsewhere => None,
+            },
+        }
     }
 
     /// Refuses whoever speaks for an agent (invariant 13: an agent cannot approve itself).

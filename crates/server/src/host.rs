@@ -7,16 +7,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
-use sayso_gate::Gate;
-use sayso_review::{ChangeId, Recorded};
+use sayso_gate::{Gate, Process};
+use sayso_review::{ChangeId, ErrorKind, Origin, Recorded};
 use sayso_workspace::Workspace;
 use tokio::sync::watch;
 
-use crate::agents::Notes;
+use crate::agents::{Notes, Run};
 use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
+/// Sessions of which it is remembered whose they are, before those that are over are forgotten.
+const SESSIONS: usize = 1_000;
 /// Events that are kept as they are sent, for all who are nearly up to date.
 const ENCODED: usize = 256;
 
@@ -41,6 +43,8 @@ pub(crate) struct Host {
     refreshing: Mutex<()>,
     /// How many wait for what becomes of a change.
     awaited: Mutex<BTreeMap<ChangeId, usize>>,
+    /// Which run of an agent has which session.
+    sessions: Mutex<BTreeMap<String, Process>>,
     deadline: Mutex<Option<Duration>>,
     branch_prefix: Mutex<String>,
     encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
@@ -78,6 +82,7 @@ impl Host {
             environment,
             refreshing: Mutex::new(()),
             awaited: Mutex::default(),
+            sessions: Mutex::default(),
             deadline: Mutex::new(deadline),
             branch_prefix: Mutex::new(branch_prefix),
             encoded: Mutex::new(VecDeque::new()),
@@ -135,6 +140,52 @@ impl Host {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
+    /// Whatever an agent says of itself, it speaks under its own name, and in sessions that no other run has.
+    pub(crate) fn own(&self, peer: Option<Peer>, origin: &mut Origin) -> Result<(), Failure> {
+        let Some(run) = Peer::run(peer, &self.notes) else { return Ok(()) };
+        if let Some(session) = &origin.session {
+            self.claim(&run, session)?;
+        }
+        origin.agent = Some(run.agent);
+        Ok(())
+    }
+
+    /// The same for what is about a session alone.
+    pub(crate) fn own_session(&self, peer: Option<Peer>, session: &str) -> Result<(), Failure> {
+        Peer::run(peer, &self.notes).map_or(Ok(()), |run| self.claim(&run, session))
+    }
+
+    /// The same for what is about a change.
+    pub(crate) fn own_change(&self, peer: Option<Peer>, change: ChangeId) -> Result<(), Failure> {
+        let Some(run) = Peer::run(peer, &self.notes) else { return Ok(()) };
+        let origin = self.gate.read(|history| history.change(change))?.origin;
+        match (origin.session, origin.agent) {
+            (Some(session), _) => self.claim(&run, &session),
+            (None, Some(agent)) if agent != run.agent => {
+                Err(another(format!("change {change} is of {agent}, not of {}", run.agent)))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn claim(&self, run: &Run, session: &str) -> Result<(), Failure> {
+        let runs = |process: &Process| Process::find(process.id) == Some(*process);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        match sessions.get(session) {
+            Some(other) if *other == run.process => return Ok(()),
+            Some(other) if runs(other) => {
+                return Err(another(format!("session `{session}` is of another run, by process {}", other.id)));
+            }
+            // A conversation that was over is taken up again.
+            _ => {}
+        }
+        if sessions.len() >= SESSIONS {
+            sessions.retain(|_, process| runs(process));
+        }
+        sessions.insert(session.to_owned(), run.process);
+        Ok(())
+    }
+
     /// An event as it is sent, made once for all who get it.
     pub(crate) fn encoded(&self, event: &Recorded) -> PreEncoded<proto::WatchResponse> {
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,6 +202,10 @@ impl Host {
         }
         made
     }
+}
+
+fn another(message: String) -> Failure {
+    Failure::new(ErrorKind::ToolDenied, message).hint("an agent speaks for itself only")
 }
 
 /// Somebody who waits for a change.

@@ -5,18 +5,16 @@ pub(crate) mod decide;
 pub(crate) mod show;
 
 use std::io::IsTerminal as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sayso_api::client::{Consent, Finished, Submission, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Fingerprint, Intent, Performer, Ruling, Subject};
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::agents;
 use crate::agents::Registered;
+use crate::child;
 use crate::cli::ExecArguments;
 use crate::engine::Connected;
 use crate::failure::Failure;
@@ -184,8 +182,6 @@ impl Running<'_> {
             return Err(Failure::bad_input("that is no command"));
         };
         let registered = agents::register(self.state, change)?;
-        // Whoever loses their parent stays below us, and speaks for an agent still.
-        let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
         let code = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
         let client = self.connected.client();
         let finished = self.connected.block(client.finish(change, code.as_ref().ok().copied()))?;
@@ -217,36 +213,9 @@ fn spawn(script: &str, directory: &Path, change: u64, registered: &Registered) -
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("the command could not be started in `{}`", directory.display())).why(&error)
     };
-    // What a terminal sends reaches the command as well; we stay to see what it did.
-    let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).map_err(failed)?;
-    let mut child = Command::new(shell)
-        .arg("-c")
-        .arg(script)
-        .current_dir(directory)
-        .env(agents::MARK, change.to_string())
-        .spawn()
-        .map_err(failed)?;
-    registered.runs(child.id());
-    let handle = signals.handle();
-    let pid = rustix::process::Pid::from_child(&child);
-    let forward = std::thread::spawn(move || {
-        for signal in &mut signals {
-            // These come to us alone.
-            let forwarded = match signal {
-                SIGTERM => rustix::process::Signal::TERM,
-                SIGHUP => rustix::process::Signal::HUP,
-                _ => continue,
-            };
-            let _ = rustix::process::kill_process(pid, forwarded);
-        }
-    });
-    let status = child.wait().map_err(failed);
-    handle.close();
-    // It has nothing left to wait for.
-    let _ = forward.join();
-    let status = status?;
-    // As shells report a program that a signal has ended.
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    let mut command = Command::new(shell);
+    command.arg("-c").arg(script).current_dir(directory).env(agents::MARK, change.to_string());
+    child::run(&mut command, registered).map_err(failed)
 }
 
 /// What changed while a command ran, for a person; nothing, if nothing did.

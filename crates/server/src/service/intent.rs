@@ -8,7 +8,7 @@ use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Asking, Client, Kept, Reply, Submission, Subscription};
-use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Performer, Tier};
+use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Origin, Performer, Tier};
 use sayso_workspace::OpenError;
 use serde_json::Value;
 
@@ -24,8 +24,21 @@ use crate::progress::{self, Shown};
 pub(crate) struct Intents(pub(crate) Arc<Host>);
 
 impl Intents {
-    async fn command(&self, command: Command) -> Result<Reply, ConnectError> {
-        blocking(&self.0, move |host| Ok(host.gate.command(Client::Person, command, now())?)).await
+    /// Carries out what is about a session, for whoever has it.
+    async fn command(
+        &self,
+        context: &RequestContext,
+        session: Option<String>,
+        command: Command,
+    ) -> Result<Reply, ConnectError> {
+        let peer = Peer::of(context);
+        blocking(&self.0, move |host| {
+            if let Some(session) = session {
+                host.own_session(peer, &session)?;
+            }
+            Ok(host.gate.command(Client::Person, command, now())?)
+        })
+        .await
     }
 }
 
@@ -37,7 +50,7 @@ impl proto::IntentService for Intents {
     ) -> ServiceResult<proto::SubmitResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
-            let mut progress = submit(host, request)?;
+            let mut progress = submit(host, peer, request)?;
             super::withhold(host, peer, &mut progress.preview);
             Ok(progress)
         })
@@ -72,6 +85,7 @@ impl proto::IntentService for Intents {
     ) -> ServiceResult<proto::WithdrawResponse> {
         let (change, peer) = (request.change, Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
+            host.own_change(peer, change)?;
             // A review is the person's, not the agent's.
             if host.gate.read(|history| history.change(change))?.is_review() {
                 Peer::person(peer, &host.notes)?;
@@ -84,15 +98,15 @@ impl proto::IntentService for Intents {
 
     async fn capture(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::CaptureRequest>,
     ) -> ServiceResult<proto::CaptureResponse> {
         let request = request.to_owned_message();
         let arguments = value("arguments_json", &request.arguments_json).map_err(Failure::from)?;
         let tier = Tier::try_from(request.tier.as_known().unwrap_or_default()).map_err(Failure::from)?;
         let (session, call, tool) = (request.session, request.call, request.tool);
-        let Reply::Captured(capture) = self.command(Command::Capture { tier, session, call, tool, arguments }).await?
-        else {
+        let command = Command::Capture { tier, session: session.clone(), call, tool, arguments };
+        let Reply::Captured(capture) = self.command(&context, session, command).await? else {
             return Err(super::unexpected().into());
         };
         let files = capture.files.iter().map(|(path, kept)| {
@@ -113,30 +127,38 @@ impl proto::IntentService for Intents {
 
     async fn finish(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::FinishRequest>,
     ) -> ServiceResult<proto::FinishResponse> {
-        let request = request.to_owned_message();
-        Response::ok(blocking(&self.0, move |host| finish(host, &request)).await?)
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        Response::ok(blocking(&self.0, move |host| finish(host, peer, &request)).await?)
     }
 
     async fn start_session(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::StartSessionRequest>,
     ) -> ServiceResult<proto::StartSessionResponse> {
         let proto::StartSessionRequest { session, agent, location, parent, .. } = request.to_owned_message();
-        self.command(Command::StartSession { session, agent, location, parent }).await?;
+        let peer = Peer::of(&context);
+        let started = blocking(&self.0, move |host| {
+            let mut origin = Origin { session: Some(session.clone()), agent, ..Origin::default() };
+            host.own(peer, &mut origin)?;
+            let command = Command::StartSession { session, agent: origin.agent, location, parent };
+            Ok(host.gate.command(Client::Person, command, now())?)
+        });
+        started.await?;
         Response::ok(proto::StartSessionResponse::default())
     }
 
     async fn end_session(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::EndSessionRequest>,
     ) -> ServiceResult<proto::EndSessionResponse> {
-        let session = request.to_owned_message().session;
+        let (session, peer) = (request.to_owned_message().session, Peer::of(&context));
         let ended = blocking(&self.0, move |host| {
+            host.own_session(peer, &session)?;
             // Whatever it was at, it is no longer.
             host.gate.finish_all(Some(&session), None, now())?;
             Ok(host.gate.command(Client::Person, Command::EndSession { session }, now())?)
@@ -147,21 +169,23 @@ impl proto::IntentService for Intents {
 
     async fn start_turn(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::StartTurnRequest>,
     ) -> ServiceResult<proto::StartTurnResponse> {
         let proto::StartTurnRequest { session, turn, .. } = request.to_owned_message();
-        self.command(Command::StartTurn { session, turn }).await?;
+        self.command(&context, Some(session.clone()), Command::StartTurn { session, turn }).await?;
         Response::ok(proto::StartTurnResponse::default())
     }
 
     async fn end_turn(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::EndTurnRequest>,
     ) -> ServiceResult<proto::EndTurnResponse> {
         let proto::EndTurnRequest { session, turn, .. } = request.to_owned_message();
+        let peer = Peer::of(&context);
         let review = blocking(&self.0, move |host| {
+            host.own_session(peer, &session)?;
             let current = || host.gate.read(|history| history.session(&session)).map(|record| record?.turn);
             let Some(turn) = (match turn {
                 Some(turn) => Some(turn),
@@ -181,11 +205,12 @@ impl proto::IntentService for Intents {
 
     async fn take_messages(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::TakeMessagesRequest>,
     ) -> ServiceResult<proto::TakeMessagesResponse> {
         let session = request.to_owned_message().session;
-        let Reply::Messages(messages) = self.command(Command::TakeMessages { session }).await? else {
+        let command = Command::TakeMessages { session: session.clone() };
+        let Reply::Messages(messages) = self.command(&context, Some(session), command).await? else {
             return Err(super::unexpected().into());
         };
         Response::ok(proto::TakeMessagesResponse { messages, ..Default::default() })
@@ -196,12 +221,16 @@ fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
     serde_json::from_str(text).map_err(|error| BadMessage::new(field, format!("it is not JSON: {error}")))
 }
 
-fn finish(host: &Host, request: &proto::FinishRequest) -> Result<proto::FinishResponse, Failure> {
+fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Result<proto::FinishResponse, Failure> {
     let finished = if request.change == 0 {
+        if let Some(session) = &request.session {
+            host.own_session(peer, session)?;
+        }
         let call =
             request.call.as_deref().ok_or_else(|| BadMessage::new("change", "neither it nor `call` is there"))?;
         host.gate.finish_all(request.session.as_deref(), Some(call), now())?
     } else {
+        host.own_change(peer, request.change)?;
         let command = Command::Finish { change: request.change, code: request.code };
         match host.gate.command(Client::Person, command, now())? {
             Reply::Finished(finished) => vec![finished],
@@ -231,7 +260,7 @@ fn starts_inside(host: &Host, directory: &str) -> Result<(), Failure> {
     }
 }
 
-fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
+fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
         Some(proto::oneof::intent::Intent::CallTool(call)) => call.schema_json.as_deref(),
@@ -247,6 +276,7 @@ fn submit(host: &Host, request: proto::SubmitRequest) -> Result<proto::Progress,
     // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
     let performer = if matches!(intent, Intent::ChangeFiles(_)) { performer } else { Performer::Gate };
     let mut origin = super::origin(request.origin.into_option());
+    host.own(peer, &mut origin)?;
     if let (Some(session), None) = (&origin.session, &origin.turn) {
         // Whoever speaks for an agent need not know in which turn it is.
         origin.turn = host.gate.read(|history| history.session(session))?.and_then(|record| record.turn);

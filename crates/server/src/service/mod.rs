@@ -61,6 +61,15 @@ fn withhold(
     preview: &mut MessageField<proto::Preview, buffa::Inline<proto::Preview>>,
 ) {
     let Some(preview) = preview.as_option_mut() else { return };
+    let tells = |file: &proto::FilePreview| {
+        !file.hunks.is_empty()
+            || !file.unified_diff.is_empty()
+            || file.before_content.is_set()
+            || file.after_content.is_set()
+    };
+    if !preview.files.iter().any(tells) {
+        return;
+    }
     if Peer::person(peer, &host.notes).is_ok() {
         return;
     }

@@ -25,6 +25,9 @@ const SOME: u32 = 20;
 /// Changes that are listed at most.
 const MOST: u32 = 1_000;
 
+/// Bytes of previews in one answer, after which the others come without.
+const MOST_PREVIEWED: usize = 16 << 20;
+
 /// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Review(pub(crate) Arc<Host>);
@@ -102,8 +105,8 @@ impl proto::ReviewService for Review {
         let pending = blocking(&self.0, move |host| {
             host.settle()?;
             host.gate.tick(now())?;
-            let view = view_of(request.view);
-            let mut pending = Vec::new();
+            let mut view = view_of(request.view);
+            let (mut pending, mut size) = (Vec::new(), 0);
             for change in host.gate.waiting()? {
                 let progress = host.gate.read(|history| {
                     let record = history.change(change)?;
@@ -112,7 +115,11 @@ impl proto::ReviewService for Review {
                 })?;
                 if let Some(mut progress) = progress {
                     super::withhold(host, peer, &mut progress.preview);
+                    size += buffa::Message::encoded_len(&progress) as usize;
                     pending.push(progress);
+                    if size > MOST_PREVIEWED {
+                        view = PreviewView::Unspecified;
+                    }
                 }
             }
             Ok(pending)
@@ -137,7 +144,7 @@ impl proto::ReviewService for Review {
     ) -> ServiceResult<proto::ProposeResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
-            let mut progress = propose(host, request)?;
+            let mut progress = propose(host, peer, request)?;
             super::withhold(host, peer, &mut progress.preview);
             Ok(progress)
         })
@@ -170,19 +177,11 @@ impl proto::ReviewService for Review {
         let request = request.to_owned_message();
         let changes = blocking(&self.0, move |host| {
             let limit = if request.limit == 0 { SOME } else { request.limit.min(MOST) } as usize;
-            Ok(host.gate.read(|history| {
-                let mut changes = Vec::new();
-                for record in history.changes(request.before) {
-                    if changes.len() == limit {
-                        break;
-                    }
-                    let record = record?;
-                    if request.session.is_none() || record.origin.session == request.session {
-                        changes.push(proto::Change::from(&record));
-                    }
-                }
-                Ok(changes)
-            })?)
+            let records = host.gate.read(|history| match &request.session {
+                Some(session) => history.changes_of(session, request.before, limit),
+                None => history.changes(request.before).take(limit).collect(),
+            })?;
+            Ok(records.iter().map(proto::Change::from).collect())
         });
         Response::ok(proto::ListChangesResponse { changes: changes.await?, ..Default::default() })
     }
@@ -286,7 +285,7 @@ impl proto::ReviewService for Review {
                 Some(call) => history.snapshots_of(call),
                 None => history.snapshots(),
             })?;
-            Ok(records.iter().map(proto::SnapshotRecord::from).collect())
+            Ok(records.iter().take(MOST as usize).map(proto::SnapshotRecord::from).collect())
         });
         Response::ok(proto::ListSnapshotsResponse { snapshots: snapshots.await?, ..Default::default() })
     }
@@ -337,20 +336,16 @@ impl proto::ReviewService for Review {
 
 fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusResponse, Failure> {
     let gate = &host.gate;
+    // The engine knows them; in the journal they would have to be looked for.
+    let newest = if request.most_waiting == 0 { Vec::new() } else { gate.waiting()? };
+    let newest = newest.into_iter().rev().take(request.most_waiting.min(MOST) as usize);
     Ok(gate.read(|history| {
         let status = history.status()?;
         let turns = history.unreviewed()?;
         let turn = |(session, turn)| proto::Turn { session, turn, ..Default::default() };
         let mut waiting = Vec::new();
-        let wanted = status.pending.min(u64::from(request.most_waiting)) as usize;
-        for record in history.changes(None) {
-            if waiting.len() == wanted {
-                break;
-            }
-            let record = record?;
-            if record.status == sayso_review::ChangeStatus::Pending {
-                waiting.push(proto::Change::from(&record));
-            }
+        for change in newest {
+            waiting.push(proto::Change::from(&history.change(change)?));
         }
         let mut response = proto::StatusResponse {
             version: host.version.to_owned(),
@@ -394,14 +389,15 @@ fn decide(host: &Host, request: proto::DecideRequest) -> Result<proto::Progress,
     Ok(progress)
 }
 
-fn propose(host: &Host, request: proto::ProposeRequest) -> Result<proto::Progress, Failure> {
+fn propose(host: &Host, peer: Option<Peer>, request: proto::ProposeRequest) -> Result<proto::Progress, Failure> {
     use sayso_api::proto::oneof::propose_request::Changes;
     let proposal = match request.changes {
         Some(Changes::Proposal(proposal)) => Proposal::try_from(*proposal)?,
         Some(Changes::Text(text)) => Proposal::parse(&text)?,
         None => return Err(BadMessage::new("changes", "neither `proposal` nor `text` is there").into()),
     };
-    let origin = super::origin(request.origin.into_option());
+    let mut origin = super::origin(request.origin.into_option());
+    host.own(peer, &mut origin)?;
     let view = view_of(request.view);
     let mode = request.mode.as_known().unwrap_or_default();
     let asking = if mode == Mode::MODE_ASK { sayso_gate::Asking::Always } else { sayso_gate::Asking::AsPolicySays };
@@ -429,6 +425,14 @@ pub(super) fn submitted(host: &Host, submitted: Submitted, view: PreviewView) ->
     }
 }
 
+/// Reads what is no longer at hand away from those who only wait.
+pub(super) async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
+    let Some(behind) = subscription.behind() else { return Ok(()) };
+    let read = tokio::task::spawn_blocking(move || Ok(behind.read()?)).await;
+    subscription.catch_up(read.unwrap_or_else(|error| Err(Failure::panicked(&error)))?);
+    Ok(())
+}
+
 /// Somebody who follows the stream.
 struct Watching {
     host: Arc<Host>,
@@ -444,6 +448,9 @@ impl Watching {
     async fn next(mut self) -> Option<(Item, Self)> {
         if !std::mem::replace(&mut self.greeted, true) {
             return Some((Ok(self.heartbeat()), self));
+        }
+        if let Err(error) = catch_up(&mut self.subscription).await {
+            return Some((Err(error), self));
         }
         match tokio::time::timeout(HEARTBEAT, self.subscription.next()).await {
             Err(_) => Some((Ok(self.heartbeat()), self)),

@@ -1,8 +1,8 @@
 //! The built-in tools, under policy.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use connectrpc::{RequestContext, Response, ServiceRequest, ServiceResult};
+use connectrpc::{PreEncoded, RequestContext, Response, ServiceRequest, ServiceResult};
 use sayso_api::convert::BadMessage;
 use sayso_api::proto;
 use sayso_gate::Submission;
@@ -23,16 +23,10 @@ impl proto::ToolService for Tools {
         &self,
         _: RequestContext,
         _: ServiceRequest<'_, proto::ListToolsRequest>,
-    ) -> ServiceResult<proto::ListToolsResponse> {
-        let tool = |description: sayso_tools::Description| proto::Tool {
-            name: description.name.to_owned(),
-            description: description.description.to_owned(),
-            schema_json: super::json(&description.schema),
-            needs_json: super::json(&description.needs),
-            ..Default::default()
-        };
-        let tools = Registry::builtin().descriptions().map(tool).collect();
-        Response::ok(proto::ListToolsResponse { tools, ..Default::default() })
+    ) -> ServiceResult<PreEncoded<proto::ListToolsResponse>> {
+        // They are the same every time.
+        static LIST: OnceLock<PreEncoded<proto::ListToolsResponse>> = OnceLock::new();
+        Response::ok(LIST.get_or_init(|| PreEncoded::from_message(&list())).clone())
     }
 
     async fn run_tool(
@@ -44,6 +38,18 @@ impl proto::ToolService for Tools {
         let result = blocking(&self.0, move |host| run(host, peer, request)).await?;
         Response::ok(proto::RunToolResponse { result_json: super::json(&result), ..Default::default() })
     }
+}
+
+fn list() -> proto::ListToolsResponse {
+    let tool = |description: sayso_tools::Description| proto::Tool {
+        name: description.name.to_owned(),
+        description: description.description.to_owned(),
+        schema_json: super::json(&description.schema),
+        needs_json: super::json(&description.needs),
+        ..Default::default()
+    };
+    let tools = Registry::builtin().descriptions().map(tool).collect();
+    proto::ListToolsResponse { tools, ..Default::default() }
 }
 
 fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Result<Value, Failure> {
@@ -70,7 +76,9 @@ fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Resul
     host.refresh()?;
     // What the caller grants is one thing, and what the user's rules say to it another.
     let intent = Intent::CallTool { name: request.name.clone(), arguments: arguments.clone() };
-    let judged = host.gate.judge(Submission::new(intent, Origin::default()))?;
+    let mut origin = Origin::default();
+    host.own(peer, &mut origin)?;
+    let judged = host.gate.judge(Submission::new(intent, origin))?;
     // A person who grants it by name need not be asked again.
     let strictest = if granted && Peer::person(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
     if judged.ruled.ruling > strictest {

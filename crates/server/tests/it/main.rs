@@ -12,6 +12,7 @@ mod agents;
 mod entering;
 mod paths;
 mod raw;
+mod runs;
 mod scene;
 mod sizes;
 mod users;
