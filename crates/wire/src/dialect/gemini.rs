@@ -1,0 +1,235 @@
+//! Gemini's generateContent.
+
+use super::message::{Item, Role, Saying};
+use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
+use super::{Appended, Dialect, Head, Marks, Purpose, owned};
+use crate::json::{Document, Kind, Presence, Target, text};
+use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
+use crate::stream::Api;
+use crate::validate::Problem;
+
+const SIGNED: &str = "the model signed it and wants it back unchanged; append a message instead";
+
+/// Gemini's generateContent.
+#[derive(Clone, Copy, Debug)]
+pub struct Gemini;
+
+/// A member that is written in one of two ways.
+fn either(body: &Document, of: Target, names: [&str; 2]) -> Option<Target> {
+    names.into_iter().find_map(|name| body.member(of, name))
+}
+
+fn parts(body: &Document, content: Target) -> Vec<Target> {
+    let list = body.member(content, "parts").filter(|list| body.kind(*list) == Kind::Array);
+    list.into_iter().flat_map(|list| body.children(list)).collect()
+}
+
+fn call(body: &Document, part: Target) -> Option<Target> {
+    either(body, part, ["functionCall", "function_call"])
+}
+
+fn answer(body: &Document, part: Target) -> Option<Target> {
+    either(body, part, ["functionResponse", "function_response"])
+}
+
+fn is_signed(body: &Document, part: Target) -> bool {
+    either(body, part, ["thoughtSignature", "thought_signature"]).is_some()
+}
+
+/// The name by which a call and its answer know each other: older versions have none but the tool's.
+fn call_id(body: &Document, of: Target) -> String {
+    let id = body.member_text(of, "id").or(body.member_text(of, "name"));
+    id.unwrap_or_default().into_owned()
+}
+
+impl Dialect for Gemini {
+    fn api(&self) -> Api {
+        Api::Gemini
+    }
+
+    fn recognise(&self, head: &Head, _: &Document) -> Option<Purpose> {
+        let (_, method) = head.route().rsplit_once(':')?;
+        match method {
+            "streamGenerateContent" => Some(Purpose::Stream),
+            "generateContent" => Some(Purpose::Answer),
+            "countTokens" => Some(Purpose::CountTokens),
+            _ => None,
+        }
+    }
+
+    fn groups(&self, body: &Document) -> Vec<Group> {
+        let mut groups = Vec::new();
+        for child in body.all_children(body.root()) {
+            let target = child.value;
+            let list = body.kind(target) == Kind::Array && child.presence == Presence::Here;
+            match body.key(target).as_deref() {
+                Some("systemInstruction" | "system_instruction") => {
+                    groups.push(one(target, GroupRole::System, child.presence));
+                }
+                Some("contents") if list => each(body, target, GroupRole::Message, &mut groups),
+                Some("cachedContent" | "cached_content") => groups.push(one(target, GroupRole::Remote, child.presence)),
+                Some("tools") if list => {
+                    for tool in body.all_children(target) {
+                        match either(body, tool.value, ["functionDeclarations", "function_declarations"]) {
+                            Some(declared) if tool.presence == Presence::Here => {
+                                each(body, declared, GroupRole::Tool, &mut groups);
+                            }
+                            _ => groups.push(one(tool.value, GroupRole::Tool, tool.presence)),
+                        }
+                    }
+                }
+                _ => groups.push(one(target, GroupRole::Setting, child.presence)),
+            }
+        }
+        sorted(groups)
+    }
+
+    fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {
+        let target = group.target;
+        let new = |kind, label: &str| Section {
+            deletable: true,
+            deleted: group.presence == Presence::Deleted,
+            ..Section::new(target, NodeType::Message, kind, label)
+        };
+        match group.role {
+            GroupRole::System => {
+                let section = new(SectionKind::System, "System instruction");
+                projection.push(section.clone());
+                content(body, &section, projection);
+            }
+            GroupRole::Remote => {
+                let section = Section::new(target, NodeType::Remote, SectionKind::History, "Content cached on the server");
+                let section = section.fixed("it is kept on the server and is not in this request");
+                let deleted = group.presence == Presence::Deleted;
+                projection.push(Section { deletable: true, deleted, leaf: Some(target), ..section });
+            }
+            GroupRole::Message => {
+                let own = parts(body, target);
+                let answers = !own.is_empty() && own.iter().all(|part| answer(body, *part).is_some());
+                let (kind, label) = match body.member_text(target, "role").as_deref() {
+                    Some("model") => (SectionKind::Assistant, "Model"),
+                    _ if answers => (SectionKind::Tool, "Tool results"),
+                    Some("user") | None => (SectionKind::User, "User"),
+                    Some("function") => (SectionKind::Tool, "Tool results"),
+                    Some("system") => (SectionKind::System, "System"),
+                    _ => (SectionKind::Other, "Message"),
+                };
+                let section = Section { message_index: Some(group.index), ..new(kind, label) };
+                projection.push(section.clone());
+                content(body, &section, projection);
+            }
+            GroupRole::Tool => {
+                let first = || body.children(target).next().and_then(|member| body.key(member));
+                let name = owned(body.member_text(target, "name")).or_else(|| owned(first()));
+                projection.push_tool(body, group, name, body.member(target, "description"));
+            }
+            _ => projection.push_setting(body, group),
+        }
+    }
+
+    fn marks(&self, head: &Head, body: &Document) -> Marks {
+        let model = head.route().rsplit_once("/models/").and_then(|(_, rest)| rest.rsplit_once(':'));
+        let config = either(body, body.root(), ["generationConfig", "generation_config"]);
+        let most = config.and_then(|config| either(body, config, ["maxOutputTokens", "max_output_tokens"]));
+        Marks {
+            agent: head.agent().map(str::to_owned),
+            session: head.session().map(str::to_owned),
+            turn: None,
+            model: model.map(|(model, _)| model.to_owned()),
+            most_output: most.and_then(|most| body.number(most)),
+            subagent: head.subagent(),
+        }
+    }
+
+    fn messages(&self, body: &Document) -> Vec<Item> {
+        let mut items = Vec::new();
+        for message in body.member(body.root(), "contents").into_iter().flat_map(|list| body.children(list)) {
+            let role = match body.member_text(message, "role").as_deref() {
+                Some("user") | None => Role::User,
+                Some("model") => Role::Assistant,
+                Some("function") => Role::Tool,
+                _ => Role::Other,
+            };
+            let parts = parts(body, message);
+            if parts.is_empty() {
+                items.push(Item { message, target: message, role, saying: Saying::Nothing });
+            }
+            for part in parts {
+                let saying = if let Some(call) = call(body, part) {
+                    Saying::Call { id: call_id(body, call), arguments: None }
+                } else if let Some(answer) = answer(body, part) {
+                    Saying::Result { id: call_id(body, answer) }
+                } else if is_signed(body, part) {
+                    Saying::Sealed
+                } else {
+                    Saying::Content
+                };
+                items.push(Item { message, target: part, role, saying });
+            }
+        }
+        items
+    }
+
+    fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
+        let list = body.member(body.root(), "contents")?;
+        let value = [&br#"{"role":"user","parts":[{"text":"#[..], &text::encode(said), b"}]}"].concat();
+        Some(Appended { list, value })
+    }
+
+    fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}
+
+    fn reading_order(&self) -> &'static [&'static str] {
+        &["cachedContent", "systemInstruction", "tools", "contents"]
+    }
+
+    fn result_text(&self, body: &Document, section: Target) -> Option<Target> {
+        let response = body.member(answer(body, section)?, "response")?;
+        let texts = body.children(response).filter(|field| body.kind(*field) == Kind::String);
+        texts.max_by_key(|text| body.raw(*text).len())
+    }
+}
+
+/// Shows the parts of a message.
+fn content(body: &Document, section: &Section, projection: &mut Projection) {
+    let mut calls = 0;
+    for (index, part) in parts(body, section.id.target).into_iter().enumerate() {
+        let new = Section {
+            content_index: Some(index),
+            deletable: true,
+            ..Section::new(part, NodeType::ContentPart, section.kind, part_label(index)).within(section)
+        };
+        if let Some(called) = call(body, part) {
+            let arguments = body.member(called, "args");
+            let (id, name) = (Some(call_id(body, called)), owned(body.member_text(called, "name")));
+            projection.push_call(section, part, (id, name), arguments, arguments, calls);
+            calls += 1;
+            if let Some(section) = projection.sections.last_mut() {
+                section.content_index = Some(index);
+                if is_signed(body, part) {
+                    section.editable = crate::section::Editable::No(SIGNED);
+                }
+            }
+        } else if let Some(answered) = answer(body, part) {
+            let id = call_id(body, answered);
+            let (label, known) = projection.result_label(Some(&id));
+            let name = known.or_else(|| owned(body.member_text(answered, "name")));
+            let leaf = body.member(answered, "response");
+            let tool = Some(Invocation { id: Some(id), name, arguments: None });
+            projection.push(Section { tool, leaf, label, kind: SectionKind::Tool, ..new });
+        } else if let Some(leaf) = body.member(part, "text") {
+            let thought = body.member(part, "thought").is_some_and(|thought| body.is_true(thought));
+            let text = new.with_text(leaf);
+            if thought || is_signed(body, part) {
+                let label = if thought { "Thinking".to_owned() } else { text.label.clone() };
+                projection.push(Section { content: ContentKind::Opaque, label, ..text.fixed(SIGNED) });
+            } else {
+                projection.push_text(body, text);
+            }
+        } else if either(body, part, ["inlineData", "inline_data"]).or(body.member(part, "fileData")).is_some() {
+            let label = format!("Image #{}", index + 1);
+            projection.push(Section { content: ContentKind::Image, label, ..new.fixed("it is a picture") });
+        } else {
+            projection.push(new);
+        }
+    }
+}
