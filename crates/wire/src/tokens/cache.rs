@@ -100,9 +100,7 @@ impl TokenCounter {
     pub fn count_bytes(&mut self, tokenizer: Tokenizer, bytes: &[u8]) -> Tokens {
         match String::from_utf8_lossy(bytes) {
             Cow::Borrowed(text) => self.count(tokenizer, text),
-            Cow::Owned(repaired) => {
-                Tokens { exactness: Exactness::About, ..self.count(tokenizer, &repaired) }
-            }
+            Cow::Owned(repaired) => Tokens { exactness: Exactness::About, ..self.count(tokenizer, &repaired) },
         }
     }
 
