@@ -2,7 +2,7 @@
 //!
 //! [`laws`] states what must hold for any input, once; the property tests and the fuzz targets both call it. [`contents`]
 //! makes inputs that have broken diff tools before. [`programs`] runs the real `git` and `patch` in a throw-away directory.
-//! [`agents`] finds the real coding agents and [`model`] is what they talk to.
+//! [`agents`] finds the real coding agents and [`model`] is what they talk to. [`requests`] makes up what they would send.
 
 #![allow(
     clippy::disallowed_methods,
@@ -21,3 +21,4 @@ pub mod laws;
 pub mod model;
 #[cfg(feature = "programs")]
 pub mod programs;
+pub mod requests;

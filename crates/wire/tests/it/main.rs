@@ -5,3 +5,5 @@
     clippy::disallowed_methods,
     reason = "tests panic to fail, and read their corpus"
 )]
+
+mod tokens;
