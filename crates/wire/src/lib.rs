@@ -5,6 +5,27 @@
 //!
 //! A stream from a model is decoded as it comes, at any boundary, without keeping what was passed on.
 
+mod apply;
+mod compare;
+mod consequence;
+pub mod dialect;
+mod edit;
 pub mod json;
+mod overrides;
+mod patch;
+mod request;
+mod section;
 pub mod stream;
+pub mod tags;
 pub mod tokens;
+mod validate;
+
+pub use apply::Keep;
+pub use compare::{Became, SectionDiff};
+pub use consequence::Consequences;
+pub use dialect::{Head, Marks, Purpose, Subagent};
+pub use edit::{EditError, EditHistory, EditId, EditOp, EditTargetKind};
+pub use overrides::{Anchor, Applied, Drift, Override, Overrides, Scope};
+pub use request::{Folded, ModelRequest};
+pub use section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
+pub use validate::{Problem, ProblemKind, Repair, validate};

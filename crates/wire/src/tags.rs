@@ -45,7 +45,8 @@ pub fn tags(raw: &[u8]) -> Vec<Tag<'_>> {
             }
             // It was `position`'s own that is drained first.
             let end = at + name.len() + 3;
-            let Some(tag) = tags.iter_mut().rev().find(|tag| tag.name == name && tag.whole.end == tag.inner.start) else {
+            let Some(tag) = tags.iter_mut().rev().find(|tag| tag.name == name && tag.whole.end == tag.inner.start)
+            else {
                 continue;
             };
             (tag.inner.end, tag.whole.end) = (at, end);

@@ -6,7 +6,7 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, ProblemKind, Repair};
+use crate::validate::{Problem, ProblemKind, Repair, begins_with_user};
 
 /// The server keeps the beginning of a request up to this many places.
 const MOST_BREAKPOINTS: usize = 4;
@@ -14,7 +14,7 @@ const SIGNED: &str = "the model signed it together with what comes before it; ap
 
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
-pub struct Anthropic;
+pub(super) struct Anthropic;
 
 /// Whether a text is what Claude Code says of itself first, which has to stay first and by itself.
 fn is_attribution(body: &Document, block: Target) -> bool {
@@ -86,7 +86,11 @@ impl Dialect for Anthropic {
         let deleted = group.presence == Presence::Deleted;
         match group.role {
             GroupRole::System => {
-                let label = if group.index == 0 { "System prompt".to_owned() } else { format!("System prompt #{}", group.index + 1) };
+                let label = if group.index == 0 {
+                    "System prompt".to_owned()
+                } else {
+                    format!("System prompt #{}", group.index + 1)
+                };
                 let leaf = if body.kind(target) == Kind::String { Some(target) } else { body.member(target, "text") };
                 let mut section = Section {
                     deletable: true,
@@ -176,6 +180,9 @@ impl Dialect for Anthropic {
     }
 
     fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+        let items = self.messages(body);
+        begins_with_user(&items, problems);
+        answered_at_once(&items, problems);
         let breakpoints = self.breakpoints(body);
         for surplus in breakpoints.iter().skip(MOST_BREAKPOINTS) {
             problems.push(Problem {
@@ -232,6 +239,26 @@ impl Dialect for Anthropic {
         }
         let texts = body.children(content).filter_map(|part| body.member(part, "text"));
         texts.max_by_key(|text| body.raw(*text).len())
+    }
+}
+
+/// A result has to be in the message right after its call.
+fn answered_at_once(items: &[Item], problems: &mut Vec<Problem>) {
+    let mut messages: Vec<Target> = items.iter().map(|item| item.message).collect();
+    messages.dedup();
+    let position = |message: Target| messages.iter().position(|own| *own == message);
+    for item in items {
+        let Saying::Result { id } = &item.saying else { continue };
+        let call = items.iter().find(|other| matches!(&other.saying, Saying::Call { id: own, .. } if own == id));
+        let Some(call) = call else { continue };
+        if position(call.message).map(|position| position + 1) != position(item.message) {
+            problems.push(Problem {
+                kind: ProblemKind::RoleOrder,
+                target: item.target,
+                message: format!("the result of call `{id}` has to be in the message right after the call"),
+                repairs: Vec::new(),
+            });
+        }
     }
 }
 
@@ -328,14 +355,13 @@ fn project_part(
             let content = body.member(part, "content");
             let tool = Some(Invocation { id, name, arguments: None });
             let section = Section { tool, ..new(SectionKind::Tool, label) };
-            match content.filter(|content| body.kind(*content) == Kind::String) {
-                Some(leaf) => projection.push_text(body, section.with_text(leaf)),
-                None => {
-                    projection.push(section.clone());
-                    for (inner_index, inner) in parts(body, part).into_iter().enumerate() {
-                        let mut none = 0;
-                        project_part(body, &section, inner, (inner_index, &mut none), projection);
-                    }
+            if let Some(leaf) = content.filter(|content| body.kind(*content) == Kind::String) {
+                projection.push_text(body, section.with_text(leaf))
+            } else {
+                projection.push(section.clone());
+                for (inner_index, inner) in parts(body, part).into_iter().enumerate() {
+                    let mut none = 0;
+                    project_part(body, &section, inner, (inner_index, &mut none), projection);
                 }
             }
             &["type", "tool_use_id", "content"]

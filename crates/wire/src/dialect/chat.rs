@@ -10,7 +10,7 @@ use crate::validate::Problem;
 
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug)]
-pub struct Chat;
+pub(super) struct Chat;
 
 fn role_of(body: &Document, message: Target) -> Role {
     match body.member_text(message, "role").as_deref() {
@@ -70,12 +70,12 @@ impl Dialect for Chat {
                     deleted: group.presence == Presence::Deleted,
                     ..Section::new(target, NodeType::Message, SectionKind::Prediction, "Prediction")
                 };
-                match body.member(target, "content").filter(|content| body.kind(*content) == Kind::String) {
-                    Some(leaf) => projection.push_text(body, section.with_text(leaf)),
-                    None => {
-                        projection.push(section.clone());
-                        parts(body, &section, target, projection);
-                    }
+                if let Some(leaf) = body.member(target, "content").filter(|content| body.kind(*content) == Kind::String)
+                {
+                    projection.push_text(body, section.with_text(leaf))
+                } else {
+                    projection.push(section.clone());
+                    parts(body, &section, target, projection);
                 }
             }
             _ => projection.push_setting(body, group),

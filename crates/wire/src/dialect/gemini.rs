@@ -6,13 +6,13 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::Problem;
+use crate::validate::{Problem, begins_with_user};
 
 const SIGNED: &str = "the model signed it and wants it back unchanged; append a message instead";
 
 /// Gemini's generateContent.
 #[derive(Clone, Copy, Debug)]
-pub struct Gemini;
+pub(super) struct Gemini;
 
 /// A member that is written in one of two ways.
 fn either(body: &Document, of: Target, names: [&str; 2]) -> Option<Target> {
@@ -98,7 +98,8 @@ impl Dialect for Gemini {
                 content(body, &section, projection);
             }
             GroupRole::Remote => {
-                let section = Section::new(target, NodeType::Remote, SectionKind::History, "Content cached on the server");
+                let section =
+                    Section::new(target, NodeType::Remote, SectionKind::History, "Content cached on the server");
                 let section = section.fixed("it is kept on the server and is not in this request");
                 let deleted = group.presence == Presence::Deleted;
                 projection.push(Section { deletable: true, deleted, leaf: Some(target), ..section });
@@ -176,7 +177,9 @@ impl Dialect for Gemini {
         Some(Appended { list, value })
     }
 
-    fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}
+    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+        begins_with_user(&self.messages(body), problems);
+    }
 
     fn reading_order(&self) -> &'static [&'static str] {
         &["cachedContent", "systemInstruction", "tools", "contents"]

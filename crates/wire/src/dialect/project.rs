@@ -140,7 +140,13 @@ impl Projection {
     }
 
     /// Adds the description of a tool.
-    pub(super) fn push_tool(&mut self, body: &Document, group: &Group, name: Option<String>, description: Option<Target>) {
+    pub(super) fn push_tool(
+        &mut self,
+        body: &Document,
+        group: &Group,
+        name: Option<String>,
+        description: Option<Target>,
+    ) {
         let label = format!("Tool · {}", name.as_deref().unwrap_or("unnamed"));
         self.push(Section {
             leaf: description,

@@ -12,7 +12,7 @@ const ENCRYPTED: &str = "only the model can read it, and refuses it when it is c
 
 /// OpenAI Responses.
 #[derive(Clone, Copy, Debug)]
-pub struct Responses;
+pub(super) struct Responses;
 
 fn kind_of(body: &Document, item: Target) -> String {
     let kind = body.member_text(item, "type").unwrap_or_default();
@@ -74,7 +74,8 @@ impl Dialect for Responses {
                 projection.push_text(body, Section { deletable: true, deleted, ..section.with_text(target) });
             }
             GroupRole::Remote => {
-                let section = Section::new(target, NodeType::Remote, SectionKind::History, "Earlier items on the server");
+                let section =
+                    Section::new(target, NodeType::Remote, SectionKind::History, "Earlier items on the server");
                 let section = section.fixed("they are kept on the server and are not in this request");
                 projection.push(Section { deletable: true, deleted, leaf: Some(target), ..section });
             }
@@ -210,12 +211,11 @@ fn item(body: &Document, group: &Group, projection: &mut Projection) {
             let (label, name) = projection.result_label(id.as_deref());
             let tool = Some(Invocation { id, name, arguments: None });
             let section = Section { tool, ..new(NodeType::Message, SectionKind::Tool, label) };
-            match output.filter(|output| body.kind(*output) == Kind::String) {
-                Some(leaf) => projection.push_text(body, section.with_text(leaf)),
-                None => {
-                    projection.push(section.clone());
-                    parts(body, &section, output, projection);
-                }
+            if let Some(leaf) = output.filter(|output| body.kind(*output) == Kind::String) {
+                projection.push_text(body, section.with_text(leaf))
+            } else {
+                projection.push(section.clone());
+                parts(body, &section, output, projection);
             }
         }
         _ => projection.push(new(NodeType::Message, SectionKind::Other, kind.clone())),

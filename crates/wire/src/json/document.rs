@@ -22,6 +22,11 @@ pub struct Target {
     pub(super) node: u32,
 }
 
+impl Target {
+    /// The whole of a document.
+    pub const WHOLE: Self = Self { part: 0, node: 0 };
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.part, self.node)
@@ -148,7 +153,7 @@ impl Document {
 
     /// The whole.
     pub fn root(&self) -> Target {
-        Target { part: 0, node: 0 }
+        Target::WHOLE
     }
 
     /// Whether nothing is laid over it.
@@ -289,7 +294,8 @@ impl Document {
     pub fn is_here(&self, target: Target) -> bool {
         let mut target = target;
         while let Some(parent) = self.parent(target) {
-            let found = self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Here);
+            let found =
+                self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Here);
             if !found {
                 return false;
             }
@@ -316,7 +322,8 @@ impl Document {
     pub fn replace(&mut self, target: Target, value: &[u8]) -> Result<Change, ParseError> {
         let old = self.values.get(&target).copied();
         // What it was when it came needs nothing laid over it.
-        let new = if self.original_raw(target) == value { None } else { Some(self.add_part(value, Place::Of(target))?) };
+        let new =
+            if self.original_raw(target) == value { None } else { Some(self.add_part(value, Place::Of(target))?) };
         Ok(Change::Value { target, old, new })
     }
 
@@ -395,6 +402,44 @@ impl Document {
         // The list that came needs nothing laid over it.
         let new = if self.came(current).eq(list.iter().copied()) { None } else { Some(list.into()) };
         Some(Change::Children { container: current, old, new })
+    }
+
+    /// Everything that is laid over it, the other way round.
+    pub fn resetting(&self) -> Vec<Change> {
+        let values =
+            self.values.iter().map(|(target, old)| Change::Value { target: *target, old: Some(*old), new: None });
+        let lists = self.children.iter();
+        let lists = lists.map(|(container, old)| Change::Children {
+            container: *container,
+            old: Some(Arc::clone(old)),
+            new: None,
+        });
+        values.chain(lists).collect()
+    }
+
+    /// Knows the values that another version of the same document was brought by edits.
+    pub(crate) fn learn(&mut self, other: &Self) {
+        self.parts.clone_from(&other.parts);
+    }
+
+    /// The values that something else stands for.
+    pub(crate) fn replaced(&self) -> impl Iterator<Item = Target> + '_ {
+        self.values.keys().copied()
+    }
+
+    /// The containers whose list is not the one that came.
+    pub(crate) fn relisted(&self) -> impl Iterator<Item = Target> + '_ {
+        self.children.keys().copied()
+    }
+
+    /// Whether a value came with the first text.
+    pub fn came_first(&self, target: Target) -> bool {
+        target.part == 0
+    }
+
+    /// What was in a container of the first text when it came.
+    pub(crate) fn came_with(&self, container: Target) -> impl Iterator<Item = Target> + '_ {
+        self.came(container).map(|child| child.value)
     }
 
     fn add_part(&mut self, value: &[u8], place: Place) -> Result<Target, ParseError> {

@@ -187,7 +187,8 @@ impl Document {
             let name = word.replace("~1", "/").replace("~0", "~");
             let array = target.is_some_and(|target| self.kind(target) == Kind::Array);
             let step = if array {
-                let index = if name == "-" { target.map(|array| self.children(array).count()) } else { name.parse().ok() };
+                let index =
+                    if name == "-" { target.map(|array| self.children(array).count()) } else { name.parse().ok() };
                 Step::Element(index?)
             } else {
                 Step::Member(Cow::Owned(name))

@@ -1,0 +1,161 @@
+//! What would make a request invalid, found before it is sent: what, where, and how to mend it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::dialect::{Dialect, GroupRole, Item, Role, Saying};
+use crate::json::{Document, Target};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProblemKind {
+    /// Nothing is left to send.
+    Empty,
+    /// A call that no result answers.
+    OrphanCall,
+    /// A result that answers no call.
+    OrphanResult,
+    /// Somebody speaks where the API wants somebody else to.
+    RoleOrder,
+    /// More places to keep than the server keeps.
+    TooManyBreakpoints,
+    /// Arguments that are not JSON.
+    BrokenArguments,
+    /// The block that says whose request it is, elsewhere than first.
+    AttributionMoved,
+}
+
+/// Something that would make a request invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What sort.
+    pub kind: ProblemKind,
+    /// Where.
+    pub target: Target,
+    /// What it is, for a person.
+    pub message: String,
+    /// What would mend it. Resetting the request always would.
+    pub repairs: Vec<Repair>,
+}
+
+/// An edit that mends something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Takes a value out.
+    Delete(Target),
+    /// Puts a value back.
+    Restore(Target),
+    /// Moves a value to before another.
+    MoveBefore(Target, Target),
+}
+
+impl Repair {
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delete(_) => "delete it",
+            Self::Restore(_) => "restore what it belongs to",
+            Self::MoveBefore(..) => "move it back",
+        }
+    }
+}
+
+/// Everything that would make a body invalid, in the order in which it comes.
+pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let items = dialect.messages(body);
+    let groups = dialect.groups(body);
+    // What is not in the request cannot be checked against.
+    let remote = groups.iter().any(|group| group.role == GroupRole::Remote && body.is_here(group.target));
+    if !remote && items.iter().all(|item| item.saying == Saying::Nothing || item.role == Role::System) {
+        let target =
+            groups.iter().find(|group| group.role == GroupRole::Message).map_or(body.root(), |group| group.target);
+        problems.push(Problem {
+            kind: ProblemKind::Empty,
+            target,
+            message: "nothing is left that the model could answer".to_owned(),
+            repairs: taken_out(body, &groups).map(Repair::Restore).collect(),
+        });
+    }
+    orphans(body, &items, remote, &mut problems);
+    for item in &items {
+        if let Saying::Call { arguments: Some(arguments), .. } = &item.saying
+            && let Some(text) = body.text(*arguments)
+            && let Err(error) = Document::parse(text.as_bytes())
+        {
+            problems.push(Problem {
+                kind: ProblemKind::BrokenArguments,
+                target: *arguments,
+                message: format!("the arguments are not JSON: {error}"),
+                repairs: Vec::new(),
+            });
+        }
+    }
+    dialect.validate(body, &mut problems);
+    problems
+}
+
+/// Messages that were taken out.
+fn taken_out<'b>(body: &'b Document, groups: &'b [crate::dialect::Group]) -> impl Iterator<Item = Target> + 'b {
+    let messages = groups.iter().filter(|group| group.role == GroupRole::Message);
+    messages.map(|group| group.target).filter(|target| !body.is_here(*target))
+}
+
+/// Calls and results that have lost each other.
+fn orphans(body: &Document, items: &[Item], remote: bool, problems: &mut Vec<Problem>) {
+    let mut called = BTreeSet::new();
+    for item in items {
+        match &item.saying {
+            Saying::Call { id, .. } => {
+                called.insert(id.as_str());
+            }
+            Saying::Result { id } if !called.contains(id.as_str()) && !remote => problems.push(Problem {
+                kind: ProblemKind::OrphanResult,
+                target: item.target,
+                message: format!("the result of call `{id}` answers no call before it"),
+                repairs: vec![Repair::Delete(smallest(body, item, items))],
+            }),
+            _ => {}
+        }
+    }
+    let answered: BTreeSet<&str> = items
+        .iter()
+        .filter_map(|item| match &item.saying {
+            Saying::Result { id } => Some(id.as_str()),
+            _ => None,
+        })
+        .collect();
+    for item in items {
+        if let Saying::Call { id, .. } = &item.saying
+            && !answered.contains(id.as_str())
+        {
+            problems.push(Problem {
+                kind: ProblemKind::OrphanCall,
+                target: item.target,
+                message: format!("no result answers call `{id}`"),
+                repairs: vec![Repair::Delete(smallest(body, item, items))],
+            });
+        }
+    }
+}
+
+/// What to take out so that an item is gone and no empty message stays behind.
+fn smallest(body: &Document, item: &Item, items: &[Item]) -> Target {
+    let alone = items.iter().filter(|other| other.message == item.message).count() == 1;
+    if alone || body.parent(item.target).is_none() { item.message } else { item.target }
+}
+
+/// A conversation that does not begin with the user.
+pub(crate) fn begins_with_user(items: &[Item], problems: &mut Vec<Problem>) {
+    let Some(first) = items.iter().find(|item| item.role != Role::System) else { return };
+    if first.role != Role::User && first.role != Role::Tool {
+        problems.push(Problem {
+            kind: ProblemKind::RoleOrder,
+            target: first.message,
+            message: "the first message has to be the user's".to_owned(),
+            repairs: vec![Repair::Delete(first.message)],
+        });
+    }
+}
