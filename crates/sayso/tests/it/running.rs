@@ -18,6 +18,9 @@ const SAYSO: &str = env!("CARGO_BIN_EXE_sayso");
 /// An environment without anything that we put there.
 const CLEAN: &str = "env -i PATH=/usr/local/bin:/usr/bin:/bin";
 
+/// Ends a script whose test is over and has taken its directory away.
+const STAYS: &str = "{ [ -n \"$(ls)\" ] || exit 1; }";
+
 /// A hook that is called when a session starts, as a command.
 const HOOK: &str = r#"printf '{"session_id":"%s","cwd":"%s","hook_event_name":"SessionStart","source":"startup"}' "$3" "$PWD" | SAYSO hook claude"#;
 
@@ -108,7 +111,7 @@ fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
     let (record, approve) = waiting.propose();
     // Waits until it is told to, in a session of its own.
     let daemon = format!(
-        "{CLEAN} setsid sh -c 'until [ -e go ]; do sleep 0.02; done; {approve}' </dev/null >/dev/null 2>&1 &\nexit 0"
+        "{CLEAN} setsid sh -c 'until [ -e go ]; do {STAYS} && sleep 0.02; done; {approve}' </dev/null >/dev/null 2>&1 &\nexit 0"
     );
     let told = waiting.scene.transcript(&["run", "--", &agent(&waiting.scene, &daemon)]);
     assert!(told.ends_with("--- exit 3\n"), "{told}");
@@ -128,7 +131,7 @@ fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
 fn an_agent_that_kills_its_run_decides_nothing() {
     let waiting = Waiting::new();
     let (record, approve) = waiting.propose();
-    let noted = r#"until grep -q "^$$-" "$XDG_STATE_HOME"/sayso/agents/*; do sleep 0.01; done"#;
+    let noted = r#"n=0; until grep -q "^$$-" "$XDG_STATE_HOME"/sayso/agents/* || [ $n = 999 ]; do n=$((n+1)); sleep 0.01; done"#;
     let gone = "until [ ! -d /proc/$RUN ] || grep -q ' (sayso) Z' /proc/$RUN/stat; do sleep 0.01; done";
     let script = format!("{noted}\nRUN=$PPID\nkill -9 $RUN\n{gone}\nexec {CLEAN} sh -c '{approve}'");
     let output = waiting.scene.run(&["run", "--", &agent(&waiting.scene, &script)], b"");
@@ -157,7 +160,7 @@ fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
 #[test]
 fn of_two_runs_the_first_to_end_does_not_take_the_engine_from_the_other() {
     let scene = Scene::new(&[]);
-    let script = format!("touch \"$3.up\"; until [ -e \"$3.go\" ]; do sleep 0.02; done\n{HOOK}");
+    let script = format!("touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done\n{HOOK}");
     let agent = agent(&scene, &script);
     let mut first = begin(&scene, &agent, "first");
     let mut second = begin(&scene, &agent, "second");
