@@ -88,6 +88,23 @@ impl Scene {
         assert_eq!(journal.execute(counters, []).unwrap(), 2);
     }
 
+    /// Has room for so many events more, as on a disk that is nearly full.
+    pub(crate) fn refuse_events_after(&self, more: i64) {
+        let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
+        let last: i64 = journal.query_row("SELECT max(number) FROM events", [], |row| row.get(0)).unwrap();
+        let refuse = format!(
+            "CREATE TRIGGER full BEFORE INSERT ON events WHEN NEW.number > {} BEGIN SELECT RAISE(ABORT, 'full'); END",
+            last + more
+        );
+        journal.execute_batch(&refuse).unwrap();
+    }
+
+    /// Makes room again.
+    pub(crate) fn refuse_no_events(&self) {
+        let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
+        journal.execute_batch("DROP TRIGGER full").unwrap();
+    }
+
     pub(crate) fn engine(&self) -> Engine {
         let workspace = Workspace::open(self.root.path()).unwrap();
         let journal = Journal::open(&self.state.path().join("journal"), Options { wait: Duration::ZERO }).unwrap();

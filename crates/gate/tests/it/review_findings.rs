@@ -4,11 +4,12 @@ use std::os::unix::fs::symlink;
 
 use sayso_gate::{ChangeStatus, Client, Decided, Engine, Gate, Kept, Reply, Silence, Submitted, ToolCall};
 use sayso_review::{
-    Answer, Command, FromNowOn, IfChanged, Intent, Origin, Performer, Rule, RuleScope, Ruling, Target, Tier, Verdict,
+    Answer, Cause, Command, ContentHash, FileAnswer, FromNowOn, HunkId, IfChanged, Intent, Origin, Performer, Rule,
+    RuleScope, Ruling, Target, Tier, Verdict,
 };
 use serde_json::{Value, json};
 
-use crate::{Scene, change, decide, decided, rules, submission, waiting, writing};
+use crate::{Scene, change, decide, decided, path, rules, submission, waiting, writing};
 
 fn run(text: &str) -> Intent {
     Intent::RunCommand { command: text.to_owned(), directory: None, description: None }
@@ -332,4 +333,72 @@ fn scans_of_commands_that_nobody_finishes_do_not_stay() {
     std::fs::hard_link(scans(&scene).join("last"), scans(&scene).join(first.to_string())).unwrap();
     engine.collect(Some(i64::MAX), Some(0)).unwrap();
     assert!(!scans(&scene).join(first.to_string()).exists(), "\"removed with the next collection\"");
+}
+
+/// An agent that writes by itself, and more than the one hunk of two that was approved: its `Finish` made that the change.
+#[test]
+fn finishing_more_than_was_approved_does_not_widen_the_approval() {
+    let lines = |changed: &[usize]| -> String {
+        (1..=20).map(|line| format!("{line}{}\n", if changed.contains(&line) { " changed" } else { "" })).collect()
+    };
+    let hash = |text: &str| Some(ContentHash::of(text.as_bytes()));
+    for (written, differs) in [(lines(&[2, 19]), true), (lines(&[2]), false)] {
+        let scene = Scene::new(&[("a", lines(&[]).as_bytes())]);
+        let mut engine = scene.engine();
+        let whole = json!({ "operation": "update", "path": "a", "new_content": lines(&[2, 19]) }).to_string();
+        let mut intent = change(&whole, "s", "1");
+        intent.performer = Performer::Agent;
+        let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
+        let first = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
+        let answer = Answer::Files { files: [(path("a"), first)].into(), reason: None };
+        let outcome = decide(&mut engine, &proposed, answer.clone());
+        let Decided::Permitted { plan, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(plan.steps()[0].after.fingerprint().hash(), hash(&lines(&[2])));
+        scene.write("a", written.as_bytes());
+        let finished = engine.finish(proposed.change, None, 4).unwrap();
+        assert_eq!(finished.differs, if differs { vec![path("a")] } else { Vec::new() });
+        let record = engine.history().change(proposed.change).unwrap();
+        // What happened is what is there; what was approved stays what was approved.
+        assert_eq!(record.applied.as_ref().unwrap().steps[0].after.hash(), hash(&written));
+        assert_eq!(record.verdict.as_ref().unwrap().answer, answer);
+        let approved: Vec<_> = record.expected.iter().map(|step| (step.path.clone(), step.after.hash())).collect();
+        assert_eq!(approved, [(path("a"), hash(&lines(&[2])))]);
+        // Said a second time, it changes nothing.
+        engine.finish(proposed.change, None, 5).unwrap_err();
+        assert_eq!(engine.history().change(proposed.change).unwrap(), record);
+    }
+}
+
+/// A crash between a stale change's end and the beginning of what takes its place left nothing to decide about.
+#[test]
+fn a_stale_change_ends_only_together_with_what_takes_its_place() {
+    for performer in [Performer::Gate, Performer::Agent] {
+        let mut room = 0;
+        loop {
+            let scene = Scene::new(&[("a", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n")]);
+            let mut engine = scene.engine();
+            let mut intent = change(&edit("a", "1\n", "one\n"), "s", "1");
+            intent.performer = performer;
+            let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
+            scene.write("a", b"1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+            // Room for so many events, and no more: whatever is written after them is not, as in a crash.
+            scene.refuse_events_after(room);
+            let outcome = engine.decide(&proposed, &proposed.approval(), 3);
+            drop(engine);
+            scene.refuse_no_events();
+            let engine = scene.engine();
+            let statuses: Vec<_> =
+                engine.history().changes(None).map(Result::unwrap).map(|one| (one.cause, one.status)).collect();
+            if outcome.is_ok() {
+                let next = (Cause::Rebase { of: proposed.change }, ChangeStatus::Pending);
+                assert_eq!(statuses, [next, (Cause::Proposal, ChangeStatus::Stale)], "{performer:?}");
+                break;
+            }
+            let [(_, status)] = &statuses[..] else { panic!("{performer:?} {room}: {statuses:?}") };
+            assert_ne!(*status, ChangeStatus::Stale, "{performer:?} with room for {room}");
+            room += 1;
+        }
+        // The verdict, the end, and the beginning, at least.
+        assert!(room >= 3, "{performer:?}: {room}");
+    }
 }

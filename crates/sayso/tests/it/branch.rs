@@ -1,5 +1,7 @@
 //! `sayso branch`.
 
+use std::os::unix::fs::PermissionsExt;
+
 use sayso_testkit::programs;
 use serde_json::json;
 
@@ -169,4 +171,17 @@ fn a_history_is_not_in_the_way_and_changes_go_on_on_the_branch() {
     assert_eq!((&done["outcome"], &done["uncommitted"]["unstaged"]), (&json!("switched"), &json!(1)));
     assert!(scene.run(&["undo"], b"").status.success());
     assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+/// A repository's hooks are not the user's own words: what they start decides nothing.
+#[test]
+fn the_hooks_of_a_repository_are_marked() {
+    let scene = scene();
+    let hook = "#!/bin/sh\nenv > \"$(git rev-parse --git-dir)/seen\"\n";
+    scene.write(".git/hooks/post-checkout", hook.as_bytes());
+    std::fs::set_permissions(scene.path(".git/hooks/post-checkout"), PermissionsExt::from_mode(0o755)).unwrap();
+    let made = scene.transcript(&["branch", "a task"]);
+    assert!(made.ends_with("--- exit 0\n"), "{made}");
+    let seen = scene.read(".git/seen");
+    assert!(seen.lines().any(|line| line.starts_with("SAYSO_UNDER_GATE=")), "{seen}");
 }

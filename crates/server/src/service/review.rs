@@ -262,14 +262,16 @@ impl proto::ReviewService for Review {
 
     async fn review_turn(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::ReviewTurnRequest>,
     ) -> ServiceResult<proto::ReviewTurnResponse> {
-        let request = request.to_owned_message();
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
             let Some(review) = host.gate.review_turn(&request.session, &request.turn, now())? else { return Ok(None) };
             let view = view_of(request.view);
-            Ok(Some(host.gate.read(|history| progress::of(history, review.change, view, Shown::Proposed))?))
+            let mut shown = host.gate.read(|history| progress::of(history, review.change, view, Shown::Proposed))?;
+            super::withhold(host, peer, &mut shown.preview);
+            Ok(Some(shown))
         });
         Response::ok(proto::ReviewTurnResponse { progress: progress.await?.into(), ..Default::default() })
     }

@@ -11,12 +11,12 @@ use crate::scene::{Running, Scene, TOKEN, ask, no, verdict, write};
 
 /// How a call comes in.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+pub(crate) enum Way {
     Socket,
     Tcp,
 }
 
-const WAYS: [Way; 2] = [Way::Socket, Way::Tcp];
+pub(crate) const WAYS: [Way; 2] = [Way::Socket, Way::Tcp];
 
 /// The approval of a change, as `curl` sends it.
 fn body(record: &ChangeRecord) -> String {
@@ -26,17 +26,21 @@ fn body(record: &ChangeRecord) -> String {
 
 /// A program that approves a change, as a child of this process.
 fn curl(server: &Running, way: Way, record: &ChangeRecord, before: &[&str]) -> Output {
+    call(server, way, "ReviewService/Decide", &body(record), before)
+}
+
+/// A program that calls, as a child of this process.
+pub(crate) fn call(server: &Running, way: Way, method: &str, body: &str, before: &[&str]) -> Output {
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
     words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
-    words.extend(["-H".to_owned(), format!("authorization: Bearer {TOKEN}"), "-d".to_owned(), body(record)]);
-    let call = "sayso.v1.ReviewService/Decide";
+    words.extend(["-H".to_owned(), format!("authorization: Bearer {TOKEN}"), "-d".to_owned(), body.to_owned()]);
     match way {
         Way::Socket => words.extend([
             "--unix-socket".to_owned(),
             server.socket.display().to_string(),
-            format!("http://localhost/{call}"),
+            format!("http://localhost/sayso.v1.{method}"),
         ]),
-        Way::Tcp => words.push(format!("http://{}/{call}", server.address)),
+        Way::Tcp => words.push(format!("http://{}/sayso.v1.{method}", server.address)),
     }
     Command::new(&words[0]).args(&words[1..]).env_remove(MARK).stdin(Stdio::null()).output().unwrap()
 }
@@ -47,7 +51,7 @@ async fn waits(client: &Client, change: u64) {
     assert_eq!(record.status, ChangeStatus::Pending);
 }
 
-fn assert_refused(output: &Output, who: &str) {
+pub(crate) fn assert_refused(output: &Output, who: &str) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("agent cannot decide"), "{who}: {output:?}");
     assert!(said.contains("permission_denied"), "{who}: {output:?}");

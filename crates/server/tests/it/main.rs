@@ -10,6 +10,7 @@
 
 mod agents;
 mod entering;
+mod findings;
 mod paths;
 mod raw;
 mod runs;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sayso_api::client::{Client, Dial, Loopback, Progress, Proposed, Proposing, Socket, Token, View};
 use sayso_gate::{Rules, Silence, SnapshotLimits};
-use sayso_review::{Answer, ChangeRecord, Decider, Layer, Origin, Rule, Verdict};
+use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, Origin, Rule, Standing, Verdict};
 use sayso_server::{
     Current, EngineOptions, EnginePlace, Failure, HttpOptions, PortChoice, Server, Settings, Stop, Timing,
 };
@@ -87,11 +87,18 @@ impl Scene {
     }
 
     pub(crate) fn options(&self) -> EngineOptions {
+        self.options_with(Vec::new())
+    }
+
+    /// The options where the user has rules.
+    fn options_with(&self, rules: Vec<Rule>) -> EngineOptions {
+        let (standing, defaults) = (Standing::Full, Defaults::default());
+        let layer = Layer { file: "config.toml".to_owned(), standing, defaults, rules };
         EngineOptions {
             root: self.root(),
             journal: self.journal(),
             home: self.home(),
-            settings: Box::new(Fixed { layers: Vec::new(), told: AtomicBool::new(false) }),
+            settings: Box::new(Fixed { layers: vec![layer], told: AtomicBool::new(false) }),
             announce: Box::new(Silence),
             environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
@@ -103,17 +110,30 @@ impl Scene {
         self.serve_as(|_| {})
     }
 
+    /// A server where the user has rules.
+    pub(crate) fn serve_under(&self, rules: Vec<Rule>) -> Running {
+        self.start(Server::start(self.options_with(rules), Self::http()).unwrap())
+    }
+
     pub(crate) fn serve_as(&self, change: impl FnOnce(&mut HttpOptions)) -> Running {
-        let mut http = HttpOptions {
+        let mut http = Self::http();
+        change(&mut http);
+        self.start(Server::start(self.options(), http).unwrap())
+    }
+
+    /// Any port, and the token.
+    pub(crate) fn http() -> HttpOptions {
+        HttpOptions {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             port: PortChoice::Exactly,
             token: Some(sayso_server::Token::new(TOKEN).unwrap()),
             hosts: Vec::new(),
             origins: Vec::new(),
             timing: Timing::USUAL,
-        };
-        change(&mut http);
-        let server = Server::start(self.options(), http).unwrap();
+        }
+    }
+
+    fn start(&self, server: Server) -> Running {
         let address = server.url.strip_prefix("http://").unwrap().parse().unwrap();
         let stop = server.stopper();
         let thread = std::thread::spawn(move || server.run().unwrap());

@@ -1,0 +1,177 @@
+//! `sayso run` with agents that are scripts: what they leave behind, and several at once.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sayso_api::client::{Patience, Shown, View};
+use sayso_review::{ChangeRecord, ChangeStatus};
+use serde_json::json;
+
+use crate::Scene;
+use crate::served::{LONG, Served};
+
+const SAYSO: &str = env!("CARGO_BIN_EXE_sayso");
+
+/// An environment without anything that we put there.
+const CLEAN: &str = "env -i PATH=/usr/local/bin:/usr/bin:/bin";
+
+/// Ends a script whose test is over and has taken its directory away.
+const STAYS: &str = "{ [ -n \"$(ls)\" ] || exit 1; }";
+
+/// A hook that is called when a session starts, as a command.
+const HOOK: &str = r#"printf '{"session_id":"%s","cwd":"%s","hook_event_name":"SessionStart","source":"startup"}' "$3" "$PWD" | SAYSO hook claude"#;
+
+/// Writes an agent that does this.
+fn agent(scene: &Scene, script: &str) -> String {
+    let folder = scene.state_path().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("claude");
+    std::fs::write(&path, format!("#!/bin/sh\n{}\n", script.replace("SAYSO ", &format!("{SAYSO} ")))).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Waits until something is there that has to come.
+fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < LONG, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_agent_that_called_no_hook_is_no_success() {
+    let scene = Scene::new(&[]);
+    let said = |script: &str| scene.transcript(&["run", "--", &agent(&scene, script), "one"]);
+    let silent = said("exit 0");
+    assert!(silent.contains("warning: claude called no hook") && silent.ends_with("--- exit 3\n"), "{silent}");
+    let failed = said("exit 7");
+    assert!(failed.contains("called no hook") && failed.ends_with("--- exit 7\n"), "{failed}");
+    let hooked = said(HOOK);
+    assert!(!hooked.contains("called no hook") && hooked.ends_with("--- exit 0\n"), "{hooked}");
+    // A hook of an earlier run is none of this one.
+    let silent = said("exit 0");
+    assert!(silent.contains("called no hook") && silent.ends_with("--- exit 3\n"), "{silent}");
+}
+
+/// A served engine, and something that waits for a verdict at it.
+struct Waiting {
+    scene: Scene,
+    served: Served,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Waiting {
+    fn new() -> Self {
+        let scene = Scene::new(&[]);
+        let served = Served::start(&scene, &[]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { scene, served, runtime }
+    }
+
+    /// Something that waits, and a command that approves it and keeps what it was told.
+    fn propose(&self) -> (ChangeRecord, String) {
+        let client = self.served.client(Patience::For(LONG));
+        let record = self.runtime.block_on(crate::killed::propose(&client, 0)).record;
+        let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
+        let body = json!({ "change": record.change.to_string(), "verdict": verdict });
+        self.scene.write("approval.json", body.to_string().as_bytes());
+        let socket = self.served.text("socket");
+        let approve = format!(
+            "curl -sS -m 60 -H content-type:\\ application/json -d @approval.json --unix-socket {socket} \
+             http://localhost/sayso.v1.ReviewService/Decide > said.part 2>&1; mv said.part said"
+        );
+        (record, approve)
+    }
+
+    fn status(&self, record: &ChangeRecord) -> ChangeStatus {
+        let client = self.served.client(Patience::For(LONG));
+        let stands = client.get_change(record.change, View::Nothing, Shown::Proposed);
+        self.runtime.block_on(stands).unwrap().record.status
+    }
+
+    fn said(&self) -> String {
+        let said = until("an answer", || std::fs::read_to_string(self.scene.path("said")).ok());
+        std::fs::remove_file(self.scene.path("said")).unwrap();
+        said
+    }
+}
+
+/// It has neither an ancestor that is an agent, nor a mark: what is known of it is what `sayso run` noted when it ended.
+#[test]
+fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
+    let waiting = Waiting::new();
+    let (record, approve) = waiting.propose();
+    // Waits until it is told to, in a session of its own.
+    let daemon = format!(
+        "{CLEAN} setsid sh -c 'until [ -e go ]; do {STAYS} && sleep 0.02; done; {approve}' </dev/null >/dev/null 2>&1 &\nexit 0"
+    );
+    let told = waiting.scene.transcript(&["run", "--", &agent(&waiting.scene, &daemon)]);
+    assert!(told.ends_with("--- exit 3\n"), "{told}");
+    waiting.scene.write("go", b"");
+    let said = waiting.said();
+    assert!(said.contains("agent cannot decide"), "{said}");
+    assert_eq!(waiting.status(&record), ChangeStatus::Pending);
+    // The same of nobody's agent may.
+    let status = Command::new(agent(&waiting.scene, &daemon)).current_dir(waiting.scene.directory.path()).status();
+    assert!(status.unwrap().success());
+    let said = waiting.said();
+    assert_eq!(waiting.status(&record), ChangeStatus::Applied, "{said}");
+}
+
+/// An agent that kills the `sayso run` above it is an agent still.
+#[test]
+fn an_agent_that_kills_its_run_decides_nothing() {
+    let waiting = Waiting::new();
+    let (record, approve) = waiting.propose();
+    let noted = r#"n=0; until grep -q "^$$-" "$XDG_STATE_HOME"/sayso/agents/* || [ $n = 999 ]; do n=$((n+1)); sleep 0.01; done"#;
+    let gone = "until [ ! -d /proc/$RUN ] || grep -q ' (sayso) Z' /proc/$RUN/stat; do sleep 0.01; done";
+    let script = format!("{noted}\nRUN=$PPID\nkill -9 $RUN\n{gone}\nexec {CLEAN} sh -c '{approve}'");
+    let output = waiting.scene.run(&["run", "--", &agent(&waiting.scene, &script)], b"");
+    assert_eq!(output.status.code(), None, "{output:?}");
+    let said = waiting.said();
+    assert!(said.contains("agent cannot decide"), "{said}");
+    assert_eq!(waiting.status(&record), ChangeStatus::Pending);
+}
+
+fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
+    let child = Command::new(SAYSO)
+        .args(["run", "--", agent, name])
+        .current_dir(scene.directory.path())
+        .env_clear()
+        .envs(scene.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let child = child.unwrap();
+    until("the agent", || scene.path(&format!("{name}.up")).exists().then_some(()));
+    child
+}
+
+/// The engine was in the first one's process, and went with it.
+#[test]
+fn of_two_runs_the_first_to_end_does_not_take_the_engine_from_the_other() {
+    let scene = Scene::new(&[]);
+    let script = format!("touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done\n{HOOK}");
+    let agent = agent(&scene, &script);
+    let mut first = begin(&scene, &agent, "first");
+    let mut second = begin(&scene, &agent, "second");
+    let workspaces = scene.state_path().join("sayso/workspaces");
+    let workspaces: Vec<PathBuf> =
+        std::fs::read_dir(workspaces).unwrap().map(|folder| folder.unwrap().path()).collect();
+    let [workspace] = &workspaces[..] else { panic!("{workspaces:?}") };
+    scene.write("first.go", b"");
+    assert_eq!(first.wait().unwrap().code(), Some(0), "its hook was heard");
+    // No hook starts an engine: somebody else has to.
+    until("an engine", || UnixStream::connect(workspace.join("engine/socket")).ok());
+    scene.write("second.go", b"");
+    assert_eq!(second.wait().unwrap().code(), Some(0), "its hook was heard");
+}
