@@ -6,4 +6,6 @@
     reason = "tests panic to fail, and read their corpus"
 )]
 
+mod corpus;
+mod json_laws;
 mod tokens;

@@ -1,0 +1,261 @@
+//! Lossless JSON: whatever the text, and whatever is edited.
+
+use proptest::prelude::*;
+use sayso_wire::json::{Document, Kind, Target, text};
+use sayso_wire::{Head, ModelRequest};
+
+/// White space, mostly none.
+fn space() -> impl Strategy<Value = String> {
+    prop_oneof![6 => Just(String::new()), 1 => Just(" ".to_owned()), 1 => "[ \t\r\n]{1,3}"]
+}
+
+/// A string as JSON may write it.
+fn string() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z<>/ é😀]{0,6}",
+        Just("\\n".to_owned()),
+        Just("\\\"".to_owned()),
+        Just("\\/".to_owned()),
+        Just("\\u00e9".to_owned()),
+        Just("\\ud83d\\ude00".to_owned()),
+        Just("\\ud800".to_owned()),
+        Just("\\u003c".to_owned()),
+    ];
+    proptest::collection::vec(piece, 0..4).prop_map(|pieces| format!("\"{}\"", pieces.concat()))
+}
+
+fn leaf() -> impl Strategy<Value = String> {
+    prop_oneof![
+        string(),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just("false".to_owned()),
+        "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,5})?([eE][+-]?[0-9]{1,4})?",
+    ]
+}
+
+/// Any JSON: odd spacing, escapes, the same name twice, numbers of any size.
+pub(crate) fn json() -> impl Strategy<Value = String> {
+    let value = leaf().prop_recursive(5, 60, 5, |inner| {
+        let element = (space(), inner.clone(), space()).prop_map(|(before, value, after)| before + &value + &after);
+        let key = prop_oneof![Just("\"a\"".to_owned()), Just("\"\\u0061\"".to_owned()), string()];
+        let member = (space(), key, space(), space(), inner, space()).prop_map(
+            |(before, key, colon, value_before, value, after)| {
+                format!("{before}{key}{colon}:{value_before}{value}{after}")
+            },
+        );
+        prop_oneof![
+            (space(), proptest::collection::vec(element, 0..5)).prop_map(|(empty, list)| {
+                if list.is_empty() { format!("[{empty}]") } else { format!("[{}]", list.join(",")) }
+            }),
+            (space(), proptest::collection::vec(member, 0..5)).prop_map(|(empty, list)| {
+                if list.is_empty() { format!("{{{empty}}}") } else { format!("{{{}}}", list.join(",")) }
+            }),
+        ]
+    });
+    (space(), value, space()).prop_map(|(before, value, after)| before + &value + &after)
+}
+
+fn all(document: &Document) -> Vec<Target> {
+    let mut all = Vec::new();
+    let mut next = vec![document.root()];
+    while let Some(target) = next.pop() {
+        all.push(target);
+        next.extend(document.children(target));
+    }
+    all
+}
+
+/// Something that a person does.
+#[derive(Clone, Debug)]
+enum Deed {
+    Replace(prop::sample::Index, String),
+    Delete(prop::sample::Index),
+    Restore(prop::sample::Index),
+    Move(prop::sample::Index, prop::sample::Index),
+    Add(prop::sample::Index, String),
+    Undo,
+    Redo,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        4 => (index(), json()).prop_map(|(target, value)| Deed::Replace(target, value.trim().to_owned())),
+        2 => index().prop_map(Deed::Delete),
+        2 => index().prop_map(Deed::Restore),
+        1 => (index(), index()).prop_map(|(target, before)| Deed::Move(target, before)),
+        1 => (index(), json()).prop_map(|(target, value)| Deed::Add(target, value.trim().to_owned())),
+        2 => Just(Deed::Undo),
+        1 => Just(Deed::Redo),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn what_is_json_for_others_is_json_here(bytes in prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..40),
+        "[\\[\\]{}:,\"\\\\a0-9eE.+ tfn-]{0,24}".prop_map(String::into_bytes),
+        json().prop_map(String::into_bytes),
+    ]) {
+        let others = std::str::from_utf8(&bytes).is_ok() && serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();
+        prop_assert_eq!(Document::parse(bytes.clone()).is_ok(), others);
+    }
+
+    #[test]
+    fn strings_mean_what_they_mean_for_others(raw in string()) {
+        let inside = &raw.as_bytes()[1..raw.len() - 1];
+        let decoded = text::decode(inside).into_owned();
+        if let Ok(others) = serde_json::from_str::<String>(&raw) {
+            prop_assert_eq!(&decoded, &others);
+        }
+        let again = text::encode(&decoded);
+        prop_assert_eq!(serde_json::from_slice::<String>(&again).unwrap(), decoded);
+    }
+
+    #[test]
+    fn a_document_keeps_its_bytes_and_its_paths_lead_back(source in json()) {
+        let document = Document::parse(source.as_bytes()).unwrap();
+        prop_assert_eq!(document.to_bytes(), source.as_bytes());
+        for target in all(&document) {
+            let path = document.path(target);
+            prop_assert_eq!(document.at(&path), Ok(target), "{}", path);
+        }
+    }
+
+    /// What is edited is a leaf, so that everything else can be computed with nothing but spans.
+    #[test]
+    fn bytes_outside_the_edited_leaves_are_identical(
+        source in json(),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), json()), 0..6),
+    ) {
+        let mut document = Document::parse(source.as_bytes()).unwrap();
+        let leaves: Vec<Target> = all(&document).into_iter().filter(|target| document.kind(*target).is_leaf()).collect();
+        prop_assume!(!leaves.is_empty());
+        let mut expected = std::collections::BTreeMap::new();
+        for (index, value) in &edits {
+            let (target, value) = (*index.get(&leaves), value.trim());
+            let change = document.replace(target, value.as_bytes()).unwrap();
+            document.apply(&change);
+            expected.insert(document.span(target).unwrap().start, (document.span(target).unwrap(), value));
+        }
+        let (mut wanted, mut written) = (Vec::new(), 0);
+        for (span, value) in expected.values() {
+            wanted.extend_from_slice(&source.as_bytes()[written..span.start]);
+            wanted.extend_from_slice(value.as_bytes());
+            written = span.end;
+        }
+        wanted.extend_from_slice(&source.as_bytes()[written..]);
+        prop_assert_eq!(String::from_utf8(document.to_bytes()).unwrap(), String::from_utf8(wanted).unwrap());
+    }
+
+    /// Edits of all sorts, with the same document made by `serde_json` beside it where that is possible.
+    #[test]
+    fn whatever_is_done_is_undone_and_done_again(source in json(), deeds in proptest::collection::vec(deed(), 0..12)) {
+        let mut document = Document::parse(source.as_bytes()).unwrap();
+        let (mut undo, mut redo) = (Vec::new(), Vec::new());
+        let mut states = vec![document.to_bytes()];
+        for deed in deeds {
+            let here = all(&document);
+            let change = match &deed {
+                Deed::Undo => {
+                    if let Some(change) = undo.pop() {
+                        let change: sayso_wire::json::Change = change;
+                        document.apply(&change.inverted());
+                        redo.push((change, states.pop().unwrap()));
+                        prop_assert_eq!(&document.to_bytes(), states.last().unwrap());
+                    }
+                    continue;
+                }
+                Deed::Redo => {
+                    if let Some((change, state)) = redo.pop() {
+                        document.apply(&change);
+                        prop_assert_eq!(&document.to_bytes(), &state);
+                        undo.push(change);
+                        states.push(state);
+                    }
+                    continue;
+                }
+                Deed::Replace(target, value) => document.replace(*target.get(&here), value.as_bytes()).ok(),
+                Deed::Delete(target) => document.delete(*target.get(&here)),
+                Deed::Restore(target) => document.restore(*target.get(&here)),
+                Deed::Move(target, before) => document.reorder(*target.get(&here), Some(*before.get(&here))),
+                Deed::Add(target, value) => {
+                    let container = *target.get(&here);
+                    let added = match document.kind(container) {
+                        Kind::Array => document.add_element(container, None, value.as_bytes()),
+                        Kind::Object => document.add_member(container, "added", value.as_bytes()),
+                        _ => Ok(None),
+                    };
+                    added.unwrap().map(|(_, change)| change)
+                }
+            };
+            if let Some(change) = change {
+                document.apply(&change);
+                undo.push(change);
+                redo.clear();
+                states.push(document.to_bytes());
+            }
+            // Always JSON, and always what the document itself says that it is.
+            let bytes = document.to_bytes();
+            let again = Document::parse(bytes.clone()).expect("what is sent is JSON");
+            for target in all(&document) {
+                let path = document.path(target);
+                prop_assert_eq!(document.at(&path), Ok(target), "{}", path);
+                let found = again.at(&path).expect("the path leads to it in what is sent, too");
+                prop_assert_eq!(document.value_bytes(target), again.raw(found).to_vec(), "{}", path);
+            }
+        }
+        for change in undo.iter().rev() {
+            document.apply(&change.inverted());
+        }
+        prop_assert_eq!(document.to_bytes(), source.as_bytes());
+        prop_assert!(document.is_original());
+    }
+
+    #[test]
+    fn no_request_breaks_us(path in "/v1/(messages|chat/completions|responses|models/m:generateContent)", body in prop_oneof![
+        json().prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..200),
+        (json(), json(), json()).prop_map(|(one, two, three)| format!(
+            r#"{{"messages":[{{"role":"user","content":{one}}},{two}],"system":{three},"tools":{one},"input":{two},"contents":{three}}}"#
+        ).into_bytes()),
+    ]) {
+        let mut request = ModelRequest::new("r", Head::new(path), body.clone());
+        prop_assert_eq!(request.to_bytes(), body.as_slice());
+        let ids: Vec<_> = request.sections().map(|section| section.id).collect();
+        let empty = body.iter().all(|byte| b" \t\r\n{}".contains(byte));
+        prop_assert!(!ids.is_empty() || empty);
+        request.problems();
+        for id in ids {
+            let section = request.section(id).unwrap().clone();
+            request.content(&section);
+            request.raw_path(&section);
+            let _ = request.edit_section(id, "{\"x\":[1]}");
+            let _ = request.delete(id);
+        }
+        request.diff();
+        request.reset();
+        prop_assert_eq!(request.to_bytes(), body.as_slice());
+    }
+}
+
+#[test]
+fn a_deep_nesting_is_no_stack_overflow() {
+    let deep = [b"[".repeat(1_000_000), b"]".repeat(1_000_000)].concat();
+    let request = ModelRequest::new("r", Head::new("/v1/messages"), deep.clone());
+    assert_eq!(request.sections().count(), 1);
+    assert_eq!(request.to_bytes(), deep);
+    let fits = [b"{\"messages\":".to_vec(), b"[".repeat(1_000), b"]".repeat(1_000), b"}".to_vec()].concat();
+    let mut request = ModelRequest::new("r", Head::new("/v1/messages"), fits.clone());
+    let document = request.document().unwrap();
+    let deepest = format!("messages{}", "[0]".repeat(999));
+    let target = document.at(&deepest).unwrap();
+    assert_eq!(document.path(target), deepest);
+    request.edit(target, "1").unwrap();
+    assert!(request.to_bytes().windows(3).any(|bytes| bytes == b"[1]"));
+    request.undo();
+    assert_eq!(request.to_bytes(), fits);
+}
