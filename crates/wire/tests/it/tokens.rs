@@ -221,7 +221,8 @@ fn long_runs_without_a_break_are_counted_about_and_in_the_time_of_their_length()
         char::from(b'a' + (random % 26) as u8)
     };
     let letters: String = (0..SIZE / 4).map(|_| letter()).collect();
-    let runs = ["a".repeat(SIZE), " ".repeat(SIZE), "\0".repeat(SIZE / 4), "汉".repeat(SIZE / 12), letters];
+    let runs =
+        ["a".repeat(SIZE), " ".repeat(SIZE), "=".repeat(SIZE), "\0".repeat(SIZE / 4), "汉".repeat(SIZE / 12), letters];
     for text in &runs {
         let tokens = count(O200K, text);
         assert_eq!(tokens.exactness, Exactness::About);
