@@ -13,7 +13,7 @@ const TOOLS: usize = 24;
 /// A request of about so many bytes: at least that, and less than one turn of the history more.
 ///
 /// 80,000 bytes are a first request, nearly all of it guide and tools; with 1,000,000 most is history. It has no history at all
-/// where the guide and the tools are more than was asked for (some 75 kB).
+/// where the guide and the tools are more than was asked for (some 73 kB).
 pub fn agent_request(dialect: &str, bytes: usize) -> Vec<u8> {
     let shape = shape(dialect);
     let mut body = (shape.frame)();
@@ -220,7 +220,7 @@ fn tools(spell: fn(String, String, Value) -> Value) -> Value {
         let properties: serde_json::Map<_, _> = fields.collect();
         let required: Vec<&String> = properties.keys().take(2).collect();
         let schema = json!({"type": "object", "required": required, "properties": properties});
-        spell(tool_name(number), random.sentences(14), schema)
+        spell(tool_name(number), random.sentences(26), schema)
     };
     (0..TOOLS).map(tool).collect()
 }

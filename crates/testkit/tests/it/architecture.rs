@@ -34,6 +34,8 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "aneubeck-daachorse",
     "arrayvec",
+    // How `bpe-openai` reads its tables, when it is built.
+    "base64",
     "blake3",
     "bpe",
     "bpe-openai",

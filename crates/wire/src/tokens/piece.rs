@@ -1,13 +1,24 @@
 //! Counting one text, however long or odd.
 
+use std::collections::HashMap;
+
 use super::{Encoding, Exactness, Tokenizer, Tokens};
 
 /// The longest run without a natural break that is counted as a whole, in bytes.
 ///
 /// An encoding cuts text into words and then merges the bytes of each word; the second step keeps a state for the whole
-/// word. Real words are short. What is longer is a run of one letter or a blob, which is counted part by part: the sum may be off
-/// by a token at each cut, one in thousands.
-pub(super) const LONGEST_RUN: usize = 16 << 10;
+/// word. Real words are short. What is longer is a run of one character or a blob, which is counted part by part: the sum may
+/// be off by a token at each cut, one in hundreds.
+const LONGEST_RUN: usize = 4 << 10;
+
+/// Runs longer than this are remembered while a text is counted.
+///
+/// They are nearly always rulers and indentation, which come again and again, and cost far more than their length: all
+/// their parts are tokens too, and each is tried.
+const WORTH_REMEMBERING: usize = 32;
+
+/// How many runs are remembered while a text is counted.
+const MOST_REMEMBERED: usize = 1 << 10;
 
 /// Counts the tokens of a text, from scratch.
 ///
@@ -20,13 +31,23 @@ pub fn count(tokenizer: Tokenizer, text: &str) -> Tokens {
 pub(super) fn by(encoding: Encoding, text: &str) -> Tokens {
     let table = encoding.table();
     let mut tokens = Tokens::ZERO;
+    let mut long: HashMap<&[u8], u64> = HashMap::new();
     for run in table.split(text) {
-        if run.len() <= LONGEST_RUN {
+        if run.len() <= WORTH_REMEMBERING {
             tokens.count += table.bpe.count(run.as_bytes()) as u64;
-        } else {
+            continue;
+        }
+        if run.len() > LONGEST_RUN {
             tokens.exactness = Exactness::About;
-            let parts = run.as_bytes().chunks(LONGEST_RUN);
-            tokens.count += parts.map(|part| table.bpe.count(part) as u64).sum::<u64>();
+        }
+        for part in run.as_bytes().chunks(LONGEST_RUN) {
+            tokens.count += long.get(part).copied().unwrap_or_else(|| {
+                let count = table.bpe.count(part) as u64;
+                if long.len() < MOST_REMEMBERED {
+                    long.insert(part, count);
+                }
+                count
+            });
         }
     }
     tokens

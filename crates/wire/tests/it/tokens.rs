@@ -9,7 +9,7 @@ use sayso_wire::tokens::{DEFAULT_ENTRIES, Encoding, Exactness, TokenCounter, Tok
 const O200K: Tokenizer = Tokenizer { encoding: Encoding::O200k, exactness: Exactness::Exact };
 const CL100K: Tokenizer = Tokenizer { encoding: Encoding::Cl100k, exactness: Exactness::Exact };
 
-/// Texts and their counts by o200k_base and cl100k_base, as tiktoken 0.12 from PyPI counts them.
+/// Texts and their counts by o200k_base and cl100k_base, as tiktoken 0.14 from PyPI counts them.
 const KNOWN: &[(&str, u64, u64)] = &[
     ("", 0, 0),
     ("hello world", 2, 2),
@@ -129,7 +129,7 @@ fn encodings_are_remembered_apart() {
 fn what_was_counted_is_not_decoded_again() {
     let mut counter = TokenCounter::default();
     let decoded = Cell::new(0);
-    let mut ask = |counter: &mut TokenCounter| {
+    let ask = |counter: &mut TokenCounter| {
         counter.count_encoded(O200K, br"tabs\tand\nlines\u003cb\u003e", || {
             decoded.set(decoded.get() + 1);
             Cow::Borrowed("tabs\tand\nlines<b>")
@@ -144,8 +144,8 @@ fn what_was_counted_is_not_decoded_again() {
 #[test]
 fn bytes_as_sent_are_not_taken_for_the_text_they_spell() {
     let mut counter = TokenCounter::default();
-    let spelled = r"many\nlines\nin\none\nstring";
-    let text = spelled.replace(r"\n", "\n");
+    let spelled = r"\u0061 \u0061 \u0061 \u0061";
+    let text = spelled.replace(r"\u0061", "a");
     let sent = counter.count_encoded(O200K, spelled.as_bytes(), || Cow::Borrowed(&text));
     assert_eq!(sent, count(O200K, &text));
     assert_eq!(counter.count(O200K, spelled), count(O200K, spelled));
@@ -221,7 +221,8 @@ fn long_runs_without_a_break_are_counted_about_and_in_the_time_of_their_length()
         char::from(b'a' + (random % 26) as u8)
     };
     let letters: String = (0..SIZE / 4).map(|_| letter()).collect();
-    let runs = ["a".repeat(SIZE), " ".repeat(SIZE), "\0".repeat(SIZE / 4), "汉".repeat(SIZE / 12), letters];
+    let runs =
+        ["a".repeat(SIZE), " ".repeat(SIZE), "=".repeat(SIZE), "\0".repeat(SIZE / 4), "汉".repeat(SIZE / 12), letters];
     for text in &runs {
         let tokens = count(O200K, text);
         assert_eq!(tokens.exactness, Exactness::About);
