@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::edit::{EditError, EditOp, EditTargetKind, Step};
-use crate::json::{Change, Document, Kind, Presence, Step as PathStep, Target, text};
+use crate::json::{Change, Document, Kind, Step as PathStep, Target, text};
 use crate::request::ModelRequest;
 
 impl ModelRequest {
@@ -222,12 +222,5 @@ impl ModelRequest {
             false
         };
         document.replaced().chain(document.relisted()).any(inside)
-    }
-
-    /// Whether something was taken out of its container.
-    pub fn is_deleted(&self, target: Target) -> bool {
-        let Some(document) = self.document() else { return false };
-        let Some(parent) = document.parent(target) else { return false };
-        document.all_children(parent).any(|child| child.value == target && child.presence == Presence::Deleted)
     }
 }

@@ -313,7 +313,8 @@ impl ModelRequest {
         let (group, sections) = &mut self.groups[place];
         let mut projection =
             Projection { sections: Vec::with_capacity(sections.len()), calls: std::mem::take(&mut self.calls) };
-        dialect.project(document, group, &mut projection);
+        dialect.project(&document.with_deleted(), group, &mut projection);
+        mark_deleted(document, &mut projection.sections);
         (*sections, self.calls) = (projection.sections, projection.calls);
     }
 
@@ -323,8 +324,10 @@ impl ModelRequest {
         match &self.body {
             Body::Known { dialect, document, .. } => {
                 let mut projection = Projection::default();
+                let shown = document.with_deleted();
                 for group in dialect.groups(document) {
-                    dialect.project(document, &group, &mut projection);
+                    dialect.project(&shown, &group, &mut projection);
+                    mark_deleted(document, &mut projection.sections);
                     self.groups.push((group, std::mem::take(&mut projection.sections)));
                 }
                 self.calls = projection.calls;
@@ -361,6 +364,24 @@ impl ModelRequest {
             Body::Known { .. } => None,
             Body::Json { .. } => Some(format!("`{}` is of no API that sayso knows", self.head.route())),
             Body::Raw { why, .. } => Some(format!("it is not JSON: {why}")),
+        }
+    }
+}
+
+/// Marks what was taken out, with all that is in it, and counts the rest as it is counted now.
+fn mark_deleted(document: &Document, sections: &mut [Section]) {
+    if document.relisted().next().is_none() {
+        return;
+    }
+    for index in 0..sections.len() {
+        let parent = sections[index].parent;
+        let outer = sections[..index].iter().rfind(|section| Some(section.id) == parent);
+        let outer = outer.is_some_and(|section| section.deleted);
+        let section = &mut sections[index];
+        section.deleted |= outer || document.is_deleted(section.id.target);
+        let last = document.steps(section.id.target).pop();
+        if let (Some(_), Some(crate::json::Step::Element(now))) = (section.content_index, last) {
+            section.content_index = Some(now);
         }
     }
 }

@@ -404,6 +404,25 @@ impl Document {
         Some(Change::Children { container: current, old, new })
     }
 
+    /// The same document with everything that was taken out, for those who show what that was.
+    pub fn with_deleted(&self) -> Cow<'_, Self> {
+        let gone = |child: &Child| child.presence == Presence::Deleted;
+        if !self.children.values().any(|list| list.iter().any(gone)) {
+            return Cow::Borrowed(self);
+        }
+        let mut whole = self.clone();
+        for list in whole.children.values_mut() {
+            *list = list.iter().map(|child| Child { presence: Presence::Here, ..*child }).collect();
+        }
+        Cow::Owned(whole)
+    }
+
+    /// Whether a value was taken out of its container.
+    pub fn is_deleted(&self, target: Target) -> bool {
+        let Some(parent) = self.parent(target).filter(|_| !self.children.is_empty()) else { return false };
+        self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Deleted)
+    }
+
     /// Everything that is laid over it, the other way round.
     pub fn resetting(&self) -> Vec<Change> {
         let values =

@@ -8,21 +8,19 @@ use super::tape::Kind;
 impl Document {
     /// The whole as it is now. Without an edit, the same bytes as came.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.value_bytes(self.root())
+        let (whole, node) = (self.original(), self.node(self.root()));
+        let mut out = Vec::with_capacity(whole.len() + 256);
+        // White space around the whole is part of it.
+        out.extend_from_slice(&whole[..node.start as usize]);
+        self.write(self.root(), &self.touched(), &mut out);
+        out.extend_from_slice(&whole[node.end as usize..]);
+        out
     }
 
     /// A value as it is now.
     pub fn value_bytes(&self, target: Target) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.original().len() + 256);
-        if target == self.root() && !self.values.contains_key(&target) {
-            // White space around the whole is part of it.
-            let node = self.node(target);
-            out.extend_from_slice(&self.original()[..node.start as usize]);
-            self.write(target, &self.touched(), &mut out);
-            out.extend_from_slice(&self.original()[node.end as usize..]);
-        } else {
-            self.write(target, &self.touched(), &mut out);
-        }
+        let mut out = Vec::new();
+        self.write(target, &self.touched(), &mut out);
         out
     }
 

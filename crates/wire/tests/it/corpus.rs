@@ -40,7 +40,7 @@ fn folder() -> PathBuf {
 /// All examples.
 pub(crate) fn examples() -> Vec<Example> {
     let mut names = Vec::new();
-    for dialect in std::fs::read_dir(folder()).unwrap().flatten() {
+    for dialect in std::fs::read_dir(folder()).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
         for file in std::fs::read_dir(dialect.path()).unwrap().flatten() {
             let name = file.path().strip_prefix(folder()).unwrap().with_extension("");
             names.push(name.to_str().unwrap().to_owned());
