@@ -1,7 +1,9 @@
 //! What an edit costs: what the server has to read anew, and what may no longer be valid.
 
+use std::collections::BTreeSet;
+
 use crate::dialect::Saying;
-use crate::json::{Document, Target};
+use crate::json::{Document, Kind, Target};
 use crate::request::{Body, ModelRequest};
 use crate::tokens::{TokenCounter, Tokenizer, Tokens};
 
@@ -111,20 +113,36 @@ impl ModelRequest {
 
 /// The tokens of the texts in a value, and of the names and numbers between them.
 fn tokens(document: &Document, counter: &mut TokenCounter, tokenizer: Tokenizer, target: Target) -> Tokens {
-    let mut children = document.children(target).peekable();
-    if children.peek().is_none() {
-        let raw = document.raw(target);
-        return match document.text(target) {
-            Some(_) => counter.count_encoded(tokenizer, raw, || document.text(target).unwrap_or_default()),
-            None => counter.count_bytes(tokenizer, raw),
+    // What is not edited is remembered by the bytes of a whole message, and not looked into again.
+    count(document, &document.touched(), counter, tokenizer, target)
+}
+
+fn count(
+    document: &Document,
+    touched: &BTreeSet<Target>,
+    counter: &mut TokenCounter,
+    tokenizer: Tokenizer,
+    target: Target,
+) -> Tokens {
+    let raw = document.raw(target);
+    if document.kind(target).is_leaf() {
+        return match document.kind(target) {
+            Kind::String => counter.count_encoded(tokenizer, raw, || document.text(target).unwrap_or_default()),
+            _ => counter.count_bytes(tokenizer, raw),
         };
     }
-    children
-        .map(|child| {
-            let key = document.raw_key(child).map_or(Tokens::ZERO, |key| counter.count_bytes(tokenizer, key));
-            key + tokens(document, counter, tokenizer, child)
-        })
-        .sum()
+    let sum = |counter: &mut TokenCounter| {
+        let children = document.children(target);
+        children
+            .map(|child| {
+                let key = document.raw_key(child).map_or(Tokens::ZERO, |key| counter.count_bytes(tokenizer, key));
+                key + count(document, touched, counter, tokenizer, child)
+            })
+            .sum()
+    };
+    // What is short is counted sooner than remembered; what is long changes with every message.
+    let remembered = !touched.contains(&target) && (64..256 << 10).contains(&raw.len());
+    if remembered { counter.count_whole(tokenizer, raw, sum) } else { sum(counter) }
 }
 
 fn first_difference(old: &[u8], new: &[u8]) -> Option<usize> {

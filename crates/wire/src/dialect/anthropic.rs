@@ -356,7 +356,7 @@ fn project_part(
             let tool = Some(Invocation { id, name, arguments: None });
             let section = Section { tool, ..new(SectionKind::Tool, label) };
             if let Some(leaf) = content.filter(|content| body.kind(*content) == Kind::String) {
-                projection.push_text(body, section.with_text(leaf))
+                projection.push_text(body, section.with_text(leaf));
             } else {
                 projection.push(section.clone());
                 for (inner_index, inner) in parts(body, part).into_iter().enumerate() {

@@ -72,7 +72,7 @@ impl Dialect for Chat {
                 };
                 if let Some(leaf) = body.member(target, "content").filter(|content| body.kind(*content) == Kind::String)
                 {
-                    projection.push_text(body, section.with_text(leaf))
+                    projection.push_text(body, section.with_text(leaf));
                 } else {
                     projection.push(section.clone());
                     parts(body, &section, target, projection);

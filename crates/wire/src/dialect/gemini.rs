@@ -4,7 +4,7 @@ use super::message::{Item, Role, Saying};
 use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
-use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
+use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
 use crate::validate::{Problem, begins_with_user};
 
@@ -36,10 +36,15 @@ fn is_signed(body: &Document, part: Target) -> bool {
     either(body, part, ["thoughtSignature", "thought_signature"]).is_some()
 }
 
-/// The name by which a call and its answer know each other: older versions have none but the tool's.
+/// The name by which a call and its answer know each other. One of them may have an id where the other has none, so that it is the
+/// tool's.
 fn call_id(body: &Document, of: Target) -> String {
-    let id = body.member_text(of, "id").or(body.member_text(of, "name"));
-    id.unwrap_or_default().into_owned()
+    body.member_text(of, "name").unwrap_or_default().into_owned()
+}
+
+/// The name of a call itself, if it has one.
+fn own_id(body: &Document, of: Target) -> Option<String> {
+    owned(body.member_text(of, "id"))
 }
 
 impl Dialect for Gemini {
@@ -203,22 +208,22 @@ fn content(body: &Document, section: &Section, projection: &mut Projection) {
         };
         if let Some(called) = call(body, part) {
             let arguments = body.member(called, "args");
-            let (id, name) = (Some(call_id(body, called)), owned(body.member_text(called, "name")));
+            let (id, name) = (own_id(body, called), owned(body.member_text(called, "name")));
             projection.push_call(section, part, (id, name), arguments, arguments, calls);
             calls += 1;
             if let Some(section) = projection.sections.last_mut() {
                 section.content_index = Some(index);
                 if is_signed(body, part) {
-                    section.editable = crate::section::Editable::No(SIGNED);
+                    section.editable = Editable::No(SIGNED);
                 }
             }
         } else if let Some(answered) = answer(body, part) {
-            let id = call_id(body, answered);
-            let (label, known) = projection.result_label(Some(&id));
-            let name = known.or_else(|| owned(body.member_text(answered, "name")));
+            let name = owned(body.member_text(answered, "name"));
+            let label = format!("Tool result · {}", name.as_deref().unwrap_or("of no call"));
             let leaf = body.member(answered, "response");
-            let tool = Some(Invocation { id: Some(id), name, arguments: None });
-            projection.push(Section { tool, leaf, label, kind: SectionKind::Tool, ..new });
+            let tool = Some(Invocation { id: own_id(body, answered), name, arguments: None });
+            let editable = if leaf.is_some() { Editable::Yes } else { Editable::InParts };
+            projection.push(Section { tool, leaf, label, editable, kind: SectionKind::Tool, ..new });
         } else if let Some(leaf) = body.member(part, "text") {
             let thought = body.member(part, "thought").is_some_and(|thought| body.is_true(thought));
             let text = new.with_text(leaf);

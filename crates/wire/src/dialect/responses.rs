@@ -212,7 +212,7 @@ fn item(body: &Document, group: &Group, projection: &mut Projection) {
             let tool = Some(Invocation { id, name, arguments: None });
             let section = Section { tool, ..new(NodeType::Message, SectionKind::Tool, label) };
             if let Some(leaf) = output.filter(|output| body.kind(*output) == Kind::String) {
-                projection.push_text(body, section.with_text(leaf))
+                projection.push_text(body, section.with_text(leaf));
             } else {
                 projection.push(section.clone());
                 parts(body, &section, output, projection);

@@ -25,7 +25,7 @@ impl Document {
     }
 
     /// Everything that is not as it came, or that has such a thing in it.
-    fn touched(&self) -> BTreeSet<Target> {
+    pub(crate) fn touched(&self) -> BTreeSet<Target> {
         let mut touched = BTreeSet::new();
         for target in self.values.keys().chain(self.children.keys()) {
             let mut next = Some(*target);

@@ -26,6 +26,7 @@ struct Key {
 enum Form {
     Text,
     Encoded,
+    Whole,
 }
 
 impl std::hash::Hash for Key {
@@ -102,6 +103,21 @@ impl TokenCounter {
             Cow::Borrowed(text) => self.count(tokenizer, text),
             Cow::Owned(repaired) => Tokens { exactness: Exactness::About, ..self.count(tokenizer, &repaired) },
         }
+    }
+
+    /// Counts the tokens of something that has several texts in it, such as a message, and asks for their sum only if it must.
+    pub fn count_whole(&mut self, tokenizer: Tokenizer, bytes: &[u8], sum: impl FnOnce(&mut Self) -> Tokens) -> Tokens {
+        let trust = Tokens { count: 0, exactness: tokenizer.exactness };
+        let key = Key { content: hash(bytes), encoding: tokenizer.encoding, form: Form::Whole };
+        if let Some(&counted) = self.young.get(&key) {
+            return counted + trust;
+        }
+        let counted = match self.old.remove(&key) {
+            Some(counted) => counted,
+            None => sum(self),
+        };
+        self.insert(key, counted);
+        counted + trust
     }
 
     /// How many counts are remembered.
