@@ -24,6 +24,7 @@ mod startup;
 mod table;
 mod verify;
 mod whole;
+mod wire_stream;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -40,9 +41,9 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire-stream";
 
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "whole",
     "instructions",
     "cases",
@@ -56,6 +57,7 @@ const PARTS: [&str; 13] = [
     "scans",
     "gate",
     "served",
+    "wire-stream",
 ];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
@@ -145,6 +147,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("served") {
         served::sections(options.rounds(5))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("wire-stream") {
+        add(wire_stream::section(options.rounds(15))?);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

@@ -214,7 +214,7 @@ impl<'a> Part<'a> {
             }
             Ok(())
         })?;
-        part.raw = scan.until(&ahead);
+        part.raw = scan.until(&ahead).trim_start();
         *scan = ahead;
         Ok(part)
     }

@@ -5,3 +5,9 @@
     clippy::disallowed_methods,
     reason = "tests panic to fail, and read their corpus"
 )]
+
+mod sdk;
+mod stream_corpus;
+mod stream_laws;
+mod stream_replies;
+mod stream_sse;
