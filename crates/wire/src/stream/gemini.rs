@@ -95,7 +95,9 @@ enum Said {
 struct Parts<'a> {
     id: Cow<'a, str>,
     model: Cow<'a, str>,
-    found: Vec<Part<'a>>,
+    /// Nearly always there is one.
+    first: Option<Part<'a>>,
+    rest: Vec<Part<'a>>,
     finish: Option<Cow<'a, str>>,
     usage: Option<Usage>,
     blocked: Option<Cow<'a, str>>,
@@ -160,14 +162,18 @@ impl<'a> Parts<'a> {
     }
 
     fn candidate(&mut self, scan: &mut Scan<'a>) -> Result<(), Broken> {
-        let (mut found, mut finish, mut first) = (Vec::new(), None, true);
+        let (mut part, mut rest, mut finish, mut first) = (None, Vec::new(), None, true);
         scan.members(&mut |key, scan| {
             match key {
                 "index" => first = scan.number()? == Some(0),
                 "content" => scan.members(&mut |key, scan| {
                     match key {
                         "parts" => scan.elements(&mut |scan| {
-                            found.push(Part::parse(scan)?);
+                            if part.is_none() {
+                                part = Some(Part::parse(scan)?);
+                            } else {
+                                rest.push(Part::parse(scan)?);
+                            }
                             Ok(())
                         })?,
                         _ => scan.skip()?,
@@ -180,7 +186,7 @@ impl<'a> Parts<'a> {
             Ok(())
         })?;
         if first {
-            (self.found, self.finish) = (found, finish);
+            (self.first, self.rest, self.finish) = (part, rest, finish);
         } else {
             self.more = true;
         }
@@ -252,7 +258,7 @@ impl Decode for Decoding {
         if parts.known && !std::mem::replace(&mut self.started, true) {
             out(StreamEvent::MessageStarted { id: parts.id, model: parts.model });
         }
-        for part in parts.found {
+        for part in parts.first.into_iter().chain(parts.rest) {
             self.part(part, out);
         }
         parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));

@@ -143,12 +143,13 @@ fn item_came(dialect: &mut dyn Decode, item: SseItem<'_>, out: &mut dyn FnMut(St
         dialect.done(out);
         return out(StreamEvent::Framing { name: "[DONE]".into() });
     }
-    let name = String::from_utf8_lossy(event.name);
+    // A name that is not text names nothing that is known.
+    let name = std::str::from_utf8(event.name).unwrap_or_default();
     if let Ok(data) = std::str::from_utf8(event.data) {
-        return data_came(dialect, &name, data, out);
+        return data_came(dialect, name, data, out);
     }
     out(StreamEvent::Problem(Problem::NotUtf8));
-    data_came(dialect, &name, &String::from_utf8_lossy(event.data), out);
+    data_came(dialect, name, &String::from_utf8_lossy(event.data), out);
 }
 
 fn data_came(dialect: &mut dyn Decode, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {

@@ -81,11 +81,14 @@ impl StreamDialect for Responses {
         let mut bytes = encode::named(
             "response.failed",
             &json!({"type": "response.failed", "sequence_number": 0, "response": {
-                "id": "resp_failed", "object": "response", "created_at": 0, "status": "failed", "error": failed, "output": [],
+                "id": "resp_failed", "object": "response", "created_at": 0, "status": "failed", "error": &failed, "output": [],
                 "model": "", "parallel_tool_calls": true, "tool_choice": "auto", "tools": [],
             }}),
         );
-        let event = json!({"type": "error", "code": code, "message": message, "param": null, "sequence_number": 0});
+        // What is said at the top is said inside once more: the library looks only there.
+        let event = json!({
+            "type": "error", "code": code, "message": message, "param": null, "sequence_number": 0, "error": failed,
+        });
         bytes.extend(encode::named("error", &event));
         bytes
     }

@@ -147,6 +147,14 @@ impl<'a> Scan<'a> {
 
     /// Reads a whole number that is not negative; `None`, and past it, if the value is something else.
     pub(super) fn number(&mut self) -> Result<Option<u64>, Broken> {
+        self.space();
+        let rest = &self.text.as_bytes()[self.at..];
+        // Nearly all numbers are small and plain.
+        let digits = rest.iter().take(18).take_while(|byte| byte.is_ascii_digit()).count();
+        if digits > 0 && matches!(rest.get(digits), Some(b',' | b'}' | b']')) {
+            self.at += digits;
+            return Ok(Some(rest[..digits].iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))));
+        }
         Ok(self.raw()?.parse().ok())
     }
 
@@ -167,13 +175,11 @@ impl<'a> Scan<'a> {
     fn key(&mut self) -> Result<&'a str, Broken> {
         self.expect(b'"')?;
         let start = self.at;
-        loop {
-            match self.peek() {
-                b'"' => break,
-                b'\\' => self.at += 2,
-                0 if self.at >= self.text.len() => return Err(self.broken()),
-                _ => self.at += 1,
-            }
+        let found = self.text.as_bytes()[start..].iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        self.at = start + found.ok_or(self.broken())?;
+        if self.peek() == b'\\' {
+            self.skip_string()?;
+            self.at -= 1;
         }
         let key = &self.text[start..self.at];
         self.at += 1;
@@ -208,19 +214,22 @@ impl<'a> Scan<'a> {
     }
 
     fn skip_word(&mut self) -> Result<(), Broken> {
-        let rest = &self.text[self.at..];
-        for word in ["null", "true", "false"] {
-            if rest.starts_with(word) {
-                self.at += word.len();
+        let rest = &self.text.as_bytes()[self.at..];
+        let word: &[u8] = match rest.first() {
+            Some(b'n') => b"null",
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'-' | b'0'..=b'9') => {
+                let number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                self.at += rest.iter().take_while(number).count();
                 return Ok(());
             }
-        }
-        let length =
-            rest.bytes().take_while(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')).count();
-        if !rest.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+            _ => return Err(self.broken()),
+        };
+        if !rest.starts_with(word) {
             return Err(self.broken());
         }
-        self.at += length;
+        self.at += word.len();
         Ok(())
     }
 

@@ -107,7 +107,7 @@ impl SseDecoder {
             at = usize::from(chunk[0] == b'\n');
             self.kept_line_ended(self.position + at as u64, out);
         }
-        while let Some(found) = memchr2(b'\n', b'\r', &chunk[at..]) {
+        while let Some(found) = line_length(&chunk[at..]) {
             let end = at + found;
             let mut next = end + 1;
             if chunk[end] == b'\r' {
@@ -207,6 +207,9 @@ impl SseDecoder {
                 out(start..after, SseItem::Blank);
             }
             self.group.clear();
+        } else if let Some(name) = line.strip_prefix(b"event:") {
+            group.start.get_or_insert(start);
+            group.called(name);
         } else if let Some(comment) = line.strip_prefix(b":") {
             group.has_comment = true;
             out(start..after, SseItem::Comment(comment));
@@ -249,15 +252,18 @@ impl Group {
         }
     }
 
+    fn called(&mut self, name: &[u8]) {
+        let name = name.strip_prefix(b" ").unwrap_or(name);
+        self.name.clear();
+        self.name.extend_from_slice(&name[..name.len().min(NAME_LIMIT)]);
+    }
+
     fn field<'c>(&mut self, line: &'c [u8], borrowed: &mut Option<&'c [u8]>, limit: usize) {
         let colon = memchr::memchr(b':', line);
         let (name, value) = colon.map_or((line, &b""[..]), |colon| (&line[..colon], &line[colon + 1..]));
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"event" => {
-                self.name.clear();
-                self.name.extend_from_slice(&value[..value.len().min(NAME_LIMIT)]);
-            }
+            b"event" => self.called(value),
             b"data" => self.add_data(b"", borrowed, limit),
             b"id" if !value.contains(&0) => self.id = Some(value[..value.len().min(NAME_LIMIT)].to_vec()),
             b"retry" => self.retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()),
@@ -270,6 +276,12 @@ impl Group {
         name.clear();
         *self = Self { name, data: emptied(data), ..Self::default() };
     }
+}
+
+/// Where the first line ends, if it does.
+fn line_length(bytes: &[u8]) -> Option<usize> {
+    // Every third line is empty, which is seen sooner than searched for.
+    if bytes.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', bytes) }
 }
 
 /// The same buffer without its content, or a new one where it had grown large.

@@ -25,19 +25,23 @@ fn argument_pieces() -> impl Strategy<Value = Vec<String>> {
 fn call(api: Api) -> impl Strategy<Value = ScriptBlock> {
     let custom = matches!(api, Api::OpenAiChat | Api::OpenAiResponses);
     let opaque = proptest::option::of("[A-Za-z0-9+/]{1,20}");
-    ("[a-z_]{1,8}", argument_pieces(), pieces(), any::<bool>(), opaque).prop_map(move |(name, json, text, odd, opaque)| {
-        let kind = if odd && custom { ToolKind::Custom } else { ToolKind::Function };
-        let pieces = if kind == ToolKind::Custom { text } else { json };
-        let opaque = opaque.filter(|_| api == Api::Gemini);
-        ScriptBlock::ToolCall { id: String::new(), name, kind, pieces, opaque }
-    })
+    ("[a-z_]{1,8}", argument_pieces(), pieces(), any::<bool>(), opaque).prop_map(
+        move |(name, json, text, odd, opaque)| {
+            let kind = if odd && custom { ToolKind::Custom } else { ToolKind::Function };
+            let pieces = if kind == ToolKind::Custom { text } else { json };
+            let opaque = opaque.filter(|_| api == Api::Gemini);
+            ScriptBlock::ToolCall { id: String::new(), name, kind, pieces, opaque }
+        },
+    )
 }
 
 /// Scripts that a dialect has a form for: all of them thinking, then text, then calls, twice where blocks have an order.
 fn script(api: Api) -> impl Strategy<Value = Script> {
     let opaque = proptest::option::of("[A-Za-z0-9+/=]{1,30}");
-    let thinking = (pieces(), opaque)
-        .prop_map(move |(pieces, opaque)| ScriptBlock::Thinking { pieces, opaque: opaque.filter(|_| api != Api::OpenAiChat) });
+    let thinking = (pieces(), opaque).prop_map(move |(pieces, opaque)| ScriptBlock::Thinking {
+        pieces,
+        opaque: opaque.filter(|_| api != Api::OpenAiChat),
+    });
     let text = pieces().prop_map(|pieces| ScriptBlock::Text { pieces });
     let round = (
         proptest::option::of(thinking),
@@ -99,10 +103,9 @@ fn expected(api: Api, script: &Script) -> Vec<Block> {
         ScriptBlock::Thinking { pieces, opaque: data } => {
             Block { content: Content::Thinking(pieces.concat()), opaque: opaque(data) }
         }
-        ScriptBlock::Redacted { data } => Block {
-            content: Content::Thinking(String::new()),
-            opaque: vec![(OpaqueKind::Redacted, data.clone())],
-        },
+        ScriptBlock::Redacted { data } => {
+            Block { content: Content::Thinking(String::new()), opaque: vec![(OpaqueKind::Redacted, data.clone())] }
+        }
         ScriptBlock::ToolCall { id, name, kind, pieces, opaque: data } => Block {
             content: Content::ToolCall {
                 id: id.clone(),

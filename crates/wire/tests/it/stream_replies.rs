@@ -67,7 +67,10 @@ fn an_error_of_the_api_is_passed_on_as_it_is_before_the_status() {
 fn an_error_of_the_api_is_carried_inside_after_the_status() {
     for api in Api::ALL {
         for (body, message) in [
-            (r#"{"error":{"type":"rate_limit_error","message":"Slow down","code":"slow_down","status":"SLOW"}}"#, "Slow down"),
+            (
+                r#"{"error":{"type":"rate_limit_error","message":"Slow down","code":"slow_down","status":"SLOW"}}"#,
+                "Slow down",
+            ),
             ("<html>busy</html>", "The model API answered with status 429"),
         ] {
             let mut raws = Vec::new();

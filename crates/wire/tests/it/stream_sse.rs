@@ -35,7 +35,7 @@ fn fields_comments_and_lines_are_read_as_the_standard_says() {
         ("event: x\nid: 7\nretry: 20\ndata: a\n\n", vec![r#"0..34 x="a" id=7 retry=20"#]),
         ("event: x\n\n", vec![r#"0..10 x="""#]),
         ("\u{feff}data: a\r\n\r\n", vec![r#"0..14 ="a""#]),
-        ("data: \u{feff}a\n\n", vec!["0..12 =\"\u{feff}a\""]),
+        ("data: \u{feff}a\n\n", vec![r#"0..12 ="\u{feff}a""#]),
         (":one\n\n:two\ndata: a\n\n", vec!["0..5 :one", "6..11 :two", r#"11..20 ="a""#]),
         ("\n\r\ndata: a", vec!["0..1 blank", "1..3 blank", r#"3..10 ="a""#]),
         ("data: a\rdata: b\r\rdata: c", vec![r#"0..17 ="a\nb""#, r#"17..24 ="c""#]),
