@@ -1,15 +1,18 @@
 //! OpenAI Chat Completions, as OpenAI and the many who imitate it speak it.
 
+mod parts;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use serde_json::{Value, json};
 
 use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, Problem, StreamEvent, ToolKind, Usage};
+use super::event::{Finish, Problem, StreamEvent, ToolKind};
 use super::reply::{HttpReply, Refusal};
-use super::scan::{Broken, Scan, members};
 use super::{Api, Script, encode};
+pub(super) use parts::error_parts;
+use parts::{CallPart, Parts};
 
 /// The dialect.
 pub(super) struct Chat;
@@ -104,148 +107,6 @@ struct Call {
     open: Option<(String, String)>,
 }
 
-#[derive(Default)]
-struct Parts<'a> {
-    id: Cow<'a, str>,
-    model: Cow<'a, str>,
-    choice: Choice<'a>,
-    /// Whether there is a choice beyond the first, or a legacy function call.
-    more: bool,
-    usage: Option<Usage>,
-    error: Option<&'a str>,
-    known: bool,
-}
-
-#[derive(Default)]
-struct Choice<'a> {
-    text: Option<Cow<'a, str>>,
-    refusal: Option<Cow<'a, str>>,
-    thinking: Option<Cow<'a, str>>,
-    finish: Option<Cow<'a, str>>,
-    calls: Vec<CallPart<'a>>,
-}
-
-#[derive(Default)]
-struct CallPart<'a> {
-    index: Option<u64>,
-    id: Cow<'a, str>,
-    name: Cow<'a, str>,
-    piece: Cow<'a, str>,
-    custom: bool,
-}
-
-impl<'a> Parts<'a> {
-    fn parse(data: &'a str) -> Result<Self, Broken> {
-        let mut parts = Self::default();
-        members(data, |key, scan| {
-            match key {
-                "id" => parts.id = scan.string()?.unwrap_or_default(),
-                "model" => parts.model = scan.string()?.unwrap_or_default(),
-                "choices" => {
-                    parts.known = true;
-                    let mut number = 0;
-                    scan.elements(&mut |scan| {
-                        number += 1;
-                        if number == 1 {
-                            parts.choice.parse(scan, &mut parts.more)
-                        } else {
-                            parts.more = true;
-                            scan.skip()
-                        }
-                    })?;
-                }
-                "usage" => parts.usage = usage(scan)?,
-                "error" => parts.error = Some(scan.raw()?).filter(|raw| *raw != "null"),
-                _ => scan.skip()?,
-            }
-            Ok(())
-        })?;
-        Ok(parts)
-    }
-}
-
-fn usage(scan: &mut Scan<'_>) -> Result<Option<Usage>, Broken> {
-    let mut usage = Usage::default();
-    scan.members(&mut |key, scan| {
-        match key {
-            "prompt_tokens" => usage.input = scan.number()?,
-            "completion_tokens" => usage.output = scan.number()?,
-            "prompt_tokens_details" | "completion_tokens_details" => scan.members(&mut |key, scan| {
-                match key {
-                    "cached_tokens" => usage.cache_read = scan.number()?,
-                    "reasoning_tokens" => usage.reasoning = scan.number()?,
-                    _ => scan.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(usage).filter(|usage| *usage != Usage::default()))
-}
-
-impl<'a> Choice<'a> {
-    fn parse(&mut self, scan: &mut Scan<'a>, more: &mut bool) -> Result<(), Broken> {
-        let mut mine = Self::default();
-        let mut first = true;
-        scan.members(&mut |key, scan| {
-            match key {
-                "index" => first = scan.number()? == Some(0),
-                "delta" | "message" => scan.members(&mut |key, scan| {
-                    match key {
-                        "content" => mine.text = scan.string()?,
-                        "refusal" => mine.refusal = scan.string()?,
-                        "reasoning_content" | "reasoning" => mine.thinking = scan.string()?.or(mine.thinking.take()),
-                        "tool_calls" => scan.elements(&mut |scan| {
-                            mine.calls.push(CallPart::parse(scan)?);
-                            Ok(())
-                        })?,
-                        "function_call" => *more |= scan.raw()? != "null",
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
-                "finish_reason" => mine.finish = scan.string()?,
-                _ => scan.skip()?,
-            }
-            Ok(())
-        })?;
-        if first {
-            *self = mine;
-        } else {
-            *more = true;
-        }
-        Ok(())
-    }
-}
-
-impl<'a> CallPart<'a> {
-    fn parse(scan: &mut Scan<'a>) -> Result<Self, Broken> {
-        let mut part = Self::default();
-        scan.members(&mut |key, scan| {
-            match key {
-                "index" => part.index = scan.number()?,
-                "id" => part.id = scan.string()?.unwrap_or_default(),
-                "function" | "custom" => {
-                    part.custom = key == "custom";
-                    scan.members(&mut |key, scan| {
-                        match key {
-                            "name" => part.name = scan.string()?.unwrap_or_default(),
-                            "arguments" | "input" => part.piece = scan.string()?.unwrap_or_default(),
-                            _ => scan.skip()?,
-                        }
-                        Ok(())
-                    })?;
-                }
-                _ => scan.skip()?,
-            }
-            Ok(())
-        })?;
-        Ok(part)
-    }
-}
-
 impl Decode for Decoding {
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
         let parts = Parts::parse(data).map_err(|broken| broken.at as u64)?;
@@ -306,21 +167,6 @@ impl Decode for Decoding {
         let strings = |call: &Call| call.open.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
         self.calls.capacity() * size_of::<Call>() + self.calls.iter().map(strings).sum::<usize>()
     }
-}
-
-/// The type or code, and the message, of an error object.
-pub(super) fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Broken> {
-    let (mut kind, mut code, mut message) = (None, None, Cow::default());
-    members(raw, |key, scan| {
-        match key {
-            "type" => kind = scan.string()?,
-            "code" => code = scan.string()?,
-            "message" => message = scan.string()?.unwrap_or_default(),
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok((code.or(kind).unwrap_or_default(), message))
 }
 
 impl Decoding {

@@ -3,6 +3,8 @@
 //! A block is an item of the output. Clients read what a call is from the item that `response.output_item.done` carries, not from the
 //! pieces, so a complete call carries its whole arguments, and a second saying that differs from the first is a problem.
 
+mod parts;
+
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -10,10 +12,11 @@ use serde_json::{Value, json};
 
 use super::chat::{error_parts, openai_error};
 use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
+use super::event::{Finish, OpaqueKind, Problem, StreamEvent};
 use super::reply::{HttpReply, Refusal};
-use super::scan::{Broken, elements, members};
+use super::scan::Broken;
 use super::{Api, Script, encode};
+use parts::{Inner, Parts};
 
 /// The dialect.
 pub(super) struct Responses;
@@ -115,136 +118,6 @@ struct Item {
     bytes: u64,
     /// The length and hash of the arguments that completed the call.
     complete: Option<(usize, u64)>,
-}
-
-#[derive(Default)]
-struct Parts<'a> {
-    kind: Cow<'a, str>,
-    index: Option<u32>,
-    delta: Option<Cow<'a, str>>,
-    whole: Option<Cow<'a, str>>,
-    item: &'a str,
-    response: &'a str,
-    code: Cow<'a, str>,
-    message: Cow<'a, str>,
-    error: Option<&'a str>,
-}
-
-impl<'a> Parts<'a> {
-    fn parse(name: &'a str, data: &'a str) -> Result<Self, Broken> {
-        let mut parts = Self { kind: Cow::Borrowed(name), item: "null", response: "null", ..Self::default() };
-        members(data, |key, scan| {
-            match key {
-                "type" => parts.kind = scan.string()?.unwrap_or_default(),
-                "output_index" => parts.index = scan.number()?.map(|index| index as u32),
-                "delta" => parts.delta = scan.string()?,
-                "arguments" | "input" => parts.whole = scan.string()?,
-                "item" => parts.item = scan.raw()?,
-                "response" => parts.response = scan.raw()?,
-                "code" => parts.code = scan.string()?.unwrap_or_default(),
-                "message" => parts.message = scan.string()?.unwrap_or_default(),
-                "error" => parts.error = Some(scan.raw()?).filter(|raw| raw.starts_with('{')),
-                _ => scan.skip()?,
-            }
-            Ok(())
-        })?;
-        Ok(parts)
-    }
-}
-
-/// The members of an item or a response that matter.
-#[derive(Default)]
-struct Inner<'a> {
-    kind: Cow<'a, str>,
-    id: Cow<'a, str>,
-    call_id: Cow<'a, str>,
-    name: Cow<'a, str>,
-    model: Cow<'a, str>,
-    arguments: Option<Cow<'a, str>>,
-    encrypted: Option<Cow<'a, str>>,
-    texts: [&'a str; 2],
-    status: Cow<'a, str>,
-    usage: Option<Usage>,
-    incomplete: Option<Cow<'a, str>>,
-    error: Option<&'a str>,
-}
-
-impl<'a> Inner<'a> {
-    fn parse(raw: &'a str) -> Result<Self, Broken> {
-        let mut inner = Self { texts: ["[]"; 2], ..Self::default() };
-        members(raw, |key, scan| {
-            match key {
-                "type" => inner.kind = scan.string()?.unwrap_or_default(),
-                "id" => inner.id = scan.string()?.unwrap_or_default(),
-                "call_id" => inner.call_id = scan.string()?.unwrap_or_default(),
-                "name" => inner.name = scan.string()?.unwrap_or_default(),
-                "model" => inner.model = scan.string()?.unwrap_or_default(),
-                "arguments" | "input" => inner.arguments = scan.string()?,
-                "encrypted_content" => inner.encrypted = scan.string()?,
-                "summary" => inner.texts[0] = scan.raw()?,
-                "content" => inner.texts[1] = scan.raw()?,
-                "status" => inner.status = scan.string()?.unwrap_or_default(),
-                "usage" => inner.usage = usage(scan.raw()?)?,
-                "incomplete_details" => scan.members(&mut |key, scan| {
-                    match key {
-                        "reason" => inner.incomplete = scan.string()?,
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })?,
-                "error" => inner.error = Some(scan.raw()?).filter(|raw| raw.starts_with('{')),
-                _ => scan.skip()?,
-            }
-            Ok(())
-        })?;
-        Ok(inner)
-    }
-
-    /// The texts of its parts.
-    fn texts(&self) -> Result<Vec<Cow<'a, str>>, Broken> {
-        let mut texts = Vec::new();
-        for list in self.texts {
-            elements(list, |scan| {
-                scan.members(&mut |key, scan| {
-                    match key {
-                        "text" | "refusal" => texts.extend(scan.string()?.filter(|text| !text.is_empty())),
-                        _ => scan.skip()?,
-                    }
-                    Ok(())
-                })
-            })?;
-        }
-        Ok(texts)
-    }
-
-    fn tool(&self) -> Option<ToolKind> {
-        match &*self.kind {
-            "function_call" => Some(ToolKind::Function),
-            "custom_tool_call" => Some(ToolKind::Custom),
-            _ => None,
-        }
-    }
-}
-
-fn usage(raw: &str) -> Result<Option<Usage>, Broken> {
-    let mut usage = Usage::default();
-    members(raw, |key, scan| {
-        match key {
-            "input_tokens" => usage.input = scan.number()?,
-            "output_tokens" => usage.output = scan.number()?,
-            "input_tokens_details" | "output_tokens_details" => scan.members(&mut |key, scan| {
-                match key {
-                    "cached_tokens" => usage.cache_read = scan.number()?,
-                    "reasoning_tokens" => usage.reasoning = scan.number()?,
-                    _ => scan.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(usage).filter(|usage| *usage != Usage::default()))
 }
 
 impl Decode for Decoding {

@@ -387,11 +387,11 @@ mod tests {
     #[test]
     fn strings_are_what_serde_says_they_are() {
         for text in [r#""""#, r#""plain""#, r#""a\nb\t\"\\\/\b\f\r""#, r#""\u00e9\ud83d\ude00x""#, "\"é\\u00e9é\""] {
-            assert_eq!(string(text).unwrap(), serde_json::from_str::<String>(text).unwrap());
+            assert_eq!(string(text).map(Cow::into_owned), serde_json::from_str(text).ok(), "{text}");
         }
         assert!(matches!(string("\"plain\""), Some(Cow::Borrowed("plain"))));
-        assert_eq!(string(r#""\ud83dx""#).unwrap(), "\u{FFFD}x");
-        assert_eq!(string(r#""\ud83d\u0041""#).unwrap(), "\u{FFFD}A");
+        assert_eq!(string(r#""\ud83dx""#).as_deref(), Some("\u{FFFD}x"));
+        assert_eq!(string(r#""\ud83d\u0041""#).as_deref(), Some("\u{FFFD}A"));
         for text in [r#""\u12"#, r#""\u12""#, r#""\x""#, r#""\"#, "1"] {
             assert_eq!(string(text), None, "{text}");
         }

@@ -2,6 +2,8 @@
 //!
 //! `scripts/setup --sdk` puts them into a virtual environment in `~/.cache/sayso`. Where it cannot, a test is skipped with the reason.
 
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
