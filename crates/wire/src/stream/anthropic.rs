@@ -97,6 +97,8 @@ const OPEN_LIMIT: usize = 1 << 10;
 struct Open {
     index: u32,
     call: Option<(String, String)>,
+    /// Whether arguments came.
+    filled: bool,
 }
 
 /// What an event has, of what matters.
@@ -203,8 +205,11 @@ impl Decode for Decoding {
                 ("signature_delta", Some(data)) => {
                     out(StreamEvent::Opaque { block, kind: OpaqueKind::Signature, data });
                 }
-                ("input_json_delta", Some(piece)) => match self.open.iter().rfind(|open| open.index == block) {
-                    Some(Open { call: Some(_), .. }) => out(StreamEvent::ToolArguments { block, piece }),
+                ("input_json_delta", Some(piece)) => match self.open.iter_mut().rfind(|open| open.index == block) {
+                    Some(Open { call: Some(_), filled, .. }) => {
+                        *filled |= !piece.is_empty();
+                        out(StreamEvent::ToolArguments { block, piece });
+                    }
                     // The arguments of something that the API runs by itself.
                     Some(_) => out(other(parts.delta)),
                     None => {
@@ -220,8 +225,12 @@ impl Decode for Decoding {
             }
             "content_block_stop" => {
                 if let Some(at) = self.open.iter().rposition(|open| open.index == block)
-                    && let Some((id, name)) = self.open.remove(at).call
+                    && let Open { call: Some((id, name)), filled, .. } = self.open.remove(at)
                 {
+                    if !filled {
+                        // It began with an empty object, and that is what it has.
+                        out(StreamEvent::ToolArguments { block, piece: "{}".into() });
+                    }
                     let (id, name) = (id.into(), name.into());
                     out(StreamEvent::ToolCallComplete { block, id, name, whole: None });
                 }
@@ -274,13 +283,19 @@ impl Decode for Decoding {
 
 impl Decoding {
     fn block_started(&mut self, block: u32, inner: Inner<'_>, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.open.retain(|open| open.index != block);
+        if let Some(at) = self.open.iter().position(|open| open.index == block)
+            && self.open.remove(at).call.is_some()
+        {
+            out(StreamEvent::Problem(Problem::Contradiction { block }));
+        }
         if self.open.len() == OPEN_LIMIT {
             out(StreamEvent::Problem(Problem::TooManyBlocks));
             return;
         }
         let call = (inner.kind == "tool_use").then(|| (inner.id.to_string(), inner.name.to_string()));
-        self.open.push(Open { index: block, call });
+        // A stream starts with none; a body has them here.
+        let filled = !matches!(inner.input, "" | "{}" | "null");
+        self.open.push(Open { index: block, call, filled });
         let framing = StreamEvent::Framing { name: "content_block_start".into() };
         match &*inner.kind {
             "text" if inner.text.is_empty() => out(framing),
@@ -303,8 +318,7 @@ impl Decoding {
             "tool_use" => {
                 let kind = ToolKind::Function;
                 out(StreamEvent::ToolCallStarted { block, id: inner.id, name: inner.name, kind });
-                // A stream starts with none; a body has them here.
-                if !matches!(inner.input, "" | "{}" | "null") {
+                if filled {
                     out(StreamEvent::ToolArguments { block, piece: inner.input.into() });
                 }
             }

@@ -186,16 +186,7 @@ pub fn from_body(api: Api, bytes: &[u8]) -> Result<Answer, BodyError> {
         said = true;
         collector.take(event);
     });
-    let mut answer = collector.into_answer();
-    for block in &mut answer.blocks {
-        // A call without arguments is one with an empty object.
-        if let Content::ToolCall { kind: ToolKind::Function, arguments, .. } = &mut block.content
-            && arguments.is_empty()
-        {
-            arguments.push_str("{}");
-        }
-    }
-    if said { Ok(answer) } else { Err(BodyError::NotAnAnswer { api }) }
+    if said { Ok(collector.into_answer()) } else { Err(BodyError::NotAnAnswer { api }) }
 }
 
 /// Why a body could not be read as an answer.

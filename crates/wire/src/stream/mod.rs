@@ -18,7 +18,7 @@
 //!
 //! # Design
 //!
-//! Bytes go through [`sse`] into events with data, through a dialect into [`StreamEvent`]s, and these are pushed to the caller at once: a
+//! Bytes go through [`SseDecoder`] into events with data, through a dialect into [`StreamEvent`]s, and these are pushed to the caller at once: a
 //! decoder keeps the unfinished end of the last chunk, and of an open block its number, id, name and counters, but no text that it
 //! has passed on ([`Decoder::retained`] says how much). An event's text is borrowed from the chunk where it has no escapes.
 //!

@@ -232,7 +232,11 @@ impl Decoding {
     }
 
     fn added(&mut self, block: u32, inner: &Inner<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.items.retain(|item| item.block != block);
+        if let Some(at) = self.items.iter().position(|item| item.block == block)
+            && self.items.remove(at).call.is_some()
+        {
+            out(StreamEvent::Problem(Problem::Contradiction { block }));
+        }
         if self.items.len() == OPEN_LIMIT {
             return out(StreamEvent::Problem(Problem::TooManyBlocks));
         }

@@ -98,6 +98,31 @@ fn a_cut_call_is_never_complete() {
 }
 
 #[test]
+fn a_call_without_pieces_has_the_empty_object_it_began_with() {
+    let stream = br#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}
+
+data: {"type":"content_block_stop","index":0}
+
+"#;
+    let answer = from_stream(Api::AnthropicMessages, stream);
+    let Content::ToolCall { arguments, state, .. } = &answer.blocks[0].content else { panic!("{answer:?}") };
+    assert_eq!((&**arguments, *state), ("{}", CallState::Complete));
+}
+
+#[test]
+fn a_call_that_another_takes_the_place_of_is_a_problem() {
+    let start = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}"#;
+    let anthropic = format!("{start}\n\n{start}\n\n");
+    let start = r#"data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"t","name":"n"}}"#;
+    let responses = format!("{start}\n\n{start}\n\n");
+    for (api, stream) in [(Api::AnthropicMessages, anthropic), (Api::OpenAiResponses, responses)] {
+        assert_eq!(from_stream(api, stream.as_bytes()).problems, [Problem::Contradiction { block: 0 }], "{api:?}");
+    }
+}
+
+#[test]
 fn what_a_client_would_run_is_what_is_collected() {
     let answer = from_stream(Api::OpenAiResponses, &stream(Api::OpenAiResponses, "said_twice_differently"));
     assert_eq!(answer.problems, [Problem::Contradiction { block: 0 }]);
