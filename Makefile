@@ -1,6 +1,6 @@
 # Every target does its own set-up: `setup` installs what is missing from the registries and does nothing the second time.
 
-.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench setup-buf protocol picture clean
+.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench setup-buf setup-sdk protocol picture clean
 
 CARGO ?= cargo
 # Outside the checkout, so that a fresh clone does not build them again.
@@ -10,7 +10,7 @@ BUF ?= $(HOME)/.cache/sayso/buf-1.74.0
 export PATH := $(TOOLS)/bin:$(HOME)/.cargo/bin:$(PATH)
 
 FUZZ_RUNS ?= 20000
-FUZZ_TARGETS := diff hook like merge patch proposal sections shell
+FUZZ_TARGETS := diff hook like merge patch proposal sections shell stream
 
 help:
 	@echo 'make demo    the main job, on real files; needs no terminal, key or network'
@@ -22,7 +22,7 @@ demo: setup
 	$(CARGO) build --locked --release --package sayso
 	demo/run target/release/sayso
 
-test: setup-tools lint docs dependencies fuzz
+test: setup-tools setup-sdk lint docs dependencies fuzz
 	$(CARGO) test --locked --workspace --doc --quiet
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked --workspace; \
@@ -90,6 +90,9 @@ setup-bench:
 
 setup-buf:
 	@scripts/setup --buf '$(BUF)'
+
+setup-sdk:
+	@scripts/setup --sdk >/dev/null
 
 clean:
 	$(CARGO) clean

@@ -25,6 +25,7 @@ mod table;
 mod verify;
 mod whole;
 mod wire;
+mod wire_stream;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -41,9 +42,10 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire";
+parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire,
+wire-stream";
 
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "whole",
     "instructions",
     "cases",
@@ -58,6 +60,7 @@ const PARTS: [&str; 14] = [
     "gate",
     "served",
     "wire",
+    "wire-stream",
 ];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
@@ -150,6 +153,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("wire") {
         wire::sections(options.rounds(9))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("wire-stream") {
+        add(wire_stream::section(options.rounds(15))?);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

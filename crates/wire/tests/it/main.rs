@@ -8,4 +8,9 @@
 
 mod corpus;
 mod json_laws;
+mod sdk;
+mod stream_corpus;
+mod stream_laws;
+mod stream_replies;
+mod stream_sse;
 mod tokens;

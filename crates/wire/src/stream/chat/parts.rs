@@ -1,0 +1,163 @@
+//! What a chunk of Chat Completions has, of what matters.
+
+use std::borrow::Cow;
+
+use super::super::event::Usage;
+use super::super::scan::{Broken, Scan, members};
+
+#[derive(Default)]
+pub(super) struct Parts<'a> {
+    pub(super) id: Cow<'a, str>,
+    pub(super) model: Cow<'a, str>,
+    pub(super) choice: Choice<'a>,
+    /// Whether there is a choice beyond the first, or a legacy function call.
+    pub(super) more: bool,
+    pub(super) usage: Option<Usage>,
+    pub(super) error: Option<&'a str>,
+    pub(super) known: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Choice<'a> {
+    pub(super) text: Option<Cow<'a, str>>,
+    pub(super) refusal: Option<Cow<'a, str>>,
+    pub(super) thinking: Option<Cow<'a, str>>,
+    pub(super) finish: Option<Cow<'a, str>>,
+    pub(super) calls: Vec<CallPart<'a>>,
+}
+
+#[derive(Default)]
+pub(super) struct CallPart<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
+    pub(super) piece: Cow<'a, str>,
+    pub(super) custom: bool,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn parse(data: &'a str) -> Result<Self, Broken> {
+        let mut parts = Self::default();
+        members(data, |key, scan| {
+            match key {
+                "id" => parts.id = scan.string()?.unwrap_or_default(),
+                "model" => parts.model = scan.string()?.unwrap_or_default(),
+                "choices" => {
+                    parts.known = true;
+                    let mut number = 0;
+                    scan.elements(&mut |scan| {
+                        number += 1;
+                        if number == 1 {
+                            parts.choice.parse(scan, &mut parts.more)
+                        } else {
+                            parts.more = true;
+                            scan.skip()
+                        }
+                    })?;
+                }
+                "usage" => parts.usage = usage(scan)?,
+                "error" => parts.error = Some(scan.raw()?).filter(|raw| *raw != "null"),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+}
+
+fn usage(scan: &mut Scan<'_>) -> Result<Option<Usage>, Broken> {
+    let mut usage = Usage::default();
+    scan.members(&mut |key, scan| {
+        match key {
+            "prompt_tokens" => usage.input = scan.number()?,
+            "completion_tokens" => usage.output = scan.number()?,
+            "prompt_tokens_details" | "completion_tokens_details" => scan.members(&mut |key, scan| {
+                match key {
+                    "cached_tokens" => usage.cache_read = scan.number()?,
+                    "reasoning_tokens" => usage.reasoning = scan.number()?,
+                    _ => scan.skip()?,
+                }
+                Ok(())
+            })?,
+            _ => scan.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(Some(usage).filter(|usage| *usage != Usage::default()))
+}
+
+impl<'a> Choice<'a> {
+    pub(super) fn parse(&mut self, scan: &mut Scan<'a>, more: &mut bool) -> Result<(), Broken> {
+        let mut mine = Self::default();
+        let mut first = true;
+        scan.members(&mut |key, scan| {
+            match key {
+                "index" => first = scan.number()? == Some(0),
+                "delta" | "message" => scan.members(&mut |key, scan| {
+                    match key {
+                        "content" => mine.text = scan.string()?,
+                        "refusal" => mine.refusal = scan.string()?,
+                        "reasoning_content" | "reasoning" => mine.thinking = scan.string()?.or(mine.thinking.take()),
+                        "tool_calls" => scan.elements(&mut |scan| {
+                            mine.calls.push(CallPart::parse(scan)?);
+                            Ok(())
+                        })?,
+                        "function_call" => *more |= scan.raw()? != "null",
+                        _ => scan.skip()?,
+                    }
+                    Ok(())
+                })?,
+                "finish_reason" => mine.finish = scan.string()?,
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })?;
+        if first {
+            *self = mine;
+        } else {
+            *more = true;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> CallPart<'a> {
+    pub(super) fn parse(scan: &mut Scan<'a>) -> Result<Self, Broken> {
+        let mut part = Self::default();
+        scan.members(&mut |key, scan| {
+            match key {
+                "index" => part.index = scan.number()?,
+                "id" => part.id = scan.string()?.unwrap_or_default(),
+                "function" | "custom" => {
+                    part.custom = key == "custom";
+                    scan.members(&mut |key, scan| {
+                        match key {
+                            "name" => part.name = scan.string()?.unwrap_or_default(),
+                            "arguments" | "input" => part.piece = scan.string()?.unwrap_or_default(),
+                            _ => scan.skip()?,
+                        }
+                        Ok(())
+                    })?;
+                }
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(part)
+    }
+}
+
+/// The type or code, and the message, of an error object.
+pub(in crate::stream) fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Broken> {
+    let (mut kind, mut code, mut message) = (None, None, Cow::default());
+    members(raw, |key, scan| {
+        match key {
+            "type" => kind = scan.string()?,
+            "code" => code = scan.string()?,
+            "message" => message = scan.string()?.unwrap_or_default(),
+            _ => scan.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok((code.or(kind).unwrap_or_default(), message))
+}

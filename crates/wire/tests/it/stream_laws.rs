@@ -1,0 +1,301 @@
+//! What holds for any stream and any script.
+
+use proptest::prelude::*;
+use sayso_wire::stream::collect::{CallState, Content, from_body, from_stream};
+use sayso_wire::stream::{
+    Answer, Api, Block, Collector, Ending, Finish, OpaqueKind, Positioned, Problem, Script, ScriptBlock, StreamEvent,
+    ToolKind, Usage,
+};
+
+use crate::stream_corpus::{streams, told};
+
+fn pieces() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec("[a-zé😀\"\\\\\n\r\t\u{0}/{}\\[\\]: ]{1,12}", 1..5)
+}
+
+/// A JSON object, cut anywhere.
+fn argument_pieces() -> impl Strategy<Value = Vec<String>> {
+    (proptest::collection::btree_map("[a-z]{1,5}", ".{0,20}", 0..4), 1_usize..12).prop_map(|(members, size)| {
+        let text = serde_json::to_string(&members).unwrap();
+        let characters: Vec<char> = text.chars().collect();
+        characters.chunks(size).map(|chunk| chunk.iter().collect()).collect()
+    })
+}
+
+fn call(api: Api) -> impl Strategy<Value = ScriptBlock> {
+    let custom = matches!(api, Api::OpenAiChat | Api::OpenAiResponses);
+    let opaque = proptest::option::of("[A-Za-z0-9+/]{1,20}");
+    ("[a-z_]{1,8}", argument_pieces(), pieces(), any::<bool>(), opaque).prop_map(
+        move |(name, json, text, odd, opaque)| {
+            let kind = if odd && custom { ToolKind::Custom } else { ToolKind::Function };
+            let pieces = if kind == ToolKind::Custom { text } else { json };
+            let opaque = opaque.filter(|_| api == Api::Gemini);
+            ScriptBlock::ToolCall { id: String::new(), name, kind, pieces, opaque }
+        },
+    )
+}
+
+/// Scripts that a dialect has a form for: all of them thinking, then text, then calls, twice where blocks have an order.
+fn script(api: Api) -> impl Strategy<Value = Script> {
+    let opaque = proptest::option::of("[A-Za-z0-9+/=]{1,30}");
+    let thinking = (pieces(), opaque).prop_map(move |(pieces, opaque)| ScriptBlock::Thinking {
+        pieces,
+        opaque: opaque.filter(|_| api != Api::OpenAiChat),
+    });
+    let text = pieces().prop_map(|pieces| ScriptBlock::Text { pieces });
+    let round = (
+        proptest::option::of(thinking),
+        proptest::option::of(text),
+        proptest::collection::vec(call(api), 0..3),
+        any::<bool>(),
+    )
+        .prop_map(move |(thinking, text, calls, redacted)| {
+            let redacted = (redacted && api == Api::AnthropicMessages)
+                .then(|| ScriptBlock::Redacted { data: "EmwKAhgB".to_owned() });
+            thinking.into_iter().chain(redacted).chain(text).chain(calls).collect::<Vec<_>>()
+        });
+    let counts = (0_u64..1_000_000, 0_u64..1_000_000, 0_u64..1000, 0_u64..1000);
+    let finish = prop_oneof![Just(Finish::EndTurn), Just(Finish::MaxTokens), Just(Finish::Refusal)];
+    (proptest::collection::vec(round, 1..3), counts, finish).prop_map(move |(mut rounds, counts, finish)| {
+        if api == Api::OpenAiChat {
+            rounds.truncate(1);
+        }
+        let mut blocks: Vec<ScriptBlock> = rounds.concat();
+        // Two blocks of one kind in a row are one where blocks are not numbered.
+        let same = |a: &ScriptBlock, b: &ScriptBlock| std::mem::discriminant(a) == std::mem::discriminant(b);
+        blocks.dedup_by(|a, b| api == Api::Gemini && !matches!(a, ScriptBlock::ToolCall { .. }) && same(a, b));
+        let mut calls = 0;
+        for block in &mut blocks {
+            if let ScriptBlock::ToolCall { id, .. } = block {
+                calls += 1;
+                *id = format!("call_{calls}");
+            }
+        }
+        let (input, output, cached, other) = counts;
+        let usage = Usage {
+            input: Some(input),
+            output: Some(output),
+            cache_read: Some(cached),
+            cache_written: (api == Api::AnthropicMessages).then_some(other),
+            reasoning: (api != Api::AnthropicMessages).then_some(other),
+        };
+        let finish = if calls > 0 && finish == Finish::EndTurn { Finish::ToolUse } else { finish };
+        let ending = Ending::Finished(finish);
+        Script { id: "answer_1".to_owned(), model: "a-model".to_owned(), blocks, usage, ending }
+    })
+}
+
+fn any_script() -> impl Strategy<Value = (Api, Script)> {
+    prop_oneof![
+        script(Api::AnthropicMessages).prop_map(|script| (Api::AnthropicMessages, script)),
+        script(Api::OpenAiChat).prop_map(|script| (Api::OpenAiChat, script)),
+        script(Api::OpenAiResponses).prop_map(|script| (Api::OpenAiResponses, script)),
+        script(Api::Gemini).prop_map(|script| (Api::Gemini, script)),
+    ]
+}
+
+/// The blocks that a script's answer has.
+fn expected(api: Api, script: &Script) -> Vec<Block> {
+    let kind = if api == Api::OpenAiResponses { OpaqueKind::Encrypted } else { OpaqueKind::Signature };
+    let opaque = |data: &Option<String>| data.iter().map(|data| (kind, data.clone())).collect();
+    let block = |block: &ScriptBlock| match block {
+        ScriptBlock::Text { pieces } => Block { content: Content::Text(pieces.concat()), opaque: Vec::new() },
+        ScriptBlock::Thinking { pieces, opaque: data } => {
+            Block { content: Content::Thinking(pieces.concat()), opaque: opaque(data) }
+        }
+        ScriptBlock::Redacted { data } => {
+            Block { content: Content::Thinking(String::new()), opaque: vec![(OpaqueKind::Redacted, data.clone())] }
+        }
+        ScriptBlock::ToolCall { id, name, kind, pieces, opaque: data } => Block {
+            content: Content::ToolCall {
+                id: id.clone(),
+                name: name.clone(),
+                kind: *kind,
+                arguments: pieces.concat(),
+                state: CallState::Complete,
+            },
+            opaque: opaque(data),
+        },
+    };
+    script.blocks.iter().map(block).collect()
+}
+
+fn same_answer(api: Api, script: &Script, answer: &Answer) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&answer.blocks, &expected(api, script));
+    prop_assert_eq!((&*answer.id, &*answer.model), ("answer_1", "a-model"));
+    prop_assert_eq!(answer.usage, script.usage);
+    let finish = answer.finish.as_ref().map(|(_, finish)| Ending::Finished(*finish));
+    prop_assert_eq!(finish, Some(script.ending.clone()));
+    prop_assert_eq!(&answer.problems, &Vec::<Problem>::new());
+    prop_assert_eq!(&answer.error, &None);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_what_is_read((api, script) in any_script()) {
+        same_answer(api, &script, &from_stream(api, &api.encode(&script)))?;
+        same_answer(api, &script, &from_body(api, &api.encode_body(&script)).unwrap())?;
+    }
+
+    #[test]
+    fn keep_alives_anywhere_change_nothing((api, script) in any_script(), every in 1_usize..4) {
+        let mut bytes = api.keep_alive().to_vec();
+        for (number, event) in api.encode_events(&script).iter().enumerate() {
+            bytes.extend_from_slice(event);
+            if number % every == 0 {
+                bytes.extend_from_slice(api.keep_alive());
+            }
+        }
+        let mut kept = 0;
+        let mut decoder = api.decoder();
+        decoder.feed(&bytes, &mut |positioned| kept += usize::from(positioned.event == StreamEvent::KeepAlive));
+        prop_assert!(kept >= 2);
+        same_answer(api, &script, &from_stream(api, &bytes))?;
+    }
+
+    #[test]
+    fn chunks_do_not_matter((api, script) in any_script(), sizes in proptest::collection::vec(1_usize..200, 1..5)) {
+        let bytes = api.encode(&script);
+        let whole = told(api, &bytes, bytes.len());
+        for size in sizes {
+            prop_assert_eq!(told(api, &bytes, size), &*whole);
+        }
+    }
+
+    #[test]
+    fn a_broken_stream_is_decoded_alike_in_any_chunks(
+        number in any::<prop::sample::Index>(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
+        end in any::<prop::sample::Index>(),
+        size in 1_usize..100,
+    ) {
+        let streams = streams();
+        let (api, _, mut bytes) = streams[number.index(streams.len())].clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(end.index(bytes.len()).max(1));
+        prop_assert_eq!(told(api, &bytes, size), told(api, &bytes, bytes.len()));
+    }
+
+    #[test]
+    fn no_bytes_make_it_fall_over(bytes in proptest::collection::vec(any::<u8>(), 0..300), json in ".{0,60}") {
+        for api in Api::ALL {
+            from_stream(api, &bytes);
+            let _ = from_body(api, &bytes);
+            let _ = from_body(api, json.as_bytes());
+            from_stream(api, format!("data: {json}\n\n").as_bytes());
+        }
+    }
+}
+
+/// The bytes of one piece of 50 MB of arguments that come in many, and those that open the block.
+fn open_block(api: Api) -> (Vec<Vec<u8>>, Vec<u8>) {
+    let piece = "x".repeat(4000);
+    let block = ScriptBlock::ToolCall {
+        id: "call_1".to_owned(),
+        name: "write".to_owned(),
+        kind: ToolKind::Function,
+        pieces: vec![piece.clone()],
+        opaque: None,
+    };
+    // Gemini's calls come whole, so there the open block is text.
+    let block = if api == Api::Gemini { ScriptBlock::Text { pieces: vec![piece.clone()] } } else { block };
+    let script = Script {
+        id: "answer_1".to_owned(),
+        model: "a-model".to_owned(),
+        blocks: vec![block],
+        usage: Usage::default(),
+        ending: Ending::Cut,
+    };
+    let mut events = api.encode_events(&script);
+    let at = events.iter().position(|event| event.windows(piece.len()).any(|window| window == piece.as_bytes()));
+    let at = at.expect("the piece is in the stream");
+    let repeated = events[at].clone();
+    events.truncate(at);
+    (events, repeated)
+}
+
+#[test]
+fn an_open_block_of_fifty_megabytes_does_not_grow_the_decoder() {
+    for api in Api::ALL {
+        let (opening, piece) = open_block(api);
+        let mut decoder = api.decoder();
+        for event in &opening {
+            decoder.feed(event, &mut |_| {});
+        }
+        let mut length = 0;
+        for _ in 0..=50_000_000 / 4000 {
+            // Cut so that something of each event has to wait for the next chunk.
+            let (first, second) = piece.split_at(piece.len() / 2);
+            for part in [first, second] {
+                decoder.feed(part, &mut |Positioned { event, .. }| {
+                    if let StreamEvent::Text { text: piece, .. } | StreamEvent::ToolArguments { piece, .. } = event {
+                        length += piece.len();
+                    }
+                });
+                assert!(decoder.retained() < 64 << 10, "{api:?} holds {} bytes", decoder.retained());
+            }
+        }
+        assert!(length > 50_000_000, "{api:?}: {length}");
+    }
+}
+
+#[test]
+fn errors_in_the_middle_keep_what_was_said() {
+    for api in Api::ALL {
+        let script = Script {
+            id: "answer_1".to_owned(),
+            model: "a-model".to_owned(),
+            blocks: vec![ScriptBlock::Text { pieces: vec!["Half a".to_owned()] }],
+            usage: Usage::default(),
+            ending: Ending::Failed { status: 529, message: "Overloaded".to_owned() },
+        };
+        let answer = from_stream(api, &api.encode(&script));
+        assert_eq!(answer.blocks[0].content, Content::Text("Half a".to_owned()), "{api:?}");
+        assert_eq!(answer.error.as_ref().map(|(_, message)| &**message), Some("Overloaded"), "{api:?}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_answer_is_an_error_that_says_so() {
+    for api in Api::ALL {
+        for (body, part) in [("<html>", "not JSON"), ("{}", "neither an answer"), ("[1]", "neither an answer")] {
+            let error = from_body(api, body.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+            assert!(!error.hint().is_empty());
+        }
+    }
+}
+
+#[test]
+fn text_without_escapes_is_borrowed_from_the_chunk() {
+    let bytes = collect_pieces();
+    let within = |text: &str| {
+        let (start, end) = (bytes.as_ptr() as usize, bytes.as_ptr() as usize + bytes.len());
+        (start..end).contains(&(text.as_ptr() as usize))
+    };
+    let mut seen = 0;
+    Api::AnthropicMessages.decoder().feed(&bytes, &mut |positioned| {
+        if let StreamEvent::Text { text, .. } = positioned.event {
+            seen += 1;
+            assert!(within(&text));
+        }
+    });
+    assert_eq!(seen, 1);
+}
+
+fn collect_pieces() -> Vec<u8> {
+    let data = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"no escapes, é"}}"#;
+    format!("event: content_block_delta\ndata: {data}\n\n").into_bytes()
+}
+
+#[test]
+fn a_collector_can_be_asked_before_the_end() {
+    let mut collector = Collector::default();
+    collector.take(StreamEvent::Text { block: 0, text: "so far".into() });
+    assert_eq!(collector.answer().blocks[0].content, Content::Text("so far".to_owned()));
+    assert_eq!(collector.answer().finish, None);
+}
