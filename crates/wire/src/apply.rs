@@ -143,10 +143,14 @@ impl ModelRequest {
         let dialect = self.dialect().ok_or(EditError::NotUnderstood)?;
         let document = self.document_mut().ok_or(EditError::NotUnderstood)?;
         let appended = dialect.appended(document, said).ok_or(EditError::NotUnderstood)?;
-        let added = document.add_element(appended.list, None, &appended.value);
-        let path = document.path(appended.list);
-        let added = added.map_err(|error| not_json(&path, &appended.value, error))?;
-        let (_, change) = added.ok_or(EditError::NotALeaf { path: path.clone() })?;
+        let path = document.path(appended.to);
+        let broken = |error| not_json(&path, &appended.value, error);
+        let change = if document.kind(appended.to) == Kind::Array {
+            let added = document.add_element(appended.to, None, &appended.value).map_err(broken)?;
+            added.ok_or(EditError::NotALeaf { path: path.clone() })?.1
+        } else {
+            document.replace(appended.to, &appended.value).map_err(broken)?
+        };
         Ok(self.make(EditTargetKind::Addition, path, vec![Step::Body(change)]))
     }
 

@@ -101,7 +101,7 @@ impl Overrides {
             let anchor =
                 Anchor { hash, occurrence, path: difference.path.clone(), kind: section.kind, node: section.node };
             self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
-            let content = (!section.deleted).then_some(difference.new);
+            let content = (!section.deleted).then(|| difference.new.clone());
             self.edits.push(Override { scope, anchor, content, updated_at });
             count += 1;
         }

@@ -286,13 +286,25 @@ impl ModelRequest {
         }
         match touched.as_slice() {
             [] => {}
-            // One leaf: only what shows it is made anew.
-            [Some(target)] => match self.place(*target) {
+            // One value in a section: only what shows it is made anew.
+            [Some(target)] => match self.place(*target).filter(|_| !self.is_structure(*target)) {
                 Some(place) => self.project_again(place),
                 None => self.project(),
             },
             _ => self.project(),
         }
+    }
+
+    /// Whether a value decides which sections there are.
+    fn is_structure(&self, target: Target) -> bool {
+        let Some(document) = self.document() else { return true };
+        document.parent(target).is_none_or(|parent| parent == document.root() && self.place_of_root(target))
+    }
+
+    /// Whether a member of the whole is, or was, more than one section.
+    fn place_of_root(&self, target: Target) -> bool {
+        let Some(document) = self.document() else { return true };
+        !document.kind(target).is_leaf() || !document.original_kind(target).is_leaf() || !self.places.contains_key(&target)
     }
 
     /// The group that a value is in.

@@ -176,7 +176,7 @@ impl Dialect for Anthropic {
         let list = body.member(body.root(), "messages")?;
         let said = text::encode(said);
         let value = [&br#"{"role":"user","content":[{"type":"text","text":"#[..], &said, b"}]}"].concat();
-        Some(Appended { list, value })
+        Some(Appended { to: list, value })
     }
 
     fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {

@@ -125,7 +125,7 @@ impl Dialect for Chat {
     fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
         let list = body.member(body.root(), "messages")?;
         let value = [&br#"{"role":"user","content":"#[..], &text::encode(said), b"}"].concat();
-        Some(Appended { list, value })
+        Some(Appended { to: list, value })
     }
 
     fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}

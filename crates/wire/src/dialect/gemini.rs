@@ -20,8 +20,16 @@ fn either(body: &Document, of: Target, names: [&str; 2]) -> Option<Target> {
 }
 
 fn parts(body: &Document, content: Target) -> Vec<Target> {
-    let list = body.member(content, "parts").filter(|list| body.kind(*list) == Kind::Array);
-    list.into_iter().flat_map(|list| body.children(list)).collect()
+    body.member(content, "parts").map(|parts| listed(body, parts)).unwrap_or_default()
+}
+
+/// The values of a list; a single one may stand in the place of a list.
+fn listed(body: &Document, list: Target) -> Vec<Target> {
+    match body.kind(list) {
+        Kind::Array => body.children(list).collect(),
+        Kind::Object => vec![list],
+        _ => Vec::new(),
+    }
 }
 
 fn call(body: &Document, part: Target) -> Option<Target> {
@@ -72,6 +80,7 @@ impl Dialect for Gemini {
                     groups.push(one(target, GroupRole::System, child.presence));
                 }
                 Some("contents") if list => each(body, target, GroupRole::Message, &mut groups),
+                Some("contents") => groups.push(one(target, GroupRole::Message, child.presence)),
                 Some("cachedContent" | "cached_content") => groups.push(one(target, GroupRole::Remote, child.presence)),
                 Some("tools") if list => {
                     for tool in body.all_children(target) {
@@ -149,7 +158,7 @@ impl Dialect for Gemini {
 
     fn messages(&self, body: &Document) -> Vec<Item> {
         let mut items = Vec::new();
-        for message in body.member(body.root(), "contents").into_iter().flat_map(|list| body.children(list)) {
+        for message in body.member(body.root(), "contents").into_iter().flat_map(|list| listed(body, list)) {
             let role = match body.member_text(message, "role").as_deref() {
                 Some("user") | None => Role::User,
                 Some("model") => Role::Assistant,
@@ -177,9 +186,9 @@ impl Dialect for Gemini {
     }
 
     fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
-        let list = body.member(body.root(), "contents")?;
-        let value = [&br#"{"role":"user","parts":[{"text":"#[..], &text::encode(said), b"}]}"].concat();
-        Some(Appended { list, value })
+        let contents = body.member(body.root(), "contents")?;
+        let message = [&br#"{"role":"user","parts":[{"text":"#[..], &text::encode(said), b"}]}"].concat();
+        Some(Appended::new(body, contents, || body.value_bytes(contents), message))
     }
 
     fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {

@@ -22,7 +22,7 @@ pub use head::Head;
 pub use message::{Item, Role, Saying};
 pub use project::{Group, GroupRole, Projection};
 
-use crate::json::{Document, Target};
+use crate::json::{Document, Kind, Target};
 use crate::stream::Api;
 use crate::validate::Problem;
 
@@ -100,7 +100,7 @@ pub trait Dialect: Sync + std::fmt::Debug {
     /// What is said in it, by whom, in a form that all dialects share, for validation and for comparing conversations.
     fn messages(&self, body: &Document) -> Vec<Item>;
 
-    /// The values that carry the text or the arguments of the last message, as this API writes it.
+    /// A message of the user that is to be added at the end, as this API writes it.
     fn appended(&self, body: &Document, text: &str) -> Option<Appended>;
 
     /// What this API alone demands.
@@ -124,10 +124,22 @@ pub trait Dialect: Sync + std::fmt::Debug {
 /// A message that is to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// The list that it is added to.
-    pub list: Target,
-    /// The message.
+    /// The list that it is added to, or what stands in the place of one.
+    pub to: Target,
+    /// The message; all messages, if there is no list yet.
     pub value: Vec<u8>,
+}
+
+impl Appended {
+    /// A message for a list; for a single message in the place of one, a list of both.
+    fn new(body: &Document, to: Target, single: impl FnOnce() -> Vec<u8>, message: Vec<u8>) -> Self {
+        let value = if body.kind(to) == Kind::Array {
+            message
+        } else {
+            [&b"["[..], &single(), b",", &message, b"]"].concat()
+        };
+        Self { to, value }
+    }
 }
 
 /// The text of a member, owned.

@@ -145,10 +145,12 @@ impl Dialect for Responses {
     }
 
     fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
-        let list = body.member(body.root(), "input").filter(|list| body.kind(*list) == Kind::Array)?;
-        let said = text::encode(said);
-        let begin = br#"{"type":"message","role":"user","content":[{"type":"input_text","text":"#;
-        Some(Appended { list, value: [&begin[..], &said, b"}]}"].concat() })
+        let input = body.member(body.root(), "input")?;
+        let message = |said: &[u8]| {
+            let begin = br#"{"type":"message","role":"user","content":[{"type":"input_text","text":"#;
+            [&begin[..], said, b"}]}"].concat()
+        };
+        Some(Appended::new(body, input, || message(body.raw(input)), message(&text::encode(said))))
     }
 
     fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}

@@ -8,9 +8,13 @@
 
 mod corpus;
 mod json_laws;
+mod patching;
+mod saved_edits;
 mod sdk;
+mod seed_model;
 mod stream_corpus;
 mod stream_laws;
 mod stream_replies;
 mod stream_sse;
 mod tokens;
+mod validation;

@@ -1,0 +1,189 @@
+//! Saved edits find what they were made for, and touch nothing else. And what an edit costs is known before it is sent.
+
+use sayso_wire::tokens::TokenCounter;
+use sayso_wire::{Drift, Head, ModelRequest, NodeType, Overrides, Scope, SectionId};
+use serde_json::{Value, json};
+
+use crate::corpus::example;
+
+fn turn(system: &str, messages: &[Value]) -> ModelRequest {
+    let body = json!({ "model": "claude-x", "temperature": 1, "system": [{ "type": "text", "text": system }], "messages": messages });
+    ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes())
+}
+
+fn said(role: &str, text: &str) -> Value {
+    json!({ "role": role, "content": [{ "type": "text", "text": text }] })
+}
+
+fn at(request: &ModelRequest, path: &str) -> SectionId {
+    request.sections().find(|section| request.raw_path(section) == path).unwrap_or_else(|| panic!("{path}")).id
+}
+
+fn sent(request: &ModelRequest) -> Value {
+    serde_json::from_slice(&request.to_bytes()).unwrap()
+}
+
+#[test]
+fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
+    let mut first = turn("You help.", &[said("user", "look at a"), said("assistant", "long talk"), said("user", "go on")]);
+    first.edit_section(at(&first, "messages[1].content[0]"), "short").unwrap();
+    first.edit_section(at(&first, "system[0]"), "You help briefly.").unwrap();
+    first.delete(at(&first, "messages[0]")).unwrap();
+    let mut overrides = Overrides::default();
+    assert_eq!(overrides.capture(&first, Scope::Session, 17), 3);
+    assert!(overrides.edits.iter().all(|edit| edit.updated_at == 17 && edit.scope == Scope::Session));
+    // The next turn has more, and a reminder before what was edited.
+    let history = [
+        said("user", "look at a"),
+        said("user", "a reminder"),
+        said("assistant", "long talk"),
+        said("user", "go on"),
+        said("assistant", "more"),
+        said("user", "next"),
+    ];
+    let mut second = turn("You help.", &history);
+    let outcome = overrides.apply(&mut second);
+    assert_eq!((outcome.applied.len(), outcome.drifted.len()), (3, 0), "{outcome:?}");
+    let body = sent(&second);
+    assert_eq!(body["system"][0]["text"], "You help briefly.");
+    assert_eq!(body["messages"][0], history[1], "what was deleted stays deleted");
+    assert_eq!(body["messages"][1]["content"][0]["text"], "short");
+    assert_eq!(second.diff().len(), 3, "each can be shown as what it is: edited");
+}
+
+#[test]
+fn what_says_something_else_by_now_has_drifted_and_is_left_alone() {
+    let mut first = turn("You help.", &[said("user", "one"), said("assistant", "two")]);
+    first.edit_section(at(&first, "system[0]"), "other").unwrap();
+    first.edit_section(at(&first, "messages[1].content[0]"), "other two").unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&first, Scope::Global, 1);
+    let mut second = turn("You help, since today.", &[said("user", "one")]);
+    let came = second.to_bytes().into_owned();
+    let outcome = overrides.apply(&mut second);
+    assert!(outcome.applied.is_empty());
+    let drifts: Vec<&Drift> = outcome.drifted.iter().map(|(_, drift)| drift).collect();
+    assert_eq!(drifts, [&Drift::Changed(at(&second, "system[0]")), &Drift::Gone]);
+    assert_eq!(second.to_bytes(), came);
+}
+
+#[test]
+fn the_narrower_scope_wins() {
+    let request = || turn("You help.", &[said("user", "one")]);
+    let mut overrides = Overrides::default();
+    for (scope, text) in [(Scope::Session, "session"), (Scope::Global, "global"), (Scope::Workspace, "workspace")] {
+        let mut edited = request();
+        edited.edit_section(at(&edited, "system[0]"), text).unwrap();
+        overrides.capture(&edited, scope, 1);
+    }
+    for (scope, expected) in [(Scope::Session, "session"), (Scope::Workspace, "workspace"), (Scope::Global, "global")] {
+        let mut applied = request();
+        overrides.apply(&mut applied);
+        assert_eq!(sent(&applied)["system"][0]["text"], expected);
+        overrides.remove(scope);
+    }
+    assert!(overrides.edits.is_empty());
+}
+
+#[test]
+fn of_equal_texts_the_one_that_was_edited_is_edited_again() {
+    let messages = [said("user", "same"), said("assistant", "x"), said("user", "same"), said("assistant", "y")];
+    let mut first = turn("s", &messages);
+    first.edit_section(at(&first, "messages[2].content[0]"), "second").unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&first, Scope::Session, 1);
+    let mut second = turn("s", &messages);
+    overrides.apply(&mut second);
+    assert_eq!(sent(&second)["messages"][0]["content"][0]["text"], "same");
+    assert_eq!(sent(&second)["messages"][2]["content"][0]["text"], "second");
+}
+
+#[test]
+fn a_setting_is_known_by_its_name() {
+    let mut first = turn("s", &[said("user", "x")]);
+    first.edit_path("temperature", "0.5").unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&first, Scope::Session, 1);
+    assert_eq!(overrides.edits[0].anchor.node, NodeType::RequestOption);
+    let mut second = turn("s", &[said("user", "y")]);
+    assert_eq!(overrides.apply(&mut second).applied.len(), 1);
+    assert_eq!(sent(&second)["temperature"], 0.5);
+}
+
+#[test]
+fn only_the_first_sections_are_captured_where_that_is_said() {
+    let mut request = turn("one", &[said("user", "two"), said("assistant", "three")]);
+    request.edit_section(at(&request, "system[0]"), "1").unwrap();
+    request.edit_section(at(&request, "messages[1].content[0]"), "3").unwrap();
+    let mut overrides = Overrides { preview_limit: Some(2), ..Overrides::default() };
+    assert_eq!(overrides.capture(&request, Scope::Session, 1), 1);
+}
+
+#[test]
+fn capturing_again_replaces_what_was_saved() {
+    let mut overrides = Overrides::default();
+    for text in ["first", "second"] {
+        let mut request = turn("s", &[said("user", "x")]);
+        request.edit_section(at(&request, "system[0]"), text).unwrap();
+        overrides.capture(&request, Scope::Session, 1);
+    }
+    assert_eq!(overrides.edits.len(), 1);
+    assert_eq!(overrides.edits[0].content.as_deref(), Some("second"));
+}
+
+#[test]
+fn saved_edits_are_data() {
+    let mut request = turn("s", &[said("user", "x")]);
+    request.edit_section(at(&request, "system[0]"), "t").unwrap();
+    request.delete(at(&request, "messages[0]")).unwrap();
+    let mut overrides = Overrides { edits: Vec::new(), preview_limit: Some(10) };
+    overrides.capture(&request, Scope::Workspace, 1_700_000_000_000);
+    let text = serde_json::to_string_pretty(&overrides).unwrap();
+    assert_eq!(serde_json::from_str::<Overrides>(&text).unwrap(), overrides);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn an_edit_of_the_past_costs_what_the_server_kept_and_may_break_what_is_signed() {
+    let mut counter = TokenCounter::default();
+    let mut request = example("anthropic/thinking-and-parallel-tools").request();
+    assert_eq!(request.consequences(&mut counter), None, "without an edit there are none");
+    let before = request.total_tokens(&mut counter);
+    request.edit_section(at(&request, "messages[0].content[1]"), "Why is the build broken?").unwrap();
+    let costs = request.consequences(&mut counter).unwrap();
+    let span = request.document().unwrap().span(request.at("messages[0].content[1].text").unwrap()).unwrap();
+    assert!(span.contains(&costs.first_changed.unwrap()));
+    // The two in the instructions stay, the one in the last message is lost.
+    let lost: Vec<String> = costs.breakpoints_lost.iter().map(|place| request.document().unwrap().path(*place)).collect();
+    assert_eq!(lost, ["messages[4].content[0]"]);
+    let sealed: Vec<String> = costs.sealed_after.iter().map(|place| request.document().unwrap().path(*place)).collect();
+    assert_eq!(sealed, ["messages[1].content[0]", "messages[3].content[0]", "messages[3].content[1]"]);
+    assert_eq!(costs.before, before);
+    assert_eq!(costs.after, request.total_tokens(&mut counter));
+    assert!(costs.reread.count > 0 && costs.reread.count < costs.after.count);
+    assert!(costs.alternative().unwrap().contains("append"));
+}
+
+#[test]
+fn appending_costs_nothing_that_was_kept() {
+    let mut counter = TokenCounter::default();
+    let mut request = example("anthropic/thinking-and-parallel-tools").request();
+    request.append("And run the tests.").unwrap();
+    let costs = request.consequences(&mut counter).unwrap();
+    assert!(costs.breakpoints_lost.is_empty() && costs.sealed_after.is_empty());
+    assert_eq!((costs.reread.count, costs.alternative()), (0, None));
+    assert!(costs.after.count > costs.before.count);
+    assert!(request.blocking().is_empty(), "{:?}", request.blocking());
+}
+
+#[test]
+fn a_change_of_the_tools_costs_everything_after_them() {
+    let mut counter = TokenCounter::default();
+    let mut request = example("anthropic/thinking-and-parallel-tools").request();
+    request.delete(at(&request, "tools[0]")).unwrap();
+    let costs = request.consequences(&mut counter).unwrap();
+    // The server reads tools first, wherever they are written.
+    let all = request.dialect().unwrap().breakpoints(example("anthropic/thinking-and-parallel-tools").request().document().unwrap());
+    assert_eq!(costs.breakpoints_lost, all);
+    assert_eq!(costs.sealed_after.len(), 3);
+}

@@ -1,0 +1,130 @@
+//! What would make a request invalid is said before it is sent: what, where, and what mends it.
+
+use sayso_wire::{Head, ModelRequest, ProblemKind};
+
+use crate::corpus::{example, examples};
+
+fn anthropic(messages: &str) -> ModelRequest {
+    let body = format!(r#"{{"model":"claude-x","max_tokens":10,"messages":[{messages}]}}"#);
+    ModelRequest::new("r1", Head::new("/v1/messages"), body.into_bytes())
+}
+
+fn kinds(request: &ModelRequest) -> Vec<ProblemKind> {
+    request.problems().iter().map(|problem| problem.kind).collect()
+}
+
+const ASKED: &str = r#"{"role":"user","content":"go"}"#;
+const CALLED: &str =
+    r#"{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Read","input":{"file_path":"a"}}]}"#;
+const ANSWERED: &str = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"text"}]}"#;
+
+#[test]
+fn what_agents_send_is_valid() {
+    for example in examples() {
+        let problems = example.request().problems();
+        assert!(problems.is_empty(), "{}: {problems:?}", example.name);
+    }
+}
+
+#[test]
+fn an_empty_request_is_refused() {
+    let mut request = anthropic(ASKED);
+    assert_eq!(kinds(&request), []);
+    let message = request.sections().find(|section| section.message_index == Some(0)).unwrap().id;
+    request.delete(message).unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::Empty]);
+    let repair = request.blocking()[0].repairs[0];
+    assert_eq!(repair.name(), "restore what it belongs to");
+    request.repair(repair).unwrap();
+    assert_eq!(kinds(&request), []);
+    assert!(!request.is_dirty());
+    request.edit_path("messages[0].content", "").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::Empty]);
+}
+
+#[test]
+fn a_call_without_a_result_is_an_orphan() {
+    let mut request = anthropic(&[ASKED, CALLED, ANSWERED].join(","));
+    assert_eq!(kinds(&request), []);
+    let result = request.document().unwrap().at("messages[2]").unwrap();
+    request.delete(result.into()).unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems[0].kind, ProblemKind::OrphanCall);
+    assert!(problems[0].message.contains("c1"));
+    request.repair(problems[0].repairs[0]).unwrap();
+    assert_eq!(kinds(&request), [], "a repair mends what it is for");
+    request.undo();
+    request.undo();
+    assert!(!request.is_dirty());
+}
+
+#[test]
+fn a_result_without_a_call_is_an_orphan() {
+    let mut request = anthropic(&[ASKED, CALLED, ANSWERED].join(","));
+    let call = request.document().unwrap().at("messages[1]").unwrap();
+    request.delete(call.into()).unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems[0].kind, ProblemKind::OrphanResult);
+    request.repair(problems[0].repairs[0]).unwrap();
+    assert_eq!(kinds(&request), []);
+}
+
+#[test]
+fn what_the_server_keeps_may_hold_the_call() {
+    let body = r#"{"model":"gpt-5","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"c9","output":"x"}]}"#;
+    let request = ModelRequest::new("r", Head::new("/v1/responses"), body.as_bytes());
+    assert_eq!(kinds(&request), []);
+    let body = body.replace(r#""previous_response_id":"resp_1","#, "");
+    let request = ModelRequest::new("r", Head::new("/v1/responses"), body.into_bytes());
+    assert_eq!(kinds(&request), [ProblemKind::OrphanResult]);
+}
+
+#[test]
+fn the_first_to_speak_is_the_user() {
+    let assistant = r#"{"role":"assistant","content":"hello"}"#;
+    let mut request = anthropic(&[ASKED, assistant].join(","));
+    let first = request.document().unwrap().at("messages[0]").unwrap();
+    request.delete(first.into()).unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::RoleOrder]);
+}
+
+#[test]
+fn a_result_comes_right_after_its_call() {
+    let request = anthropic(&[ASKED, CALLED, ASKED, ANSWERED].join(","));
+    assert_eq!(kinds(&request), [ProblemKind::RoleOrder]);
+}
+
+#[test]
+fn a_fifth_cache_breakpoint_is_one_too_many() {
+    let part = |number: usize| format!(r#"{{"type":"text","text":"{number}","cache_control":{{"type":"ephemeral"}}}}"#);
+    let parts: Vec<String> = (0..5).map(part).collect();
+    let mut request = anthropic(&format!(r#"{{"role":"user","content":[{}]}}"#, parts.join(",")));
+    assert_eq!(kinds(&request), [ProblemKind::TooManyBreakpoints]);
+    assert!(request.blocking().is_empty(), "what came so is for the server to judge");
+    let repair = request.problems()[0].repairs[0];
+    request.repair(repair).unwrap();
+    assert_eq!(kinds(&request), []);
+}
+
+#[test]
+fn arguments_that_are_no_json_are_refused() {
+    let mut request = example("openai-chat/opencode-subagent-parallel").request();
+    let call = request.sections().find(|section| section.tool_call_index == Some(0)).unwrap().id;
+    request.edit_section(call, "{\"path\": ").unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems[0].kind, ProblemKind::BrokenArguments);
+    assert!(problems[0].message.contains("not JSON"), "{}", problems[0].message);
+    request.reset();
+    assert!(request.blocking().is_empty());
+}
+
+#[test]
+fn an_attribution_block_that_moved_is_moved_back() {
+    let mut request = example("anthropic/first-request").request();
+    let patch = br#"[{"op":"add","path":"/system/0","value":{"type":"text","text":"first"}}]"#;
+    request.apply_patch(patch).unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems[0].kind, ProblemKind::AttributionMoved);
+    request.repair(problems[0].repairs[0]).unwrap();
+    assert_eq!(kinds(&request), []);
+}
