@@ -21,10 +21,12 @@ fn pieces(text: &str, times: usize) -> Vec<String> {
 
 /// A long answer that thinks, speaks and calls tools.
 fn script() -> Script {
-    let prose = "The parser reads one line at a time, and keeps what the last chunk left over; so a cut anywhere is the same. ";
+    let prose =
+        "The parser reads one line at a time, and keeps what the last chunk left over; so a cut anywhere is the same. ";
     let code = "fn main() {\n    let name = \"world\";\n    println!(\"Hello, {name}!\\n\");\n}\n";
     let arguments = serde_json::json!({"file_path": "/work/src/main.rs", "content": code.repeat(20)}).to_string();
-    let mut blocks = vec![ScriptBlock::Thinking { pieces: pieces(prose, 200), opaque: Some("c2lnbmF0dXJl".repeat(20)) }];
+    let mut blocks =
+        vec![ScriptBlock::Thinking { pieces: pieces(prose, 200), opaque: Some("c2lnbmF0dXJl".repeat(20)) }];
     for number in 0..BLOCKS {
         blocks.push(ScriptBlock::Text { pieces: pieces(prose, 50) });
         blocks.push(ScriptBlock::ToolCall {

@@ -41,6 +41,7 @@ mod gemini;
 mod reply;
 mod responses;
 mod scan;
+mod shape;
 mod sse;
 
 use std::borrow::Cow;
@@ -50,6 +51,7 @@ pub use dialect::{Decode, StreamDialect};
 pub use encode::{Ending, Script, ScriptBlock};
 pub use event::{Finish, OpaqueKind, Positioned, Problem, StreamEvent, ToolKind, Usage};
 pub use reply::{CANCELED, HttpReply, Refusal};
+use shape::{Shape, Watch};
 pub use sse::{EVENT_LIMIT, SseDecoder, SseEvent, SseItem};
 
 /// The model APIs that are spoken here.
@@ -87,14 +89,18 @@ impl Api {
 
     /// A decoder that skips events with more than `limit` bytes.
     pub fn decoder_with_limit(self, limit: usize) -> Decoder {
-        Decoder { sse: SseDecoder::with_limit(limit), dialect: self.dialect().decoder(), last: 0 }
+        Decoder {
+            sse: SseDecoder::with_limit(limit),
+            pieces: Pieces { dialect: self.dialect().decoder(), shape: Shape::default() },
+            last: 0,
+        }
     }
 }
 
 /// Decodes a stream of one answer at any chunk boundary.
 pub struct Decoder {
     sse: SseDecoder,
-    dialect: Box<dyn Decode + Send>,
+    pieces: Pieces,
     /// Where the last event ended.
     last: u64,
 }
@@ -108,53 +114,72 @@ impl std::fmt::Debug for Decoder {
 impl Decoder {
     /// Takes the next bytes and hands out all that became known.
     pub fn feed(&mut self, chunk: &[u8], out: &mut impl FnMut(Positioned<StreamEvent<'_>>)) {
-        let Self { sse, dialect, last } = self;
+        let Self { sse, pieces, last } = self;
         sse.feed(chunk, &mut |range, item| {
             *last = range.end;
-            item_came(&mut **dialect, item, &mut |event| out(Positioned { range: range.clone(), event }));
+            pieces.item_came(item, &mut |event| out(Positioned { range: range.clone(), event }));
         });
     }
 
     /// Says that no more bytes come, and hands out what the stream ended in the middle of.
     pub fn end(&mut self, out: &mut impl FnMut(Positioned<StreamEvent<'_>>)) {
-        let Self { sse, dialect, last } = self;
+        let Self { sse, pieces, last } = self;
         sse.end(&mut |range, item| {
             *last = range.end;
-            item_came(&mut **dialect, item, &mut |event| out(Positioned { range: range.clone(), event }));
+            pieces.item_came(item, &mut |event| out(Positioned { range: range.clone(), event }));
         });
         let end = *last;
-        dialect.end(&mut |event| out(Positioned { range: end..end, event }));
+        pieces.dialect.end(&mut |event| out(Positioned { range: end..end, event }));
     }
 
     /// How many bytes it holds on to.
     pub fn retained(&self) -> usize {
-        self.sse.retained() + self.dialect.retained()
+        self.sse.retained() + self.pieces.dialect.retained() + self.pieces.shape.retained()
     }
 }
 
-/// Takes one item of the stream apart.
-fn item_came(dialect: &mut dyn Decode, item: SseItem<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
-    let event = match item {
-        SseItem::Event(event) => event,
-        SseItem::Comment(_) | SseItem::Blank => return out(StreamEvent::KeepAlive),
-        SseItem::TooLong { bytes } => return out(StreamEvent::Problem(Problem::TooLong { bytes })),
-    };
-    if event.data == b"[DONE]" {
-        dialect.done(out);
-        return out(StreamEvent::Framing { name: "[DONE]".into() });
-    }
-    // A name that is not text names nothing that is known.
-    let name = std::str::from_utf8(event.name).unwrap_or_default();
-    if let Ok(data) = std::str::from_utf8(event.data) {
-        return data_came(dialect, name, data, out);
-    }
-    out(StreamEvent::Problem(Problem::NotUtf8));
-    data_came(dialect, name, &String::from_utf8_lossy(event.data), out);
+/// What takes the items of a stream apart.
+struct Pieces {
+    dialect: Box<dyn Decode + Send>,
+    shape: Shape,
 }
 
-fn data_came(dialect: &mut dyn Decode, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
-    if let Err(at) = dialect.decode(name, data, out) {
-        out(StreamEvent::Problem(Problem::BrokenJson { at }));
-        out(StreamEvent::Other { name: Cow::Borrowed(name), raw: Cow::Borrowed(data) });
+impl Pieces {
+    fn item_came(&mut self, item: SseItem<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        let event = match item {
+            SseItem::Event(event) => event,
+            SseItem::Comment(_) | SseItem::Blank => return out(StreamEvent::KeepAlive),
+            SseItem::TooLong { bytes } => return out(StreamEvent::Problem(Problem::TooLong { bytes })),
+        };
+        if let Some((event, usage)) = self.shape.repeat(event.name, event.data) {
+            out(event);
+            return usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
+        }
+        if event.data == b"[DONE]" {
+            self.shape.forget();
+            self.dialect.done(out);
+            return out(StreamEvent::Framing { name: "[DONE]".into() });
+        }
+        if let Ok(data) = std::str::from_utf8(event.data) {
+            return self.data_came(event.name, data, out);
+        }
+        out(StreamEvent::Problem(Problem::NotUtf8));
+        self.data_came(event.name, &String::from_utf8_lossy(event.data), out);
+    }
+
+    fn data_came(&mut self, name: &[u8], data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        // A name that is not text names nothing that is known.
+        let text = std::str::from_utf8(name).unwrap_or_default();
+        let mut watch = Watch::new(data);
+        let decoded = self.dialect.decode(text, data, &mut |event| {
+            watch.see(&event);
+            out(event);
+        });
+        if let Err(at) = decoded {
+            self.shape.forget();
+            out(StreamEvent::Problem(Problem::BrokenJson { at }));
+            return out(StreamEvent::Other { name: Cow::Borrowed(text), raw: Cow::Borrowed(data) });
+        }
+        self.shape.learn(name, data, &watch);
     }
 }

@@ -164,6 +164,25 @@ proptest! {
     }
 
     #[test]
+    fn an_event_like_the_last_one_says_what_it_would_say_alone((api, script) in any_script(), every in 1_usize..4) {
+        // Spaces in the JSON change nothing but that an event is not like the last one.
+        let text = String::from_utf8(api.encode(&script)).unwrap();
+        let mut number = 0;
+        let spaced: String = text
+            .split_inclusive("data: {")
+            .map(|part| {
+                number += 1;
+                if part.ends_with('{') && number % every == 0 { format!("{part}{}", " ".repeat(number)) } else { part.to_owned() }
+            })
+            .collect();
+        let without_ranges = |text: &str| -> Vec<String> {
+            let told = told(api, text.as_bytes(), text.len());
+            told.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).filter(|line| !line.contains("\"other\"")).collect()
+        };
+        prop_assert_eq!(without_ranges(&spaced), without_ranges(&text));
+    }
+
+    #[test]
     fn a_broken_stream_is_decoded_alike_in_any_chunks(
         number in any::<prop::sample::Index>(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
