@@ -87,14 +87,11 @@ impl Overrides {
         let mut count = 0;
         let shown = self.preview_limit.unwrap_or(usize::MAX);
         let candidates: Vec<&Section> = anchored(request).collect();
-        for (place, section) in candidates.iter().enumerate() {
-            if place >= shown {
-                break;
-            }
-            let Some(difference) = request.section_diff(section).filter(|_| !request.is_added(section.id.target))
-            else {
-                continue;
-            };
+        // What is gone as a whole is saved as a whole.
+        let differences = request.diff();
+        for (place, section) in candidates.iter().enumerate().take(shown) {
+            let difference = differences.iter().find(|difference| difference.id == section.id);
+            let Some(difference) = difference.filter(|_| !request.is_added(section.id.target)) else { continue };
             let hash = hash(&difference.old);
             let same = |other: &&&Section| request.original_content(other).is_some_and(|said| said == difference.old);
             let occurrence = candidates[..place].iter().filter(same).count();

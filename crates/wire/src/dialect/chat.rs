@@ -104,8 +104,8 @@ impl Dialect for Chat {
             let content = body.member(message, "content");
             let parts = list(body, message, "content");
             let text = content.and_then(|content| body.text(content)).is_some_and(|text| !text.is_empty());
-            if role == Role::Tool {
-                let id = body.member_text(message, "tool_call_id").unwrap_or_default().into_owned();
+            // Results of the functions of old have no call's name.
+            if let (Role::Tool, Some(id)) = (role, owned(body.member_text(message, "tool_call_id"))) {
                 items.push(item(message, Saying::Result { id }));
             } else if text || !parts.is_empty() {
                 items.push(item(content.unwrap_or(message), Saying::Content));

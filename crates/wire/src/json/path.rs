@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
-use super::document::{Document, Target};
+use super::document::{Document, Presence, Target};
 use super::tape::Kind;
 
 /// One step of a path.
@@ -117,7 +117,10 @@ impl Document {
                         _ => Step::Member(key.clone()),
                     }
                 }
-                _ => Step::Element(self.children(parent).take_while(|child| *child != target).count()),
+                _ => {
+                    let before = self.all_children(parent).take_while(|child| child.value != target);
+                    Step::Element(before.filter(|child| child.presence == Presence::Here).count())
+                }
             });
             target = parent;
         }

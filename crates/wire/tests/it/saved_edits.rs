@@ -30,7 +30,7 @@ fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
     first.edit_section(at(&first, "system[0]"), "You help briefly.").unwrap();
     first.delete(at(&first, "messages[0]")).unwrap();
     let mut overrides = Overrides::default();
-    assert_eq!(overrides.capture(&first, Scope::Session, 17), 3);
+    assert_eq!(overrides.capture(&first, Scope::Session, 17), 3, "{:#?}", overrides.edits);
     assert!(overrides.edits.iter().all(|edit| edit.updated_at == 17 && edit.scope == Scope::Session));
     // The next turn has more, and a reminder before what was edited.
     let history = [

@@ -20,10 +20,22 @@ const ANSWERED: &str = r#"{"role":"user","content":[{"type":"tool_result","tool_
 
 #[test]
 fn what_agents_send_is_valid() {
-    for example in examples() {
+    // One is there to be wrong.
+    for example in examples().into_iter().filter(|example| !example.name.contains("errors")) {
         let problems = example.request().problems();
         assert!(problems.is_empty(), "{}: {problems:?}", example.name);
     }
+}
+
+#[test]
+fn what_came_wrong_is_said_and_still_sent() {
+    let mut request = example("openai-chat/errors-and-deprecated-functions").request();
+    let found: std::collections::BTreeSet<ProblemKind> = kinds(&request).into_iter().collect();
+    let expected = [ProblemKind::OrphanCall, ProblemKind::OrphanResult, ProblemKind::BrokenArguments];
+    assert_eq!(found, expected.into());
+    assert!(request.blocking().is_empty());
+    request.append("go on").unwrap();
+    assert!(request.blocking().is_empty(), "an edit elsewhere is not to blame");
 }
 
 #[test]
