@@ -10,7 +10,7 @@ BUF ?= $(HOME)/.cache/sayso/buf-1.74.0
 export PATH := $(TOOLS)/bin:$(HOME)/.cargo/bin:$(PATH)
 
 FUZZ_RUNS ?= 20000
-FUZZ_TARGETS := diff hook like merge patch proposal sections shell stream
+FUZZ_TARGETS := diff hook like merge patch proposal request sections shell stream
 
 help:
 	@echo 'make demo    the main job, on real files; needs no terminal, key or network'

@@ -304,7 +304,9 @@ impl ModelRequest {
     /// Whether a member of the whole is, or was, more than one section.
     fn place_of_root(&self, target: Target) -> bool {
         let Some(document) = self.document() else { return true };
-        !document.kind(target).is_leaf() || !document.original_kind(target).is_leaf() || !self.places.contains_key(&target)
+        !document.kind(target).is_leaf()
+            || !document.original_kind(target).is_leaf()
+            || !self.places.contains_key(&target)
     }
 
     /// The group that a value is in.

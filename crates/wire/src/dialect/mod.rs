@@ -133,11 +133,8 @@ pub struct Appended {
 impl Appended {
     /// A message for a list; for a single message in the place of one, a list of both.
     fn new(body: &Document, to: Target, single: impl FnOnce() -> Vec<u8>, message: Vec<u8>) -> Self {
-        let value = if body.kind(to) == Kind::Array {
-            message
-        } else {
-            [&b"["[..], &single(), b",", &message, b"]"].concat()
-        };
+        let value =
+            if body.kind(to) == Kind::Array { message } else { [&b"["[..], &single(), b",", &message, b"]"].concat() };
         Self { to, value }
     }
 }

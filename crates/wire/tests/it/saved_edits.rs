@@ -25,7 +25,8 @@ fn sent(request: &ModelRequest) -> Value {
 
 #[test]
 fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
-    let mut first = turn("You help.", &[said("user", "look at a"), said("assistant", "long talk"), said("user", "go on")]);
+    let mut first =
+        turn("You help.", &[said("user", "look at a"), said("assistant", "long talk"), said("user", "go on")]);
     first.edit_section(at(&first, "messages[1].content[0]"), "short").unwrap();
     first.edit_section(at(&first, "system[0]"), "You help briefly.").unwrap();
     first.delete(at(&first, "messages[0]")).unwrap();
@@ -154,7 +155,8 @@ fn an_edit_of_the_past_costs_what_the_server_kept_and_may_break_what_is_signed()
     let span = request.document().unwrap().span(request.at("messages[0].content[1].text").unwrap()).unwrap();
     assert!(span.contains(&costs.first_changed.unwrap()));
     // The two in the instructions stay, the one in the last message is lost.
-    let lost: Vec<String> = costs.breakpoints_lost.iter().map(|place| request.document().unwrap().path(*place)).collect();
+    let lost: Vec<String> =
+        costs.breakpoints_lost.iter().map(|place| request.document().unwrap().path(*place)).collect();
     assert_eq!(lost, ["messages[4].content[0]"]);
     let sealed: Vec<String> = costs.sealed_after.iter().map(|place| request.document().unwrap().path(*place)).collect();
     assert_eq!(sealed, ["messages[1].content[0]", "messages[3].content[0]", "messages[3].content[1]"]);
@@ -183,7 +185,10 @@ fn a_change_of_the_tools_costs_everything_after_them() {
     request.delete(at(&request, "tools[0]")).unwrap();
     let costs = request.consequences(&mut counter).unwrap();
     // The server reads tools first, wherever they are written.
-    let all = request.dialect().unwrap().breakpoints(example("anthropic/thinking-and-parallel-tools").request().document().unwrap());
+    let all = request
+        .dialect()
+        .unwrap()
+        .breakpoints(example("anthropic/thinking-and-parallel-tools").request().document().unwrap());
     assert_eq!(costs.breakpoints_lost, all);
     assert_eq!(costs.sealed_after.len(), 3);
 }

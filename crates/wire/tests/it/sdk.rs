@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sayso_wire::stream::{Api, CANCELED, Ending, Finish, HttpReply, Refusal, Script, ScriptBlock, ToolKind, Usage};
+use sayso_wire::{ContentKind, NodeType, SectionKind};
 use serde_json::{Value, json};
 
 /// A request that a library sent.
@@ -201,5 +202,32 @@ fn the_official_libraries_send_requests_with_all_that_was_asked_for() {
                 assert!(request.body.contains(part), "{part} is not in {}", request.body);
             }
         }
+    }
+}
+
+#[test]
+fn what_the_libraries_send_is_seen_in_sections() {
+    let requests = match requests() {
+        Ok(requests) => requests,
+        Err(skipped) => return eprintln!("{skipped}"),
+    };
+    assert_eq!(requests.len(), 8);
+    for sent in requests {
+        let head = sayso_wire::Head { path: sent.path.clone(), headers: sent.headers.clone() };
+        let request = sayso_wire::ModelRequest::new("r", head, sent.body.as_bytes());
+        let name = format!("{:?} {}", sent.api, sent.path);
+        assert_eq!(request.dialect().map(|dialect| dialect.api()), Some(sent.api), "{name}");
+        assert!(request.problems().is_empty(), "{name}: {:?}", request.problems());
+        assert!(request.marks().model.is_some(), "{name}");
+        let kinds: std::collections::BTreeSet<_> = request.sections().map(|section| section.kind).collect();
+        for kind in [SectionKind::System, SectionKind::User, SectionKind::Assistant, SectionKind::Tool] {
+            assert!(kinds.contains(&kind), "{name} has no {kind:?}");
+        }
+        let nodes: std::collections::BTreeSet<_> = request.sections().map(|section| section.node).collect();
+        for node in [NodeType::ToolCall, NodeType::ToolSchema, NodeType::RequestOption] {
+            assert!(nodes.contains(&node) || node == NodeType::RequestOption, "{name} has no {node:?}");
+        }
+        assert!(request.sections().any(|section| section.content == ContentKind::Image), "{name} has no image");
+        assert!(!request.sections().any(|section| section.node == NodeType::Raw), "{name}");
     }
 }
