@@ -1,21 +1,23 @@
 //! Model requests: what reading one costs, and counting its tokens when it comes again.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use sayso_testkit::requests::{DIALECTS, agent_request, texts};
 use sayso_wire::tokens::{TokenCounter, Tokenizer, Tokens, count};
+use sayso_wire::{Editable, Head, ModelRequest};
 
-use crate::clock::{self, median, milliseconds, ratio};
+use crate::clock::{self, median, microseconds, milliseconds, ratio};
 use crate::table::{Check, Section, Target, thousands};
 
 /// A first request of an agent, and one with a long history.
 const SIZES: [(&str, usize); 2] = [("80 kB", 80_000), ("1 MB", 1_000_000)];
 
-/// Measures tokens, and what every reader of a request is compared with.
+/// Measures how requests are read, edited and counted.
 pub fn sections(rounds: usize) -> Result<Vec<Section>> {
-    Ok(vec![tokens(rounds)?, parse(rounds)?])
+    Ok(vec![projection(rounds * 10)?, edits(rounds)?, tokens(rounds)?, whole_tokens(rounds)?])
 }
 
 /// The median CPU time of `work`, after one round to warm up.
@@ -64,19 +66,101 @@ fn tokens(rounds: usize) -> Result<Section> {
     Ok(section)
 }
 
-fn parse(rounds: usize) -> Result<Section> {
-    let note = format!("CPU of `serde_json::from_slice::<Value>`, median of {rounds} rounds");
-    let columns = ["bytes", "ms"];
-    let mut section = Section::new("A request as a `serde_json::Value`", &columns, "MB/s").note(note);
+/// The same as a surface asks for it: the tokens of a whole request, found in its bytes.
+fn whole_tokens(rounds: usize) -> Result<Section> {
+    let note =
+        format!("CPU of counting a request of 1 MB from its bytes, with one new message; median of {rounds} rounds");
+    let columns = ["from scratch, ms", "again, ms"];
+    let mut section = Section::new("Tokens of a re-sent request", &columns, "times cheaper").note(note);
+    for dialect in DIALECTS {
+        let body: Arc<[u8]> = agent_request(dialect, SIZES[1].1).into();
+        let with_more = |round: usize| -> Result<ModelRequest> {
+            let mut request = read(dialect, &body);
+            request.append(&format!("Round {round}: and now the other callers, please."))?;
+            Ok(request)
+        };
+        let requests: Vec<ModelRequest> = (0..=rounds).map(with_more).collect::<Result<_>>()?;
+        let slow = measure(rounds, |round| requests[round].total_tokens(&mut TokenCounter::default()));
+        let mut counter = TokenCounter::default();
+        read(dialect, &body).total_tokens(&mut counter);
+        let fast = measure(rounds, |round| requests[round].total_tokens(&mut counter));
+        let check = Check::new(ratio(slow, fast), Target::AtLeast(20.0));
+        section.row(dialect, vec![milliseconds(slow), milliseconds(fast)], Some(check));
+    }
+    Ok(section)
+}
+
+fn path(dialect: &str) -> &'static str {
+    match dialect {
+        "anthropic" => "/v1/messages",
+        "openai-chat" => "/v1/chat/completions",
+        "openai-responses" => "/v1/responses",
+        _ => "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+    }
+}
+
+fn read(dialect: &str, body: &Arc<[u8]>) -> ModelRequest {
+    ModelRequest::new("r", Head::new(path(dialect)), Arc::clone(body))
+}
+
+/// A request in sections, beside the same bytes as a `serde_json::Value`, in turns.
+fn projection(rounds: usize) -> Result<Section> {
+    let note =
+        format!("CPU of a request in sections and of `serde_json::from_slice::<Value>`, median of {rounds} rounds");
+    let columns = ["bytes", "sections", "Value, ms", "sayso, ms"];
+    let mut section = Section::new("A request in sections", &columns, "times a Value").note(note);
     for dialect in DIALECTS {
         for (name, size) in SIZES {
-            let request = agent_request(dialect, size);
-            serde_json::from_slice::<serde_json::Value>(&request).context("the request is no JSON")?;
-            let time = measure(rounds * 10, |_| serde_json::from_slice::<serde_json::Value>(&request));
-            let speed = request.len() as f64 / 1e6 / time.as_secs_f64();
-            let cells = vec![thousands(request.len()), milliseconds(time)];
-            section.row(format!("{dialect}, {name}"), cells, Some(Check::note(speed)));
+            let body: Arc<[u8]> = agent_request(dialect, size).into();
+            serde_json::from_slice::<serde_json::Value>(&body).context("the request is no JSON")?;
+            let count = read(dialect, &body).sections().count();
+            ensure!(count > 20, "the request is not understood");
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for _ in 0..=rounds {
+                ours.push(measure_once(|| read(dialect, &body)));
+                theirs.push(measure_once(|| serde_json::from_slice::<serde_json::Value>(&body)));
+            }
+            let [ours, theirs] = [ours, theirs].map(|mut times| median(&mut times[1..]));
+            let cells = vec![thousands(body.len()), thousands(count), milliseconds(theirs), milliseconds(ours)];
+            let check = Check::new(ratio(ours, theirs), Target::AtMost(1.5));
+            section.row(format!("{dialect}, {name}"), cells, Some(check));
         }
+    }
+    Ok(section)
+}
+
+fn measure_once<T>(work: impl FnOnce() -> T) -> Duration {
+    let (result, time) = clock::time(work);
+    black_box(result);
+    time
+}
+
+/// An edit of one leaf with all that shows it made anew, beside a projection of the whole.
+fn edits(rounds: usize) -> Result<Section> {
+    const EDITS: u32 = 200;
+    let note =
+        format!("CPU of an edit of one text at 1 MB, {EDITS} a round, and of all sections, median of {rounds} rounds");
+    let columns = ["edit, µs", "all, µs"];
+    let mut section = Section::new("An edit of one leaf", &columns, "% of a projection").note(note);
+    for dialect in DIALECTS {
+        let body: Arc<[u8]> = agent_request(dialect, SIZES[1].1).into();
+        let mut request = read(dialect, &body);
+        let texts = request.sections().filter(|one| one.editable == Editable::Yes && one.message_index.is_some());
+        let ids: Vec<_> = texts.map(|one| one.id).collect();
+        let mut edit = |round: usize| {
+            for number in 0..EDITS as usize {
+                let text =
+                    format!("Round {round}, edit {number}: what somebody would write instead of what was there.");
+                let id = ids[(round * 31 + number * 7) % ids.len()];
+                // Arguments of some dialects are no text.
+                if request.edit_section(id, &text).is_err() {
+                    drop(request.edit_section(id, "{\"edited\": true}"));
+                }
+            }
+        };
+        let (one, all) = (measure(rounds, &mut edit) / EDITS, measure(rounds, |_| read(dialect, &body)));
+        let check = Check::new(ratio(one, all) * 100.0, Target::AtMost(2.0));
+        section.row(dialect, vec![microseconds(one), microseconds(all)], Some(check));
     }
     Ok(section)
 }
