@@ -18,7 +18,7 @@ use crate::exec::decide::Asking;
 use crate::exec::show;
 use crate::failure::Failure;
 use crate::output::{Output, say};
-use crate::pending::Pending;
+use crate::pending::{Pending, settled};
 use crate::propose::ask::Questions;
 use crate::propose::{Deciding, preview};
 use crate::state::{DENIED, State};
@@ -126,7 +126,8 @@ impl<'a> Reviewing<'a> {
         // Somebody may have decided meanwhile, or it ended with another.
         let pending = Pending::get(self.connected, change)?;
         if !pending.waits() {
-            say(&format!("Change {change} is {} by now.", pending.record.status));
+            let status = settled(self.connected, change)?.status;
+            say(&format!("Change {change} is {status} by now."));
             return Ok(());
         }
         self.any = true;
@@ -182,11 +183,13 @@ impl<'a> Reviewing<'a> {
         let verdict = asking.decide(pending, &mut output)?;
         output.finish()?;
         say(&match verdict {
-            Verdict::Permitted(_) => format!("Change {} may go ahead.", pending.change()),
+            Verdict::Permitted(_) => format!("Change {change} may go ahead."),
+        let change = pending.change();
             Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
             Verdict::Undecided => "Nothing was decided.".to_owned(),
         });
         Ok(ExitCode::SUCCESS)
+            Verdict::Over(status) => format!("Change {change} is {status}."),
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Verdict {
     Permitted(Subject),
     Denied(String),
     Undecided,
+    /// It is over, without anybody's verdict or with all that came of one.
+    Over(ChangeStatus),
 }
 
 impl Verdict {
@@ -39,7 +41,8 @@ impl Verdict {
         match record.status {
             ChangeStatus::Permitted => Self::Permitted(record.approved()),
             ChangeStatus::Denied | ChangeStatus::Failed { .. } => Self::Denied(record.told.clone().unwrap_or_default()),
-            _ => Self::Undecided,
+            ChangeStatus::Pending => Self::Undecided,
+            _ => Self::Over(record.status.clone()),
         }
     }
 }
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
             let asked = record.ruled.is_some_and(|ruled| ruled.ruling == Ruling::Ask);
             Ok(ExitCode::from(if asked { DENIED } else { REFUSED }))
         }
-        Verdict::Undecided => {
+        Verdict::Undecided | Verdict::Over(_) => {
             say("Nothing was decided, so nothing was run.");
             Ok(ExitCode::from(DENIED))
         }

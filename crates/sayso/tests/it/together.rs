@@ -170,6 +170,61 @@ fn a_reviewer_who_follows_decides_what_comes_and_is_told_what_others_decide() {
 }
 
 #[test]
+fn what_a_killed_hook_asked_for_is_withdrawn_even_if_nobody_has_noticed_its_end() {
+    let scene = scene();
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    for (tool, input) in
+        [("Bash", json!({"command": "rm a.txt"})), ("Write", json!({"file_path": "a.txt", "content": "two\n"}))]
+    {
+        let mut hook = Terminal::start(&scene, &["hook", "claude"]);
+        let call = json!({
+            "session_id": "s", "cwd": scene.path("."), "hook_event_name": "PreToolUse", "tool_name": tool,
+            "tool_input": input, "tool_use_id": "t",
+        });
+        hook.types(&call.to_string());
+        drop(hook.child.stdin.take());
+        follows.until("]? ");
+        // It says whose the change is as soon as it knows its number.
+        let notes = || std::fs::read_dir(scene.state_path().join("sayso/agents")).map_or(0, Iterator::count);
+        while notes() == 0 {
+            std::thread::yield_now();
+        }
+        // Nobody asks what became of it, so that the system goes on to know it.
+        hook.signal(rustix::process::Signal::KILL);
+        follows.until("It was withdrawn; nobody waits for it any more.");
+        assert_eq!(scene.json(&["log", "--json"]).0[0]["status"], "cancelled");
+        hook.ended();
+    }
+    follows.signal(rustix::process::Signal::INT);
+    assert_eq!(follows.ended(), Some(0));
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn a_reviewer_who_comes_second_is_told_how_it_ended_and_not_how_it_stood_in_between() {
+    let scene = scene();
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    // Many files, so that it takes a while.
+    let files: Vec<Value> = (0..60)
+        .map(|number| json!({"operation": "write", "path": format!("new/{number}"), "content": "x\n"}))
+        .collect();
+    scene.write("many.json", json!(files).to_string().as_bytes());
+    let mut asks = Terminal::start(&scene, &["propose", "many.json"]);
+    follows.until("]? ");
+    asks.until("]? ");
+    scene.run(&["review", "1", "--approve", "all"], b"");
+    let said = follows.until("Somebody else decided first.") + &follows.until("The agent is told");
+    assert!(said.contains("Change 1 is applied."), "{said}");
+    asks.types("y\n");
+    asks.until("]? ");
+    drop(asks.child.stdin.take());
+    asks.until("Nothing was decided");
+    asks.ended();
+}
+
+#[test]
 fn the_stream_is_followed_from_any_event_on() {
     let scene = scene();
     assert!(scene.run(&["propose", "a.json", "--approve", "all", "--agent", "claude"], b"").status.success());
