@@ -243,7 +243,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// A process as its note names it: its number and when it was started.
-fn named(text: &str) -> Option<Process> {
+pub(crate) fn named(text: &str) -> Option<Process> {
     let mut parts = text.split('-');
     Some(Process { id: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -208,7 +208,9 @@ impl Opened {
             tasks.spawn(serving.clone().tcp(listener, guard));
         }
         drop(serving);
-        let ticking = tokio::spawn(tick(Arc::clone(&host)));
+        let ticking = tokio::spawn(tick(Arc::clone(&host), makes_room));
+        // Whoever serves this machine was asked to; an engine in a command makes room for them.
+        let makes_room = http.is_none().then(|| place.clone());
         let mut stopping = host.stopping.subscribe();
         // It cannot go away while we hold it.
         let _ = stopping.wait_for(|stopping| *stopping).await;
@@ -221,13 +223,13 @@ impl Opened {
     }
 }
 
-/// Does what is due, again and again.
-async fn tick(host: Arc<Host>) {
+/// Does what is due, again and again, and stops the engine once somebody wants it whom it makes room for.
+async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        let host = Arc::clone(&host);
+        let (host, makes_room) = (Arc::clone(&host), makes_room.clone());
         let done = tokio::task::spawn_blocking(move || {
             host.settle()?;
             // What waits may be outrun by files or by its deadline; without it there is nothing to do.
@@ -240,6 +242,10 @@ async fn tick(host: Arc<Host>) {
             tracing::warn!(reason = failure.message, "what is due could not be done");
         }
     }
+            if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
+                host.stopping.send_replace(true);
+                return Ok(());
+            }
 }
 
 /// An engine in this process, reached through its socket like any other. Stops when dropped.
@@ -247,7 +253,8 @@ async fn tick(host: Arc<Host>) {
 pub struct Here {
     /// What the start settled.
     pub recovered: Option<RecoveredChange>,
-    host: Arc<Host>,
+    /// Gone once it has made room for another.
+    host: Weak<Host>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -256,7 +263,7 @@ impl Here {
     pub fn start(options: EngineOptions) -> Result<Self, StartError> {
         let mut opened = Opened::new(options)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let (recovered, host) = (opened.recovered.take(), Arc::clone(&opened.host));
+        let (recovered, host) = (opened.recovered.take(), Arc::downgrade(&opened.host));
         let serve = move || {
             runtime.block_on(opened.serve(None, Timing::USUAL));
             runtime.shutdown_timeout(LAST_WORK);
@@ -268,7 +275,9 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        self.host.stopping.send_replace(true);
+        if let Some(host) = self.host.upgrade() {
+            host.stopping.send_replace(true);
+        }
         if let Some(thread) = self.thread.take() {
             // It has nothing left to wait for but work in progress.
             let _ = thread.join();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Scene;
+use crate::served::Served;
 
 /// How long something is waited for that has to come.
 const LONG: Duration = Duration::from_mins(1);
@@ -222,6 +223,42 @@ fn a_reviewer_who_comes_second_is_told_how_it_ended_and_not_how_it_stood_in_betw
     drop(asks.child.stdin.take());
     asks.until("Nothing was decided");
     asks.ended();
+}
+
+#[test]
+fn a_server_that_comes_second_is_handed_the_engine_and_everybody_goes_on_with_it() {
+    let scene = scene();
+    // The first of them has the engine.
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    let mut waits = Terminal::start(&scene, &["exec", "echo three > b.txt"]);
+    follows.until("Run it");
+    waits.until("waits for a decision");
+    let served = Served::start(&scene, &[]);
+    assert!(served.said["already"].is_null(), "{}", served.said);
+    assert_eq!(served.said["process"], served.id());
+    // What waited waits still, and what comes by the server is shown.
+    follows.types("y\n");
+    waits.until("Changed while it ran");
+    assert_eq!(waits.ended(), Some(0));
+    let body = json!({
+        "intent": { "runCommand": { "command": "touch c.txt" } }, "origin": {}, "performer": "PERFORMER_AGENT", "ask": true,
+    });
+    let output = Command::new("curl")
+        .args(["-sS", "-m", "60", "-H", "content-type: application/json", "-d", &body.to_string()])
+        .args(["-H", &format!("authorization: Bearer {}", served.text("token"))])
+        .arg(format!("{}/sayso.v1.IntentService/Submit", served.text("url")))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let shown = follows.until("Run it");
+    assert!(shown.contains("touch c.txt"), "{shown}: {output:?}");
+    follows.types("n\n\n");
+    follows.until("Denied");
+    follows.signal(rustix::process::Signal::INT);
+    assert_eq!(follows.ended(), Some(0));
+    served.ask_to_end();
+    served.ended();
 }
 
 #[test]
