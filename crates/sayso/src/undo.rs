@@ -16,6 +16,7 @@ use crate::propose::preview;
 use crate::state::{FAILED, STALE, State};
 use crate::terminal::Terminal;
 
+use crate::visible::visible;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Undo,
@@ -54,6 +55,10 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     let (code, outcome, text) = if let Some((path, problem)) = problem {
         let merge = if arguments.merge || !matches!(problem, Problem::ChangedSince { .. }) {
             ""
+        for one in &plan.uncaptured {
+            let (path, reason) = (visible(&one.path), visible(&one.reason));
+            output.write(format!("note: cannot be put back: {path}: {reason}\n").as_bytes())?;
+        }
         } else {
             "\nHint: `--merge` keeps what was changed since, where the two do not overlap"
         };
@@ -75,7 +80,14 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         }
     };
     if json {
-        output.json(&json!({ "outcome": outcome, "of": plan.of, "preview": object }))?;
+            ChangeStatus::Applied if !plan.uncaptured.is_empty() => {
+                (exit_code(STALE), "applied", undone_in_part(plan.uncaptured.len()))
+            }
+        let mut object = json!({ "outcome": outcome, "of": plan.of, "preview": object });
+        if !plan.uncaptured.is_empty() {
+            object["not_put_back"] = json!(plan.uncaptured);
+        }
+        output.json(&object)?;
         output.finish()?;
     } else {
         output.finish()?;

@@ -50,6 +50,7 @@ impl Review {
                 of: plan.changes().to_vec(),
                 preview: sayso_api::convert::preview(&plan.preview, view).into(),
                 preview_hash: plan.preview.hash().to_string(),
+                uncaptured: plan.uncaptured.iter().map(proto::Uncaptured::from).collect(),
                 ..Default::default()
             };
             super::withhold(host, peer, &mut shown.preview);
