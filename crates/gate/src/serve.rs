@@ -110,6 +110,7 @@ impl Gate {
     ) -> Result<Upkeep, GateError> {
         let mut state = self.state();
         let cancelled = state.engine.cancel_waiting(alive, now)?;
+        state.engine.end_empty_reviews(now)?;
         state.engine.free_all_orphans(now)?;
         let (collected, compacted) = state.engine.collect(Some(before), most_bytes)?;
         Ok(Upkeep { cancelled, collected, compacted })

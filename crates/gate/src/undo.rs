@@ -150,7 +150,9 @@ impl Engine {
         let proposing = Proposing { emptied: plan.emptied, ..Proposing::files(plan.preview, origin, plan.cause) };
         let proposed = self.record_proposal(proposing, now)?;
         let approval = proposed.approval();
-        Ok((proposed.change, self.decide(&proposed, &approval, now)?))
+        let decided = self.decide(&proposed, &approval, now)?;
+        self.end_empty_reviews(now)?;
+        Ok((proposed.change, decided))
     }
 }
 
