@@ -106,7 +106,7 @@ impl Asking<'_> {
 fn rule_text(kept: &str) -> String {
     const WRITES: &str = "what a command writes is still judged as a write";
     match (kept.strip_prefix("in "), kept.strip_prefix("nowhere: ")) {
-        (Some(path), _) => format!("a rule was added to {path}; {WRITES}"),
+        (Some(path), _) => format!("a rule in {path} allows these very words; {WRITES}"),
         (None, Some(why)) => format!("decided for this time only: {why}"),
         (None, None) => format!("these very words are allowed {kept}; {WRITES}"),
     }
