@@ -248,7 +248,7 @@ pub(crate) struct LogArguments {
     /// How many to list.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) number: usize,
-    /// Only those of this session.
+    /// Only those of this session; the beginning of its id will do.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
@@ -277,7 +277,7 @@ pub(crate) struct UndoArguments {
     /// All of the turn that the change belongs to.
     #[arg(long, conflicts_with = "session")]
     pub(crate) turn: bool,
-    /// All of this session.
+    /// All of this session; the beginning of its id will do.
     #[arg(long, value_name = "S", conflicts_with = "target")]
     pub(crate) session: Option<String>,
     /// Only this file of the change; may be given several times.

@@ -44,7 +44,7 @@ pub(crate) struct ReviewArguments {
     /// Only the change with this number.
     #[arg(value_name = "ID")]
     pub(crate) change: Option<u64>,
-    /// Only what this session did.
+    /// Only what this session did; the beginning of its id will do.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Stay, and show each change as it comes. Where somebody else decides first, it goes on with the next.
