@@ -130,6 +130,11 @@ impl Gate {
         Ok(finished)
     }
 
+    /// Says that what was permitted could not be started.
+    pub fn not_started(&self, change: ChangeId, reason: &str, now: i64) -> Result<Finished, GateError> {
+        self.state().engine.not_started(change, reason, now)
+    }
+
     /// Ends a change whose agent is gone: one that waits is withdrawn, and of one that was let go ahead it is recorded what it did.
     pub fn abandon(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
         let mut state = self.state();

@@ -199,3 +199,14 @@ fn an_answer_for_the_rest_of_the_session_holds_and_is_explained() {
     let (_, text) = ended(start(&scene, &["exec", "--session", "s", "make check"]));
     assert!(!text.contains("waits for a decision"), "{text}");
 }
+
+#[test]
+fn a_command_that_could_not_be_started_is_recorded_as_failed() {
+    let scene = scene();
+    let said = scene.transcript(&["exec", "--approve", "--directory", "nowhere", "ls"]);
+    assert!(said.contains("could not be started") && said.ends_with("--- exit 2\n"), "{said}");
+    let (log, _) = scene.json(&["log", "--json"]);
+    assert_eq!(log[0]["status"], "failed", "{log:#}");
+    let shown = scene.transcript(&["log"]);
+    assert!(shown.contains("failed") && !shown.contains("ran"), "{shown}");
+}
