@@ -160,11 +160,17 @@ fn already(arguments: &ServeArguments, state: &State, note: &ServerNote) -> Resu
 }
 
 fn log(arguments: &ServeArguments) -> Result<Log, Failure> {
-    let filter = EnvFilter::try_new(&arguments.log).map_err(|error| {
-        Failure::bad_input(format!("`{}` is no level of a log", arguments.log))
-            .why(&error)
-            .hint("error, warn, info, debug or trace")
-    })?;
+    let bad = |what: &str| {
+        Failure::bad_input(format!("`{what}` is no level of a log"))
+            .hint("error, warn, info, debug, trace or off; or directives such as sayso_server=debug")
+    };
+    // A bare word that is none would pass for the name of a part, of which nothing is heard.
+    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let words = arguments.log.split(',').map(str::trim);
+    if let Some(word) = words.clone().find(|word| !word.contains('=') && !is_level(word)) {
+        return Err(bad(word));
+    }
+    let filter = EnvFilter::try_new(&arguments.log).map_err(|error| bad(&arguments.log).why(&error))?;
     let log = Log::to(std::io::stderr()).map_err(|error| Failure::bad_input("no log can be written").why(&error))?;
     let ansi = std::io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(log.clone());

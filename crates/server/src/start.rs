@@ -132,6 +132,8 @@ impl StartError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Workspace(_) | Self::OpenToAll(_) => ErrorKind::InvalidArgs,
+            // The address is at fault, and another one will do.
+            Self::Listen { error, .. } if is_of_address(error) => ErrorKind::InvalidArgs,
             Self::Gate(error) => error.kind(),
             Self::Settings(failure) => failure.kind,
             Self::Taken | Self::Socket { .. } | Self::Listen { .. } | Self::System(_) => ErrorKind::Unavailable,
@@ -145,6 +147,9 @@ impl StartError {
             Self::Workspace(_) => Some("name a directory with --workspace".to_owned()),
             Self::Gate(error) => error.hint(),
             Self::Settings(failure) => failure.hint.clone(),
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                Some("--listen takes an address of this machine, such as 127.0.0.1".to_owned())
+            }
             Self::Listen { .. } => Some("name another port with --port, or 0 for any".to_owned()),
             Self::OpenToAll(_) => Some("leave --no-auth out, or listen at 127.0.0.1".to_owned()),
             Self::Socket { .. } | Self::System(_) => {
@@ -152,6 +157,12 @@ impl StartError {
             }
         }
     }
+}
+
+/// Whether it is the address that cannot be listened at.
+fn is_of_address(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrInUse, AddrNotAvailable, PermissionDenied};
+    matches!(error.kind(), AddrInUse | AddrNotAvailable | PermissionDenied)
 }
 
 /// An engine that was opened and is not served yet.
@@ -198,6 +209,8 @@ impl Opened {
     /// Serves until told to stop, and then until those who are served have their answers.
     async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>, timing: Timing) {
         let Self { host, place, listener, .. } = self;
+        // Whoever serves this machine was asked to; an engine in a command makes room for them.
+        let makes_room = http.is_none().then(|| place.clone());
         let serving = Serving::new(&host, timing);
         let mut tasks = tokio::task::JoinSet::new();
         match UnixListener::from_std(listener) {
@@ -209,8 +222,6 @@ impl Opened {
         }
         drop(serving);
         let ticking = tokio::spawn(tick(Arc::clone(&host), makes_room));
-        // Whoever serves this machine was asked to; an engine in a command makes room for them.
-        let makes_room = http.is_none().then(|| place.clone());
         let mut stopping = host.stopping.subscribe();
         // It cannot go away while we hold it.
         let _ = stopping.wait_for(|stopping| *stopping).await;
@@ -231,6 +242,10 @@ async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
         interval.tick().await;
         let (host, makes_room) = (Arc::clone(&host), makes_room.clone());
         let done = tokio::task::spawn_blocking(move || {
+            if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
+                host.stopping.send_replace(true);
+                return Ok(());
+            }
             host.settle()?;
             // What waits may be outrun by files or by its deadline; without it there is nothing to do.
             if host.gate.read(|history| history.status())?.pending > 0 {
@@ -242,10 +257,6 @@ async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
             tracing::warn!(reason = failure.message, "what is due could not be done");
         }
     }
-            if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
-                host.stopping.send_replace(true);
-                return Ok(());
-            }
 }
 
 /// An engine in this process, reached through its socket like any other. Stops when dropped.
