@@ -48,7 +48,10 @@ Examples:
   sayso propose change.patch               decide hunk by hunk, as with `git add -p`
   sayso propose change.json --approve 1,3  take two hunks and refuse the rest
   sayso exec 'make fmt'                    run a command under the gate, and find what it changed
+  sayso run -- claude                      run Claude Code, or codex, under the gate
   sayso review                             decide about what waits, and about what happened at once
+  sayso review --follow                    stay, and decide about each change as it comes
+  sayso serve                              serve this workspace's engine; prints its address
   sayso policy explain run 'rm -rf build'  what the rules make of it, and which one decides
   sayso log                                what was proposed and what became of it
   sayso undo                               take the last change back, whoever made it
@@ -57,7 +60,6 @@ Examples:
   git show HEAD:a.rs | sayso diff - a.rs   one side from standard input
   sayso diff before/ after/ | git apply -  two directory trees, and what to do with them
   sayso diff a b --inline                  the ten lines that a card in the stream shows
-  sayso policy explain run 'git push'      what the rules say to that, and which one
   sayso tool list                          the built-in tools, their arguments and needs
   sayso tool Diff --grant Diff --read 'src/**' --args '{\"path_a\":\"src/a.rs\",\"path_b\":\"src/b.rs\"}'
 
@@ -101,8 +103,6 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     Log(LogArguments),
     Show(ShowArguments),
-    Undo(UndoArguments),
-    Redo(UndoArguments),
     /// Takes changes back: the last one, one by its number, all of a tool call, a turn or a session.
     ///
     /// Restores recorded contents of recorded paths and touches nothing else; needs no git. If a file is no longer as the change left it,
@@ -110,11 +110,13 @@ pub(crate) enum Command {
     /// it back.
     ///
     /// Exit code 0 if all was taken back, 4 if a file was changed since, or if something was not captured and so could not be put back.
-    Status(StatusArguments),
+    Undo(UndoArguments),
     /// Makes changes again that were taken back: those of the last undo, one by its number, all of a tool call, a turn or a session.
     ///
     /// Writes what was recorded when they were first made. If a file is no longer as the undo left it, nothing happens, unless --merge is
     /// given and the two can be merged. It is a change itself: `sayso undo` takes it back.
+    Redo(UndoArguments),
+    Status(StatusArguments),
     Snapshot(SnapshotArguments),
     Branch(BranchArguments),
     Gc(GcArguments),

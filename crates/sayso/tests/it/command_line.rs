@@ -46,6 +46,14 @@ fn what_is_no_number_is_answered_with_an_example() {
 }
 
 #[test]
+fn undo_and_redo_each_say_what_they_do() {
+    let scene = Scene::new(&[]);
+    let (undo, redo) = (scene.transcript(&["undo", "--help"]), scene.transcript(&["redo", "--help"]));
+    assert!(undo.contains("Takes changes back: the last one") && undo.contains("was not captured"), "{undo}");
+    assert!(redo.contains("Makes changes again that were taken back") && !redo.contains("Takes changes"), "{redo}");
+}
+
+#[test]
 fn where_a_server_cannot_listen_or_write_is_said_with_a_remedy() {
     let scene = Scene::new(&[]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

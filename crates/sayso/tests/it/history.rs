@@ -131,3 +131,13 @@ fn a_session_is_meant_by_the_beginning_of_its_id() {
     assert!(scene.run(&["redo", "--session", "7f3b"], b"").status.success());
     assert_eq!(scene.read("a.txt"), "three\n");
 }
+
+#[test]
+fn what_is_collected_is_not_said_to_be_old_if_it_is_not() {
+    let scene = scene();
+    scene.run(&["propose", "change.json", "--approve", "all"], b"");
+    let kept = scene.transcript(&["gc"]);
+    assert!(!kept.contains("of changes older than") && kept.ends_with("--- exit 0\n"), "{kept}");
+    let old = scene.transcript(&["gc", "--older-than", "0"]);
+    assert!(old.contains("that no change needs any more, or none younger than 0 days; freed"), "{old}");
+}
