@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use sayso_review::{
     Answer, ApplyRecord, ChangeId, ContentHash, Decision, DryRun, DryRunOutput, Event, FilePreview, FileState,
     Fingerprint, Outcome, Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
+    told_failure,
 };
 use sayso_workspace::ApplyError;
 
@@ -116,6 +117,15 @@ impl Engine {
 
     /// Looks at what became of something that was permitted, and records it.
     pub fn finish(&mut self, change: ChangeId, code: Option<i32>, now: i64) -> Result<Finished, GateError> {
+        self.finish_as(change, Ended::Ran(code), now)
+    }
+
+    /// Records that something that was permitted could not be started, unless it left something behind all the same.
+    pub fn not_started(&mut self, change: ChangeId, reason: &str, now: i64) -> Result<Finished, GateError> {
+        self.finish_as(change, Ended::NotStarted(reason), now)
+    }
+
+    fn finish_as(&mut self, change: ChangeId, ended: Ended<'_>, now: i64) -> Result<Finished, GateError> {
         let record = self.history().change(change)?;
         if record.status != ChangeStatus::Permitted {
             return Err(GateError::WrongStatus { change, verb: "finished", status: record.status.to_string() });
@@ -124,7 +134,15 @@ impl Engine {
             Subject::Command { .. } => (self.end_observing(&record)?, BTreeMap::new()),
             Subject::Files | Subject::Tool { .. } => self.verify(&record),
         };
-        let outcome = if record.subject.is_files() { Outcome::Applied } else { Outcome::Ran { code } };
+        let nothing = finished == Finished::nothing();
+        let (outcome, told) = match ended {
+            Ended::NotStarted(reason) if nothing => {
+                (Outcome::Failed { reason: reason.to_owned() }, Some(told_failure(&reason)))
+            }
+            _ if record.subject.is_files() => (Outcome::Applied, None),
+            Ended::Ran(code) => (Outcome::Ran { code }, None),
+            Ended::NotStarted(_) => (Outcome::Ran { code: None }, None),
+        };
         let Finished { record: applied, differs, uncaptured } = finished.clone();
         let mut entry = Entry::default();
         if !applied.steps.is_empty() || !uncaptured.is_empty() {
@@ -140,7 +158,7 @@ impl Engine {
             }
             entry.push_blobs(Event::Observed { change, record: applied, differs, uncaptured }, &blobs, &stored);
         }
-        entry.push(Event::Ended { change, outcome, told: None }, &[]);
+        entry.push(Event::Ended { change, outcome, told }, &[]);
         self.write(entry, now)?;
         // Only now is it on record what was there before.
         self.forget_scan(change);
@@ -185,6 +203,15 @@ impl Engine {
         }
         (finished, kept)
     }
+}
+
+/// How whoever carried something out says that it ended.
+#[derive(Clone, Copy)]
+enum Ended<'r> {
+    /// With this exit code, if it has one.
+    Ran(Option<i32>),
+    /// Before it began, for this reason.
+    NotStarted(&'r str),
 }
 
 impl Finished {

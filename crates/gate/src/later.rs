@@ -58,6 +58,22 @@ impl Engine {
         Ok(Some(proposed))
     }
 
+    /// Ends reviews that have nothing left to show, since what happened at once was taken back otherwise.
+    pub(crate) fn end_empty_reviews(&mut self, now: i64) -> Result<(), GateError> {
+        for change in self.waiting()? {
+            let record = self.history().change(change)?;
+            let Cause::Review { of, .. } = &record.cause else { continue };
+            let mut ended = true;
+            for &one in of {
+                ended &= !is_open(&self.history().change(one)?);
+            }
+            if ended {
+                self.cancel(change, now)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The turns of which something is still to be reviewed, oldest first: session and turn.
     pub fn unreviewed(&self) -> Result<Vec<(String, String)>, GateError> {
         self.history().unreviewed()

@@ -20,6 +20,8 @@ pub(crate) const COLLECTIONS: &str = "collections";
 
 /// The folder for what is known of the tree, beside the journal.
 const FOLDER: &str = "scans";
+/// The file that names what is ignored.
+const IGNORE_FILE: &str = ".gitignore";
 /// What the last scan found.
 const LAST: &str = "last";
 
@@ -97,6 +99,7 @@ impl Engine {
             let reason = "whether it changed is not known, since its name is not UTF-8".to_owned();
             Uncaptured { path: one.path.clone(), reason }
         }));
+        finished.uncaptured.extend(hidden(&before, &scan.known, &steps));
         finished.record.steps = steps.into_values().collect();
         finished.record.directories = changes.made;
         let uncaptured = changes.uncaptured.iter();
@@ -198,6 +201,27 @@ impl Engine {
     fn scan_file(&self, name: &str) -> PathBuf {
         self.scan_folder().join(name)
     }
+}
+
+/// Directories that could be looked into before a command or after it, and not both times. Where the patterns changed by which files
+/// are ignored, that is why.
+fn hidden(before: &Known, after: &Known, steps: &BTreeMap<WsPath, RecordedStep>) -> Vec<Uncaptured> {
+    let patterns = |directory: &str| {
+        let mut above = directory;
+        loop {
+            above = above.rsplit_once('/').map_or("", |(above, _)| above);
+            let file = if above.is_empty() { IGNORE_FILE.to_owned() } else { format!("{above}/{IGNORE_FILE}") };
+            if steps.keys().any(|path| path.as_str() == file) {
+                return true;
+            }
+            if above.is_empty() {
+                return false;
+            }
+        }
+    };
+    let reason = "what is in it may have changed, and was not captured, since it could not be read at the time";
+    let paths = TreeChanges::hidden_once(before, after).into_iter().filter(|path| !patterns(path.as_str()));
+    paths.map(|path| Uncaptured { path: path.to_string(), reason: reason.to_owned() }).collect()
 }
 
 fn changed(change: &UncapturedChange) -> &'static str {

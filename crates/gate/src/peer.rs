@@ -24,8 +24,15 @@ pub struct Agents {
 }
 
 impl Process {
-    /// A process that runs; `None` if there is none of that number.
+    /// A process that runs; `None` if there is none of that number. One that has ended does nothing any more, even where nobody has
+    /// asked yet what became of it.
     pub fn find(id: u32) -> Option<Self> {
+        let Stat { started, life, .. } = stat(id)?;
+        (life == Life::Runs).then_some(Self { id, started })
+    }
+
+    /// A process that the system knows, even if it has ended: for what it was.
+    pub fn known(id: u32) -> Option<Self> {
         Some(Self { id, started: stat(id)?.started })
     }
 }
@@ -79,6 +86,13 @@ pub fn parent_of(id: u32) -> Option<u32> {
 struct Stat {
     parent: u32,
     started: u64,
+    life: Life,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Runs,
+    Ended,
 }
 
 /// What the system says of a process. Its name may hold anything, so that fields are counted from its end.
@@ -91,5 +105,9 @@ fn stat(id: u32) -> Option<Stat> {
     let text = buffer.get(..length)?;
     let fields = std::str::from_utf8(text.get(text.iter().rposition(|byte| *byte == b')')? + 1..)?).ok()?;
     let mut fields = fields.split_ascii_whitespace();
-    Some(Stat { parent: fields.nth(1)?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
+    let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+    let (threads, started) = (fields.nth(15)?, fields.nth(1)?.parse().ok()?);
+    // The first thread may end before the others, which go on.
+    let life = if matches!(state, "Z" | "X" | "x") && matches!(threads, "0" | "1") { Life::Ended } else { Life::Runs };
+    Some(Stat { parent, started, life })
 }

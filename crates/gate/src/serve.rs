@@ -110,6 +110,7 @@ impl Gate {
     ) -> Result<Upkeep, GateError> {
         let mut state = self.state();
         let cancelled = state.engine.cancel_waiting(alive, now)?;
+        state.engine.end_empty_reviews(now)?;
         state.engine.free_all_orphans(now)?;
         let (collected, compacted) = state.engine.collect(Some(before), most_bytes)?;
         Ok(Upkeep { cancelled, collected, compacted })
@@ -127,6 +128,11 @@ impl Gate {
             }
         }
         Ok(finished)
+    }
+
+    /// Says that what was permitted could not be started.
+    pub fn not_started(&self, change: ChangeId, reason: &str, now: i64) -> Result<Finished, GateError> {
+        self.state().engine.not_started(change, reason, now)
     }
 
     /// Ends a change whose agent is gone: one that waits is withdrawn, and of one that was let go ahead it is recorded what it did.

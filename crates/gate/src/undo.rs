@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use sayso_review::{
-    Cause, ChangeId, Event, EventBody, IfChanged, Origin, Outcome, Preview, Target, Transition, WsPath, reverse,
+    Cause, ChangeId, Event, EventBody, IfChanged, Origin, Outcome, Preview, Target, Transition, Uncaptured, WsPath,
+    reverse,
 };
 
 use crate::FILE_LIMIT;
@@ -24,6 +25,8 @@ pub struct UndoPlan {
     pub cause: Cause,
     /// What it would do.
     pub preview: Preview,
+    /// What may have changed with the changes that it takes back, and cannot be put back.
+    pub uncaptured: Vec<Uncaptured>,
     emptied: Vec<WsPath>,
 }
 
@@ -49,7 +52,7 @@ impl UndoPlan {
     }
 
     pub(crate) fn new(cause: Cause, preview: Preview) -> Self {
-        Self { cause, preview, emptied: Vec::new() }
+        Self { cause, preview, uncaptured: Vec::new(), emptied: Vec::new() }
     }
 }
 
@@ -95,8 +98,12 @@ impl Engine {
         let history = self.history();
         let mut transitions = Vec::new();
         let mut emptied = BTreeSet::new();
+        let mut uncaptured = Vec::new();
         for Played { record, way } in played {
             let Some(applied) = &record.applied else { continue };
+            if *way == Way::Back && cause.paths().is_empty() {
+                uncaptured.extend(record.uncaptured.iter().cloned());
+            }
             if *way == Way::Back {
                 emptied.extend(applied.directories.iter().cloned());
             }
@@ -117,7 +124,7 @@ impl Engine {
         let paths: BTreeSet<WsPath> = transitions.iter().map(|transition| transition.path.clone()).collect();
         let sight = self.workspace().look(paths, FILE_LIMIT);
         let preview = reverse(&transitions, &sight.files, if_changed);
-        Ok(UndoPlan { cause, preview, emptied: emptied.into_iter().collect() })
+        Ok(UndoPlan { cause, preview, uncaptured, emptied: emptied.into_iter().collect() })
     }
 
     /// Carries an undo or a redo out, as a change of its own.
@@ -143,7 +150,9 @@ impl Engine {
         let proposing = Proposing { emptied: plan.emptied, ..Proposing::files(plan.preview, origin, plan.cause) };
         let proposed = self.record_proposal(proposing, now)?;
         let approval = proposed.approval();
-        Ok((proposed.change, self.decide(&proposed, &approval, now)?))
+        let decided = self.decide(&proposed, &approval, now)?;
+        self.end_empty_reviews(now)?;
+        Ok((proposed.change, decided))
     }
 }
 

@@ -112,7 +112,10 @@ impl OpenJournalError {
             Self::Newer { .. } => Some("update sayso"),
             Self::Outdated { .. } => Some("any command that writes brings it up to date, for instance `sayso gc`"),
             Self::Foreign { .. } => Some("move it elsewhere, or choose another folder"),
-            Self::Locked { .. } | Self::Missing { .. } | Self::Folder { .. } => None,
+            Self::Folder { .. } => Some(
+                "look at the folder's owner and permissions and at the disk's free space, or set XDG_STATE_HOME to a folder that is yours",
+            ),
+            Self::Locked { .. } | Self::Missing { .. } => None,
             Self::Database(error) => error.hint(),
         }
     }

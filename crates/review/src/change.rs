@@ -223,8 +223,12 @@ impl ChangeRecord {
 
     /// How much of what was proposed for a file is what happened.
     pub fn extent(&self, file: &FileRecord) -> Extent {
-        // Of what others did, all was let happen.
-        let (Some(applied), Performer::Gate) = (&self.applied, self.performer) else { return Extent::All };
+        let Some(applied) = &self.applied else { return Extent::All };
+        let chosen = self.verdict.as_ref().is_some_and(|verdict| matches!(verdict.answer, Answer::Files { .. }));
+        // Of what others did, all was let happen, unless somebody chose from it.
+        if self.performer == Performer::Agent && !(chosen && self.subject.is_files()) {
+            return Extent::All;
+        }
         if matches!(self.cause, Cause::Review { .. }) {
             return match applied.steps.iter().find(|step| step.path == file.location) {
                 None => Extent::All,

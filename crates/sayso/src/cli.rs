@@ -2,6 +2,7 @@
 
 mod agent;
 mod exec;
+mod number;
 mod place;
 mod policy;
 mod serve;
@@ -47,7 +48,10 @@ Examples:
   sayso propose change.patch               decide hunk by hunk, as with `git add -p`
   sayso propose change.json --approve 1,3  take two hunks and refuse the rest
   sayso exec 'make fmt'                    run a command under the gate, and find what it changed
+  sayso run -- claude                      run Claude Code, or codex, under the gate
   sayso review                             decide about what waits, and about what happened at once
+  sayso review --follow                    stay, and decide about each change as it comes
+  sayso serve                              serve this workspace's engine; prints its address
   sayso policy explain run 'rm -rf build'  what the rules make of it, and which one decides
   sayso log                                what was proposed and what became of it
   sayso undo                               take the last change back, whoever made it
@@ -56,7 +60,6 @@ Examples:
   git show HEAD:a.rs | sayso diff - a.rs   one side from standard input
   sayso diff before/ after/ | git apply -  two directory trees, and what to do with them
   sayso diff a b --inline                  the ten lines that a card in the stream shows
-  sayso policy explain run 'git push'      what the rules say to that, and which one
   sayso tool list                          the built-in tools, their arguments and needs
   sayso tool Diff --grant Diff --read 'src/**' --args '{\"path_a\":\"src/a.rs\",\"path_b\":\"src/b.rs\"}'
 
@@ -100,7 +103,18 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     Log(LogArguments),
     Show(ShowArguments),
+    /// Takes changes back: the last one, one by its number, all of a tool call, a turn or a session.
+    ///
+    /// Restores recorded contents of recorded paths and touches nothing else; needs no git. If a file is no longer as the change left it,
+    /// nothing happens, unless --merge is given and the two can be merged. It is a change itself: `sayso redo` and `sayso undo ID` take
+    /// it back.
+    ///
+    /// Exit code 0 if all was taken back, 4 if a file was changed since, or if something was not captured and so could not be put back.
     Undo(UndoArguments),
+    /// Makes changes again that were taken back: those of the last undo, one by its number, all of a tool call, a turn or a session.
+    ///
+    /// Writes what was recorded when they were first made. If a file is no longer as the undo left it, nothing happens, unless --merge is
+    /// given and the two can be merged. It is a change itself: `sayso undo` takes it back.
     Redo(UndoArguments),
     Status(StatusArguments),
     Snapshot(SnapshotArguments),
@@ -166,7 +180,7 @@ pub(crate) struct DiffArguments {
     #[arg(value_name = "B", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) new: PathBuf,
     /// Unchanged lines to show around each change.
-    #[arg(short = 'U', long, value_name = "N", default_value_t = 3)]
+    #[arg(short = 'U', long, value_name = "N", default_value_t = 3, value_parser = number::count)]
     pub(crate) context: usize,
     /// Print one JSON value: the Diff tool's object, or with --inline the card's.
     #[arg(long)]
@@ -246,9 +260,9 @@ pub(crate) struct ProposeArguments {
 #[derive(Args)]
 pub(crate) struct LogArguments {
     /// How many to list.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::count)]
     pub(crate) number: usize,
-    /// Only those of this session.
+    /// Only those of this session; the beginning of its id will do.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
@@ -259,16 +273,13 @@ pub(crate) struct LogArguments {
 #[derive(Args)]
 pub(crate) struct ShowArguments {
     /// The number of the change, as `sayso log` lists it.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = number::change)]
     pub(crate) change: u64,
     #[command(flatten)]
     pub(crate) place: Place,
 }
 
-/// Takes changes back, or makes them again: the last one, one by its number, all of a tool call, a turn or a session.
-///
-/// Restores recorded contents of recorded paths and touches nothing else; needs no git. If a file is no longer as the change left it,
-/// nothing happens, unless --merge is given and the two can be merged. It is a change itself: `sayso redo` and `sayso undo ID` take it back.
+// No text of its own: what it does depends on the command.
 #[derive(Args)]
 pub(crate) struct UndoArguments {
     /// The number of the change, as `sayso log` lists it, or the id of a tool call; the last one if not given.
@@ -277,7 +288,7 @@ pub(crate) struct UndoArguments {
     /// All of the turn that the change belongs to.
     #[arg(long, conflicts_with = "session")]
     pub(crate) turn: bool,
-    /// All of this session.
+    /// All of this session; the beginning of its id will do.
     #[arg(long, value_name = "S", conflicts_with = "target")]
     pub(crate) session: Option<String>,
     /// Only this file of the change; may be given several times.
@@ -332,10 +343,10 @@ pub(crate) struct BranchArguments {
 #[derive(Args)]
 pub(crate) struct GcArguments {
     /// Keep the contents of changes younger than this many days.
-    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = number::days)]
     pub(crate) older_than: u32,
     /// Keep at most this many megabytes, the newest.
-    #[arg(long, value_name = "MB")]
+    #[arg(long, value_name = "MB", value_parser = number::megabytes)]
     pub(crate) most: Option<u64>,
     /// Save what can be saved of a damaged journal first; the damaged file is kept beside it.
     #[arg(long)]

@@ -86,8 +86,11 @@ fn text(folder: &Path, found: &Found) -> String {
             ));
             text.push_str(&format!("  reached   {url}\n"));
             text.push_str(&format!(
-                "  changes   {}, {} waiting, {} surfaces attached\n",
-                status.changes, status.pending, status.surfaces
+                "  changes   {}, {} waiting, {} {} attached\n",
+                status.changes,
+                status.pending,
+                status.surfaces,
+                if status.surfaces == 1 { "surface" } else { "surfaces" }
             ));
             text.push_str(&format!(
                 "  journal   {}, {}\n",

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sayso_api::client::{Client, ClientError, Connection, Dial, Extent, Patience, Role, Watch};
+use sayso_server::agents::Notes;
 use sayso_server::{EnginePlace, Here, StartError};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -123,10 +124,13 @@ impl Finding {
         Ok(first.is_some())
     }
 
-    /// Connects to the engine that runs, or starts one. `None` if another process is about to do so.
+    /// Connects to the engine that runs, or starts one. `None` if another process is about to do so, or wants to.
     fn find(&self) -> Result<Option<UnixStream>, Failure> {
         if let Some(stream) = self.connect()? {
             return Ok(Some(stream));
+        }
+        if self.place.wanted(&Notes::new(&self.state.home)).is_some() {
+            return Ok(None);
         }
         let started = match Here::start(engine_options(&self.state)?) {
             Ok(started) => started,

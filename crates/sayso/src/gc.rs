@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use sayso_api::proto;
 use sayso_journal::Options;
 use sayso_review::ErrorKind;
 use sayso_server::EnginePlace;
@@ -75,14 +76,21 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
             let numbers: Vec<String> = cancelled.iter().map(ToString::to_string).collect();
             output.write(format!("Cancelled what nobody is left to decide: {}.\n", numbers.join(", ")).as_bytes())?;
         }
-        let text = format!(
-            "Dropped {} contents of changes older than {} days, freed {}.\n",
-            collected.dropped,
-            arguments.older_than,
-            megabytes(collected.freed_bytes)
-        );
-        output.write(text.as_bytes())?;
+        output.write(format!("{}\n", dropped(&collected, arguments)).as_bytes())?;
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was dropped, and why it could be.
+fn dropped(collected: &proto::CollectResponse, arguments: &GcArguments) -> String {
+    let days = arguments.older_than;
+    let count = match collected.dropped {
+        0 => return format!("Nothing to drop: all that is kept is needed, and younger than {days} days."),
+        1 => "1 content".to_owned(),
+        count => format!("{count} contents"),
+    };
+    let most = arguments.most.map(|most| format!(", or are more than {most} MB")).unwrap_or_default();
+    let freed = megabytes(collected.freed_bytes);
+    format!("Dropped {count} that no change needs any more, or none younger than {days} days{most}; freed {freed}.")
 }

@@ -14,6 +14,7 @@ use crate::exec;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::propose::preview;
+use crate::session;
 use crate::state::{State, now};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -31,14 +32,22 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     let mut output = Output::stdout();
     let records = changes(&state, arguments)?;
+    let root = state.root.display();
     if arguments.place.json {
         output.json(&json!(records))?;
+    } else if arguments.number == 0 {
+        // None were asked for.
+    } else if let (true, Some(session)) = (records.is_empty(), &arguments.session) {
+        say(&format!(
+            "There are no changes of session `{}` in {root}. `sayso log` lists those of all.",
+            visible(session)
+        ));
     } else if records.is_empty() {
-        let root = state.root.display();
         say(&format!("No changes yet in {root}. `sayso propose FILE` shows one and asks."));
     } else {
         let styles = Styles::of(terminal(&arguments.place));
         let width = records.iter().map(|record| status_text(record).len()).max().unwrap_or(0);
+        let who_width = records.iter().map(|record| who(record).chars().count()).max().unwrap_or(0);
         let digits = records.first().map_or(1, |record| record.change.to_string().len());
         for record in &records {
             let mut line = String::new();
@@ -46,6 +55,9 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
             let status = format!("  {:<width$}", status_text(record));
             styles.paint(&mut line, status_style(&styles, &record.status), &status);
             styles.paint(&mut line, styles.number, &format!("  {:>8}  ", ago(now() - record.time)));
+            if who_width > 0 {
+                styles.paint(&mut line, styles.number, &format!("{:<who_width$}  ", who(record)));
+            }
             line.push_str(&summary(record));
             line.push('\n');
             output.write(line.as_bytes())?;
@@ -62,10 +74,17 @@ fn changes(state: &State, arguments: &LogArguments) -> Result<Vec<ChangeRecord>,
         return Ok(records);
     }
     let connected = Connected::to(state)?;
+    let session = match &arguments.session {
+        None => None,
+        Some(given) => match session::meant(&connected, given)? {
+            None => return Ok(records),
+            meant => meant,
+        },
+    };
+    let session = session.as_deref();
     while records.len() < arguments.number {
         let most = u32::try_from(arguments.number - records.len()).unwrap_or(u32::MAX);
         let before = records.last().map(|record| record.change);
-        let session = arguments.session.as_deref();
         let more = connected.block(connected.client().list_changes(most, before, session))?;
         if more.is_empty() {
             break;
@@ -73,6 +92,13 @@ fn changes(state: &State, arguments: &LogArguments) -> Result<Vec<ChangeRecord>,
         records.extend(more);
     }
     Ok(records)
+}
+
+/// Whose change it is: the agent, and the beginning of the session's id.
+fn who(record: &ChangeRecord) -> String {
+    let agent = record.origin.agent.as_deref().map(|agent| visible(agent).into_owned());
+    let session = record.origin.session.as_deref().map(session::short);
+    [agent, session].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn status_style(styles: &Styles, status: &ChangeStatus) -> anstyle::Style {

@@ -125,7 +125,10 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
         Failure::of(ErrorKind::Unavailable, format!("no engine runs for {}", root.display()))
             .hint("start the agent with `sayso run`, or run `sayso serve` there")
     };
-    if !matches!(engine.connect(), Ok(Some(_))) {
+    let notes = state_home().ok().map(|home| Notes::new(&home));
+    // While one engine hands over to another there is none, and soon will be.
+    let handed_over = || notes.as_ref().is_some_and(|notes| engine.wanted(notes).is_some());
+    if !matches!(engine.connect(), Ok(Some(_))) && !handed_over() {
         return Err(none().into());
     }
     let system = |error: std::io::Error| Failure::bad_input("the engine cannot be asked").why(&error);
@@ -136,7 +139,7 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
         patience: Duration::from_secs(arguments.timeout),
         turn: format!("turn-{}", now()),
     };
-    let mut noted = Noted { notes: state_home().ok().map(|home| Notes::new(&home)), journal, registered: None };
+    let mut noted = Noted { notes, journal, registered: None };
     // Whatever hangs, the agent gets its answer before it no longer waits for one.
     let most = context.patience + GRACE;
     let answer =

@@ -116,7 +116,8 @@ mod tests {
         let written = Arc::new(Mutex::new(Vec::new()));
         let mut log = Log::to(Slow { released, written: Arc::clone(&written) }).unwrap();
         for number in 0..3 * WAITING {
-            writeln!(log, "line {number}").unwrap();
+            // In one piece, as lines of a log come.
+            log.write_all(format!("line {number}\n").as_bytes()).unwrap();
         }
         drop(release);
         // Sent by this thread, so that there is room for it once some were written.
@@ -127,7 +128,8 @@ mod tests {
         log.entries.send(Entry::End(done)).unwrap();
         ended.recv().unwrap();
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        assert!(text.starts_with("line 0\n"), "{text}");
+        // What was left out may be said before, if nobody was there to write yet.
+        assert!(text.contains("line 0\n"), "{text}");
         assert!(text.contains(&format!("line {}\n", WAITING - 1)));
         assert!(text.contains("lines of the log were left out"), "{text}");
         assert!(text.ends_with("last\n"));

@@ -27,6 +27,7 @@ mod propose;
 mod review;
 mod run;
 mod serve;
+mod session;
 mod settings;
 mod snapshot;
 mod state;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use sayso_api::client::{Progress, Shown, View};
 use sayso_gate::GateError;
@@ -19,6 +20,8 @@ use crate::output::say;
 
 /// What ends a process that waits.
 const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// How long what was decided takes at most to happen, unless something is wrong.
+const SETTLES: Duration = Duration::from_secs(10);
 
 /// A change that waits, with all that it shows.
 pub(crate) struct Pending {
@@ -60,6 +63,28 @@ impl Pending {
 /// Withdraws a change that nobody decides; that it is decided by now is no failure.
 pub(crate) fn withdraw(connected: &Connected, change: u64) {
     let _ = connected.wait(connected.client().withdraw(change));
+}
+
+/// What became of a change that no longer waits, once that is known, and why it no longer does, for whoever was asked about it.
+pub(crate) fn overtaken(connected: &Connected, change: u64) -> Result<ChangeRecord, Failure> {
+    let record = settled(connected, change)?;
+    say(match &record.status {
+        ChangeStatus::Cancelled => "It was withdrawn; nobody waits for it any more.",
+        _ if record.verdict.as_ref().is_some_and(|verdict| verdict.by != Decider::Person) => "Nobody decided in time.",
+        _ => "Somebody else decided first.",
+    });
+    Ok(record)
+}
+
+/// How a change stands that was decided: what is on its way to the tree is waited for.
+pub(crate) fn settled(connected: &Connected, change: u64) -> Result<ChangeRecord, Failure> {
+    let client = connected.client();
+    let settled = async { tokio::time::timeout(SETTLES, client.await_outcome(change, View::Nothing)).await };
+    match connected.wait(settled) {
+        Ok(progress) => Ok(progress?.record),
+        // The next start settles it, and nobody waits for that.
+        Err(_) => Ok(connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?.record),
+    }
 }
 
 /// Notices when whoever waits is told to stop. Made before anything is recorded, so that nothing is left behind.

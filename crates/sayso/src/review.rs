@@ -18,9 +18,10 @@ use crate::exec::decide::Asking;
 use crate::exec::show;
 use crate::failure::Failure;
 use crate::output::{Output, say};
-use crate::pending::Pending;
+use crate::pending::{Pending, settled};
 use crate::propose::ask::Questions;
 use crate::propose::{Deciding, preview};
+use crate::session;
 use crate::state::{DENIED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -38,6 +39,8 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     state.tell_where();
     let connected = Connected::to(&state)?;
     agents::tell_what_still_runs(&state);
+    let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
+    let session = session.as_deref();
     let changes = match arguments.change {
         Some(change) => {
             let pending = Pending::get(&connected, change)?;
@@ -47,11 +50,11 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
             }
             vec![change]
         }
-        None => waiting(&connected, arguments)?,
+        None => waiting(&connected, session)?,
     };
     if arguments.place.json && arguments.answers.approve.is_none() && arguments.answers.deny.is_none() {
         let mut changes = changes;
-        for (session, turn) in turns(&connected, arguments)? {
+        for (session, turn) in turns(&connected, session)? {
             let review = connected.block(connected.client().review_turn(&session, &turn, View::Nothing))?;
             changes.extend(review.map(|review| review.record.change));
         }
@@ -65,7 +68,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     }
     if arguments.change.is_none() {
         // One after the other: what is taken back of one turn may be what another is about.
-        for (session, turn) in turns(&connected, arguments)? {
+        for (session, turn) in turns(&connected, session)? {
             let review = connected.block(connected.client().review_turn(&session, &turn, View::Nothing))?;
             if let Some(review) = review {
                 reviewing.one(review.record.change, None)?;
@@ -79,15 +82,14 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
 }
 
 /// The turns in which something happened at once that nobody has looked at.
-fn turns(connected: &Connected, arguments: &ReviewArguments) -> Result<Vec<(String, String)>, Failure> {
+fn turns(connected: &Connected, session: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
     let mut turns = connected.block(connected.client().status(Extent::Counts))?.turns_to_review;
-    turns.retain(|(session, _)| arguments.session.is_none() || arguments.session.as_ref() == Some(session));
+    turns.retain(|(of, _)| session.is_none_or(|session| session == of));
     Ok(turns)
 }
 
 /// What waits, less reviews, which come with their turns.
-fn waiting(connected: &Connected, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
-    let session = arguments.session.as_deref();
+fn waiting(connected: &Connected, session: Option<&str>) -> Result<Vec<u64>, Failure> {
     let pending = connected.block(connected.client().list_pending(session, View::Nothing))?;
     let records = pending.into_iter().map(|progress| progress.record);
     Ok(records.filter(|record| !record.is_review()).map(|record| record.change).collect())
@@ -126,7 +128,8 @@ impl<'a> Reviewing<'a> {
         // Somebody may have decided meanwhile, or it ended with another.
         let pending = Pending::get(self.connected, change)?;
         if !pending.waits() {
-            say(&format!("Change {change} is {} by now.", pending.record.status));
+            let status = settled(self.connected, change)?.status;
+            say(&format!("Change {change} is {status} by now."));
             return Ok(());
         }
         self.any = true;
@@ -181,10 +184,12 @@ impl<'a> Reviewing<'a> {
         let mut asking = Asking { connected: self.connected, root: &root, questions, terminal: self.terminal };
         let verdict = asking.decide(pending, &mut output)?;
         output.finish()?;
+        let change = pending.change();
         say(&match verdict {
-            Verdict::Permitted(_) => format!("Change {} may go ahead.", pending.change()),
+            Verdict::Permitted(_) => format!("Change {change} may go ahead."),
             Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
             Verdict::Undecided => "Nothing was decided.".to_owned(),
+            Verdict::Over(status) => format!("Change {change} is {status}."),
         });
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,7 @@
 //! `sayso run`: another agent under the gate.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -26,11 +27,18 @@ use crate::state::{REFUSED, State, now};
 /// Seconds between our answer and the moment in which the agent no longer waits for it.
 const MARGIN: u32 = 60;
 
+/// What, coming first, has an agent print something and end.
+const INFORMS: [&str; 5] = ["--version", "-v", "-V", "--help", "-h"];
+
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(Failure::bad_input("there is no agent to run").hint("such as `sayso run -- claude`"));
     };
     let agent = known(program)?;
+    let found = find(program)?;
+    if rest.first().is_some_and(|word| INFORMS.contains(&word.as_str())) {
+        return inform(&found, rest);
+    }
     check(agent, rest)?;
     let state = State::find(&arguments.place)?;
     state.tell_where();
@@ -44,7 +52,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     say("sayso: decide in another terminal: sayso review --follow");
     let started = now();
     let staying = Staying::new(&connected)?;
-    let code = spawn(Path::new(program), &words, &state, &registered);
+    let code = spawn(&found, &words, &state, &registered);
     staying.end();
     // Whatever it was at, it is no longer.
     let sessions = end_sessions(&connected, agent, started);
@@ -89,6 +97,34 @@ impl Staying {
         // It has nothing left to wait for.
         let _ = self.thread.join();
     }
+}
+
+/// The program itself, so that what is not there is said before anything else is.
+fn find(program: &str) -> Result<PathBuf, Failure> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        let path = PathBuf::from(program);
+        if is_program(&path) {
+            return Ok(path);
+        }
+        return Err(Failure::bad_input(format!("there is no program `{program}`")).hint("is it installed there?"));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    paths.find(|path| is_program(path)).ok_or_else(|| {
+        Failure::bad_input(format!("there is no program `{program}` on the PATH"))
+            .hint("install it, or name it with its path: `sayso run -- /path/to/claude`")
+    })
+}
+
+/// Lets an agent say what it is, which is nothing to decide about.
+fn inform(program: &Path, rest: &[String]) -> Result<ExitCode, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error);
+    let status = Command::new(program).args(rest).status().map_err(failed)?;
+    Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
 /// Which agent a program is.

@@ -18,8 +18,10 @@ use crate::output::{Output, say};
 use crate::settings::engine_options;
 use crate::state::{State, tell};
 
-/// How long to wait for a command that has the engine for itself.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for a command that has the engine, and finishes what it is at before it hands it over.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How much a log tells.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// How long until it is looked at again.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -28,6 +30,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let log = log(arguments)?;
     let token = token(arguments)?;
     let mut waited = Duration::ZERO;
+    let mut wanting = None;
     let server = loop {
         match Server::start(engine_options(&state)?, http(arguments, token.clone())) {
             Ok(server) => break server,
@@ -38,8 +41,10 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
                 if let (Ok(Some(_)), Some(note)) = (place.connect(), place.server()) {
                     return already(arguments, &state, &note);
                 }
-                if waited == Duration::ZERO {
-                    say("note: another sayso command has the engine of this workspace; waiting until it is done");
+                if wanting.is_none() {
+                    say("note: another sayso command has the engine of this workspace; it is asked to hand it over");
+                    let failed = |error| StartError::Socket { path: place.socket().display().to_string(), error };
+                    wanting = Some(place.want().map_err(failed)?);
                 }
                 if waited > PATIENCE {
                     return Err(StartError::Taken.into());
@@ -50,6 +55,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
             Err(error) => return Err(error.into()),
         }
     };
+    // Everybody finds it from here on.
+    drop(wanting);
     if let Some(recovered) = server.recovered() {
         tell(recovered);
     }
@@ -153,11 +160,17 @@ fn already(arguments: &ServeArguments, state: &State, note: &ServerNote) -> Resu
 }
 
 fn log(arguments: &ServeArguments) -> Result<Log, Failure> {
-    let filter = EnvFilter::try_new(&arguments.log).map_err(|error| {
-        Failure::bad_input(format!("`{}` is no level of a log", arguments.log))
-            .why(&error)
-            .hint("error, warn, info, debug or trace")
-    })?;
+    let bad = |what: &str| {
+        Failure::bad_input(format!("`{what}` is no level of a log"))
+            .hint("error, warn, info, debug, trace or off; or directives such as sayso_server=debug")
+    };
+    // A bare word that is none would pass for the name of a part, of which nothing is heard.
+    let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+    let words = arguments.log.split(',').map(str::trim);
+    if let Some(word) = words.clone().find(|word| !word.contains('=') && !is_level(word)) {
+        return Err(bad(word));
+    }
+    let filter = EnvFilter::try_new(&arguments.log).map_err(|error| bad(&arguments.log).why(&error))?;
     let log = Log::to(std::io::stderr()).map_err(|error| Failure::bad_input("no log can be written").why(&error))?;
     let ansi = std::io::stderr().is_terminal();
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi).with_writer(log.clone());

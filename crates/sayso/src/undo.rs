@@ -13,8 +13,10 @@ use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
 use crate::propose::preview;
+use crate::session;
 use crate::state::{FAILED, STALE, State};
 use crate::terminal::Terminal;
+use crate::visible::visible;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -24,7 +26,7 @@ pub(crate) enum Direction {
 
 pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    let target = target(arguments)?;
+    let mut target = target(arguments)?;
     let if_changed = if arguments.merge { IfChanged::Merge } else { IfChanged::Refuse };
     // Asking for what never happened must not leave a trace.
     if !state.has_history() {
@@ -34,6 +36,11 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
     agents::refuse(&state)?;
     state.tell_where();
     let connected = Connected::to(&state)?;
+    if let Target::Session { session } = &mut target
+        && let Some(meant) = session::meant(&connected, session)?
+    {
+        *session = meant;
+    }
     let client = connected.client();
     let plan = connected.wait(async {
         match direction {
@@ -48,6 +55,10 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
         output.write(format!("{}\n", title(&plan, direction)).as_bytes())?;
         output.write(preview::text(&plan.preview, terminal).as_bytes())?;
+        for one in &plan.uncaptured {
+            let (path, reason) = (visible(&one.path), visible(&one.reason));
+            output.write(format!("note: cannot be put back: {path}: {reason}\n").as_bytes())?;
+        }
         output.flush()?;
     }
     let problem = plan.preview.problems().next().map(|(path, problem)| (path.clone(), problem.clone()));
@@ -69,13 +80,20 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
             }
         })?;
         match progress.record.status {
+            ChangeStatus::Applied if !plan.uncaptured.is_empty() => {
+                (exit_code(STALE), "applied", undone_in_part(plan.uncaptured.len()))
+            }
             ChangeStatus::Applied => (ExitCode::SUCCESS, "applied", done(direction)),
             ChangeStatus::Failed { reason } => (exit_code(FAILED), "failed", format!("Error: {reason}")),
             _ => (exit_code(STALE), "stale", "Nothing was done.".to_owned()),
         }
     };
     if json {
-        output.json(&json!({ "outcome": outcome, "of": plan.of, "preview": object }))?;
+        let mut object = json!({ "outcome": outcome, "of": plan.of, "preview": object });
+        if !plan.uncaptured.is_empty() {
+            object["not_put_back"] = json!(plan.uncaptured);
+        }
+        output.json(&object)?;
         output.finish()?;
     } else {
         output.finish()?;
@@ -89,6 +107,14 @@ fn done(direction: Direction) -> String {
         Direction::Undo => "Undone. `sayso redo` makes it again.".to_owned(),
         Direction::Redo => "Done again. `sayso undo` takes it back.".to_owned(),
     }
+}
+
+/// What is said if not all of it could be put back.
+fn undone_in_part(count: usize) -> String {
+    let what = if count == 1 { "1 thing was".to_owned() } else { format!("{count} things were") };
+    format!(
+        "Undone as far as it was captured; {what} not, as noted above. Look there yourself. `sayso redo` makes it again."
+    )
 }
 
 fn title(plan: &UndoPlan, direction: Direction) -> String {

@@ -115,7 +115,7 @@ impl Notes {
             }
         }
         let (mut found, mut next) = (None, Some(process).filter(|_| !runs.is_empty()));
-        while let Some(process) = next.and_then(Process::find) {
+        while let Some(process) = next.and_then(Process::known) {
             found = runs.get(&process).cloned().or(found);
             next = parent_of(process.id).filter(|parent| *parent != 0 && *parent != process.id);
         }
@@ -125,7 +125,8 @@ impl Notes {
     /// The processes that run: whose descendants speak for an agent, and which do so with all of theirs, whoever started them.
     fn running(&self) -> (Agents, Agents) {
         let (mut starters, mut started) = (Agents::default(), Agents::default());
-        let runs = |process: &Process| Process::find(process.id) == Some(*process);
+        // One that has ended may be the ancestor of one that has not.
+        let runs = |process: &Process| Process::known(process.id) == Some(*process);
         for (process, path) in self.all() {
             if runs(&process) {
                 starters.add(process);
@@ -242,7 +243,7 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// A process as its note names it: its number and when it was started.
-fn named(text: &str) -> Option<Process> {
+pub(crate) fn named(text: &str) -> Option<Process> {
     let mut parts = text.split('-');
     Some(Process { id: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? })
 }

@@ -34,6 +34,7 @@ mod service;
 mod settings;
 mod start;
 mod token;
+mod wanted;
 
 pub use failure::Failure;
 pub use listen::Timing;
@@ -41,3 +42,4 @@ pub use place::{EnginePlace, ServerNote};
 pub use settings::{Current, Settings};
 pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use token::{BadToken, Token};
+pub use wanted::Wanting;

@@ -56,12 +56,7 @@ impl EnginePlace {
 
     /// Listens there. Only for whoever holds the journal's lock: what is in the way is left from a crash.
     pub(crate) fn listen(&self) -> io::Result<UnixListener> {
-        // Made private at once, and made private again should it be from other times.
-        match DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
+        self.make_folder()?;
         let socket = self.socket();
         remove(&socket)?;
         // Before anybody can connect: an old note beside a new socket would send them to the wrong address.
@@ -73,11 +68,24 @@ impl EnginePlace {
         Ok(listener)
     }
 
+    /// Makes the folder, private at once, and private again should it be from other times.
+    pub(crate) fn make_folder(&self) -> io::Result<()> {
+        match DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        std::fs::set_permissions(&self.folder, Permissions::from_mode(0o700))
+    }
+
     /// Takes the socket away, so that nobody comes any more.
     pub(crate) fn leave(&self) {
         // Should they stay, the next start recognises them as left behind.
         let _ = remove(&self.socket());
         let _ = remove(&self.note_file());
+    }
+
+    pub(crate) fn wanted_file(&self) -> PathBuf {
+        self.folder.join("wanted")
     }
 
     fn note_file(&self) -> PathBuf {
@@ -100,7 +108,7 @@ impl EnginePlace {
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),

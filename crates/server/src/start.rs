@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ impl StartError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Workspace(_) | Self::OpenToAll(_) => ErrorKind::InvalidArgs,
+            // The address is at fault, and another one will do.
+            Self::Listen { error, .. } if is_of_address(error) => ErrorKind::InvalidArgs,
             Self::Gate(error) => error.kind(),
             Self::Settings(failure) => failure.kind,
             Self::Taken | Self::Socket { .. } | Self::Listen { .. } | Self::System(_) => ErrorKind::Unavailable,
@@ -145,6 +147,9 @@ impl StartError {
             Self::Workspace(_) => Some("name a directory with --workspace".to_owned()),
             Self::Gate(error) => error.hint(),
             Self::Settings(failure) => failure.hint.clone(),
+            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                Some("--listen takes an address of this machine, such as 127.0.0.1".to_owned())
+            }
             Self::Listen { .. } => Some("name another port with --port, or 0 for any".to_owned()),
             Self::OpenToAll(_) => Some("leave --no-auth out, or listen at 127.0.0.1".to_owned()),
             Self::Socket { .. } | Self::System(_) => {
@@ -152,6 +157,12 @@ impl StartError {
             }
         }
     }
+}
+
+/// Whether it is the address that cannot be listened at.
+fn is_of_address(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrInUse, AddrNotAvailable, PermissionDenied};
+    matches!(error.kind(), AddrInUse | AddrNotAvailable | PermissionDenied)
 }
 
 /// An engine that was opened and is not served yet.
@@ -198,6 +209,8 @@ impl Opened {
     /// Serves until told to stop, and then until those who are served have their answers.
     async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>, timing: Timing) {
         let Self { host, place, listener, .. } = self;
+        // Whoever serves this machine was asked to; an engine in a command makes room for them.
+        let makes_room = http.is_none().then(|| place.clone());
         let serving = Serving::new(&host, timing);
         let mut tasks = tokio::task::JoinSet::new();
         match UnixListener::from_std(listener) {
@@ -208,7 +221,7 @@ impl Opened {
             tasks.spawn(serving.clone().tcp(listener, guard));
         }
         drop(serving);
-        let ticking = tokio::spawn(tick(Arc::clone(&host)));
+        let ticking = tokio::spawn(tick(Arc::clone(&host), makes_room));
         let mut stopping = host.stopping.subscribe();
         // It cannot go away while we hold it.
         let _ = stopping.wait_for(|stopping| *stopping).await;
@@ -221,14 +234,18 @@ impl Opened {
     }
 }
 
-/// Does what is due, again and again.
-async fn tick(host: Arc<Host>) {
+/// Does what is due, again and again, and stops the engine once somebody wants it whom it makes room for.
+async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        let host = Arc::clone(&host);
+        let (host, makes_room) = (Arc::clone(&host), makes_room.clone());
         let done = tokio::task::spawn_blocking(move || {
+            if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
+                host.stopping.send_replace(true);
+                return Ok(());
+            }
             host.settle()?;
             // What waits may be outrun by files or by its deadline; without it there is nothing to do.
             if host.gate.read(|history| history.status())?.pending > 0 {
@@ -247,7 +264,8 @@ async fn tick(host: Arc<Host>) {
 pub struct Here {
     /// What the start settled.
     pub recovered: Option<RecoveredChange>,
-    host: Arc<Host>,
+    /// Gone once it has made room for another.
+    host: Weak<Host>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -256,7 +274,7 @@ impl Here {
     pub fn start(options: EngineOptions) -> Result<Self, StartError> {
         let mut opened = Opened::new(options)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let (recovered, host) = (opened.recovered.take(), Arc::clone(&opened.host));
+        let (recovered, host) = (opened.recovered.take(), Arc::downgrade(&opened.host));
         let serve = move || {
             runtime.block_on(opened.serve(None, Timing::USUAL));
             runtime.shutdown_timeout(LAST_WORK);
@@ -268,7 +286,9 @@ impl Here {
 
 impl Drop for Here {
     fn drop(&mut self) {
-        self.host.stopping.send_replace(true);
+        if let Some(host) = self.host.upgrade() {
+            host.stopping.send_replace(true);
+        }
         if let Some(thread) = self.thread.take() {
             // It has nothing left to wait for but work in progress.
             let _ = thread.join();

@@ -77,6 +77,8 @@ pub struct UndoPlan {
     pub preview: Preview,
     /// What carrying it out names, so that what was shown is what happens.
     pub hash: ContentHash,
+    /// What may have changed with the changes that it takes back, and cannot be put back.
+    pub uncaptured: Vec<Uncaptured>,
 }
 
 /// What somebody did who was let go ahead.
@@ -180,7 +182,8 @@ impl UndoPlan {
         if preview.hash() != hash {
             return Err(ClientError::bad("what it shows is not what would happen"));
         }
-        Ok(Self { of: message.of, preview, hash })
+        let uncaptured = message.uncaptured.into_iter().map(Uncaptured::from).collect();
+        Ok(Self { of: message.of, preview, hash, uncaptured })
     }
 }
 

@@ -141,6 +141,14 @@ impl Client {
         Finished::read(answer)
     }
 
+    /// Says that a command that was permitted could not be started.
+    pub async fn not_started(&self, change: ChangeId, reason: &str) -> Result<Finished, ClientError> {
+        let request = proto::FinishRequest { change, not_started: Some(reason.to_owned()), ..Default::default() };
+        let answer =
+            self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
+        Finished::read(answer)
+    }
+
     /// Says that all that was permitted in a tool call has been done.
     pub async fn finish_call(&self, session: &str, call: &str) -> Result<Finished, ClientError> {
         let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));

@@ -2,7 +2,8 @@
 
 use sayso_gate::{ChangeStatus, Decided, Engine, GateError, SnapshotLimits};
 use sayso_review::{
-    Answer, Fingerprint, IfChanged, Intent, Origin, Performer, Rule, Ruling, Subject, Target, VerdictError,
+    Answer, Extent, FileAnswer, Fingerprint, HunkId, IfChanged, Intent, Origin, Performer, Rule, Ruling, Subject,
+    Target, VerdictError,
 };
 use serde_json::json;
 
@@ -216,6 +217,27 @@ fn an_agent_that_writes_by_itself_is_checked_afterwards() {
         engine.perform(undo, Origin::default(), 5).unwrap();
         assert_eq!(scene.read("a.txt").unwrap(), b"1\n", "an undo is at hand either way");
     }
+}
+
+#[test]
+fn what_an_agent_did_of_the_hunks_that_were_approved_is_recorded_as_a_part() {
+    let lines = |changed: &[usize]| -> String {
+        (1..=20).map(|line| format!("{line}{}\n", if changed.contains(&line) { " new" } else { "" })).collect()
+    };
+    let scene = Scene::new(&[("a.txt", lines(&[]).as_bytes())]);
+    let mut engine = scene.engine();
+    let text = json!({ "operation": "update", "path": "a.txt", "new_content": lines(&[2, 19]) });
+    let mut intent = change(&text.to_string(), "s", "1");
+    intent.performer = Performer::Agent;
+    let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
+    let hunks = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
+    let files = [(proposed.preview.files()[0].path.clone(), hunks)].into();
+    decide(&mut engine, &proposed, Answer::Files { files, reason: None });
+    scene.write("a.txt", lines(&[2]).as_bytes());
+    engine.finish(proposed.change, None, 4).unwrap();
+    let record = engine.history().change(proposed.change).unwrap();
+    assert!(record.in_part, "{record:?}");
+    assert_eq!(record.extent(&record.files[0]), Extent::Part);
 }
 
 #[test]

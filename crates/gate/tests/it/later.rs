@@ -1,7 +1,7 @@
 //! Changes that happen at once and are reviewed at the end of the turn.
 
 use sayso_gate::{ChangeStatus, Decided, Engine, Rules};
-use sayso_review::{Answer, FileAnswer, HunkId, IfChanged, Ruling, Target};
+use sayso_review::{Answer, Cause, FileAnswer, HunkId, IfChanged, Origin, Ruling, Target};
 
 use crate::{Scene, change, decide, decided, path, rules, waiting, writing};
 
@@ -85,6 +85,26 @@ fn ten_edits_over_three_files_some_rejected_by_hunk_leave_base_plus_accepted() {
     }
     assert!(engine.take_messages("s", 5).unwrap().is_empty(), "it is told once");
     assert!(engine.end_turn("s", "1", 6).unwrap().is_none(), "it is reviewed once");
+}
+
+#[test]
+fn a_review_of_what_was_taken_back_otherwise_ends_by_itself() {
+    let base = lines(&[]);
+    let scene = Scene::new(&[("a.txt", base.as_bytes())]);
+    let mut engine = scene.engine();
+    let mut at_once = at_once();
+    happen(&mut engine, &mut at_once, &[("a.txt", "2", "two"), ("a.txt", "28", "twenty-eight")]);
+    let review = engine.end_turn("s", "1", 3).unwrap().unwrap();
+    let cause = engine.history().change(review.change).unwrap().cause;
+    let Cause::Review { of, .. } = cause else { panic!("{cause:?}") };
+    let mut undo = |change: u64| {
+        let plan = engine.plan_undo(&Target::Change { change }, IfChanged::Merge).unwrap();
+        engine.perform(plan, Origin::default(), 4).unwrap();
+        engine.waiting().unwrap().len()
+    };
+    assert_eq!(undo(of[1]), 1, "one of two is left to review");
+    assert_eq!(undo(of[0]), 0, "nothing is");
+    assert!(engine.unreviewed().unwrap().is_empty());
 }
 
 #[test]
@@ -178,7 +198,7 @@ fn a_review_can_be_undone_and_what_was_undone_before_it_is_not_in_it() {
     let mut engine = scene.engine();
     happen(&mut engine, &mut at_once(), &[("a.txt", "2", "two"), ("a.txt", "20", "twenty")]);
     let undo = engine.plan_undo(&Target::Change { change: 2 }, IfChanged::Refuse).unwrap();
-    engine.perform(undo, sayso_review::Origin::default(), 3).unwrap();
+    engine.perform(undo, Origin::default(), 3).unwrap();
     assert_eq!(engine.unreviewed().unwrap(), [("s".to_owned(), "1".to_owned())]);
     let review = engine.end_turn("s", "1", 4).unwrap().unwrap();
     assert!(!review.preview.files()[0].unified().contains("twenty"));
@@ -186,7 +206,7 @@ fn a_review_can_be_undone_and_what_was_undone_before_it_is_not_in_it() {
     assert_eq!(scene.read("a.txt").unwrap(), lines(&[]).as_bytes());
     let undo = engine.plan_undo(&Target::Last, IfChanged::Refuse).unwrap();
     assert_eq!(undo.changes(), [review.change]);
-    engine.perform(undo, sayso_review::Origin::default(), 5).unwrap();
+    engine.perform(undo, Origin::default(), 5).unwrap();
     assert_eq!(scene.read("a.txt").unwrap(), lines(&[(2, "two")]).as_bytes());
 }
 

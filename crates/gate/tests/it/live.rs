@@ -214,3 +214,17 @@ fn from_now_on_becomes_a_rule_of_the_session_or_is_handed_back() {
     }
     assert_eq!(added, 1);
 }
+
+#[test]
+fn a_process_that_has_ended_does_not_run_but_is_known_until_somebody_asks_what_became_of_it() {
+    let mut child = ProcessCommand::new("sleep").arg("1000").spawn().unwrap();
+    let process = Process::find(child.id()).unwrap();
+    child.kill().unwrap();
+    // It ends when the system gets to it; until it is asked about, its number stays its own.
+    while Process::find(child.id()).is_some() {
+        thread::yield_now();
+    }
+    assert_eq!(Process::known(child.id()), Some(process));
+    child.wait().unwrap();
+    assert_eq!(Process::known(child.id()), None);
+}

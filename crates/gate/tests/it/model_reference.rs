@@ -498,12 +498,7 @@ impl Reference {
     /// Returns the review that waits now, if one does.
     pub(crate) fn end_turn(&mut self, session: usize, turn: usize) -> Option<Id> {
         self.sessions.entry(session).or_default().known = true;
-        let open = |change: &Change| {
-            (change.session, change.turn) == (Some(session), turn)
-                && change.ruling == Some(Ruling::Later)
-                && change.status == Status::Applied
-                && !(change.person || change.reviewed || change.steps.is_empty())
-        };
+        let open = |change: &Change| (change.session, change.turn) == (Some(session), turn) && is_open(change);
         let of: Vec<Id> = self.changes.iter().filter(|(_, change)| open(change)).map(|(id, _)| *id).collect();
         let first = *of.first()?;
         let shown = self.net(&of);
@@ -581,6 +576,19 @@ impl Reference {
         }
         let shown = steps.iter().map(|(file, (before, after))| (*file, (*after, Some(*before)))).collect();
         let id = self.add_own(why, None, shown);
-        self.decide(id, Choice::Approve)
+        self.decide(id, Choice::Approve)?;
+        // A review ends with the last change that it is about.
+        for id in self.pending() {
+            if matches!(&self.changes[&id].why, Why::Review(of) if !of.iter().any(|of| is_open(&self.changes[of]))) {
+                self.withdraw(id)?;
+            }
+        }
+        Ok(())
     }
+}
+
+fn is_open(change: &Change) -> bool {
+    change.ruling == Some(Ruling::Later)
+        && change.status == Status::Applied
+        && !(change.person || change.reviewed || change.steps.is_empty())
 }

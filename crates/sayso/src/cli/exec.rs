@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Answers, Place, Source};
+use super::{Answers, Place, Source, number};
 
 /// Runs a command under the gate: shown, judged by the rules, asked about, run; what it changed is found and can be undone.
 ///
@@ -42,9 +42,9 @@ pub(crate) struct ExecArguments {
 #[derive(Args)]
 pub(crate) struct ReviewArguments {
     /// Only the change with this number.
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = number::change)]
     pub(crate) change: Option<u64>,
-    /// Only what this session did.
+    /// Only what this session did; the beginning of its id will do.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Stay, and show each change as it comes. Where somebody else decides first, it goes on with the next.

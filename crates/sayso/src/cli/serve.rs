@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
 
-use super::Place;
+use super::{Place, number};
 
 /// How the log is written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,7 +23,7 @@ pub(crate) enum LogFormat {
 #[derive(Args)]
 pub(crate) struct ServeArguments {
     /// The port; without it 7777, or the next one that is free. 0 takes any.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = number::port)]
     pub(crate) port: Option<u16>,
     /// The address to listen at. Others than this machine's can be reached from elsewhere, by whoever has the token.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
@@ -36,12 +36,12 @@ pub(crate) struct ServeArguments {
     #[arg(long, conflicts_with = "auth_token")]
     pub(crate) no_auth: bool,
     /// Pages of this origin may call, such as http://localhost:5173; may be given several times.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
     /// Requests may name the server like this, besides localhost; may be given several times.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// What is logged to standard error: error, warn, info, debug or trace.
+    /// What is logged to standard error: error, warn, info, debug, trace or off; or directives such as sayso_server=debug.
     #[arg(long, value_name = "LEVEL", default_value = "warn", env = "SAYSO_LOG")]
     pub(crate) log: String,
     /// How the log is written.
@@ -56,4 +56,19 @@ pub(crate) struct ServeArguments {
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+/// An origin as browsers send it.
+fn origin(text: &str) -> Result<String, String> {
+    let wrong = || "this has to be scheme://host or scheme://host:port, such as http://localhost:5173".to_owned();
+    let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
+    let (host, port) = match rest.rsplit_once(':') {
+        // What is in brackets is an address.
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (rest, None),
+    };
+    let is_scheme = !scheme.is_empty() && scheme.chars().all(|one| one.is_ascii_alphanumeric() || "+-.".contains(one));
+    let is_host = !host.is_empty() && host.chars().all(|one| one.is_ascii_alphanumeric() || "-._[]:".contains(one));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok());
+    if is_scheme && is_host && is_port { Ok(text.to_owned()) } else { Err(wrong()) }
 }

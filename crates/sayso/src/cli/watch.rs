@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Place;
+use super::{Place, number};
 
 /// Follows what happens in the workspace, one line for each event.
 ///
@@ -10,7 +10,7 @@ use super::Place;
 #[derive(Args)]
 pub(crate) struct WatchArguments {
     /// Begin after the event with this number, 0 for all; with what comes from now on, if not given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::event)]
     pub(crate) after: Option<u64>,
     #[command(flatten)]
     pub(crate) place: Place,

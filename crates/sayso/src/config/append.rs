@@ -5,11 +5,13 @@ use std::path::Path;
 use sayso_review::{Access, Rule};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value, value};
 
+use super::file::File;
 use super::read_if_there;
 use super::trust::write_whole;
 use crate::failure::Failure;
 
-/// Adds a rule as the last one, keeping comments and formatting; makes the file and its folder if there are none.
+/// Adds a rule as the last one, keeping comments and formatting; makes the file and its folder if there are none. A rule that is there
+/// already is not there twice: it stays, or becomes the last one should a later rule say otherwise.
 pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), Failure> {
     let bad = |why: &dyn ToString| {
         Failure::bad_input(format!("the rule cannot be added to {}", path.display()))
@@ -18,10 +20,26 @@ pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), Failure> {
     };
     let text = String::from_utf8(read_if_there(path)?.unwrap_or_default()).map_err(|error| bad(&error))?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| bad(&error.message()))?;
-    let table = table(rule);
+    let mut table = table(rule);
+    let there = File::parse(text.as_bytes(), &path.display().to_string())?.rule;
+    let same = there.iter().position(|other| other == rule);
+    if same.is_some_and(|same| there.iter().skip(same).all(|later| later.then == rule.then)) {
+        return Ok(());
+    }
     match document.entry("rule").or_insert(Item::ArrayOfTables(ArrayOfTables::new())) {
-        Item::ArrayOfTables(rules) => rules.push(table),
-        Item::Value(Value::Array(rules)) => rules.push(table.into_inline_table()),
+        Item::ArrayOfTables(rules) => {
+            if let Some((same, old)) = same.and_then(|same| Some((same, rules.get(same)?))) {
+                *table.decor_mut() = old.decor().clone();
+                rules.remove(same);
+            }
+            rules.push(table);
+        }
+        Item::Value(Value::Array(rules)) => {
+            if let Some(same) = same {
+                rules.remove(same);
+            }
+            rules.push(table.into_inline_table());
+        }
         _ => return Err(bad(&"`rule` is no list of rules there")),
     }
     write_whole(path, document.to_string().as_bytes())
@@ -60,7 +78,6 @@ mod tests {
     use sayso_review::Ruling;
 
     use super::*;
-    use crate::config::file::File;
 
     fn rule() -> Rule {
         let mut rule = Rule::new(Ruling::Allow);
@@ -87,10 +104,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/config.toml");
         append_rule(&path, &rule()).unwrap();
-        append_rule(&path, &rule()).unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(File::parse(&std::fs::read(&path).unwrap(), "x").unwrap().rule, [rule(), rule()]);
+        assert_eq!(File::parse(&std::fs::read(&path).unwrap(), "x").unwrap().rule, [rule()]);
+    }
+
+    #[test]
+    fn a_rule_that_is_there_is_not_added_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let rules = || File::parse(&std::fs::read(&path).unwrap(), "x").unwrap().rule;
+        let mut other = Rule::new(Ruling::Allow);
+        other.run = vec!["ls $".to_owned()];
+        for added in [rule(), other.clone(), rule(), other.clone()] {
+            append_rule(&path, &added).unwrap();
+        }
+        assert_eq!(rules(), [rule(), other.clone()]);
+        // A later one that says otherwise would count more than the first.
+        let asking = Rule { then: Ruling::Ask, ..rule() };
+        append_rule(&path, &asking).unwrap();
+        append_rule(&path, &rule()).unwrap();
+        assert_eq!(rules(), [other, asking, rule()]);
     }
 
     #[test]

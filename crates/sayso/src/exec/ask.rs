@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::pending::Pending;
 use crate::propose::ask::Questions;
+use crate::propose::keys;
 use crate::visible::visible;
 
 /// What a person said to a command.
@@ -37,9 +38,9 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
     let in_session = pending.session().is_some();
     let offered =
         [("y", true), ("n", true), ("e", edits), ("d", rehearses), ("s", in_session), ("a", true), ("?", true)];
-    let keys: Vec<&str> = offered.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key).collect();
+    let offers: Vec<&str> = offered.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key).collect();
     loop {
-        let Some(line) = questions.line(output, &format!("{question} [{}]? ", keys.join(",")))? else {
+        let Some(line) = questions.line(output, &format!("{question} [{}]? ", offers.join(",")))? else {
             return Ok(Said::Nothing);
         };
         let always = |scope| Some(FromNowOn { scope, ruling: Ruling::Allow });
@@ -58,10 +59,10 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
                 let reason = Some(reason).filter(|reason| !reason.is_empty());
                 return Ok(Said::Answer(Answer::Deny { reason }, None));
             }
-            _ => {
-                let known = |line: &&str| keys.iter().any(|key| line.starts_with(key));
+            other => {
+                let known = |line: &&str| offers.iter().any(|key| line.starts_with(key));
                 let help: Vec<&str> = HELP.lines().filter(known).collect();
-                output.write(format!("{}\n", help.join("\n")).as_bytes())?;
+                output.write(format!("{}{}\n", keys::unknown(other), help.join("\n")).as_bytes())?;
             }
         }
     }

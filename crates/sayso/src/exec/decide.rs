@@ -8,7 +8,7 @@ use super::{Verdict, show};
 use crate::engine::Connected;
 use crate::failure::Failure;
 use crate::output::{Output, say};
-use crate::pending::Pending;
+use crate::pending::{Pending, overtaken};
 use crate::propose::ask::Questions;
 use crate::terminal::Terminal;
 
@@ -67,7 +67,7 @@ impl Asking<'_> {
         let client = self.connected.client();
         let now = self.connected.block(client.get_change(pending.change(), View::Nothing, Shown::Proposed))?;
         if now.record.status != ChangeStatus::Pending {
-            say("Somebody else decided first.");
+            return Ok(Verdict::of(&overtaken(self.connected, pending.change())?));
         }
         Ok(Verdict::of(&now.record))
     }
@@ -98,8 +98,7 @@ impl Asking<'_> {
                 kind => Err(Failure::of(kind, error.to_string())),
             };
         }
-        say("Somebody else decided first.");
-        Ok(Some(Verdict::of(&now.record)))
+        Ok(Some(Verdict::of(&overtaken(self.connected, change)?)))
     }
 }
 
@@ -107,7 +106,7 @@ impl Asking<'_> {
 fn rule_text(kept: &str) -> String {
     const WRITES: &str = "what a command writes is still judged as a write";
     match (kept.strip_prefix("in "), kept.strip_prefix("nowhere: ")) {
-        (Some(path), _) => format!("a rule was added to {path}; {WRITES}"),
+        (Some(path), _) => format!("a rule in {path} allows these very words; {WRITES}"),
         (None, Some(why)) => format!("decided for this time only: {why}"),
         (None, None) => format!("these very words are allowed {kept}; {WRITES}"),
     }

@@ -31,6 +31,8 @@ pub(crate) enum Verdict {
     Permitted(Subject),
     Denied(String),
     Undecided,
+    /// It is over, without anybody's verdict or with all that came of one.
+    Over(ChangeStatus),
 }
 
 impl Verdict {
@@ -39,7 +41,8 @@ impl Verdict {
         match record.status {
             ChangeStatus::Permitted => Self::Permitted(record.approved()),
             ChangeStatus::Denied | ChangeStatus::Failed { .. } => Self::Denied(record.told.clone().unwrap_or_default()),
-            _ => Self::Undecided,
+            ChangeStatus::Pending => Self::Undecided,
+            _ => Self::Over(record.status.clone()),
         }
     }
 }
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
             let asked = record.ruled.is_some_and(|ruled| ruled.ruling == Ruling::Ask);
             Ok(ExitCode::from(if asked { DENIED } else { REFUSED }))
         }
-        Verdict::Undecided => {
+        Verdict::Undecided | Verdict::Over(_) => {
             say("Nothing was decided, so nothing was run.");
             Ok(ExitCode::from(DENIED))
         }
@@ -182,11 +185,18 @@ impl Running<'_> {
             return Err(Failure::bad_input("that is no command"));
         };
         let registered = agents::register(self.state, change)?;
-        let code = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
+        let spawned = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
         let client = self.connected.client();
-        let finished = self.connected.block(client.finish(change, code.as_ref().ok().copied()))?;
+        let code = match spawned {
+            Ok(code) => code,
+            Err(failure) => {
+                self.connected.block(client.not_started(change, &failure.message()))?;
+                registered.finished();
+                return Err(failure);
+            }
+        };
+        let finished = self.connected.block(client.finish(change, Some(code)))?;
         registered.finished();
-        let code = code?;
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();
         let details = json!({ "code": code, "changed": files, "not_captured": finished.uncaptured });
         self.report(change, "ran", &details, &summary(change, &finished));
@@ -211,7 +221,9 @@ impl Running<'_> {
 fn spawn(script: &str, directory: &Path, change: u64, registered: &Registered) -> Result<i32, Failure> {
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     let failed = |error: std::io::Error| {
-        Failure::bad_input(format!("the command could not be started in `{}`", directory.display())).why(&error)
+        Failure::bad_input(format!("the command could not be started in `{}`", directory.display()))
+            .why(&error)
+            .hint("look whether the directory is there and can be entered")
     };
     let mut command = Command::new(shell);
     command.arg("-c").arg(script).current_dir(directory).env(agents::MARK, change.to_string());

@@ -10,8 +10,8 @@ use sayso_review::{
     Answer, Bytes, CONTEXT, Comment, CommentSide, FileAnswer, FilePreview, HunkId, Operation, Placement, Preview,
 };
 
-use super::edit;
 use super::preview::FileView;
+use super::{edit, keys};
 use crate::diff::draw::{Drawing, LongLines};
 use crate::diff::style::Styles;
 use crate::failure::Failure;
@@ -155,32 +155,6 @@ struct FileSession<'q, 'f, 'd> {
     placement: Placement,
 }
 
-const HELP: &str = "\
-y  yes, take this
-n  no, leave this out
-a  take this and everything after it in this file
-d  leave out this and everything after it in this file
-s  split this hunk into smaller ones
-e  edit the new lines before taking them
-c  comment on a line of this, for the agent to read
-q  leave out this and everything after it, in all files
-?  print this
-Nothing is written before the last question is answered.
-";
-
-const REVIEW_HELP: &str = "\
-y  yes, keep this
-n  no, take this back
-a  keep this and everything after it in this file
-d  take back this and everything after it in this file
-s  split this hunk into smaller ones
-e  edit the new lines
-c  comment on a line of this, for the agent to read
-q  decide later; nothing is taken back
-?  print this
-Nothing is written before the last question is answered.
-";
-
 impl<'f, 'd> FileSession<'_, 'f, 'd> {
     /// The answer about the file, and whether the person wants no more questions.
     fn run(&mut self) -> Result<Option<(FileAnswer, bool)>, Failure> {
@@ -309,26 +283,25 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
         }))
     }
 
-    fn reply(&mut self, question: &str, keys: &str) -> Result<Option<Reply>, Failure> {
+    fn reply(&mut self, question: &str, offers: &str) -> Result<Option<Reply>, Failure> {
         loop {
             let Some(line) = self.questions.line(self.output, question)? else { return Ok(None) };
-            let offered = !line.is_empty() && keys.split(',').any(|key| key == line);
+            let offered = !line.is_empty() && offers.split(',').any(|key| key == line);
             let reply = match line.as_str() {
                 "y" => Reply::Yes,
                 "n" => Reply::No,
                 "a" if offered => Reply::AllOfFile,
                 "d" if offered => Reply::NoneOfFile,
-                "q" => Reply::Quit,
+                "q" if offered => Reply::Quit,
                 "s" if offered => Reply::Split,
                 "e" if offered => Reply::Edit,
                 "c" if offered => Reply::Comment,
-                "s" => {
+                "s" if offers.contains("a,d") => {
                     self.output.write(b"This cannot be split any further.\n")?;
                     continue;
                 }
-                _ => {
-                    self.output
-                        .write(if self.placement == Placement::InPlace { REVIEW_HELP } else { HELP }.as_bytes())?;
+                other => {
+                    self.output.write(keys::explained(other, offers, self.placement).as_bytes())?;
                     continue;
                 }
             };

@@ -17,7 +17,7 @@ use crate::cli::{Answers, Place};
 use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
-use crate::pending::{Pending, withdraw};
+use crate::pending::{Pending, overtaken, withdraw};
 use crate::state::{DENIED, FAILED, REFUSED, STALE};
 use crate::terminal::Terminal;
 
@@ -134,8 +134,8 @@ impl<'a> Deciding<'a> {
                 if self.undecided == Undecided::Waits {
                     let now = Pending::get(self.connected, pending.change())?;
                     if !now.waits() {
-                        say("Somebody else decided first.");
-                        return self.ended(&now.record);
+                        let record = overtaken(self.connected, pending.change())?;
+                        return self.ended(&record);
                     }
                 }
                 Ok(undecided())
@@ -221,8 +221,7 @@ impl<'a> Deciding<'a> {
         let ClientError::Remote(_) = &error else { return Err(error.into()) };
         let now = Pending::get(self.connected, pending.change())?;
         if !now.waits() {
-            say("Somebody else decided first.");
-            return Ok(Overtaken::Decided(Box::new(now.record)));
+            return Ok(Overtaken::Decided(Box::new(overtaken(self.connected, pending.change())?)));
         }
         let answered = self.answers.approve.is_some() || self.answers.deny.is_some();
         if now.record.preview != pending.record.preview && !answered {

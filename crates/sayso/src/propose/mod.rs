@@ -4,6 +4,7 @@ mod approve;
 pub(crate) mod ask;
 mod deciding;
 mod edit;
+pub(crate) mod keys;
 pub(crate) mod preview;
 
 use std::io::Read as _;

@@ -24,6 +24,7 @@ use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::propose::ask::{Questions, Typed};
+use crate::session;
 use crate::state::State;
 use crate::terminal::Terminal;
 
@@ -130,7 +131,8 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
     let last = connected.block(client.status(Extent::Counts))?.last_event;
     let (tell, heard) = channel();
     let following = Following::start(&connected, last, tell.clone())?;
-    let pending = connected.block(client.list_pending(arguments.session.as_deref(), View::Nothing))?;
+    let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
+    let pending = connected.block(client.list_pending(session.as_deref(), View::Nothing))?;
     let waiting = pending.iter().map(|progress| progress.record.change).collect();
     let mailbox = Arc::new(Mutex::new(Mailbox { heard, waiting, asked: 0, ended: None }));
     listen(tell)?;
@@ -141,9 +143,10 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
     let mut reviewing = Reviewing::new(state, &connected, arguments);
     say("Shows what waits as it comes; Ctrl-C ends it.");
     while let Some(change) = next(&mailbox) {
-        if let Some(session) = &arguments.session {
+        if let Some(session) = &session {
             let progress = connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?;
-            if progress.record.origin.session.as_ref() != Some(session) {
+            // One that began meanwhile may be known by its beginning only.
+            if !progress.record.origin.session.is_some_and(|of| of.starts_with(session.as_str())) {
                 continue;
             }
         }

@@ -220,7 +220,10 @@ fn codex_does_what_was_approved_and_hears_why_the_rest_was_not() {
 #[test]
 fn codex_is_not_run_where_it_would_leave_the_hooks_out() {
     let workspace = tempfile::tempdir().unwrap();
-    let arguments = ["run", "--", "codex", "exec", "do it"];
+    let program = workspace.path().join("codex");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let arguments = ["run", "--", program.to_str().unwrap(), "exec", "do it"];
     let output = run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &arguments, &[], b"");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr);
@@ -248,4 +251,32 @@ fn a_hook_without_an_engine_or_with_broken_input_denies() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("denied"), "{output:?}");
     }
     assert_eq!(hook("cursor", b"{}").status.code(), Some(2));
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_not_said_to_run() {
+    let workspace = tempfile::tempdir().unwrap();
+    let environment = [("PATH", "/nowhere"), ("HOME", workspace.path().to_str().unwrap())];
+    for program in ["claude", "./claude"] {
+        let arguments = ["run", "--", program, "-p", "do it"];
+        let output = run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &arguments, &environment, b"");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(&format!("there is no program `{program}`")) && told.contains("Hint:"), "{told}");
+        assert!(!told.contains("runs under the gate"), "{told}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_asked_what_it_is_answers_without_a_warning() {
+    let workspace = tempfile::tempdir().unwrap();
+    let program = workspace.path().join("claude");
+    std::fs::write(&program, "#!/bin/sh\necho claude \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for word in ["--version", "-v", "--help", "-h"] {
+        let arguments = ["run", "--", program.to_str().unwrap(), word];
+        let output = run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &arguments, &[], b"");
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
+        assert_eq!((output.stdout, output.stderr), (format!("claude {word}\n").into_bytes(), Vec::new()));
+    }
 }

@@ -199,3 +199,28 @@ fn an_answer_for_the_rest_of_the_session_holds_and_is_explained() {
     let (_, text) = ended(start(&scene, &["exec", "--session", "s", "make check"]));
     assert!(!text.contains("waits for a decision"), "{text}");
 }
+
+#[test]
+fn a_command_that_could_not_be_started_is_recorded_as_failed() {
+    let scene = scene();
+    let said = scene.transcript(&["exec", "--approve", "--directory", "nowhere", "ls"]);
+    assert!(said.contains("could not be started") && said.ends_with("--- exit 2\n"), "{said}");
+    let (log, _) = scene.json(&["log", "--json"]);
+    assert_eq!(log[0]["status"], "failed", "{log:#}");
+    let shown = scene.transcript(&["log"]);
+    assert!(shown.contains("failed") && !shown.contains("ran"), "{shown}");
+}
+
+#[test]
+fn an_answer_that_is_no_key_is_named_and_only_what_is_offered_is_explained() {
+    let scene = scene();
+    let change = serde_json::json!([{"operation": "delete", "path": "a.txt"}]);
+    scene.write("change.json", change.to_string().as_bytes());
+    let said = scene.dialogue(&["propose", "change.json"], "zz\nn\n\n");
+    assert!(said.contains("`zz` is not a key here. These are:\ny  yes, take this\n"), "{said}");
+    let change = serde_json::json!([{"operation": "rename", "path": "a.txt", "to": "c.txt"}]);
+    scene.write("change.json", change.to_string().as_bytes());
+    let said = scene.dialogue(&["propose", "change.json"], "?\nn\n\n");
+    assert!(said.contains("[y,n,q,?]? ?\ny  yes, take this\nn  no, leave this out\nq  leave out"), "{said}");
+    assert!(!said.contains("not a key"), "{said}");
+}

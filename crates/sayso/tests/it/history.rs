@@ -106,3 +106,38 @@ fn a_journal_that_is_none_is_said_with_a_remedy() {
     let text = scene.transcript(&["log"]);
     assert!(text.contains("Error:") && text.contains("sayso gc --repair"), "{text}");
 }
+
+#[test]
+fn a_session_is_meant_by_the_beginning_of_its_id() {
+    let scene = Scene::new(&[("a.txt", b"one\n")]);
+    for (session, text) in [("7f3a-one", "two\n"), ("7f3b-two", "three\n")] {
+        let change = json!([{"operation": "update", "path": "a.txt", "new_content": text}]);
+        scene.write("change.json", change.to_string().as_bytes());
+        let arguments = ["propose", "change.json", "--approve", "all", "--agent", "claude", "--session", session];
+        assert!(scene.run(&arguments, b"").status.success());
+    }
+    let log = scene.transcript(&["log"]);
+    assert!(log.contains("claude 7f3a-one  a.txt (+1 -1)") && log.contains("claude 7f3b-two  a.txt"), "{log}");
+    let (records, _) = scene.json(&["log", "--session", "7f3a", "--json"]);
+    assert_eq!((records.as_array().unwrap().len(), &records[0]["change"]), (1, &json!(1)));
+    let several = scene.transcript(&["undo", "--session", "7f3"]);
+    assert!(several.contains("several sessions begin with `7f3`: `7f3a-one`, `7f3b-two`"), "{several}");
+    assert!(several.ends_with("--- exit 2\n"), "{several}");
+    let none = scene.transcript(&["log", "--session", "none"]);
+    assert!(none.contains("There are no changes of session `none`") && none.ends_with("--- exit 0\n"), "{none}");
+    assert_eq!(scene.transcript(&["log", "-n", "0"]), "$ sayso log -n 0\n--- exit 0\n");
+    assert!(scene.run(&["undo", "--session", "7f3b"], b"").status.success());
+    assert_eq!(scene.read("a.txt"), "two\n");
+    assert!(scene.run(&["redo", "--session", "7f3b"], b"").status.success());
+    assert_eq!(scene.read("a.txt"), "three\n");
+}
+
+#[test]
+fn what_is_collected_is_not_said_to_be_old_if_it_is_not() {
+    let scene = scene();
+    scene.run(&["propose", "change.json", "--approve", "all"], b"");
+    let kept = scene.transcript(&["gc"]);
+    assert!(!kept.contains("of changes older than") && kept.ends_with("--- exit 0\n"), "{kept}");
+    let old = scene.transcript(&["gc", "--older-than", "0"]);
+    assert!(old.contains("that no change needs any more, or none younger than 0 days; freed"), "{old}");
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Scene;
+use crate::served::Served;
 
 /// How long something is waited for that has to come.
 const LONG: Duration = Duration::from_mins(1);
@@ -167,6 +168,97 @@ fn a_reviewer_who_follows_decides_what_comes_and_is_told_what_others_decide() {
     follows.signal(rustix::process::Signal::INT);
     assert_eq!(follows.ended(), Some(0));
     assert_eq!((scene.read("a.txt").as_str(), scene.read("b.txt").as_str()), ("three\n", "one\n"));
+}
+
+#[test]
+fn what_a_killed_hook_asked_for_is_withdrawn_even_if_nobody_has_noticed_its_end() {
+    let scene = scene();
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    for (tool, input) in
+        [("Bash", json!({"command": "rm a.txt"})), ("Write", json!({"file_path": "a.txt", "content": "two\n"}))]
+    {
+        let mut hook = Terminal::start(&scene, &["hook", "claude"]);
+        let call = json!({
+            "session_id": "s", "cwd": scene.path("."), "hook_event_name": "PreToolUse", "tool_name": tool,
+            "tool_input": input, "tool_use_id": "t",
+        });
+        hook.types(&call.to_string());
+        drop(hook.child.stdin.take());
+        follows.until("]? ");
+        // It says whose the change is as soon as it knows its number.
+        let notes = || std::fs::read_dir(scene.state_path().join("sayso/agents")).map_or(0, Iterator::count);
+        while notes() == 0 {
+            std::thread::yield_now();
+        }
+        // Nobody asks what became of it, so that the system goes on to know it.
+        hook.signal(rustix::process::Signal::KILL);
+        follows.until("It was withdrawn; nobody waits for it any more.");
+        assert_eq!(scene.json(&["log", "--json"]).0[0]["status"], "cancelled");
+        hook.ended();
+    }
+    follows.signal(rustix::process::Signal::INT);
+    assert_eq!(follows.ended(), Some(0));
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn a_reviewer_who_comes_second_is_told_how_it_ended_and_not_how_it_stood_in_between() {
+    let scene = scene();
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    // Many files, so that it takes a while.
+    let files: Vec<Value> = (0..60)
+        .map(|number| json!({"operation": "write", "path": format!("new/{number}"), "content": "x\n"}))
+        .collect();
+    scene.write("many.json", json!(files).to_string().as_bytes());
+    let mut asks = Terminal::start(&scene, &["propose", "many.json"]);
+    follows.until("]? ");
+    asks.until("]? ");
+    scene.run(&["review", "1", "--approve", "all"], b"");
+    let said = follows.until("The agent is told");
+    assert!(said.contains("Somebody else decided first.\nChange 1 is applied."), "{said}");
+    asks.types("y\n");
+    asks.until("]? ");
+    drop(asks.child.stdin.take());
+    asks.until("Nothing was decided");
+    asks.ended();
+}
+
+#[test]
+fn a_server_that_comes_second_is_handed_the_engine_and_everybody_goes_on_with_it() {
+    let scene = scene();
+    // The first of them has the engine.
+    let mut follows = Terminal::start(&scene, &["review", "--follow"]);
+    follows.until("Ctrl-C ends it");
+    let mut waits = Terminal::start(&scene, &["exec", "echo three > b.txt"]);
+    follows.until("Run it");
+    waits.until("waits for a decision");
+    let served = Served::start(&scene, &[]);
+    assert!(served.said["already"].is_null(), "{}", served.said);
+    assert_eq!(served.said["process"], served.id());
+    // What waited waits still, and what comes by the server is shown.
+    follows.types("y\n");
+    waits.until("Changed while it ran");
+    assert_eq!(waits.ended(), Some(0));
+    let body = json!({
+        "intent": { "runCommand": { "command": "touch c.txt" } }, "origin": {}, "performer": "PERFORMER_AGENT", "ask": true,
+    });
+    let output = Command::new("curl")
+        .args(["-sS", "-m", "60", "-H", "content-type: application/json", "-d", &body.to_string()])
+        .args(["-H", &format!("authorization: Bearer {}", served.text("token"))])
+        .arg(format!("{}/sayso.v1.IntentService/Submit", served.text("url")))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let shown = follows.until("Run it");
+    assert!(shown.contains("touch c.txt"), "{shown}: {output:?}");
+    follows.types("n\n\n");
+    follows.until("Denied");
+    follows.signal(rustix::process::Signal::INT);
+    assert_eq!(follows.ended(), Some(0));
+    served.ask_to_end();
+    served.ended();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `sayso undo` and `sayso redo`.
 
+use sayso_testkit::programs;
 use serde_json::json;
 
 use crate::Scene;
@@ -91,4 +92,51 @@ fn what_cannot_be_undone_says_why() {
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn an_undo_names_what_was_not_captured_and_does_not_pass_for_whole() {
+    let scene = scene();
+    std::fs::File::create(scene.path("big")).unwrap().set_len(70 << 20).unwrap();
+    let output = scene.run(&["exec", "--approve", "echo bad >>big; echo bad >a.txt"], b"");
+    assert!(output.status.success(), "{output:?}");
+    let (planned, code) = scene.json(&["undo", "--dry-run", "--json"]);
+    assert_eq!((code, &planned["not_put_back"][0]["path"]), (0, &json!("big")), "{planned}");
+    let undone = scene.transcript(&["undo"]);
+    assert!(undone.contains("note: cannot be put back: big: it changed, and was not captured before\n"), "{undone}");
+    assert!(undone.contains("Undone as far as it was captured; 1 thing was not"), "{undone}");
+    assert!(undone.ends_with("--- exit 4\n"), "{undone}");
+    assert!(scene.read("a.txt").starts_with("1\n"));
+    // Again, for programs.
+    assert!(scene.run(&["redo"], b"").status.success());
+    let (undone, code) = scene.json(&["undo", "--json"]);
+    assert_eq!((code, &undone["outcome"], &undone["not_put_back"][0]["path"]), (4, &json!("applied"), &json!("big")));
+}
+
+#[test]
+fn what_is_in_a_directory_that_could_not_be_read_is_named_as_not_captured() {
+    let scene = scene();
+    let root = scene.path(".");
+    let program = scene.state_path().join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_sayso"), &program).unwrap();
+    // Root reads anything, so run as nobody where we are root.
+    let am_root = programs::run(&root, "id", &["-u"], b"").stdout == b"0\n";
+    if am_root {
+        for folder in [&root, &scene.state_path()] {
+            std::os::unix::fs::chown(folder, Some(65534), Some(65534)).unwrap();
+        }
+    }
+    let script = "set -e; echo precious >p; chmod 000 p; mkdir d; echo deep >d/f; chmod 000 d
+        $0 exec --approve 'chmod 600 p; chmod 700 d; echo bad >p; echo bad >d/f'
+        $0 undo && exit 1 || exit $?";
+    let environment = scene.environment();
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let words = ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script, program.to_str().unwrap()];
+    let (runs, words) = if am_root { ("setpriv", &words[..]) } else { ("sh", &words[4..]) };
+    let output = programs::run_with(&root, runs, words, &environment, b"");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    for path in ["p", "d"] {
+        assert_eq!(said.matches(&format!("note: cannot be put back: {path}: ")).count(), 2, "{said}");
+    }
 }

@@ -7,7 +7,7 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Client, Kept, Reply, Submission, Subscription};
+use sayso_gate::{Asking, Client, Finished, Kept, Reply, Submission, Subscription};
 use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Origin, Performer, Tier};
 use sayso_workspace::OpenError;
 use serde_json::Value;
@@ -222,7 +222,7 @@ fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
 }
 
 fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Result<proto::FinishResponse, Failure> {
-    let finished = if request.change == 0 {
+    let ended = if request.change == 0 {
         if let Some(session) = &request.session {
             host.own_session(peer, session)?;
         }
@@ -231,15 +231,23 @@ fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Re
         host.gate.finish_all(request.session.as_deref(), Some(call), now())?
     } else {
         host.own_change(peer, request.change)?;
+        if let Some(reason) = &request.not_started {
+            return Ok(finished(&[host.gate.not_started(request.change, reason, now())?]));
+        }
         let command = Command::Finish { change: request.change, code: request.code };
         match host.gate.command(Client::Person, command, now())? {
-            Reply::Finished(finished) => vec![finished],
+            Reply::Finished(one) => vec![one],
             _ => return Err(super::unexpected()),
         }
     };
+    Ok(finished(&ended))
+}
+
+/// What all of it did.
+fn finished(ended: &[Finished]) -> proto::FinishResponse {
     let mut response = proto::FinishResponse::default();
     response.record.get_or_insert_default();
-    for one in &finished {
+    for one in ended {
         let record = response.record.get_or_insert_default();
         let done = proto::ApplyRecord::from(&one.record);
         record.steps.extend(done.steps);
@@ -247,7 +255,7 @@ fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Re
         response.differs.extend(one.differs.iter().map(ToString::to_string));
         response.uncaptured.extend(one.uncaptured.iter().map(proto::Uncaptured::from));
     }
-    Ok(response)
+    response
 }
 
 /// Refuses a directory from which a link leads out: a command that starts there is not where it says it is.

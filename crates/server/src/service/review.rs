@@ -50,6 +50,7 @@ impl Review {
                 of: plan.changes().to_vec(),
                 preview: sayso_api::convert::preview(&plan.preview, view).into(),
                 preview_hash: plan.preview.hash().to_string(),
+                uncaptured: plan.uncaptured.iter().map(proto::Uncaptured::from).collect(),
                 ..Default::default()
             };
             super::withhold(host, peer, &mut shown.preview);
@@ -380,6 +381,8 @@ fn decide(host: &Host, request: proto::DecideRequest) -> Result<proto::Progress,
     let verdict = Verdict { by: Decider::Person, ..Verdict::try_from(verdict)? };
     let from_now_on = request.from_now_on.into_option().map(FromNowOn::try_from).transpose()?;
     host.refresh()?;
+    // What nobody waits for any more is not let go ahead.
+    host.settle()?;
     let command = Command::Decide { change, verdict, from_now_on };
     let Reply::Decided { decided, keep } = host.gate.command(Client::Person, command, now())? else {
         return Err(super::unexpected());

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sayso_api::client::{Patience, Role, View, Watched};
+use sayso_api::client::{Patience, Role, Shown, View, Watched};
 use sayso_api::proto::oneof::event::Kind;
+use sayso_gate::Process;
 use sayso_review::{Answer, ChangeStatus, ErrorKind};
 
 use crate::scene::{Scene, ask, no, verdict, within, write};
@@ -57,4 +58,29 @@ async fn of_two_reviewers_one_decides_and_the_other_is_told() {
     let decided = within("the last end", watching).await.unwrap();
     assert_eq!(decided.len() as u64, ROUNDS);
     assert!(decided.values().all(|count| *count == 1), "{decided:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_waits_for_any_more_cannot_be_approved() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    let record = ask(&client, write("a", "x\n")).await.record;
+    let mut asker = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let Process { id, started } = Process::find(asker.id()).unwrap();
+    let folder = scene.home().join("agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let note = format!("{}\n{}", record.change, scene.journal().display());
+    std::fs::write(folder.join(format!("{id}-{started}-{}", record.change)), note).unwrap();
+    asker.kill().unwrap();
+    // It has ended, and nobody has asked what became of it.
+    while Process::find(id).is_some() {
+        tokio::task::yield_now().await;
+    }
+    let late = client.decide(record.change, verdict(&record, Answer::Approve), None, View::Nothing).await;
+    assert!(late.is_err(), "{late:?}");
+    let record = client.get_change(record.change, View::Nothing, Shown::Proposed).await.unwrap().record;
+    assert_eq!(record.status, ChangeStatus::Cancelled);
+    assert!(!scene.root().join("a").exists());
+    asker.wait().unwrap();
 }

@@ -63,6 +63,23 @@ impl TreeChanges {
         changes
     }
 
+    /// Directories that only one of two scans could look into, outermost first: whatever is in them may have changed, and is in none of
+    /// the lists.
+    pub fn hidden_once(before: &Known, after: &Known) -> Vec<WsPath> {
+        let one_way = |seen: &Known, other: &Known| -> Vec<WsPath> {
+            let hides = |path: &&str| other.leaves_out(path);
+            seen.directories
+                .iter()
+                .map(|span| seen.text(*span))
+                .filter(hides)
+                .filter_map(|path| WsPath::parse(path).ok())
+                .collect()
+        };
+        let mut paths = [one_way(before, after), one_way(after, before)].concat();
+        paths.sort();
+        paths
+    }
+
     /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -133,6 +133,12 @@ impl Known {
             || (!self.unseen.is_empty() && above.chain([path]).any(listed))
     }
 
+    /// Whether a directory was there and nobody looked into it.
+    pub(super) fn leaves_out(&self, directory: &str) -> bool {
+        let directory = format!("{directory}/");
+        self.unseen.binary_search_by(|span| self.text(*span).cmp(directory.as_str())).is_ok()
+    }
+
     /// Puts in order what a walk meets in another one: `a-b/` comes before `a/`, but `a-b` after `a`.
     pub(super) fn sort(&mut self) {
         let Self { text, directories, unseen, .. } = self;
