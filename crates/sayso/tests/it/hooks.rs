@@ -79,7 +79,7 @@ fn slow(engine: PathBuf, pause: Duration) -> tempfile::TempDir {
 
 /// Forwards all that is there by the end of each pause.
 fn forward_slowly(mut from: UnixStream, mut to: UnixStream, pause: Duration) {
-    let mut part = [0; 65536];
+    let mut part = vec![0; 65536];
     while let Ok(count @ 1..) = from.read(&mut part) {
         let mut ready = part[..count].to_vec();
         std::thread::sleep(pause);

@@ -109,23 +109,27 @@ impl Document {
         let mut steps = Vec::new();
         let mut target = target;
         while let Some(parent) = self.parent(target) {
-            steps.push(match (self.kind(parent), self.key(target)) {
-                (Kind::Object, Some(key)) => {
-                    let twins = || self.children(parent).filter(|child| self.key(*child).as_ref() == Some(&key));
-                    match twins().position(|child| child == target) {
-                        Some(number) if twins().nth(number + 1).is_some() => Step::Hidden(key.clone(), number),
-                        _ => Step::Member(key.clone()),
-                    }
-                }
-                _ => {
-                    let before = self.all_children(parent).take_while(|child| child.value != target);
-                    Step::Element(before.filter(|child| child.presence == Presence::Here).count())
-                }
-            });
+            let key = self.key(target).filter(|_| self.kind(parent) == Kind::Object);
+            steps.push(
+                key.map_or_else(|| self.element_step(parent, target), |key| self.member_step(parent, target, key)),
+            );
             target = parent;
         }
         steps.reverse();
         steps
+    }
+
+    fn element_step(&self, list: Target, target: Target) -> Step<'_> {
+        let before = self.all_children(list).take_while(|child| child.value != target);
+        Step::Element(before.filter(|child| child.presence == Presence::Here).count())
+    }
+
+    fn member_step<'d>(&'d self, object: Target, target: Target, key: Cow<'d, str>) -> Step<'d> {
+        let twins = || self.children(object).filter(|child| self.key(*child).as_ref() == Some(&key));
+        match twins().position(|child| child == target) {
+            Some(number) if twins().nth(number + 1).is_some() => Step::Hidden(key, number),
+            _ => Step::Member(key),
+        }
     }
 
     /// Where a value is now, for people.

@@ -216,7 +216,7 @@ fn what_the_libraries_send_is_seen_in_sections() {
         let head = sayso_wire::Head { path: sent.path.clone(), headers: sent.headers.clone() };
         let request = sayso_wire::ModelRequest::new("r", head, sent.body.as_bytes());
         let name = format!("{:?} {}", sent.api, sent.path);
-        assert_eq!(request.dialect().map(|dialect| dialect.api()), Some(sent.api), "{name}");
+        assert_eq!(request.dialect().map(sayso_wire::dialect::Dialect::api), Some(sent.api), "{name}");
         assert!(request.problems().is_empty(), "{name}: {:?}", request.problems());
         assert!(request.marks().model.is_some(), "{name}");
         let kinds: std::collections::BTreeSet<_> = request.sections().map(|section| section.kind).collect();
