@@ -1,7 +1,7 @@
 //! Anthropic Messages.
 
 use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
+use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
@@ -61,24 +61,16 @@ impl Dialect for Anthropic {
         if !head.route().ends_with("/v1/messages") {
             return None;
         }
-        let streams = body.member(body.root(), "stream").is_some_and(|stream| body.is_true(stream));
-        Some(if streams { Purpose::Stream } else { Purpose::Answer })
+        Some(Purpose::by_flag(body))
     }
 
     fn groups(&self, body: &Document) -> Vec<Group> {
-        let mut groups = Vec::new();
-        for child in body.all_children(body.root()) {
-            let target = child.value;
-            let list = body.kind(target) == Kind::Array && child.presence == Presence::Here;
-            match body.key(target).as_deref() {
-                Some("system") if list => each(body, target, GroupRole::System, &mut groups),
-                Some("system") => groups.push(one(target, GroupRole::System, child.presence)),
-                Some("messages") if list => each(body, target, GroupRole::Message, &mut groups),
-                Some("tools") if list => each(body, target, GroupRole::Tool, &mut groups),
-                _ => groups.push(one(target, GroupRole::Setting, child.presence)),
-            }
-        }
-        sorted(groups)
+        grouped(body, |name, _| match name {
+            "system" => Sort::Each(GroupRole::System),
+            "messages" => Sort::Each(GroupRole::Message),
+            "tools" => Sort::Each(GroupRole::Tool),
+            _ => Sort::One(GroupRole::Setting),
+        })
     }
 
     fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {

@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions, and all who speak like it.
 
 use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
+use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
@@ -36,23 +36,16 @@ impl Dialect for Chat {
         if !head.route().ends_with("/chat/completions") {
             return None;
         }
-        let streams = body.member(body.root(), "stream").is_some_and(|stream| body.is_true(stream));
-        Some(if streams { Purpose::Stream } else { Purpose::Answer })
+        Some(Purpose::by_flag(body))
     }
 
     fn groups(&self, body: &Document) -> Vec<Group> {
-        let mut groups = Vec::new();
-        for child in body.all_children(body.root()) {
-            let target = child.value;
-            let list = body.kind(target) == Kind::Array && child.presence == Presence::Here;
-            match body.key(target).as_deref() {
-                Some("messages") if list => each(body, target, GroupRole::Message, &mut groups),
-                Some("tools" | "functions") if list => each(body, target, GroupRole::Tool, &mut groups),
-                Some("prediction") => groups.push(one(target, GroupRole::Prediction, child.presence)),
-                _ => groups.push(one(target, GroupRole::Setting, child.presence)),
-            }
-        }
-        sorted(groups)
+        grouped(body, |name, _| match name {
+            "messages" => Sort::Each(GroupRole::Message),
+            "tools" | "functions" => Sort::Each(GroupRole::Tool),
+            "prediction" => Sort::One(GroupRole::Prediction),
+            _ => Sort::One(GroupRole::Setting),
+        })
     }
 
     fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {

@@ -1,7 +1,7 @@
 //! Gemini's generateContent.
 
 use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
+use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
@@ -71,31 +71,13 @@ impl Dialect for Gemini {
     }
 
     fn groups(&self, body: &Document) -> Vec<Group> {
-        let mut groups = Vec::new();
-        for child in body.all_children(body.root()) {
-            let target = child.value;
-            let list = body.kind(target) == Kind::Array && child.presence == Presence::Here;
-            match body.key(target).as_deref() {
-                Some("systemInstruction" | "system_instruction") => {
-                    groups.push(one(target, GroupRole::System, child.presence));
-                }
-                Some("contents") if list => each(body, target, GroupRole::Message, &mut groups),
-                Some("contents") => groups.push(one(target, GroupRole::Message, child.presence)),
-                Some("cachedContent" | "cached_content") => groups.push(one(target, GroupRole::Remote, child.presence)),
-                Some("tools") if list => {
-                    for tool in body.all_children(target) {
-                        match either(body, tool.value, ["functionDeclarations", "function_declarations"]) {
-                            Some(declared) if tool.presence == Presence::Here => {
-                                each(body, declared, GroupRole::Tool, &mut groups);
-                            }
-                            _ => groups.push(one(tool.value, GroupRole::Tool, tool.presence)),
-                        }
-                    }
-                }
-                _ => groups.push(one(target, GroupRole::Setting, child.presence)),
-            }
-        }
-        sorted(groups)
+        grouped(body, |name, _| match name {
+            "systemInstruction" | "system_instruction" => Sort::One(GroupRole::System),
+            "contents" => Sort::Each(GroupRole::Message),
+            "cachedContent" | "cached_content" => Sort::One(GroupRole::Remote),
+            "tools" => Sort::Within(GroupRole::Tool, ["functionDeclarations", "function_declarations"]),
+            _ => Sort::One(GroupRole::Setting),
+        })
     }
 
     fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {

@@ -51,6 +51,14 @@ pub enum Purpose {
     CountTokens,
 }
 
+impl Purpose {
+    /// By the setting that most have for it.
+    fn by_flag(body: &Document) -> Self {
+        let streams = body.member(body.root(), "stream").is_some_and(|stream| body.is_true(stream));
+        if streams { Self::Stream } else { Self::Answer }
+    }
+}
+
 /// Whose request it is and what it may use, as far as it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -45,24 +45,51 @@ pub struct Projection {
     pub calls: BTreeMap<String, String>,
 }
 
-/// The groups of a list: one for each element, also those that were taken out.
-pub(super) fn each(body: &Document, list: Target, role: GroupRole, groups: &mut Vec<Group>) {
+/// What a member of a body is.
+pub(super) enum Sort {
+    /// One group.
+    One(GroupRole),
+    /// A list with a group for each element. What should be a list and is none is one group.
+    Each(GroupRole),
+    /// A list of objects of which each has a list under one of these names, with a group for each element of that.
+    Within(GroupRole, [&'static str; 2]),
+}
+
+/// The groups of a body, in the order in which a person reads them.
+pub(super) fn grouped(body: &Document, sort: impl Fn(&str, Kind) -> Sort) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for child in body.all_children(body.root()) {
+        let (target, presence, kind) = (child.value, child.presence, body.kind(child.value));
+        let list = kind == Kind::Array && presence == Presence::Here;
+        match sort(&body.key(target).unwrap_or_default(), kind) {
+            Sort::Each(role) if list => each(body, target, role, &mut groups),
+            Sort::Within(role, names) if list => {
+                for element in body.all_children(target) {
+                    let inner = names.into_iter().find_map(|name| body.member(element.value, name));
+                    match inner.filter(|_| element.presence == Presence::Here) {
+                        Some(inner) => each(body, inner, role, &mut groups),
+                        None => {
+                            groups.push(Group { target: element.value, role, presence: element.presence, index: 0 });
+                        }
+                    }
+                }
+            }
+            Sort::One(role) | Sort::Each(role) | Sort::Within(role, _) => {
+                groups.push(Group { target, role, presence, index: 0 });
+            }
+        }
+    }
+    groups.sort_by_key(|group| group.role);
+    groups
+}
+
+/// One group for each element of a list, also for those that were taken out.
+fn each(body: &Document, list: Target, role: GroupRole, groups: &mut Vec<Group>) {
     let mut index = 0;
     for child in body.all_children(list) {
         groups.push(Group { target: child.value, role, presence: child.presence, index });
         index += usize::from(child.presence == Presence::Here);
     }
-}
-
-/// One group.
-pub(super) fn one(target: Target, role: GroupRole, presence: Presence) -> Group {
-    Group { target, role, presence, index: 0 }
-}
-
-/// In the order in which a person reads them.
-pub(super) fn sorted(mut groups: Vec<Group>) -> Vec<Group> {
-    groups.sort_by_key(|group| group.role);
-    groups
 }
 
 /// Tags in which agents put what the user did not say.

@@ -1,7 +1,7 @@
 //! OpenAI Responses, as Codex speaks it.
 
 use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, each, one, part_label, sorted};
+use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
@@ -41,28 +41,17 @@ impl Dialect for Responses {
         if !head.route().ends_with("/responses") {
             return None;
         }
-        let streams = body.member(body.root(), "stream").is_some_and(|stream| body.is_true(stream));
-        Some(if streams { Purpose::Stream } else { Purpose::Answer })
+        Some(Purpose::by_flag(body))
     }
 
     fn groups(&self, body: &Document) -> Vec<Group> {
-        let mut groups = Vec::new();
-        for child in body.all_children(body.root()) {
-            let target = child.value;
-            let list = body.kind(target) == Kind::Array && child.presence == Presence::Here;
-            let said = body.kind(target) != Kind::Null;
-            match body.key(target).as_deref() {
-                Some("instructions") if said => groups.push(one(target, GroupRole::System, child.presence)),
-                Some("previous_response_id" | "conversation") if said => {
-                    groups.push(one(target, GroupRole::Remote, child.presence));
-                }
-                Some("input") if list => each(body, target, GroupRole::Message, &mut groups),
-                Some("input") => groups.push(one(target, GroupRole::Message, child.presence)),
-                Some("tools") if list => each(body, target, GroupRole::Tool, &mut groups),
-                _ => groups.push(one(target, GroupRole::Setting, child.presence)),
-            }
-        }
-        sorted(groups)
+        grouped(body, |name, kind| match name {
+            "instructions" if kind != Kind::Null => Sort::One(GroupRole::System),
+            "previous_response_id" | "conversation" if kind != Kind::Null => Sort::One(GroupRole::Remote),
+            "input" => Sort::Each(GroupRole::Message),
+            "tools" => Sort::Each(GroupRole::Tool),
+            _ => Sort::One(GroupRole::Setting),
+        })
     }
 
     fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {
