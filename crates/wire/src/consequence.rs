@@ -79,7 +79,7 @@ impl ModelRequest {
         };
         let (old, new) = (pieces(&came), pieces(document));
         let same = old.iter().zip(&new).take_while(|(old, new)| old == new && !self.is_edited(**new)).count();
-        let kept: Vec<Target> = old[..same].to_vec();
+        let kept: BTreeSet<Target> = old[..same].iter().copied().collect();
         let is_kept = |document: &Document, target: Target| {
             let mut next = Some(target);
             while let Some(own) = next {

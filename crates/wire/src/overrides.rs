@@ -3,6 +3,8 @@
 //! An agent sends its whole history again with every request, so that an edit has to find what it was made for there: by what
 //! that said, wherever it is by now. What says something else by now has drifted, and is left alone and reported.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::edit::EditError;
@@ -113,12 +115,16 @@ impl Overrides {
     /// Applies the edits to a request that has none yet, each where it belongs.
     pub fn apply(&self, request: &mut ModelRequest) -> Applied {
         let mut outcome = Applied::default();
+        if self.edits.is_empty() {
+            return outcome;
+        }
+        let said = Said::of(request);
         for (place, edit) in self.edits.iter().enumerate() {
             let narrower = |other: &Override| other.scope > edit.scope && other.anchor.is_for_the_same(&edit.anchor);
             if self.edits.iter().any(narrower) {
                 continue;
             }
-            match edit.find(request) {
+            match said.find(&edit.anchor) {
                 Err(drift) => outcome.drifted.push((place, drift)),
                 Ok(id) => {
                     let made = match &edit.content {
@@ -140,30 +146,43 @@ impl Anchor {
     /// Whether another is for the same section.
     fn is_for_the_same(&self, other: &Self) -> bool {
         let same = self.hash == other.hash && self.occurrence == other.occurrence && self.node == other.node;
-        same && (self.node != NodeType::RequestOption || self.path == other.path)
+        same && (!is_named(self.node) || self.path == other.path)
     }
 }
 
-impl Override {
-    /// The section that it is for.
-    fn find(&self, request: &ModelRequest) -> Result<SectionId, Drift> {
-        let anchor = &self.anchor;
-        let mut found = Vec::new();
-        let mut at_the_place = None;
-        for section in anchored(request).filter(|section| section.node == anchor.node && !section.deleted) {
-            // A setting is known by its name; what it says is the same for many.
-            let named = anchor.node == NodeType::RequestOption || anchor.node == NodeType::ToolSchema;
-            let here = (named || at_the_place.is_none()) && request.raw_path(section) == anchor.path;
-            if here {
-                at_the_place = Some(section.id);
+/// Whether a section is known by its name: what settings say is the same for many.
+fn is_named(node: NodeType) -> bool {
+    matches!(node, NodeType::RequestOption | NodeType::ToolSchema)
+}
+
+/// What the sections of a request say, looked at once for all saved edits.
+struct Said {
+    by_hash: BTreeMap<(NodeType, String), Vec<SectionId>>,
+    by_path: BTreeMap<String, SectionId>,
+}
+
+impl Said {
+    fn of(request: &ModelRequest) -> Self {
+        let (mut by_hash, mut by_path) = (BTreeMap::<_, Vec<SectionId>>::new(), BTreeMap::new());
+        for section in anchored(request) {
+            if let Some(said) = request.original_content(section) {
+                by_hash.entry((section.node, hash(&said))).or_default().push(section.id);
             }
-            let said = request.original_content(section);
-            if (!named || here) && said.is_some_and(|said| hash(&said) == anchor.hash) {
-                found.push(section.id);
-            }
+            by_path.insert(request.raw_path(section), section.id);
         }
-        let chosen = found.get(anchor.occurrence).or(found.last());
-        chosen.copied().ok_or(at_the_place.map_or(Drift::Gone, Drift::Changed))
+        Self { by_hash, by_path }
+    }
+
+    /// The section that an edit is for.
+    fn find(&self, anchor: &Anchor) -> Result<SectionId, Drift> {
+        let at_the_place = self.by_path.get(&anchor.path).copied();
+        let alike = self.by_hash.get(&(anchor.node, anchor.hash.clone())).map(Vec::as_slice).unwrap_or_default();
+        let found = if is_named(anchor.node) {
+            at_the_place.filter(|here| alike.contains(here))
+        } else {
+            alike.get(anchor.occurrence).or(alike.last()).copied()
+        };
+        found.ok_or(at_the_place.map_or(Drift::Gone, Drift::Changed))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A request that a person can look at and edit before it is sent.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::dialect::{self, Dialect, Group, Head, Marks, Projection, Purpose};
@@ -387,15 +387,20 @@ fn mark_deleted(document: &Document, sections: &mut [Section]) {
     if document.relisted().next().is_none() {
         return;
     }
+    let relisted: BTreeSet<Target> = document.relisted().collect();
     for index in 0..sections.len() {
         let parent = sections[index].parent;
         let outer = sections[..index].iter().rfind(|section| Some(section.id) == parent);
         let outer = outer.is_some_and(|section| section.deleted);
         let section = &mut sections[index];
-        section.deleted |= outer || document.is_deleted(section.id.target);
-        let last = document.steps(section.id.target).pop();
-        if let (Some(_), Some(crate::json::Step::Element(now))) = (section.content_index, last) {
-            section.content_index = Some(now);
+        section.deleted |= outer;
+        let container = document.parent(section.id.target);
+        if container.is_some_and(|container| relisted.contains(&document.current(container))) {
+            section.deleted |= document.is_deleted(section.id.target);
+            let last = document.steps(section.id.target).pop();
+            if let (Some(_), Some(crate::json::Step::Element(now))) = (section.content_index, last) {
+                section.content_index = Some(now);
+            }
         }
     }
 }

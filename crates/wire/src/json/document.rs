@@ -133,7 +133,7 @@ impl Document {
     }
 
     /// What stands for a value now.
-    pub(super) fn current(&self, target: Target) -> Target {
+    pub(crate) fn current(&self, target: Target) -> Target {
         if self.values.is_empty() { target } else { self.values.get(&target).copied().unwrap_or(target) }
     }
 

@@ -259,3 +259,28 @@ fn a_deep_nesting_is_no_stack_overflow() {
     request.undo();
     assert_eq!(request.to_bytes(), fits);
 }
+
+#[test]
+fn ten_megabytes_are_seen_edited_and_sent() {
+    let texts: Vec<String> =
+        (0..20_000).map(|number| format!(r#"{{"role":"user","content":"{number} {}"}}"#, "x".repeat(520))).collect();
+    let body = format!(r#"{{"model":"m","messages":[{}]}}"#, texts.join(",\n"));
+    assert!(body.len() > 10 << 20);
+    let mut request = ModelRequest::new("r", Head::new("/v1/chat/completions"), body.clone().into_bytes());
+    assert_eq!(
+        request.sections().filter(|section| section.parent.is_none() && section.message_index.is_some()).count(),
+        20_000
+    );
+    let target = request.at("messages[19999].content").unwrap();
+    request.edit(target, "the last").unwrap();
+    let first = request.at("messages[0]").unwrap();
+    request.delete(first.into()).unwrap();
+    let sent = request.to_bytes().into_owned();
+    let expected = body
+        .replacen(&format!("{},\n", texts[0]), "", 1)
+        .replace(&texts[19_999], r#"{"role":"user","content":"the last"}"#);
+    assert!(sent == expected.into_bytes());
+    request.undo();
+    request.undo();
+    assert!(request.to_bytes() == body.as_bytes());
+}
