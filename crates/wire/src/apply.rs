@@ -30,9 +30,11 @@ impl ModelRequest {
     /// The value at a path.
     pub fn at(&self, path: &str) -> Result<Target, EditError> {
         let document = self.document().ok_or(EditError::NotUnderstood)?;
+        // As it is written, should there be such a member.
+        let found = document.at(path);
         Ok(match path.strip_prefix(OPTIONS) {
-            Some(option) => document.at(option)?,
-            None => document.at(path)?,
+            Some(option) if found.is_err() => document.at(option)?,
+            _ => found?,
         })
     }
 
@@ -49,7 +51,7 @@ impl ModelRequest {
 
     /// Edits one value: a text where a text is, JSON elsewhere.
     pub fn edit(&mut self, target: Target, value: &str) -> Result<&EditOp, EditError> {
-        let document = self.document().ok_or(EditError::NotUnderstood)?;
+        let document = self.known_document(target)?;
         let raw = if document.kind(target) == Kind::String { text::encode(value) } else { value.as_bytes().to_vec() };
         self.edit_raw(target, &raw)
     }
@@ -59,8 +61,14 @@ impl ModelRequest {
         self.edit_raw(target, value.as_bytes())
     }
 
-    fn edit_raw(&mut self, target: Target, raw: &[u8]) -> Result<&EditOp, EditError> {
+    /// The body, in which a value of that name is or was.
+    fn known_document(&self, target: Target) -> Result<&Document, EditError> {
         let document = self.document().ok_or(EditError::NotUnderstood)?;
+        if document.knows(target) { Ok(document) } else { Err(EditError::NoSuchSection(target.to_string())) }
+    }
+
+    fn edit_raw(&mut self, target: Target, raw: &[u8]) -> Result<&EditOp, EditError> {
+        let document = self.known_document(target)?;
         let path = document.path(target);
         if let Some(why) = self.fixed(target) {
             return Err(EditError::Fixed { path, why });
@@ -135,6 +143,10 @@ impl ModelRequest {
         if !section.deleted {
             return Err(EditError::Already { path, state: "there" });
         }
+        if !self.document().is_some_and(|document| document.is_deleted(id.target)) {
+            let why = "it is part of a section that was deleted; restore that one";
+            return Err(EditError::Fixed { path, why });
+        }
         self.relist(EditTargetKind::Restoration, path, |document| document.restore(id.target))
     }
 
@@ -179,6 +191,9 @@ impl ModelRequest {
             }
             target = document.parent(own);
         };
+        // The text that was meant, where a result has several.
+        let own = section.leaf.filter(|leaf| document.kind(*leaf) == Kind::String);
+        let leaf = own.unwrap_or(leaf);
         let whole = document.text(leaf).unwrap_or_default();
         let Some(shrunk) = shrunk(&whole, keep) else { return Err(EditError::Already { path, state: "short" }) };
         let path = document.path(leaf);
@@ -201,7 +216,8 @@ impl ModelRequest {
 
     /// Mends what a problem says is wrong.
     pub fn repair(&mut self, repair: Repair) -> Result<&EditOp, EditError> {
-        let document = self.document().ok_or(EditError::NotUnderstood)?;
+        let (Repair::Delete(target) | Repair::Restore(target) | Repair::MoveBefore(target, _)) = repair;
+        let document = self.known_document(target)?;
         match repair {
             Repair::Delete(target) => {
                 let path = document.path(target);
@@ -270,8 +286,18 @@ impl ModelRequest {
     }
 
     /// Why a value must stay as it is, if it must.
-    fn fixed(&self, target: Target) -> Option<&'static str> {
+    pub(crate) fn fixed(&self, target: Target) -> Option<&'static str> {
         let document = self.document()?;
+        // Nor may what must stay be replaced together with what is around it.
+        if !document.kind(target).is_leaf() {
+            let kept = self.sections().filter(|section| section.content == ContentKind::Opaque || !section.deletable);
+            let mut within = kept.filter(|section| section.id.target != target && !section.deleted);
+            if let Some(Section { editable: Editable::No(why), .. }) = within.find(|section| {
+                matches!(section.editable, Editable::No(_)) && is_in(document, section.id.target, Some(target))
+            }) {
+                return Some(why);
+            }
+        }
         let mut next = Some(target);
         while let Some(target) = next {
             if let Some(section) = self.section(target.into())

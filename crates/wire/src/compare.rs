@@ -1,10 +1,11 @@
 //! What was edited, as differences that a person can read: for each section, and for the whole.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use sayso_diff::{Diff, Rendering, UnifiedOptions};
 
-use crate::json::{Kind, text};
+use crate::json::{Kind, Target, text};
 use crate::request::ModelRequest;
 use crate::section::{NodeType, Section, SectionId};
 
@@ -24,7 +25,9 @@ pub enum Became {
 pub struct SectionDiff {
     /// The section.
     pub id: SectionId,
-    /// Where it is.
+    /// The value of it that differs.
+    pub target: Target,
+    /// Where that is.
     pub path: String,
     /// What it is for a person.
     pub label: String,
@@ -77,14 +80,24 @@ impl ModelRequest {
         };
         let new = if became == Became::Deleted { String::new() } else { new };
         let (id, path, label) = (section.id, self.raw_path(section), section.label.clone());
-        Some(SectionDiff { id, path, label, became, old: old.unwrap_or_default().into_owned(), new })
+        let target = section.leaf.unwrap_or(section.id.target);
+        Some(SectionDiff { id, target, path, label, became, old: old.unwrap_or_default().into_owned(), new })
     }
 
     /// Every section that differs from what came. What is part of one that is gone or new as a whole is shown with that.
     pub fn diff(&self) -> Vec<SectionDiff> {
         let mut differences: Vec<SectionDiff> = Vec::new();
         let mut whole: Vec<SectionId> = Vec::new();
+        let replaced = |section: &Section| {
+            let Some(document) = self.document() else { return false };
+            let around = std::iter::successors(document.parent(section.id.target), |own| document.parent(*own));
+            self.is_added(section.id.target) && around.into_iter().any(|own| document.is_replaced(own))
+        };
         for section in self.sections().filter(|section| section.node != NodeType::Tag) {
+            // What came with something that was replaced as a whole is told with that.
+            if replaced(section) {
+                continue;
+            }
             if section.parent.is_some_and(|parent| whole.contains(&parent)) {
                 whole.push(section.id);
                 continue;
@@ -98,7 +111,47 @@ impl ModelRequest {
                 differences.push(difference);
             }
         }
+        self.add_what_no_section_shows(&mut differences);
         differences
+    }
+
+    /// What was edited within a section, such as a setting of several values, or the order of a list.
+    fn add_what_no_section_shows(&self, differences: &mut Vec<SectionDiff>) {
+        let Some(document) = self.document() else { return };
+        let told: BTreeSet<Target> =
+            differences.iter().flat_map(|difference| [difference.target, difference.id.target]).collect();
+        let around = |target: Target| std::iter::successors(Some(target), |own| document.parent(*own));
+        let is_told = |target: Target| around(target).any(|own| told.contains(&own));
+        let came = document.as_came();
+        let mut more: Vec<Target> = document.replaced().filter(|target| !is_told(*target)).collect();
+        for container in document.relisted() {
+            let (old, new): (Vec<Target>, Vec<Target>) =
+                (came.children(container).collect(), document.children(container).collect());
+            let (before, after): (BTreeSet<Target>, BTreeSet<Target>) =
+                (old.iter().copied().collect(), new.iter().copied().collect());
+            let shown = before.symmetric_difference(&after).all(|target| is_told(*target));
+            let kept = |list: &[Target]| -> Vec<Target> {
+                list.iter().copied().filter(|target| before.contains(target) && after.contains(target)).collect()
+            };
+            if (!shown || kept(&old) != kept(&new)) && !is_told(container) {
+                more.push(container);
+            }
+        }
+        for target in more.into_iter().filter(|target| document.came_first(*target) && document.is_here(*target)) {
+            let section = around(target).find_map(|own| self.section(own.into()));
+            let old = came.text(target).unwrap_or_else(|| String::from_utf8_lossy(came.raw(target)));
+            let bytes = document.value_bytes(target);
+            let new = document.text(target).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned().into());
+            differences.push(SectionDiff {
+                id: section.map_or(target.into(), |section| section.id),
+                target,
+                path: document.path(target),
+                label: section.map(|section| section.label.clone()).unwrap_or_default(),
+                became: Became::Edited,
+                old: old.into_owned(),
+                new: new.into_owned(),
+            });
+        }
     }
 
     /// The same as one text.

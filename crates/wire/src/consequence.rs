@@ -36,8 +36,11 @@ impl ModelRequest {
     /// The tokens of a value as it is written in the request.
     pub fn tokens(&self, counter: &mut TokenCounter, target: Target) -> Tokens {
         let Some(document) = self.document() else {
-            return counter.count_bytes(Tokenizer::ESTIMATE, self.original());
+            return counter.count_bytes(Tokenizer::ESTIMATE, &self.to_bytes());
         };
+        if !document.knows(target) {
+            return Tokens::ZERO;
+        }
         tokens(document, counter, self.tokenizer(), target)
     }
 
@@ -60,35 +63,23 @@ impl ModelRequest {
         if document.is_original() {
             return None;
         }
-        let came = Document::parse(std::sync::Arc::clone(document.original())).ok()?;
+        let came = document.as_came();
         let tokenizer = self.tokenizer();
         let sent = document.to_bytes();
         let first_changed = first_difference(document.original(), &sent);
         // What the server reads, in its order, as pieces of which each is the same or not.
-        let pieces = |document: &Document| -> Vec<Target> {
-            let mut pieces = Vec::new();
-            for name in dialect.reading_order() {
-                let Some(part) = document.member(document.root(), name) else { continue };
-                if document.children(part).next().is_some() {
-                    pieces.extend(document.children(part));
-                } else {
-                    pieces.push(part);
-                }
-            }
-            pieces
-        };
-        let (old, new) = (pieces(&came), pieces(document));
+        let (old, new) = (pieces(&came, dialect.reading_order()), pieces(document, dialect.reading_order()));
         let same = old.iter().zip(&new).take_while(|(old, new)| old == new && !self.is_edited(**new)).count();
         let kept: BTreeSet<Target> = old[..same].iter().copied().collect();
+        let changed: BTreeSet<Target> = old[same..].iter().chain(&new[same..]).copied().collect();
+        // Kept, if it is in something that is the same, or if nothing in it is not.
         let is_kept = |document: &Document, target: Target| {
-            let mut next = Some(target);
-            while let Some(own) = next {
-                if kept.contains(&own) {
-                    return true;
-                }
-                next = document.parent(own);
-            }
-            false
+            let within = |own: Target, of: &dyn Fn(Target) -> bool| {
+                std::iter::successors(Some(own), |own| document.parent(*own)).any(of)
+            };
+            within(target, &|own| kept.contains(&own))
+                || !changed.iter().any(|piece| document.knows(*piece) && within(*piece, &|own| own == target))
+                    && !within(target, &|own| changed.contains(&own))
         };
         let breakpoints_lost: Vec<Target> =
             dialect.breakpoints(&came).into_iter().filter(|place| !is_kept(&came, *place)).collect();
@@ -109,6 +100,23 @@ impl ModelRequest {
             after: tokens(document, counter, tokenizer, document.root()),
         })
     }
+}
+
+/// What a server reads, in its order, in the smallest pieces between which it can tell: parts of messages, and their other fields.
+fn pieces(document: &Document, order: &[&str]) -> Vec<Target> {
+    let mut pieces = Vec::new();
+    for name in order {
+        let Some(part) = document.member(document.root(), name) else { continue };
+        let list = document.kind(part) == Kind::Array;
+        for element in document.children(part).filter(|_| list).chain((!list).then_some(part)) {
+            let whole = document.kind(element).is_leaf();
+            for field in document.children(element).filter(|_| !whole).chain(whole.then_some(element)) {
+                let parts = document.kind(field) == Kind::Array;
+                pieces.extend(document.children(field).filter(|_| parts).chain((!parts).then_some(field)));
+            }
+        }
+    }
+    pieces
 }
 
 /// The tokens of the texts in a value, and of the names and numbers between them.

@@ -3,11 +3,14 @@
 //! An agent sends its whole history again with every request, so that an edit has to find what it was made for there: by what
 //! that said, wherever it is by now. What says something else by now has drifted, and is left alone and reported.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compare::SectionDiff;
 use crate::edit::EditError;
+use crate::json::Target;
 use crate::request::ModelRequest;
 use crate::section::{NodeType, Section, SectionId, SectionKind};
 
@@ -37,6 +40,20 @@ pub struct Anchor {
     pub kind: SectionKind,
     /// Where it is in the structure.
     pub node: NodeType,
+    /// Which value it is of.
+    #[serde(default)]
+    pub part: AnchorPart,
+}
+
+/// Which value of a section a saved edit is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AnchorPart {
+    /// The section itself: what it says.
+    #[default]
+    Whole,
+    /// One of several values in it, at the anchor's path.
+    Inner,
 }
 
 /// A saved edit.
@@ -49,8 +66,22 @@ pub struct Override {
     pub anchor: Anchor,
     /// What the section is to say; `None` if it is to be left out.
     pub content: Option<String>,
+    /// How that is written.
+    #[serde(default)]
+    pub form: Form,
     /// When it was saved, in milliseconds since 1970.
     pub updated_at: i64,
+}
+
+/// How what a saved edit says is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Form {
+    /// As a section shows it.
+    #[default]
+    Shown,
+    /// As JSON: the value is of another sort than what came.
+    Json,
 }
 
 /// Saved edits, and how many sections are shown when more are captured.
@@ -92,17 +123,14 @@ impl Overrides {
         // What is gone as a whole is saved as a whole.
         let differences = request.diff();
         for (place, section) in candidates.iter().enumerate().take(shown) {
-            let difference = differences.iter().find(|difference| difference.id == section.id);
-            let Some(difference) = difference.filter(|_| !request.is_added(section.id.target)) else { continue };
-            let hash = hash(&difference.old);
-            let same = |other: &&&Section| request.original_content(other).is_some_and(|said| said == difference.old);
-            let occurrence = candidates[..place].iter().filter(same).count();
-            let anchor =
-                Anchor { hash, occurrence, path: difference.path.clone(), kind: section.kind, node: section.node };
-            self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
-            let content = (!section.deleted).then(|| difference.new.clone());
-            self.edits.push(Override { scope, anchor, content, updated_at });
-            count += 1;
+            let own = differences.iter().filter(|difference| difference.id == section.id);
+            for difference in own.filter(|_| !request.is_added(section.id.target)) {
+                let Some(edit) = captured(request, &candidates[..place], section, difference) else { continue };
+                let (anchor, content, form) = edit;
+                self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
+                self.edits.push(Override { scope, anchor, content, form, updated_at });
+                count += 1;
+            }
         }
         count
     }
@@ -124,18 +152,12 @@ impl Overrides {
             if self.edits.iter().any(narrower) {
                 continue;
             }
-            match said.find(&edit.anchor) {
+            match said.find(request, &edit.anchor) {
                 Err(drift) => outcome.drifted.push((place, drift)),
-                Ok(id) => {
-                    let made = match &edit.content {
-                        Some(content) => request.edit_section(id, content).map(|_| ()),
-                        None => request.delete(id).map(|_| ()),
-                    };
-                    match made {
-                        Ok(()) => outcome.applied.push((place, id)),
-                        Err(error) => outcome.drifted.push((place, Drift::Refused(error))),
-                    }
-                }
+                Ok((id, target)) => match edit.make(request, id, target) {
+                    Ok(()) => outcome.applied.push((place, id)),
+                    Err(error) => outcome.drifted.push((place, Drift::Refused(error))),
+                },
             }
         }
         outcome
@@ -146,13 +168,74 @@ impl Anchor {
     /// Whether another is for the same section.
     fn is_for_the_same(&self, other: &Self) -> bool {
         let same = self.hash == other.hash && self.occurrence == other.occurrence && self.node == other.node;
-        same && (!is_named(self.node) || self.path == other.path)
+        same && (!self.is_by_path() || self.path == other.path)
+    }
+
+    /// Whether it is known by where it is: what settings say is the same for many.
+    fn is_by_path(&self) -> bool {
+        self.node == NodeType::RequestOption || self.part == AnchorPart::Inner
     }
 }
 
-/// Whether a section is known by its name: what settings say is the same for many.
-fn is_named(node: NodeType) -> bool {
-    matches!(node, NodeType::RequestOption | NodeType::ToolSchema)
+impl Override {
+    fn make(&self, request: &mut ModelRequest, id: SectionId, target: Target) -> Result<(), EditError> {
+        match (&self.content, self.form, self.anchor.part) {
+            (None, ..) => request.delete(id).map(|_| ()),
+            (Some(content), Form::Json, _) => request.edit_json(target, content).map(|_| ()),
+            (Some(content), Form::Shown, AnchorPart::Inner) => request.edit(target, content).map(|_| ()),
+            (Some(content), Form::Shown, AnchorPart::Whole) => request.edit_section(id, content).map(|_| ()),
+        }
+    }
+}
+
+/// What is saved of a difference.
+fn captured(
+    request: &ModelRequest,
+    before: &[&Section],
+    section: &Section,
+    difference: &SectionDiff,
+) -> Option<(Anchor, Option<String>, Form)> {
+    let document = request.document()?;
+    let inner = difference.target != section.leaf.unwrap_or(section.id.target);
+    let part = if inner { AnchorPart::Inner } else { AnchorPart::Whole };
+    let said_before = if inner { difference.old.clone() } else { said(request, section)? };
+    let same = |other: &&&Section| {
+        !inner && other.node == section.node && said(request, other).is_some_and(|said| said == said_before)
+    };
+    let occurrence = before.iter().filter(same).count();
+    let anchor = Anchor {
+        hash: hash(&said_before),
+        occurrence,
+        path: difference.path.clone(),
+        kind: section.kind,
+        node: section.node,
+        part,
+    };
+    let other_kind = document.kind(difference.target) != document.original_kind(difference.target);
+    let raw = || String::from_utf8_lossy(&document.value_bytes(difference.target)).into_owned();
+    let content = (!section.deleted).then(|| if other_kind { raw() } else { difference.new.clone() });
+    Some((anchor, content, if other_kind { Form::Json } else { Form::Shown }))
+}
+
+/// What a section said when it came, as far as it stays the same when it comes again: places to keep move with every request.
+fn said(request: &ModelRequest, section: &Section) -> Option<String> {
+    let came = request.document()?.as_came();
+    // What is one value may have been several when it came, and the other way round.
+    if section.leaf.is_some() || came.knows(section.id.target) && came.kind(section.id.target).is_leaf() {
+        return request.original_content(section).map(Cow::into_owned);
+    }
+    let mut text = String::new();
+    let mut next = vec![section.id.target];
+    while let Some(target) = next.pop() {
+        if came.kind(target).is_leaf() {
+            text.push_str(&String::from_utf8_lossy(came.raw(target)));
+            text.push('\n');
+        }
+        let children: Vec<Target> = came.children(target).collect();
+        let lasting = |child: &&Target| came.key(**child).is_none_or(|key| key != "cache_control");
+        next.extend(children.iter().rev().filter(lasting));
+    }
+    Some(text)
 }
 
 /// What the sections of a request say, looked at once for all saved edits.
@@ -165,7 +248,7 @@ impl Said {
     fn of(request: &ModelRequest) -> Self {
         let (mut by_hash, mut by_path) = (BTreeMap::<_, Vec<SectionId>>::new(), BTreeMap::new());
         for section in anchored(request) {
-            if let Some(said) = request.original_content(section) {
+            if let Some(said) = said(request, section) {
                 by_hash.entry((section.node, hash(&said))).or_default().push(section.id);
             }
             by_path.insert(request.raw_path(section), section.id);
@@ -174,16 +257,30 @@ impl Said {
     }
 
     /// The section that an edit is for.
-    fn find(&self, anchor: &Anchor) -> Result<SectionId, Drift> {
+    fn find(&self, request: &ModelRequest, anchor: &Anchor) -> Result<(SectionId, Target), Drift> {
+        if anchor.part == AnchorPart::Inner {
+            return inner(request, anchor);
+        }
         let at_the_place = self.by_path.get(&anchor.path).copied();
         let alike = self.by_hash.get(&(anchor.node, anchor.hash.clone())).map(Vec::as_slice).unwrap_or_default();
-        let found = if is_named(anchor.node) {
-            at_the_place.filter(|here| alike.contains(here))
-        } else {
-            alike.get(anchor.occurrence).or(alike.last()).copied()
-        };
-        found.ok_or(at_the_place.map_or(Drift::Gone, Drift::Changed))
+        let here = at_the_place.filter(|here| alike.contains(here));
+        // Among several that say the same, the one that was meant; one that is alone may be another.
+        let counted = alike.get(anchor.occurrence).copied();
+        let found = if anchor.is_by_path() { here } else { counted.or(here) };
+        let found = found.ok_or(at_the_place.map_or(Drift::Gone, Drift::Changed))?;
+        let leaf = request.section(found).and_then(|section| section.leaf);
+        Ok((found, leaf.unwrap_or(found.target)))
     }
+}
+
+/// One of several values in a section, where it was and if it says what it said.
+fn inner(request: &ModelRequest, anchor: &Anchor) -> Result<(SectionId, Target), Drift> {
+    let (Some(document), Ok(target)) = (request.document(), request.at(&anchor.path)) else { return Err(Drift::Gone) };
+    let mut around = std::iter::successors(Some(target), |own| document.parent(*own));
+    let section = around.find_map(|own| request.section(own.into())).map(|section| section.id);
+    let section = section.unwrap_or(target.into());
+    let said = document.text(target).unwrap_or_else(|| String::from_utf8_lossy(document.raw(target)));
+    if hash(&said) == anchor.hash { Ok((section, target)) } else { Err(Drift::Changed(section)) }
 }
 
 /// The sections that a saved edit can be for: those that say something themselves, and messages as a whole.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::edit::{EditError, EditOp, EditTargetKind, Step};
-use crate::json::{Change, Document, Kind, Step as PathStep, Target, text};
+use crate::json::{Change, Document, Kind, Presence, Step as PathStep, Target, text};
 use crate::request::ModelRequest;
 
 impl ModelRequest {
@@ -13,8 +13,14 @@ impl ModelRequest {
         let mut operations = Vec::new();
         for target in document.replaced() {
             if outermost(document, target) {
-                let pointer = original_pointer(document, target);
-                operations.push((usize::MAX, replacing(&pointer, &document.value_bytes(target))));
+                // A pointer cannot tell members of one name apart, so that what they are in is replaced.
+                let came = document.as_came();
+                let mut told = target;
+                while came.steps(told).iter().any(|step| matches!(step, PathStep::Hidden(..))) {
+                    told = document.parent(told).unwrap_or(Target::WHOLE);
+                }
+                operations
+                    .push((usize::MAX, replacing(&original_pointer(document, told), &document.value_bytes(told))));
             }
         }
         for container in document.relisted() {
@@ -43,6 +49,9 @@ impl ModelRequest {
         let mut steps = Vec::new();
         for (number, operation) in patch.children(patch.root()).enumerate() {
             for change in changes(&mut document, &patch, operation).map_err(|why| wrong(number, &why))? {
+                if let Some(why) = self.forbidden(&change) {
+                    return Err(wrong(number, why));
+                }
                 steps.push(Step::Body(change));
             }
         }
@@ -50,6 +59,22 @@ impl ModelRequest {
             own.learn(&document);
         }
         Ok(self.make(EditTargetKind::Patch, String::new(), steps))
+    }
+}
+
+impl ModelRequest {
+    /// Why a change must not be made, if it must not: it is of something that has to stay as it is.
+    fn forbidden(&self, change: &Change) -> Option<&'static str> {
+        let known = |target: Target| self.document().is_some_and(|document| document.knows(target));
+        match change {
+            Change::Value { target, .. } => known(*target).then(|| self.fixed(*target)).flatten(),
+            Change::Children { new, .. } => {
+                let gone = new.iter().flat_map(|list| list.iter()).filter(|child| child.presence == Presence::Deleted);
+                let stays = |target: Target| self.section(target.into()).is_some_and(|section| !section.deletable);
+                let mut gone = gone.filter(|child| known(child.value) && stays(child.value));
+                gone.next().map(|_| "what it removes has to stay")
+            }
+        }
     }
 }
 
@@ -68,8 +93,7 @@ fn outermost(document: &Document, target: Target) -> bool {
 
 /// Where a value was when it came.
 fn original_pointer(document: &Document, target: Target) -> String {
-    // The same document with nothing laid over it has the same names for its values.
-    Document::parse(std::sync::Arc::clone(document.original())).map(|came| came.pointer(target)).unwrap_or_default()
+    document.as_came().pointer(target)
 }
 
 fn replacing(pointer: &str, value: &[u8]) -> Vec<u8> {
@@ -149,7 +173,9 @@ fn changes(document: &mut Document, patch: &Document, operation: Target) -> Resu
             let target = find(document, &path)?;
             let read = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
             let (wanted, found) = (read(&value()?), read(&document.value_bytes(target)));
-            if wanted == found { Ok(Vec::new()) } else { Err(format!("`{path}` is something else")) }
+            // What cannot be compared by what it means is compared as it is written.
+            let same = if wanted.is_some() { wanted == found } else { value()? == document.value_bytes(target) };
+            if same { Ok(Vec::new()) } else { Err(format!("`{path}` is something else")) }
         }
         other => Err(format!("`{other}` is no operation")),
     }

@@ -227,10 +227,7 @@ impl ModelRequest {
         }
         // What was wrong when it came is not for us to mend.
         let came = match &self.body {
-            Body::Known { dialect, document, .. } => {
-                let untouched = Document::parse(Arc::clone(document.original()));
-                untouched.map(|document| validate(*dialect, &document)).unwrap_or_default()
-            }
+            Body::Known { dialect, document, .. } => validate(*dialect, &document.as_came()),
             _ => Vec::new(),
         };
         let known = |problem: &Problem| came.iter().any(|one| one.kind == problem.kind && one.target == problem.target);
@@ -401,6 +398,17 @@ fn mark_deleted(document: &Document, sections: &mut [Section]) {
             if let (Some(_), Some(crate::json::Step::Element(now))) = (section.content_index, last) {
                 section.content_index = Some(now);
             }
+        }
+        let (own, parent) = (&sections[index], sections[index].parent);
+        if own.node == NodeType::ToolCall && own.tool_call_index.is_some() {
+            let calls = sections[..index].iter().filter(|other| other.parent == parent && !other.deleted);
+            let before = calls.filter(|other| other.node == NodeType::ToolCall).count();
+            sections[index].tool_call_index = Some(before);
+        }
+        if matches!(sections[index].node, NodeType::Metadata | NodeType::Tag) {
+            // They are where what they belong to is.
+            let of = sections[..index].iter().rfind(|section| Some(section.id) == parent);
+            sections[index].content_index = of.and_then(|section| section.content_index);
         }
     }
 }

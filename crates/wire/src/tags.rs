@@ -53,15 +53,20 @@ pub fn tags(raw: &[u8]) -> Vec<Tag<'_>> {
         } else if tags.len() < MOST && begins_line(raw, at) {
             let Some(name) = name(rest) else { continue };
             let start = at + name.len() + 2;
-            let depth = open.len() as u32;
             open.push(tags.len());
-            tags.push(Tag { name, whole: at..start, inner: start..start, depth });
+            tags.push(Tag { name, whole: at..start, inner: start..start, depth: 0 });
         }
     }
     for index in open {
         tags[index].name = "";
     }
-    tags.retain(|tag| !tag.name.is_empty() && tag.depth < DEEPEST);
+    tags.retain(|tag| !tag.name.is_empty());
+    for index in 0..tags.len() {
+        let own = tags[index].whole.clone();
+        let around = tags[..index].iter().filter(|tag| tag.whole.end >= own.end);
+        tags[index].depth = around.count() as u32;
+    }
+    tags.retain(|tag| tag.depth < DEEPEST);
     tags
 }
 
@@ -75,8 +80,18 @@ fn name(rest: &[u8]) -> Option<&str> {
 
 /// Whether only white space is before a place in its line: elsewhere, it is likely code.
 fn begins_line(raw: &[u8], at: usize) -> bool {
-    let before = raw[..at].trim_ascii_end();
-    before.is_empty() || before.ends_with(b"\\n") || before.ends_with(b">")
+    let mut before = &raw[..at];
+    loop {
+        before = before.trim_ascii_end();
+        let backslashes = before.iter().rev().skip(1).take_while(|byte| **byte == b'\\').count();
+        // A backslash that is itself escaped is text.
+        match before.last() {
+            None | Some(b'>') => return true,
+            Some(b'n' | b'r') if backslashes % 2 == 1 => return true,
+            Some(b't') if backslashes % 2 == 1 => before = &before[..before.len() - 2],
+            Some(_) => return false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +124,9 @@ mod tests {
         assert_eq!(found("let x: Vec<T> = y</T>"), []);
         assert_eq!(found("</a>"), []);
         assert_eq!(found(r"<a>\n<b>x</a>"), [tag("a", r"\n<b>x", 0)]);
+        assert_eq!(found(r"<x>\n<a>1</a>\n<b>2</b>"), [tag("a", "1", 0), tag("b", "2", 0)]);
+        assert_eq!(found(r"a\\n<b>x</b>"), [], "a backslash and an n are no end of a line");
+        assert_eq!(found(r"a\n\t<b>x</b>"), [tag("b", "x", 0)]);
         assert_eq!(found("<1>x</1>"), []);
         assert_eq!(found("<a b>x</a b>"), []);
     }

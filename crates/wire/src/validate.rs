@@ -82,7 +82,7 @@ pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
     orphans(body, &items, remote, &mut problems);
     for item in &items {
         if let Saying::Call { arguments: Some(arguments), .. } = &item.saying
-            && let Some(text) = body.text(*arguments)
+            && let Some(text) = body.text(*arguments).filter(|text| !text.trim().is_empty())
             && let Err(error) = Document::parse(text.as_bytes())
         {
             problems.push(Problem {
@@ -144,7 +144,12 @@ fn orphans(body: &Document, items: &[Item], remote: bool, problems: &mut Vec<Pro
 /// What to take out so that an item is gone and no empty message stays behind.
 fn smallest(body: &Document, item: &Item, items: &[Item]) -> Target {
     let alone = items.iter().filter(|other| other.message == item.message).count() == 1;
-    if alone || body.parent(item.target).is_none() { item.message } else { item.target }
+    if alone || item.target == item.message {
+        return item.message;
+    }
+    // Nor an empty list, which some servers refuse.
+    let list = body.parent(item.target).filter(|list| *list != item.message && body.children(*list).count() == 1);
+    list.unwrap_or(item.target)
 }
 
 /// A conversation that does not begin with the user.

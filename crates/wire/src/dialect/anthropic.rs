@@ -1,5 +1,7 @@
 //! Anthropic Messages.
 
+use std::collections::BTreeMap;
+
 use super::message::{Item, Role, Saying};
 use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
@@ -22,11 +24,11 @@ fn is_attribution(body: &Document, block: Target) -> bool {
     text.starts_with("x-anthropic-billing-header") || text.starts_with("You are Claude Code")
 }
 
-/// The first block of the instructions, if it is such a text.
-pub(super) fn attribution(body: &Document) -> Option<Target> {
-    let system = body.member(body.root(), "system").filter(|system| body.kind(*system) == Kind::Array)?;
-    // As they came: it may have been moved since.
-    body.children(system).find(|block| is_attribution(body, *block))
+/// The first block of the instructions as they came, if it was such a text: it may have been moved or removed since.
+fn attribution(body: &Document) -> Option<Target> {
+    let came = body.as_came();
+    let system = came.member(came.root(), "system").filter(|system| came.kind(*system) == Kind::Array)?;
+    came.children(system).next().filter(|block| is_attribution(&came, *block))
 }
 
 fn is_call(kind: &str) -> bool {
@@ -186,12 +188,15 @@ impl Dialect for Anthropic {
         }
         if let Some(block) = attribution(body) {
             let first = body.parent(block).and_then(|system| body.children(system).next());
-            if first != Some(block) {
+            let here = body.is_here(block);
+            if first != Some(block) || !here || !is_attribution(body, block) {
+                let back = first.filter(|first| here && *first != block).map(|first| Repair::MoveBefore(block, first));
+                let restored = body.is_deleted(block).then_some(Repair::Restore(block));
                 problems.push(Problem {
                     kind: ProblemKind::AttributionMoved,
                     target: block,
-                    message: "the agent's attribution block has to stay first".to_owned(),
-                    repairs: first.map(|first| Repair::MoveBefore(block, first)).into_iter().collect(),
+                    message: "the agent's attribution block has to stay first, and as it is".to_owned(),
+                    repairs: back.into_iter().chain(restored).collect(),
                 });
             }
         }
@@ -236,14 +241,17 @@ impl Dialect for Anthropic {
 
 /// A result has to be in the message right after its call.
 fn answered_at_once(items: &[Item], problems: &mut Vec<Problem>) {
-    let mut messages: Vec<Target> = items.iter().map(|item| item.message).collect();
-    messages.dedup();
-    let position = |message: Target| messages.iter().position(|own| *own == message);
+    let (mut number, mut last) = (0, None);
+    let mut called: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items {
+        if last.replace(item.message) != Some(item.message) {
+            number += 1;
+        }
+        if let Saying::Call { id, .. } = &item.saying {
+            called.insert(id, number);
+        }
         let Saying::Result { id } = &item.saying else { continue };
-        let call = items.iter().find(|other| matches!(&other.saying, Saying::Call { id: own, .. } if own == id));
-        let Some(call) = call else { continue };
-        if position(call.message).map(|position| position + 1) != position(item.message) {
+        if called.get(id.as_str()).is_some_and(|call| call + 1 != number) {
             problems.push(Problem {
                 kind: ProblemKind::RoleOrder,
                 target: item.target,

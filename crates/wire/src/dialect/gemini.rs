@@ -44,10 +44,14 @@ fn is_signed(body: &Document, part: Target) -> bool {
     either(body, part, ["thoughtSignature", "thought_signature"]).is_some()
 }
 
-/// The name by which a call and its answer know each other. One of them may have an id where the other has none, so that it is the
-/// tool's.
-fn call_id(body: &Document, of: Target) -> String {
-    body.member_text(of, "name").unwrap_or_default().into_owned()
+/// The name by which a call and its answer know each other: one of them may have an id where the other has none, so that it is the
+/// tool's, with which message of the model called it, and how often it had done so before in that message.
+fn call_id(body: &Document, of: Target, turn: usize, before: &mut Vec<String>) -> String {
+    let name = body.member_text(of, "name").unwrap_or_default().into_owned();
+    let count = before.iter().filter(|other| **other == name).count();
+    let id = format!("{name} {turn}.{count}");
+    before.push(name);
+    id
 }
 
 /// The name of a call itself, if it has one.
@@ -140,6 +144,7 @@ impl Dialect for Gemini {
 
     fn messages(&self, body: &Document) -> Vec<Item> {
         let mut items = Vec::new();
+        let mut turn = 0;
         for message in body.member(body.root(), "contents").into_iter().flat_map(|list| listed(body, list)) {
             let role = match body.member_text(message, "role").as_deref() {
                 Some("user") | None => Role::User,
@@ -147,15 +152,17 @@ impl Dialect for Gemini {
                 Some("function") => Role::Tool,
                 _ => Role::Other,
             };
+            turn += usize::from(role == Role::Assistant);
+            let (mut called, mut answered) = (Vec::new(), Vec::new());
             let parts = parts(body, message);
             if parts.is_empty() {
                 items.push(Item { message, target: message, role, saying: Saying::Nothing });
             }
             for part in parts {
                 let saying = if let Some(call) = call(body, part) {
-                    Saying::Call { id: call_id(body, call), arguments: None }
+                    Saying::Call { id: call_id(body, call, turn, &mut called), arguments: None }
                 } else if let Some(answer) = answer(body, part) {
-                    Saying::Result { id: call_id(body, answer) }
+                    Saying::Result { id: call_id(body, answer, turn, &mut answered) }
                 } else if is_signed(body, part) {
                     Saying::Sealed
                 } else {
@@ -178,7 +185,7 @@ impl Dialect for Gemini {
     }
 
     fn reading_order(&self) -> &'static [&'static str] {
-        &["cachedContent", "systemInstruction", "tools", "contents"]
+        &["cachedContent", "cached_content", "systemInstruction", "system_instruction", "tools", "contents"]
     }
 
     fn result_text(&self, body: &Document, section: Target) -> Option<Target> {

@@ -1,5 +1,7 @@
 //! OpenAI Responses, as Codex speaks it.
 
+use std::collections::BTreeSet;
+
 use super::message::{Item, Role, Saying};
 use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
 use super::{Appended, Dialect, Head, Marks, Purpose, owned};
@@ -107,6 +109,8 @@ impl Dialect for Responses {
             let saying = if empty { Saying::Nothing } else { Saying::Content };
             return vec![Item { message: input, target: input, role: Role::User, saying }];
         }
+        let answers = body.children(input).filter(|item| kind_of(body, *item).ends_with("_call_output"));
+        let answered: BTreeSet<String> = answers.filter_map(|item| owned(body.member_text(item, "call_id"))).collect();
         let mut items = Vec::new();
         for item in body.children(input) {
             let kind = kind_of(body, item);
@@ -125,7 +129,11 @@ impl Dialect for Responses {
                     (Role::Assistant, Saying::Call { id: id(), arguments: body.member(item, "arguments") })
                 }
                 "custom_tool_call" => (Role::Assistant, Saying::Call { id: id(), arguments: None }),
-                "function_call_output" | "custom_tool_call_output" => (Role::Tool, Saying::Result { id: id() }),
+                // Some of these are answered by the server itself.
+                kind if kind.ends_with("_call") && answered.contains(&id()) => {
+                    (Role::Assistant, Saying::Call { id: id(), arguments: None })
+                }
+                kind if kind.ends_with("_call_output") => (Role::Tool, Saying::Result { id: id() }),
                 _ => (Role::Other, Saying::Content),
             };
             items.push(Item { message: item, target: item, role, saying });

@@ -127,6 +127,14 @@ impl Document {
         self.values.is_empty() && self.children.is_empty()
     }
 
+    /// The same document with nothing laid over it.
+    pub fn as_came(&self) -> Cow<'_, Self> {
+        if self.is_original() {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { values: BTreeMap::new(), children: BTreeMap::new(), parts: self.parts.clone() })
+    }
+
     /// Whether a value with this name was ever there.
     pub fn knows(&self, target: Target) -> bool {
         self.parts.get(target.part as usize).is_some_and(|part| (target.node as usize) < part.nodes.len())

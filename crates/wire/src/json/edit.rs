@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::document::{Child, Document, Part, Place, Presence, Target};
-use super::tape::{self, ParseError};
+use super::tape::{self, Kind, ParseError};
 use super::text;
 
 /// One thing that was laid over a document, with what was there before.
@@ -60,8 +60,8 @@ impl Document {
     pub fn replace(&mut self, target: Target, value: &[u8]) -> Result<Change, ParseError> {
         let old = self.values.get(&target).copied();
         // What it was when it came needs nothing laid over it.
-        let new =
-            if self.original_raw(target) == value { None } else { Some(self.add_part(value, Place::Of(target))?) };
+        let came = self.original_raw(target) == value && !self.is_laid_over_within(target);
+        let new = if came { None } else { Some(self.add_part(value, Place::Of(target))?) };
         Ok(Change::Value { target, old, new })
     }
 
@@ -115,12 +115,18 @@ impl Document {
         name: &str,
         value: &[u8],
     ) -> Result<Option<(Target, Change)>, ParseError> {
+        // One value, and not more that would fit between the braces.
+        tape::index(value)?;
         let raw = [b"{", &text::encode(name)[..], b":", value, b"}"].concat();
         let whole = self.add_part(&raw, Place::Member(object))?;
         Ok(self.insert(object, None, Target { node: 1, ..whole }))
     }
 
     fn insert(&self, container: Target, before: Option<Target>, added: Target) -> Option<(Target, Change)> {
+        let wanted = if self.raw_key(added).is_some() { Kind::Object } else { Kind::Array };
+        if self.kind(container) != wanted {
+            return None;
+        }
         let change = self.with_children(container, |list| {
             let to = match before {
                 Some(before) => list.iter().position(|child| child.value == before)?,
@@ -179,6 +185,11 @@ impl Document {
         self.parts.clone_from(&other.parts);
     }
 
+    /// Whether something else stands for a value.
+    pub(crate) fn is_replaced(&self, target: Target) -> bool {
+        self.values.contains_key(&target)
+    }
+
     /// The values that something else stands for.
     pub(crate) fn replaced(&self) -> impl Iterator<Item = Target> + '_ {
         self.values.keys().copied()
@@ -199,8 +210,22 @@ impl Document {
         self.came(container).map(|child| child.value)
     }
 
+    /// Whether something is laid over what came in a value.
+    fn is_laid_over_within(&self, target: Target) -> bool {
+        let end = Target { node: self.node(target).next, ..target };
+        let inside = Target { node: target.node + 1, ..target };
+        self.children.range(target..end).next().is_some() || self.values.range(inside..end).next().is_some()
+    }
+
     fn add_part(&mut self, value: &[u8], place: Place) -> Result<Target, ParseError> {
         let nodes = tape::index(value)?;
+        let around = match place {
+            Place::Whole => 0,
+            Place::Of(target) | Place::Element(target) | Place::Member(target) => self.steps(target).len() + 1,
+        };
+        if tape::depth(&nodes) + around > tape::DEEPEST {
+            return Err(ParseError { position: 0, what: "too deep a nesting" });
+        }
         let part = self.parts.len() as u32;
         self.parts.push(Arc::new(Part { bytes: value.into(), nodes, place }));
         Ok(Target { part, node: 0 })

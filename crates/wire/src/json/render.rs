@@ -1,6 +1,6 @@
 //! The bytes of a document with what was laid over it: everything else is copied as it came.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{Child, Document, Place, Presence, Target};
 use super::tape::Kind;
@@ -90,8 +90,10 @@ impl Document {
         let usual = came.windows(2).next().map_or(&b","[..], |pair| &bytes[pair[0].2..pair[1].1]);
         out.extend_from_slice(&bytes[open..head]);
         let mut first = true;
+        let places: BTreeMap<Target, usize> =
+            came.iter().enumerate().map(|(place, (target, ..))| (*target, place)).collect();
         for child in list.iter().filter(|child| child.presence == Presence::Here) {
-            let position = came.iter().position(|(target, ..)| *target == child.value);
+            let position = places.get(&child.value).copied();
             if !std::mem::replace(&mut first, false) {
                 let before = position.and_then(|position| Some((came.get(position.checked_sub(1)?)?, came[position])));
                 out.extend_from_slice(before.map_or(usual, |(before, own)| &bytes[before.2..own.1]));

@@ -8,7 +8,7 @@ use memchr::memchr2;
 use thiserror::Error;
 
 /// Deeper than anything that is meant to be read.
-const DEEPEST: usize = 1_024;
+pub(super) const DEEPEST: usize = 1_024;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,16 @@ pub(super) fn index(bytes: &[u8]) -> Result<Vec<Node>, ParseError> {
         return Err(ParseError { position: 0, what: "too long a text" });
     }
     Parser { bytes, position: 0, nodes: Vec::with_capacity(bytes.len() / 64 + 8), open: Vec::new() }.run()
+}
+
+/// How many containers are around the innermost value.
+pub(super) fn depth(nodes: &[Node]) -> usize {
+    let mut depths: Vec<u32> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let outer = if node.parent as usize == index { 0 } else { depths[node.parent as usize] + 1 };
+        depths.push(outer);
+    }
+    depths.into_iter().max().unwrap_or(0) as usize
 }
 
 struct Parser<'b> {

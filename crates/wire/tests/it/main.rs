@@ -9,6 +9,7 @@
 mod corpus;
 mod json_laws;
 mod patching;
+mod review_findings;
 mod saved_edits;
 mod sdk;
 mod seed_model;

@@ -1,0 +1,290 @@
+//! What an independent review found wrong, each with the request that showed it.
+
+use sayso_wire::tokens::TokenCounter;
+use sayso_wire::{EditError, Head, Keep, ModelRequest, NodeType, Overrides, ProblemKind, Scope};
+use serde_json::{Value, json};
+
+use crate::corpus::example;
+
+fn anthropic(body: &Value) -> ModelRequest {
+    ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes())
+}
+
+fn gemini(body: &Value) -> ModelRequest {
+    ModelRequest::new("r1", Head::new("/v1beta/models/m:generateContent"), body.to_string().into_bytes())
+}
+
+fn chat(body: &Value) -> ModelRequest {
+    ModelRequest::new("r1", Head::new("/v1/chat/completions"), body.to_string().into_bytes())
+}
+
+fn sent(request: &ModelRequest) -> Value {
+    serde_json::from_slice(&request.to_bytes()).unwrap()
+}
+
+fn kinds(request: &ModelRequest) -> Vec<ProblemKind> {
+    request.problems().iter().map(|problem| problem.kind).collect()
+}
+
+#[test]
+fn an_edit_within_a_section_is_in_the_diff_and_can_be_saved() {
+    let body = json!({
+        "contents": [{ "role": "user", "parts": [{ "text": "x" }] }],
+        "generationConfig": { "temperature": 1, "topP": 0.5 },
+        "tools": [{ "functionDeclarations": [{ "name": "f", "parameters": { "type": "object" } }] }],
+    });
+    let mut request = gemini(&body);
+    request.edit_path("generationConfig.temperature", "0.25").unwrap();
+    request.edit_path("tools[0].functionDeclarations[0].parameters.type", "string").unwrap();
+    request.edit_path("contents[0].role", "model").unwrap();
+    let mut paths: Vec<String> = request.diff().into_iter().map(|difference| difference.path).collect();
+    paths.sort();
+    let expected =
+        ["contents[0].role", "generationConfig.temperature", "tools[0].functionDeclarations[0].parameters.type"];
+    assert_eq!(paths, expected);
+    let mut overrides = Overrides::default();
+    assert_eq!(overrides.capture(&request, Scope::Session, 1), 3);
+    let mut next = gemini(&body);
+    let outcome = overrides.apply(&mut next);
+    assert_eq!((outcome.applied.len(), outcome.drifted.len()), (3, 0), "{outcome:?}");
+    assert_eq!(sent(&next), sent(&request));
+    let mut other = body.clone();
+    other["generationConfig"]["temperature"] = json!(2);
+    let mut drifted = gemini(&other);
+    assert_eq!(overrides.apply(&mut drifted).drifted.len(), 1);
+    assert_eq!(sent(&drifted)["generationConfig"]["temperature"], 2);
+}
+
+#[test]
+fn a_container_that_was_replaced_is_in_the_diff_with_what_it_was() {
+    let mut request =
+        anthropic(&json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "old" }] }] }));
+    request.edit_path("messages[0].content", r#"[{"type":"text","text":"new"}]"#).unwrap();
+    let differences = request.diff();
+    assert_eq!(differences.len(), 1, "{differences:?}");
+    assert!(differences[0].old.contains("old") && differences[0].new.contains("new"));
+}
+
+#[test]
+fn what_came_can_be_put_in_the_place_of_what_was_edited_within() {
+    let body = json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }] });
+    let mut request = anthropic(&body);
+    let came = request.document().unwrap().at("messages[0].content").unwrap();
+    let original = String::from_utf8(request.document().unwrap().original_raw(came).to_vec()).unwrap();
+    request.edit_path("messages[0].content[0].text", "edited").unwrap();
+    let second = request.at("messages[0].content[1]").unwrap();
+    request.delete(second.into()).unwrap();
+    request.edit_path("messages[0].content", &original).unwrap();
+    assert_eq!(sent(&request), body);
+    request.undo();
+    assert_eq!(sent(&request)["messages"][0]["content"], json!([{ "type": "text", "text": "edited" }]));
+}
+
+#[test]
+fn geminis_calls_are_paired_turn_by_turn() {
+    let call = json!({ "role": "model", "parts": [{ "functionCall": { "name": "read", "args": {} } }] });
+    let answer = json!({ "role": "user", "parts": [{ "functionResponse": { "name": "read", "response": {} } }] });
+    let ask = json!({ "role": "user", "parts": [{ "text": "go" }] });
+    let mut request = gemini(&json!({ "contents": [ask, call, answer, call, answer] }));
+    assert_eq!(kinds(&request), []);
+    let first = request.at("contents[2]").unwrap();
+    request.delete(first.into()).unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::OrphanCall]);
+    let twice = json!({ "role": "model", "parts": [call["parts"][0], call["parts"][0]] });
+    let request = gemini(&json!({ "contents": [ask, twice, answer] }));
+    assert_eq!(kinds(&request), [ProblemKind::OrphanCall], "one of two parallel calls has no answer");
+}
+
+#[test]
+fn what_must_stay_is_not_replaced_with_what_is_around_it() {
+    let mut request = example("anthropic/thinking-and-parallel-tools").request();
+    assert!(matches!(request.edit_path("system", "[]"), Err(EditError::Fixed { .. })));
+    assert!(matches!(request.edit_path("messages[1].content", "[]"), Err(EditError::Fixed { .. })));
+    for patch in
+        [r#"[{"op":"remove","path":"/system/0"}]"#, r#"[{"op":"replace","path":"/system/0/text","value":"x"}]"#]
+    {
+        assert!(matches!(request.apply_patch(patch.as_bytes()), Err(EditError::Patch { .. })), "{patch}");
+    }
+    assert!(!request.is_dirty());
+}
+
+#[test]
+fn consequences_begin_where_the_edit_is() {
+    let mut counter = TokenCounter::default();
+    let body = json!({ "model": "claude-x", "messages": [
+        { "role": "user", "content": [
+            { "type": "text", "text": "A", "cache_control": { "type": "ephemeral" } },
+            { "type": "text", "text": "B" },
+        ] },
+        { "role": "assistant", "content": [
+            { "type": "thinking", "thinking": "t", "signature": "s" },
+            { "type": "tool_use", "id": "c", "name": "Read", "input": { "file_path": "a" } },
+        ] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": "x" }] },
+    ] });
+    let mut request = anthropic(&body);
+    request.edit_path("messages[0].content[1].text", "b").unwrap();
+    let costs = request.consequences(&mut counter).unwrap();
+    assert!(costs.breakpoints_lost.is_empty(), "what is kept ends before the edit");
+    assert_eq!(costs.sealed_after.len(), 1);
+    request.reset();
+    request.edit_path("messages[1].content[1].input.file_path", "b").unwrap();
+    let costs = request.consequences(&mut counter).unwrap();
+    assert!(costs.sealed_after.is_empty(), "the thinking comes before the edit");
+}
+
+#[test]
+fn instructions_in_snake_case_are_read_first_as_well() {
+    let mut counter = TokenCounter::default();
+    let mut request = example("gemini/snake-case-and-string-instruction").request();
+    request.edit_path("system_instruction.parts.text", "Be brief.").unwrap();
+    assert!(request.consequences(&mut counter).unwrap().reread.count > 0);
+}
+
+#[test]
+fn a_saved_edit_counts_among_sections_of_its_own_sort() {
+    let body = json!({ "system": [{ "type": "text", "text": "x" }], "messages": [
+        { "role": "user", "content": [{ "type": "text", "text": "x" }, { "type": "text", "text": "x" }] },
+    ] });
+    let mut request = anthropic(&body);
+    request.edit_path("messages[0].content[0].text", "edited").unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&request, Scope::Session, 1);
+    let mut next = anthropic(&body);
+    overrides.apply(&mut next);
+    assert_eq!(sent(&next), sent(&request));
+    // After the history was made shorter, one that says the same is not the one that was meant.
+    let mut request = anthropic(&body);
+    request.edit_path("messages[0].content[1].text", "edited").unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&request, Scope::Global, 1);
+    let mut shorter =
+        anthropic(&json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "x" }] }] }));
+    let outcome = overrides.apply(&mut shorter);
+    assert_eq!((outcome.applied.len(), outcome.drifted.len()), (0, 1));
+    assert!(!shorter.is_dirty());
+}
+
+#[test]
+fn a_saved_edit_keeps_the_sort_of_its_value() {
+    let body =
+        json!({ "tool_choice": "auto", "reasoning_effort": null, "messages": [{ "role": "user", "content": "x" }] });
+    let mut request = chat(&body);
+    let choice = request.at("tool_choice").unwrap();
+    request.edit_json(choice, r#"{"type":"none"}"#).unwrap();
+    let effort = request.at("reasoning_effort").unwrap();
+    request.edit_json(effort, r#""high""#).unwrap();
+    let mut overrides = Overrides::default();
+    assert_eq!(overrides.capture(&request, Scope::Session, 1), 2);
+    let mut next = chat(&body);
+    let outcome = overrides.apply(&mut next);
+    assert_eq!(outcome.drifted, []);
+    assert_eq!(sent(&next), sent(&request));
+}
+
+#[test]
+fn a_deleted_message_stays_deleted_when_its_cache_breakpoint_moves() {
+    let said = |text: &str, kept: bool| {
+        let mut part = json!({ "type": "text", "text": text });
+        if kept {
+            part["cache_control"] = json!({ "type": "ephemeral" });
+        }
+        json!({ "role": "user", "content": [part] })
+    };
+    let mut request = anthropic(&json!({ "messages": [said("one", false), said("two", true)] }));
+    let last = request.at("messages[1]").unwrap();
+    request.delete(last.into()).unwrap();
+    let mut overrides = Overrides::default();
+    overrides.capture(&request, Scope::Session, 1);
+    let mut next = anthropic(&json!({ "messages": [said("one", false), said("two", false), said("three", true)] }));
+    assert_eq!(overrides.apply(&mut next).applied.len(), 1);
+    assert_eq!(sent(&next)["messages"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_part_that_is_meant_is_shrunk() {
+    let (first, second) = ("1\n".repeat(2_500), "2\n".repeat(4_500));
+    let result = json!({ "type": "tool_result", "tool_use_id": "c", "content": [
+        { "type": "text", "text": first }, { "type": "text", "text": second },
+    ] });
+    let call = json!({ "type": "tool_use", "id": "c", "name": "Read", "input": {} });
+    let messages = json!([{ "role": "user", "content": "go" }, { "role": "assistant", "content": [call] }, { "role": "user", "content": [result] }]);
+    let mut request = anthropic(&json!({ "messages": messages }));
+    let part = request.at("messages[2].content[0].content[0]").unwrap();
+    request.shrink(part.into(), Keep { head: 100, tail: 100 }).unwrap();
+    let content = &sent(&request)["messages"][2]["content"][0]["content"];
+    assert!(content[0]["text"].as_str().unwrap().len() < 400);
+    assert_eq!(content[1]["text"], second.as_str());
+}
+
+#[test]
+fn a_name_that_no_value_has_is_refused() {
+    let mut request = chat(&json!({ "messages": [{ "role": "user", "content": "x" }] }));
+    for name in ["7:0", "0:999", "0:4294967295"] {
+        let target: sayso_wire::json::Target = name.parse().unwrap();
+        assert!(matches!(request.edit(target, "x"), Err(EditError::NoSuchSection(_))), "{name}");
+        assert!(matches!(request.edit_json(target, "1"), Err(EditError::NoSuchSection(_))), "{name}");
+        assert!(matches!(request.delete(target.into()), Err(EditError::NoSuchSection(_))), "{name}");
+        assert!(
+            matches!(request.repair(sayso_wire::Repair::Delete(target)), Err(EditError::NoSuchSection(_))),
+            "{name}"
+        );
+        assert_eq!(request.tokens(&mut TokenCounter::default(), target).count, 0);
+    }
+}
+
+#[test]
+fn a_setting_is_one_value_in_an_object() {
+    let mut request = chat(&json!({ "messages": [] }));
+    assert!(matches!(request.edit_path("top_p", r#"1,"x":2"#), Err(EditError::NotJson { .. })));
+    let mut list = ModelRequest::new("r", Head::new("/v1/messages"), &b"[1,2]"[..]);
+    assert!(list.edit_path("x", "1").is_err());
+    assert!(!list.is_dirty() && !request.is_dirty());
+    let mut real = chat(&json!({ "messages": [], "requestOptions": { "temperature": 1 }, "temperature": 1 }));
+    real.edit_path("requestOptions.temperature", "2").unwrap();
+    assert_eq!((&sent(&real)["requestOptions"]["temperature"], &sent(&real)["temperature"]), (&json!(2), &json!(1)));
+}
+
+#[test]
+fn calls_are_counted_as_they_are_now() {
+    let call = |id: &str| json!({ "id": id, "type": "function", "function": { "name": "f", "arguments": "" } });
+    let mut request =
+        chat(&json!({ "messages": [{ "role": "assistant", "content": "x", "tool_calls": [call("a"), call("b")] }] }));
+    assert!(!kinds(&request).contains(&ProblemKind::BrokenArguments), "no arguments at all are none");
+    let first = request.at("messages[0].tool_calls[0]").unwrap();
+    request.delete(first.into()).unwrap();
+    let second = request.sections().find(|section| section.node == NodeType::ToolCall && !section.deleted).unwrap();
+    assert_eq!(second.tool_call_index, Some(0));
+    assert_eq!(request.raw_path(second), "messages[0].tool_calls[0]");
+}
+
+#[test]
+fn a_repair_leaves_no_empty_list() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let mut request = chat(&json!({ "messages": [
+        { "role": "user", "content": "go" }, { "role": "assistant", "content": "x", "tool_calls": [call] },
+    ] }));
+    let repair = request.problems()[0].repairs[0];
+    request.repair(repair).unwrap();
+    assert_eq!(sent(&request)["messages"][1], json!({ "role": "assistant", "content": "x" }));
+}
+
+#[test]
+fn edits_do_not_nest_without_end() {
+    let deep = format!("{}1{}", "[".repeat(600), "]".repeat(600));
+    let mut request = chat(&json!({ "messages": [], "x": 1 }));
+    request.edit_path("x", &deep).unwrap();
+    let inner = format!("x{}", "[0]".repeat(600));
+    assert!(matches!(request.edit_path(&inner, &deep), Err(EditError::NotJson { .. })));
+}
+
+#[test]
+fn what_is_part_of_something_deleted_is_restored_with_that() {
+    let mut request = chat(&json!({ "messages": [{ "role": "user", "content": "x" }] }));
+    let message = request.at("messages[0]").unwrap();
+    let part = request.at("messages[0].content").unwrap();
+    request.delete(message.into()).unwrap();
+    assert!(matches!(request.restore(part.into()), Err(EditError::Fixed { .. })));
+    request.restore(message.into()).unwrap();
+    assert!(!request.is_dirty());
+}
