@@ -46,6 +46,12 @@ fuzz_target!(|input: (u8, Vec<(u8, u8, String)>, Vec<u8>)| {
     request.diff();
     if let Ok(patch) = request.to_patch() {
         serde_json::from_slice::<serde::de::IgnoredAny>(&patch).expect("a patch is JSON");
+        let read = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+        let mut again = ModelRequest::new("r", Head::new(path), body.clone());
+        // Where every value can be read, it makes the same of what came.
+        if let (Some(sent), Ok(_)) = (read(&request.to_bytes()), again.apply_patch(&patch)) {
+            assert_eq!(read(&again.to_bytes()), Some(sent));
+        }
     }
     while request.undo().is_some() {}
     assert_eq!(request.to_bytes(), body.as_slice());

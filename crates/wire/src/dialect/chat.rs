@@ -6,7 +6,7 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::Problem;
+use crate::validate::{Problem, ProblemKind};
 
 /// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,33 @@ impl Dialect for Chat {
         Some(Appended { to: list, value })
     }
 
-    fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}
+    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+        // Nothing may come between a call and its result but other results.
+        let items = self.messages(body);
+        let results =
+            |id: &str| items.iter().any(|item| matches!(&item.saying, Saying::Result { id: own } if own == id));
+        let mut open: Vec<&str> = Vec::new();
+        let mut from = None;
+        for item in &items {
+            match &item.saying {
+                Saying::Call { id, .. } if results(id) => {
+                    open.push(id);
+                    from = Some(item.message);
+                }
+                Saying::Result { id } => open.retain(|own| own != id),
+                _ if !open.is_empty() && Some(item.message) != from => {
+                    problems.push(Problem {
+                        kind: ProblemKind::RoleOrder,
+                        target: item.message,
+                        message: format!("it comes between call `{}` and its result", open[0]),
+                        repairs: Vec::new(),
+                    });
+                    open.clear();
+                }
+                _ => {}
+            }
+        }
+    }
 
     fn reading_order(&self) -> &'static [&'static str] {
         &["tools", "functions", "messages"]

@@ -225,7 +225,13 @@ impl Decoding {
             }
             return;
         }
-        self.complete(out);
+        // One with an index of its own says nothing of the others: more may come for them, and half of a call must not pass for all
+        // of it. They are complete with the answer.
+        if part.index.is_some() && self.calls.iter().all(|call| call.index != index) {
+            self.silent(out);
+        } else {
+            self.complete(out);
+        }
         if self.calls.len() == CALL_LIMIT {
             return out(StreamEvent::Problem(Problem::TooManyBlocks));
         }

@@ -259,6 +259,37 @@ fn calls_are_counted_as_they_are_now() {
 }
 
 #[test]
+fn nothing_comes_between_a_call_and_its_result() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let asked = json!({ "role": "user", "content": "go" });
+    let called = json!({ "role": "assistant", "content": "x", "tool_calls": [call] });
+    let answered = json!({ "role": "tool", "tool_call_id": "a", "content": "y" });
+    let request = chat(&json!({ "messages": [asked, called, answered, asked] }));
+    assert_eq!(kinds(&request), []);
+    let request = chat(&json!({ "messages": [asked, called, asked, answered] }));
+    assert_eq!(kinds(&request), [ProblemKind::RoleOrder]);
+}
+
+#[test]
+fn half_of_a_call_does_not_pass_for_all_of_it() {
+    let chunk = |index: u32, id: &str, name: &str, piece: &str| {
+        let id = if id.is_empty() { json!({}) } else { json!({ "id": id, "type": "function" }) };
+        let mut call = json!({ "index": index, "function": { "name": name, "arguments": piece } });
+        call.as_object_mut().unwrap().extend(id.as_object().unwrap().clone());
+        format!("data: {}\n\n", json!({ "id": "x", "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] }))
+    };
+    let end = format!(
+        "data: {}\n\ndata: [DONE]\n\n",
+        json!({ "id": "x", "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] })
+    );
+    let stream = [chunk(0, "a", "f", "{\"x\":"), chunk(1, "b", "g", "{}"), chunk(0, "", "", "1}"), end].concat();
+    let answer = sayso_wire::stream::collect::from_stream(sayso_wire::stream::Api::OpenAiChat, stream.as_bytes());
+    let text = format!("{answer:?}");
+    assert!(text.contains(r#"{\"x\":1}"#), "{text}");
+    assert!(!text.contains("LateArguments"), "{text}");
+}
+
+#[test]
 fn a_repair_leaves_no_empty_list() {
     let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
     let mut request = chat(&json!({ "messages": [
