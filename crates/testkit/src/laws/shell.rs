@@ -13,7 +13,7 @@ pub fn shell_laws(text: &str) {
             !command.words.is_empty()
                 || !command.assignments.is_empty()
                 || !command.redirects.is_empty()
-                || text.contains("<<"),
+                || text.replace('\0', "").contains("<<"),
             "a command has something"
         );
         let words = command.words.iter().chain(&command.assignments);
