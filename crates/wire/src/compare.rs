@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use sayso_diff::{Diff, Rendering, UnifiedOptions};
 
-use crate::json::{Kind, Target, text};
+use crate::edit::{EditOp, Step};
+use crate::json::{Change, Kind, Target, text};
 use crate::request::ModelRequest;
 use crate::section::{NodeType, Section, SectionId};
 
@@ -154,7 +155,20 @@ impl ModelRequest {
         }
     }
 
-    /// The same as one text.
+    /// What an edit of one leaf of this request replaced, and with what, as JSON; `None` of an edit of another sort.
+    pub fn values(&self, op: &EditOp) -> Option<(String, String)> {
+        let (document, [Step::Body(Change::Value { target, old, new })]) = (self.document()?, op.steps.as_slice())
+        else {
+            return None;
+        };
+        let written = |stands: &Option<Target>| {
+            let stands = stands.unwrap_or(*target);
+            document.knows(stands).then(|| String::from_utf8_lossy(document.original_raw(stands)).into_owned())
+        };
+        Some((written(old)?, written(new)?))
+    }
+
+    /// Every difference as one text.
     pub fn unified_diff(&self, context: usize) -> String {
         self.diff().iter().map(|difference| difference.unified(context)).collect()
     }

@@ -234,6 +234,9 @@ impl ModelRequest {
     /// Whether a value is not what came: it was edited, taken out or added, or something in it was.
     pub fn is_edited(&self, target: Target) -> bool {
         let Some(document) = self.document() else { return self.is_dirty() };
+        if !document.knows(target) {
+            return false;
+        }
         if self.is_added(target) || !document.is_here(target) {
             return true;
         }

@@ -230,6 +230,7 @@ fn a_name_that_no_value_has_is_refused() {
             "{name}"
         );
         assert_eq!(request.tokens(&mut TokenCounter::default(), target).count, 0);
+        assert!(!request.is_edited(target));
     }
 }
 

@@ -177,6 +177,19 @@ fn edit_ops_have_the_requests_name_and_a_growing_version() {
 }
 
 #[test]
+fn edit_ops_know_the_old_value_and_the_new_one() {
+    let mut request = conversation();
+    let first = request.edit_path("temperature", "0.5").unwrap().clone();
+    let second = request.edit_path("temperature", "1").unwrap().clone();
+    let pair = |old: &str, new: &str| Some((old.to_owned(), new.to_owned()));
+    assert_eq!(request.values(&first), pair("0.70", "0.5"), "as they are written");
+    assert_eq!(request.values(&second), pair("0.5", "1"));
+    assert_eq!(request.values(&second.inverted()), pair("1", "0.5"));
+    let appended = request.append("more").unwrap().clone();
+    assert_eq!(request.values(&appended), None);
+}
+
+#[test]
 fn inverting_an_edit_twice_is_the_edit() {
     let mut request = conversation();
     let op = request.edit_path("messages[1].name", "bob").unwrap().clone();
