@@ -81,6 +81,12 @@ pub enum GateError {
     /// There is no such session.
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
+    /// There is no such request.
+    #[error("there is no request {0}")]
+    NoSuchRequest(sayso_review::RequestId),
+    /// The content of a request is no longer kept.
+    #[error("that content is no longer kept")]
+    Dropped,
     /// Something that cannot be the name of a session.
     #[error("`{}` is no name for a session", .0.escape_debug())]
     BadSession(String),
@@ -149,6 +155,8 @@ impl GateError {
             Self::NoSuchChange(_)
             | Self::NothingTo(_)
             | Self::NoSuchSession(_)
+            | Self::NoSuchRequest(_)
+            | Self::Dropped
             | Self::BadSession(_)
             | Self::NoSuchSnapshot(_)
             | Self::NoDryRun(_)
@@ -189,6 +197,8 @@ impl GateError {
             Self::Scan(error) => error.hint().map(str::to_owned),
             Self::StateFile { .. } => Some("look at the disk's free space and the folder's permissions".to_owned()),
             Self::NoSuchSnapshot(_) => Some("`sayso snapshot` lists what is kept".to_owned()),
+            Self::NoSuchRequest(_) => Some("`sayso request list` lists them".to_owned()),
+            Self::Dropped => Some("`sayso gc` and the quota drop old contents; the log keeps what happened".to_owned()),
             Self::NoSuchSession(_) => Some("`sayso status` lists the sessions".to_owned()),
             Self::Verdict(_)
             | Self::Apply(_)

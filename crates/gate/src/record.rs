@@ -99,6 +99,8 @@ impl<'c> Entry<'c> {
                 keys.push(crate::capture::SNAPSHOTS.to_owned());
                 keys.extend(crate::capture::keys(&event));
             }
+            Event::Request(event) => keys.extend(crate::request::keys(event)),
+            Event::RequestMode(_) => keys.push(crate::request::MODES.to_owned()),
             _ => {}
         }
         if let (false, Some(session)) = (matches!(event, Event::Proposed { .. } | Event::Captured(_)), event.session())

@@ -28,6 +28,7 @@ mod note;
 mod plan;
 mod policy;
 mod preview;
+mod request;
 mod seen;
 mod shell;
 mod told;
@@ -60,6 +61,11 @@ pub use policy::{
 pub use preview::{
     CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,
     ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
+};
+pub use request::{
+    BodyRecord, EditKind, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
+    RequestId, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits, SubagentMark,
+    TokenUsage,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};

@@ -8,6 +8,7 @@
 mod apply;
 mod compare;
 mod consequence;
+mod conversation;
 pub mod dialect;
 mod edit;
 pub mod json;
@@ -23,6 +24,7 @@ mod validate;
 pub use apply::Keep;
 pub use compare::{Became, SectionDiff};
 pub use consequence::Consequences;
+pub use conversation::Glance;
 pub use dialect::{Head, Marks, Purpose, Subagent};
 pub use edit::{EditError, EditHistory, EditId, EditOp, EditTargetKind};
 pub use overrides::{Anchor, AnchorPart, Applied, Drift, Form, Override, Overrides, Scope};

@@ -162,6 +162,10 @@ impl From<&Event> for Kind {
                 ..Default::default()
             }
             .into(),
+            // Of data that always serialises.
+            Event::Request(_) | Event::RequestMode(_) | Event::Overrides(_) => {
+                Self::UnknownJson(serde_json::to_string(event).unwrap_or_default())
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ pub use subject::{Performer, Refresh, RulingRecord, Subject, Uncaptured};
 use crate::content::ContentHash;
 use crate::plan::{ApplyRecord, RecordedStep};
 use crate::policy::Rule;
+use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId};
 use crate::verdict::Verdict;
 use crate::ws_path::WsPath;
 
@@ -242,6 +243,12 @@ pub enum Event {
         /// Why.
         because: Freed,
     },
+    /// Something happened to a request.
+    Request(RequestEvent),
+    /// Requests are treated otherwise from now on.
+    RequestMode(ModeSet),
+    /// Edits were saved, or removed.
+    Overrides(OverridesSet),
 }
 
 impl Event {
@@ -269,7 +276,18 @@ impl Event {
             | Self::Delivered { .. }
             | Self::Captured(_)
             | Self::Correlated { .. }
-            | Self::Freed { .. } => None,
+            | Self::Freed { .. }
+            | Self::Request(_)
+            | Self::RequestMode(_)
+            | Self::Overrides(_) => None,
+        }
+    }
+
+    /// The request it is about.
+    pub fn request(&self) -> Option<RequestId> {
+        match self {
+            Self::Request(event) => Some(event.request),
+            _ => None,
         }
     }
 

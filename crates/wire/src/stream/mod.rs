@@ -40,7 +40,7 @@ mod event;
 mod gemini;
 mod reply;
 mod responses;
-mod scan;
+pub(crate) mod scan;
 mod shape;
 mod sse;
 

@@ -12,20 +12,20 @@ const DEPTH: u32 = 128;
 
 /// The JSON is broken at a byte, or nested too deeply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+pub(crate) struct Broken {
     /// Where.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 /// A place in a JSON text.
 #[derive(Clone, Debug)]
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
 /// Walks the members of an object that is the whole text; another value has none.
-pub(super) fn members<'a>(
+pub(crate) fn members<'a>(
     text: &'a str,
     mut visit: impl FnMut(&'a str, &mut Scan<'a>) -> Result<(), Broken>,
 ) -> Result<(), Broken> {
@@ -36,7 +36,7 @@ pub(super) fn members<'a>(
 }
 
 /// Walks the elements of an array that is the whole text; another value has none.
-pub(super) fn elements<'a>(
+pub(crate) fn elements<'a>(
     text: &'a str,
     mut visit: impl FnMut(&mut Scan<'a>) -> Result<(), Broken>,
 ) -> Result<(), Broken> {
@@ -94,7 +94,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Walks an object's members; skips any other value.
-    pub(super) fn members(
+    pub(crate) fn members(
         &mut self,
         visit: &mut impl FnMut(&'a str, &mut Self) -> Result<(), Broken>,
     ) -> Result<(), Broken> {
@@ -124,7 +124,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Walks an array's elements; skips any other value.
-    pub(super) fn elements(&mut self, visit: &mut impl FnMut(&mut Self) -> Result<(), Broken>) -> Result<(), Broken> {
+    pub(crate) fn elements(&mut self, visit: &mut impl FnMut(&mut Self) -> Result<(), Broken>) -> Result<(), Broken> {
         self.space();
         if self.peek() != b'[' {
             return self.skip();
@@ -149,7 +149,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a string; `None`, and past it, if the value is something else.
-    pub(super) fn string(&mut self) -> Result<Option<Cow<'a, str>>, Broken> {
+    pub(crate) fn string(&mut self) -> Result<Option<Cow<'a, str>>, Broken> {
         self.space();
         if self.peek() != b'"' {
             self.skip()?;
@@ -172,7 +172,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Reads a whole number that is not negative; `None`, and past it, if the value is something else.
-    pub(super) fn number(&mut self) -> Result<Option<u64>, Broken> {
+    pub(crate) fn number(&mut self) -> Result<Option<u64>, Broken> {
         self.space();
         let rest = &self.text.as_bytes()[self.at..];
         // Nearly all numbers are small and plain.
@@ -185,7 +185,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The value as it is written.
-    pub(super) fn raw(&mut self) -> Result<&'a str, Broken> {
+    pub(crate) fn raw(&mut self) -> Result<&'a str, Broken> {
         self.space();
         let start = self.at;
         self.skip()?;
@@ -193,7 +193,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What lies between this place and a later one.
-    pub(super) fn until(&self, later: &Self) -> &'a str {
+    pub(crate) fn until(&self, later: &Self) -> &'a str {
         &self.text[self.at..later.at]
     }
 
@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes past one value, checking its structure.
-    pub(super) fn skip(&mut self) -> Result<(), Broken> {
+    pub(crate) fn skip(&mut self) -> Result<(), Broken> {
         self.space();
         match self.peek() {
             b'"' => {

@@ -1,0 +1,131 @@
+//! Requests to models in the journal: recorded in batches, since one that passes must not wait for a disk, and read again.
+
+use std::sync::Arc;
+
+use sayso_review::{
+    BodyRecord, ContentHash, Event, EventBody, ModeSet, PIECE, RequestEvent, RequestId, RequestRecord, RequestStep,
+};
+
+use crate::error::GateError;
+use crate::history::{History, recorded};
+use crate::live::Gate;
+use crate::record::Entry;
+
+/// The counter of requests, and the key of events that say that one came.
+const REQUESTS: &str = "requests";
+/// The key of events that say how requests are treated.
+pub(crate) const MODES: &str = "request modes";
+/// Events that are looked at in one go.
+const SOME: usize = 1_000;
+
+/// Something to be recorded about requests, with the bodies that it names.
+#[derive(Clone, Debug)]
+pub struct RequestEntry {
+    /// What happened.
+    pub event: Event,
+    /// The body that it names, if it names one.
+    pub body: Option<(BodyRecord, Arc<[u8]>)>,
+}
+
+/// What an event about a request can be found by.
+pub(crate) fn keys(event: &RequestEvent) -> Vec<String> {
+    let mut keys = vec![request_key(event.request)];
+    if let RequestStep::Seen(seen) = &event.step {
+        keys.push(REQUESTS.to_owned());
+        keys.extend(seen.origin.session.as_deref().map(requests_key));
+    }
+    keys
+}
+
+fn request_key(request: RequestId) -> String {
+    format!("request:{request}")
+}
+
+/// The key of the requests of a session.
+fn requests_key(session: &str) -> String {
+    format!("requests:{session}")
+}
+
+impl Gate {
+    /// Records what happened to requests, in order, all or nothing.
+    pub fn record_requests(&self, entries: &[RequestEntry], now: i64) -> Result<(), GateError> {
+        let mut last = 0;
+        let mut batch = Entry::default();
+        for RequestEntry { event, body } in entries {
+            last = last.max(event.request().unwrap_or_default());
+            let pieces = body.as_ref().map(|(record, bytes)| record.pieces.iter().copied().zip(bytes.chunks(PIECE)));
+            let blobs: Vec<(ContentHash, &[u8])> = pieces.into_iter().flatten().collect();
+            batch.push_blobs(event.clone(), &blobs, &[]);
+        }
+        let mut state = self.state();
+        // A batch may hold earlier numbers only; a counter never goes back.
+        let counted = state.engine.journal.reader().counter(REQUESTS)?;
+        batch.count(REQUESTS, last.max(counted));
+        state.engine.write(batch, now)?;
+        Ok(())
+    }
+
+    /// The number of the last request.
+    pub fn last_request(&self) -> Result<RequestId, GateError> {
+        self.read(|history| Ok(history.reader().counter(REQUESTS)?))
+    }
+}
+
+impl History<'_> {
+    /// One request.
+    pub fn request(&self, request: RequestId) -> Result<RequestRecord, GateError> {
+        let events = self.reader().events_with(&request_key(request), 0, SOME)?;
+        RequestRecord::fold(events.iter().map(recorded)).ok_or(GateError::NoSuchRequest(request))
+    }
+
+    /// The requests before one, of a session or of all, newest first.
+    pub fn requests(
+        &self,
+        session: Option<&str>,
+        before: Option<RequestId>,
+        limit: usize,
+    ) -> Result<Vec<RequestRecord>, GateError> {
+        let key = session.map_or_else(|| REQUESTS.to_owned(), requests_key);
+        let (mut requests, mut page) = (Vec::new(), None);
+        while requests.len() < limit {
+            let events = self.reader().latest_with(&key, page, limit.min(SOME))?;
+            let Some(first) = events.last() else { break };
+            page = Some(first.number);
+            for event in &events {
+                let EventBody::Known(event) = EventBody::decode(&event.body) else { continue };
+                let Some(request) = event.request().filter(|own| before.is_none_or(|before| *own < before)) else {
+                    continue;
+                };
+                if requests.len() < limit {
+                    requests.push(self.request(request)?);
+                }
+            }
+        }
+        Ok(requests)
+    }
+
+    /// The bytes of a body, as far as they were kept.
+    pub fn body(&self, body: &BodyRecord) -> Result<Vec<u8>, GateError> {
+        let mut bytes = Vec::with_capacity(usize::try_from(body.size).unwrap_or_default());
+        for piece in &body.pieces {
+            bytes.extend_from_slice(&self.content(*piece)?.ok_or(GateError::Dropped)?);
+        }
+        Ok(bytes)
+    }
+
+    /// How requests are treated, as it was last said for each session and for all.
+    pub fn request_modes(&self) -> Result<Vec<ModeSet>, GateError> {
+        let mut modes: Vec<ModeSet> = Vec::new();
+        let mut after = 0;
+        loop {
+            let events = self.reader().events_with(MODES, after, SOME)?;
+            let Some(last) = events.last() else { return Ok(modes) };
+            after = last.number;
+            for event in &events {
+                let EventBody::Known(Event::RequestMode(set)) = recorded(event).body else { continue };
+                modes.retain(|other| other.session != set.session);
+                modes.push(set);
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Requests that agents send to models, as they are recorded: seen, perhaps paused and edited, sent, answered.
+//!
+//! A request has a number of its own. What was said in it and what was answered are kept as blobs, cut into pieces, since an agent
+//! sends its whole history again with every request. No credential is in any of this.
+
+mod record;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::ContentHash;
+use crate::event::Origin;
+
+pub use record::{RequestRecord, RequestStatus};
+
+/// The number of a request: 1 for the first in a workspace.
+pub type RequestId = u64;
+
+/// How many bytes of a body are kept as one piece.
+pub const PIECE: usize = 64 << 10;
+
+/// Something that happened to a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestEvent {
+    /// The request.
+    pub request: RequestId,
+    /// What happened.
+    #[serde(flatten)]
+    pub step: RequestStep,
+}
+
+/// What can happen to a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum RequestStep {
+    /// It came.
+    Seen(Box<RequestSeen>),
+    /// It waits for a person.
+    Paused {
+        /// Why.
+        why: PauseReason,
+        /// When its client will have given up, in milliseconds since 1970, as far as that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<i64>,
+        /// The earlier one whose edits it goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        inherits: Option<RequestId>,
+    },
+    /// Somebody edited it.
+    Edited {
+        /// How many edits there were, undone ones included.
+        version: u64,
+        /// Where, such as `messages[3].content[1].text`.
+        path: String,
+        /// What was done.
+        edit: EditKind,
+    },
+    /// It no longer waits.
+    Resumed {
+        /// Who said so.
+        by: Resumer,
+    },
+    /// It went to the model.
+    Sent {
+        /// What was sent, if that is not what came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<BodyRecord>,
+        /// Which saved edits were applied, and which were not.
+        #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
+        saved: SavedEdits,
+    },
+    /// The model answered.
+    Answered(Box<RequestAnswer>),
+    /// It ended without an answer.
+    Ended {
+        /// Why.
+        why: RequestEnd,
+    },
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestSeen {
+    /// Whose it is.
+    pub origin: Origin,
+    /// The upstream's name.
+    pub upstream: String,
+    /// The method.
+    pub method: String,
+    /// The path with its query, without keys.
+    pub path: String,
+    /// The API, such as `anthropic_messages`, if it is a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The subagent whose request it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<SubagentMark>,
+    /// The body, decoded.
+    pub body: BodyRecord,
+    /// How it was compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// The headers that are no credentials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+}
+
+/// A part of an agent that works on its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubagentMark {
+    /// Its name, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Whose part it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// A body in pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BodyRecord {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its pieces, each of [`PIECE`] bytes but for the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<ContentHash>,
+    /// Whether there is more that was not kept: it was too large, or the stream was cut.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl BodyRecord {
+    /// A body, each of its pieces with its name.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { size: bytes.len() as u64, pieces: bytes.chunks(PIECE).map(ContentHash::of).collect(), cut: false }
+    }
+
+    /// A body of which the beginning is that of an earlier one, up to `shared` bytes.
+    pub fn after(bytes: &[u8], earlier: &Self, shared: usize) -> Self {
+        let same = (shared / PIECE).min(earlier.pieces.len()).min(bytes.len() / PIECE);
+        let rest = bytes[same * PIECE..].chunks(PIECE).map(ContentHash::of);
+        let pieces = earlier.pieces[..same].iter().copied().chain(rest).collect();
+        Self { size: bytes.len() as u64, pieces, cut: false }
+    }
+}
+
+/// Why a request waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "because", rename_all = "snake_case")]
+pub enum PauseReason {
+    /// Every turn is paused.
+    EveryTurn,
+    /// The next turn was to be paused.
+    NextTurn,
+    /// Edits are to be captured.
+    Capture,
+    /// A rule says so.
+    Rule {
+        /// Which.
+        rule: String,
+    },
+    /// It goes on with a request that waited and whose client went away.
+    Retry,
+}
+
+/// What an edit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditKind {
+    /// It gave a value another content.
+    Set,
+    /// It left something out.
+    Delete,
+    /// It put something back.
+    Restore,
+    /// It added a message.
+    Append,
+    /// It kept the beginning and the end of a result.
+    Shrink,
+    /// It mended what would be refused.
+    Repair,
+    /// It applied a patch.
+    Patch,
+    /// It moved something for the person alone; nothing else is sent.
+    Pin,
+    /// It took the last edit back.
+    Undo,
+    /// It made an edit again.
+    Redo,
+    /// It took all edits back.
+    Reset,
+}
+
+/// Who let a request go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resumer {
+    /// A person.
+    Person,
+    /// The client sent again what a person had let go on, and had no answer to.
+    Retry,
+}
+
+/// What became of saved edits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedEdits {
+    /// Where they were applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<String>,
+    /// Where they were not, as something else is there by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drifted: Vec<String>,
+}
+
+impl SavedEdits {
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.applied.is_empty() && self.drifted.is_empty()
+    }
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestAnswer {
+    /// The status.
+    pub status: u16,
+    /// The body as it was passed on, decoded.
+    pub body: BodyRecord,
+    /// What sort of body it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// What it cost, as the API counts.
+    #[serde(default)]
+    pub usage: TokenUsage,
+    /// Why the model stopped, as the API says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<String>,
+    /// What went wrong in the stream, or with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Milliseconds from sending it to the first byte of the answer.
+    pub first_byte_ms: u64,
+    /// Milliseconds from sending it to the end of the answer.
+    pub total_ms: u64,
+    /// How often it was sent before that answer came.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Token counts as the API counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Tokens of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Tokens of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// Tokens of the request that came from a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    /// Tokens of the request that went into a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_written: Option<u64>,
+    /// Tokens of the answer that were thought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+/// Why a request ended without an answer. The names of the first ones are the seed's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "camelCase")]
+pub enum RequestEnd {
+    /// A person cancelled it.
+    Canceled,
+    /// It was sent again after a person had cancelled it.
+    CanceledBefore,
+    /// Its session sends normally from now on.
+    ModeDisabled,
+    /// Its session is over.
+    SessionDisposed,
+    /// Its agent has sent another one in its place.
+    Superseded {
+        /// That one.
+        by: RequestId,
+    },
+    /// Its client went away.
+    ClientGone,
+    /// The engine stopped.
+    EngineStopped,
+    /// It could not be sent.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
+
+impl RequestEnd {
+    /// What a person reads.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Canceled => "Request canceled before sending".to_owned(),
+            Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
+            Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
+            Self::SessionDisposed => "Context changed – request discarded".to_owned(),
+            Self::Superseded { by } => format!("Superseded by request {by}"),
+            Self::ClientGone => "The agent went away before it was sent".to_owned(),
+            Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
+            Self::Failed { message } => message.clone(),
+        }
+    }
+}
+
+/// What is to happen to requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RequestMode {
+    /// They are sent as they come.
+    #[default]
+    Off,
+    /// They wait for a person.
+    InterceptAlways,
+    /// Saved edits are applied to them.
+    AutoOverride,
+}
+
+impl RequestMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::InterceptAlways, Self::AutoOverride];
+
+    /// What people call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Off => "Send normally",
+            Self::InterceptAlways => "Pause & review every turn",
+            Self::AutoOverride => "Auto-apply saved edits",
+        }
+    }
+}
+
+/// How requests are treated, in one session or in all that have no mode of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeSet {
+    /// The session; all that have no mode of their own, if none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The mode; `None` if the session has none of its own any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<RequestMode>,
+    /// Whether the next turn waits, once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pause_next: bool,
+    /// Whether the next turn waits so that its edits are saved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub capture_next: bool,
+}
+
+/// What became of the saved edits of a scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverridesSet {
+    /// The scope: `session`, `workspace` or `global`.
+    pub scope: String,
+    /// The session, if it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How many there are now.
+    pub count: u64,
+    /// The request whose edits were saved; `None` if some were removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<RequestId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_begins_like_an_earlier_one_has_the_same_pieces_without_hashing_them() {
+        let mut body = vec![b'a'; 3 * PIECE + 100];
+        let earlier = BodyRecord::of(&body);
+        assert_eq!(earlier.pieces.len(), 4);
+        body.extend_from_slice(b"more");
+        assert_eq!(BodyRecord::after(&body, &earlier, 3 * PIECE + 100), BodyRecord::of(&body));
+        assert_eq!(BodyRecord::after(&body[..PIECE], &earlier, PIECE), BodyRecord::of(&body[..PIECE]));
+        assert_eq!(BodyRecord::after(b"", &earlier, 0), BodyRecord::of(b""));
+        body[PIECE] = b'x';
+        assert_eq!(BodyRecord::after(&body, &earlier, PIECE), BodyRecord::of(&body));
+    }
+
+    #[test]
+    fn events_of_requests_are_written_and_read() {
+        let step = RequestStep::Ended { why: RequestEnd::ModeDisabled };
+        let event = crate::Event::Request(RequestEvent { request: 7, step });
+        let text = serde_json::to_string(&event).unwrap_or_default();
+        assert_eq!(text, r#"{"event":"request","request":7,"step":"ended","why":{"reason":"modeDisabled"}}"#);
+        assert_eq!(serde_json::from_str::<crate::Event>(&text).ok(), Some(event));
+    }
+}

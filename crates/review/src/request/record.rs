@@ -1,0 +1,117 @@
+//! A request as its events tell it.
+
+use serde::Serialize;
+
+use super::{
+    BodyRecord, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestSeen, RequestStep, Resumer,
+    SavedEdits,
+};
+use crate::event::{Event, EventBody, Recorded};
+
+/// How a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestStatus {
+    /// It came.
+    Seen,
+    /// It waits for a person.
+    Paused,
+    /// It is on its way, or its answer is.
+    Sent,
+    /// The model answered, whatever it said.
+    Answered,
+    /// It ended without an answer.
+    Ended,
+}
+
+impl std::fmt::Display for RequestStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Seen => "seen",
+            Self::Paused => "paused",
+            Self::Sent => "sent",
+            Self::Answered => "answered",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+/// A request as its events tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RequestRecord {
+    /// Its number.
+    pub request: RequestId,
+    /// When it came, in milliseconds since 1970.
+    pub time: i64,
+    /// How it stands.
+    pub status: RequestStatus,
+    /// As it came.
+    pub seen: RequestSeen,
+    /// Why it waited, if it did.
+    pub paused: Option<PauseReason>,
+    /// When its client will have given up.
+    pub deadline: Option<i64>,
+    /// How many edits there were.
+    pub edits: u64,
+    /// Who let it go on.
+    pub resumed: Option<Resumer>,
+    /// What was sent, if that is not what came.
+    pub sent: Option<BodyRecord>,
+    /// What became of saved edits.
+    pub saved: SavedEdits,
+    /// What the model answered.
+    pub answer: Option<RequestAnswer>,
+    /// Why there is no answer.
+    pub ended: Option<RequestEnd>,
+}
+
+impl RequestRecord {
+    /// What events say of one request; nothing, if they do not say that it came.
+    pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
+        let mut record: Option<Self> = None;
+        for Recorded { time, body, .. } in events {
+            let EventBody::Known(Event::Request(RequestEvent { request, step })) = body else { continue };
+            match (&mut record, step) {
+                (None, RequestStep::Seen(seen)) => record = Some(Self::new(request, time, *seen)),
+                (Some(record), step) => record.play(step),
+                (None, _) => {}
+            }
+        }
+        record
+    }
+
+    fn new(request: RequestId, time: i64, seen: RequestSeen) -> Self {
+        Self {
+            request,
+            time,
+            status: RequestStatus::Seen,
+            seen,
+            paused: None,
+            deadline: None,
+            edits: 0,
+            resumed: None,
+            sent: None,
+            saved: SavedEdits::default(),
+            answer: None,
+            ended: None,
+        }
+    }
+
+    fn play(&mut self, step: RequestStep) {
+        match step {
+            RequestStep::Seen(_) => {}
+            RequestStep::Paused { why, deadline, .. } => {
+                (self.paused, self.deadline, self.status) = (Some(why), deadline, RequestStatus::Paused);
+            }
+            RequestStep::Edited { version, .. } => self.edits = version,
+            RequestStep::Resumed { by } => self.resumed = Some(by),
+            RequestStep::Sent { body, saved } => {
+                (self.sent, self.saved, self.status) = (body, saved, RequestStatus::Sent);
+            }
+            RequestStep::Answered(answer) => {
+                (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
+            }
+            RequestStep::Ended { why } => (self.ended, self.status) = (Some(why), RequestStatus::Ended),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Requests of one conversation beside each other: what they share, and what is new in one.
+
+use crate::dialect::{Item, Role};
+use crate::json::{Document, Kind, Target};
+use crate::request::ModelRequest;
+use crate::stream::scan::{Broken, Scan, members};
+
+/// How much of a body is looked at to find out whose it is.
+const GLANCE: usize = 256 << 10;
+
+/// What the beginning of a body tells, without reading all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// The model.
+    pub model: Option<String>,
+    /// The hash of what the user said first, by which a conversation is known that has no name.
+    pub first_words: Option<String>,
+}
+
+impl Glance {
+    /// Looks for the model alone, which most agents name first.
+    pub fn for_model(body: &[u8]) -> Self {
+        Self::new(body, 4 << 10, |glance| glance.model.is_some())
+    }
+
+    /// Looks for the model and for what the user said first.
+    pub fn for_conversation(body: &[u8]) -> Self {
+        Self::new(body, GLANCE, |glance| glance.model.is_some() && glance.first_words.is_some())
+    }
+
+    fn new(body: &[u8], most: usize, enough: impl Fn(&Self) -> bool) -> Self {
+        let mut glance = Self::default();
+        let beginning = &body[..body.len().min(most)];
+        let text = match std::str::from_utf8(beginning) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&beginning[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        // It ends where the beginning does, in the middle of something, or as soon as enough is known.
+        let _ = members(text, |name, scan| {
+            match name {
+                "model" => glance.model = scan.string()?.map(Into::into),
+                "messages" | "contents" | "input" => glance.first_words = first_words(scan)?,
+                _ => scan.skip()?,
+            }
+            if enough(&glance) { Err(Broken { at: 0 }) } else { Ok(()) }
+        });
+        glance
+    }
+}
+
+/// What the first message of a user says, by its hash.
+fn first_words(scan: &mut Scan<'_>) -> Result<Option<String>, Broken> {
+    let mut found = None;
+    let walked = scan.elements(&mut |message| {
+        let mut role = None;
+        let before = message.clone();
+        message.members(&mut |name, value| {
+            if name == "role" {
+                role = value.string()?;
+            } else {
+                value.skip()?;
+            }
+            Ok(())
+        })?;
+        if role.is_none_or(|role| role == "user") {
+            found = Some(hash(before.until(message).as_bytes()));
+            return Err(Broken { at: 0 });
+        }
+        Ok(())
+    });
+    match (walked, found) {
+        // Found, but where the list ends is not known.
+        (_, Some(found)) => Ok(Some(found)),
+        (Ok(()), None) => Ok(None),
+        (Err(broken), None) => Err(broken),
+    }
+}
+
+impl ModelRequest {
+    /// Whether the model is offered tools: what an agent does for its own sake, such as finding a title, comes without.
+    pub fn has_tools(&self) -> bool {
+        let Some(body) = self.document() else { return false };
+        let filled = |name: &str| {
+            let tools = body.member(body.root(), name);
+            tools.is_some_and(|tools| body.kind(tools) == Kind::Array && body.children(tools).next().is_some())
+        };
+        filled("tools") || filled("functions")
+    }
+
+    /// The messages as they came, each by its hash. Where something is to be kept on the server moves with every request, and does
+    /// not count.
+    pub fn conversation(&self) -> Vec<String> {
+        let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
+        let came = body.as_came();
+        let mut hashes = Vec::new();
+        let mut last = None;
+        for item in dialect.messages(&came) {
+            if last.replace(item.message) != Some(item.message) {
+                let mut text = Vec::new();
+                write_lasting(&came, item.message, &mut text);
+                hashes.push(hash(&text));
+            }
+        }
+        hashes
+    }
+
+    /// What is said in the messages after the model's last answer: what is new in this request.
+    pub fn news(&self) -> Vec<Item> {
+        let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
+        let mut items = dialect.messages(body);
+        let answered = items.iter().rposition(|item| item.role == Role::Assistant);
+        items.drain(..answered.map_or(0, |place| place + 1));
+        items
+    }
+
+    /// The results of tools that are new in this request.
+    pub fn new_results(&self) -> Vec<Target> {
+        let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
+        self.news().into_iter().filter_map(|item| dialect.result_text(body, item.target)).collect()
+    }
+}
+
+/// Writes the leaves of a value, but for those that move.
+fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) {
+    let mut next = vec![value];
+    while let Some(target) = next.pop() {
+        if body.kind(target).is_leaf() {
+            text.extend_from_slice(body.raw_key(target).unwrap_or_default());
+            text.push(b':');
+            text.extend_from_slice(body.raw(target));
+            text.push(b'\n');
+        }
+        let lasting = |child: &Target| body.key(*child).is_none_or(|key| key != "cache_control");
+        let children: Vec<Target> = body.children(target).filter(lasting).collect();
+        next.extend(children.into_iter().rev());
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Head;
+
+    fn request(body: &str) -> ModelRequest {
+        ModelRequest::new("1", Head::new("/v1/messages"), body.as_bytes().to_vec())
+    }
+
+    const FIRST: &str = r#"{"model":"m","max_tokens":9,"messages":[
+        {"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]}"#;
+    const SECOND: &str = r#"{"model":"m","max_tokens":9,"messages":[
+        {"role":"user","content":[{"type":"text","text":"a"}]},
+        {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"long"},{"type":"text","text":"b"}]}],
+        "tools":[{"name":"Read","input_schema":{}}]}"#;
+
+    #[test]
+    fn a_request_that_goes_on_extends_what_was_said() {
+        let (first, second) = (request(FIRST), request(SECOND));
+        assert_eq!(first.conversation().len(), 1);
+        assert!(second.conversation().starts_with(&first.conversation()));
+        assert!(
+            !request(&SECOND.replace(r#""text":"a""#, r#""text":"A""#))
+                .conversation()
+                .starts_with(&first.conversation())
+        );
+    }
+
+    #[test]
+    fn what_is_new_comes_after_the_models_last_answer() {
+        let second = request(SECOND);
+        assert_eq!(second.news().len(), 2);
+        assert_eq!(second.new_results().len(), 1);
+        assert_eq!(request(FIRST).new_results().len(), 0);
+        assert_eq!([request(FIRST).has_tools(), second.has_tools()], [false, true]);
+    }
+
+    #[test]
+    fn a_glance_tells_the_model_and_the_conversation() {
+        let (first, second) = (Glance::for_conversation(FIRST.as_bytes()), Glance::for_conversation(SECOND.as_bytes()));
+        assert_eq!(first.model.as_deref(), Some("m"));
+        assert!(second.first_words.is_some());
+        let late = format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"x":"{}"#, "é".repeat(GLANCE));
+        assert!(Glance::for_conversation(late.as_bytes()).first_words.is_some());
+        for broken in ["", "[", "{\"model\":", "{\"messages\":[{\"role\":", "\u{feff}{}", "{\"input\":\"text\"}"] {
+            assert_eq!(Glance::for_conversation(broken.as_bytes()).first_words, None, "{broken}");
+        }
+        assert_eq!(Glance::for_model(SECOND.as_bytes()), Glance { model: Some("m".to_owned()), first_words: None });
+    }
+}
