@@ -84,9 +84,9 @@ pub enum GateError {
     /// There is no such request.
     #[error("there is no request {0}")]
     NoSuchRequest(sayso_review::RequestId),
-    /// The content of a request is no longer kept.
-    #[error("that content is no longer kept")]
-    Dropped,
+    /// A thread cannot be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(std::io::Error),
     /// Something that cannot be the name of a session.
     #[error("`{}` is no name for a session", .0.escape_debug())]
     BadSession(String),
@@ -122,6 +122,9 @@ pub enum GateError {
     /// What a change was about is no longer kept.
     #[error("what change {0} was about is no longer kept")]
     ContentGone(ChangeId),
+    /// A body of a request is no longer kept.
+    #[error("that body is no longer kept")]
+    BodyGone,
 }
 
 impl From<ScanError<GateError>> for GateError {
@@ -150,13 +153,12 @@ impl GateError {
             Self::Apply(error) => error.kind(),
             Self::Recover { .. } | Self::NotRecorded { .. } => ErrorKind::Internal,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
-            Self::ContentGone(_) => ErrorKind::Stale,
+            Self::ContentGone(_) | Self::BodyGone => ErrorKind::Stale,
             Self::AgentDecides { .. } | Self::RuleDenies { .. } => ErrorKind::ToolDenied,
             Self::NoSuchChange(_)
             | Self::NothingTo(_)
             | Self::NoSuchSession(_)
             | Self::NoSuchRequest(_)
-            | Self::Dropped
             | Self::BadSession(_)
             | Self::NoSuchSnapshot(_)
             | Self::NoDryRun(_)
@@ -166,7 +168,7 @@ impl GateError {
             Self::Policy(error) => error.kind(),
             Self::FromNowOn(error) => error.kind(),
             Self::Scan(error) => error.kind(),
-            Self::StateFile { .. } => ErrorKind::Unavailable,
+            Self::StateFile { .. } | Self::Thread(_) => ErrorKind::Unavailable,
         }
     }
 
@@ -184,7 +186,9 @@ impl GateError {
             Self::Verdict(VerdictError::UnknownFile(_) | VerdictError::UnknownHunk { .. }) => {
                 Some("name hunks as the preview numbers them: 1,3 or path:1,path:3".to_owned())
             }
-            Self::ContentGone(_) => Some("contents are dropped by `sayso gc` when they are old".to_owned()),
+            Self::ContentGone(_) | Self::BodyGone => {
+                Some("contents are dropped by `sayso gc` when they are old".to_owned())
+            }
             Self::Recover { .. } => {
                 Some("the tree may hold part of it; `sayso show` says which files it is about".to_owned())
             }
@@ -198,10 +202,10 @@ impl GateError {
             Self::StateFile { .. } => Some("look at the disk's free space and the folder's permissions".to_owned()),
             Self::NoSuchSnapshot(_) => Some("`sayso snapshot` lists what is kept".to_owned()),
             Self::NoSuchRequest(_) => Some("`sayso request list` lists them".to_owned()),
-            Self::Dropped => Some("`sayso gc` and the quota drop old contents; the log keeps what happened".to_owned()),
             Self::NoSuchSession(_) => Some("`sayso status` lists the sessions".to_owned()),
             Self::Verdict(_)
             | Self::Apply(_)
+            | Self::Thread(_)
             | Self::BadSession(_)
             | Self::NoDryRun(_)
             | Self::OtherRule

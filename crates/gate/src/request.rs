@@ -108,7 +108,7 @@ impl History<'_> {
     pub fn body(&self, body: &BodyRecord) -> Result<Vec<u8>, GateError> {
         let mut bytes = Vec::with_capacity(usize::try_from(body.size).unwrap_or_default());
         for piece in &body.pieces {
-            bytes.extend_from_slice(&self.content(*piece)?.ok_or(GateError::Dropped)?);
+            bytes.extend_from_slice(&self.content(*piece)?.ok_or(GateError::BodyGone)?);
         }
         Ok(bytes)
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
 use sayso_gate::{Gate, Process};
+use sayso_proxy::Proxy;
 use sayso_review::{ChangeId, ErrorKind, Origin, Recorded};
 use sayso_workspace::Workspace;
 use tokio::sync::watch;
@@ -26,6 +27,8 @@ const ENCODED: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) gate: Gate,
+    /// The gateway for requests to models.
+    pub(crate) proxy: Arc<Proxy>,
     pub(crate) settings: Box<dyn Settings>,
     pub(crate) notes: Notes,
     /// The workspace, for those who only look.
@@ -66,11 +69,12 @@ pub(crate) struct Hosting {
 }
 
 impl Host {
-    pub(crate) fn new(gate: Gate, hosting: Hosting) -> Arc<Self> {
+    pub(crate) fn new(gate: Gate, proxy: Arc<Proxy>, hosting: Hosting) -> Arc<Self> {
         let Hosting { settings, notes, workspace, root, journal, version, environment, deadline, branch_prefix } =
             hosting;
         Arc::new(Self {
             gate,
+            proxy,
             settings,
             notes,
             workspace,
@@ -98,6 +102,7 @@ impl Host {
             *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = current.deadline;
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
             self.gate.use_rules(current.rules, current.snapshots);
+            self.proxy.desk.configure(current.requests);
             tracing::info!("the configuration changed");
         }
         Ok(())

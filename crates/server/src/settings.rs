@@ -19,6 +19,8 @@ pub struct Current {
     pub deadline: Option<Duration>,
     /// How names of branches begin.
     pub branch_prefix: String,
+    /// How requests to models are treated.
+    pub requests: sayso_proxy::Settings,
 }
 
 /// Whoever knows the user's configuration: the program, not the server.

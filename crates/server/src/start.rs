@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use sayso_gate::{Announce, Engine, Gate, GateError, RecoveredChange};
 use sayso_journal::{Journal, OpenJournalError, Options};
+use sayso_proxy::{Desk, Entrances, Proxy};
 use sayso_review::ErrorKind;
 use sayso_workspace::git::Environment;
 use sayso_workspace::{OpenWorkspaceError, Workspace};
@@ -185,6 +186,8 @@ impl Opened {
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
         let gate = Gate::taken_over(engine.keeping(current.snapshots), current.rules, announce);
+        let desk = Desk::open(gate.clone(), current.requests, &folder, &home)?;
+        let proxy = Arc::new(Proxy::new(desk, Entrances::load(&folder)));
         let place = EnginePlace::new(&folder);
         let socket = || place.socket().display().to_string();
         let listener = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
@@ -199,7 +202,7 @@ impl Opened {
             deadline: current.deadline,
             branch_prefix: current.branch_prefix,
         };
-        let host = Host::new(gate, hosting);
+        let host = Host::new(gate, proxy, hosting);
         if let Err(failure) = host.settle() {
             tracing::warn!(reason = failure.message, "what was left behind could not be settled");
         }
@@ -227,6 +230,7 @@ impl Opened {
         let _ = stopping.wait_for(|stopping| *stopping).await;
         // Before anything else: whoever comes now looks for another engine.
         place.leave();
+        host.proxy.desk.stop();
         host.gate.end_stream();
         while tasks.join_next().await.is_some() {}
         ticking.abort();

@@ -40,6 +40,7 @@ impl Settings for Fixed {
             snapshots: SnapshotLimits::USUAL,
             deadline: None,
             branch_prefix: "sayso/".to_owned(),
+            requests: sayso_proxy::Settings::usual(),
         }))
     }
 

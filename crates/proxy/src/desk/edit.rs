@@ -1,0 +1,261 @@
+//! What a person makes of a request that waits.
+
+use sayso_review::{EditKind, ErrorKind, RequestId, RequestMode, RequestStep, SavedEdits as SavedOutcome};
+use sayso_wire::{Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId};
+use thiserror::Error;
+
+use super::end::EndError;
+use super::{Desk, Signed, lock};
+use crate::log::Haste;
+
+/// Where an edit is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At a path, such as `messages[3].content[1].text`.
+    Path(String),
+    /// At a section.
+    Section(SectionId),
+}
+
+/// What is to be done to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Gives a value another content: as text where it is one, else as JSON.
+    Set {
+        /// Where.
+        at: Place,
+        /// The content.
+        value: String,
+    },
+    /// Puts another JSON value in its place.
+    SetJson {
+        /// Where.
+        at: Place,
+        /// The value.
+        value: String,
+    },
+    /// Leaves something out.
+    Delete {
+        /// What.
+        at: Place,
+    },
+    /// Puts back what was left out.
+    Restore {
+        /// What.
+        at: Place,
+    },
+    /// Adds a message of the user.
+    Append {
+        /// What it says.
+        text: String,
+    },
+    /// Keeps the beginning and the end of a tool's result.
+    Shrink {
+        /// Which.
+        at: Place,
+        /// How much.
+        keep: Keep,
+    },
+    /// Mends what would be refused.
+    Repair(Repair),
+    /// Applies a JSON patch.
+    Patch(Vec<u8>),
+    /// Has a section come first, for the person alone.
+    Pin {
+        /// Which.
+        at: Place,
+        /// The pinned one that it comes before.
+        before: Option<SectionId>,
+    },
+    /// No longer does so.
+    Unpin {
+        /// Which.
+        at: Place,
+    },
+    /// Takes the last edit back.
+    Undo,
+    /// Makes it again.
+    Redo,
+    /// Takes all edits back.
+    Reset,
+}
+
+/// Whether an edit is made from now on, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FromNowOn {
+    /// For this request only.
+    No,
+    /// It is saved in a scope, and applied to what comes.
+    Yes(Scope),
+}
+
+/// What an edit led to.
+#[derive(Clone, Debug)]
+pub struct Edited {
+    /// How many edits there were, undone ones included.
+    pub revision: u64,
+    /// Where it was made.
+    pub path: String,
+    /// What the edits so far mean for the server.
+    pub consequences: Option<Consequences>,
+    /// How many edits were saved.
+    pub saved: usize,
+    /// The mode that the session was switched to, so that they are applied.
+    pub switched: Option<RequestMode>,
+}
+
+/// Why a request could not be edited.
+#[derive(Debug, Error)]
+pub enum EditRequestError {
+    /// It does not wait.
+    #[error("request {0} does not wait, and only one that does can be edited")]
+    NotWaiting(RequestId),
+    /// Its body is signed.
+    #[error("request {0} is signed, and would be refused with any other body")]
+    Signed(RequestId),
+    /// There is nothing to take back, or to make again.
+    #[error("there is nothing to {0}")]
+    Nothing(&'static str),
+    /// The edit is refused.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// It could not be saved.
+    #[error(transparent)]
+    Save(EndError),
+}
+
+impl EditRequestError {
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Save(error) => error.kind(),
+            _ => ErrorKind::InvalidArgs,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotWaiting(_) => Some("have the next one wait with `sayso request mode pause-next`".to_owned()),
+            Self::Signed(_) => Some("resume or cancel it as it is".to_owned()),
+            Self::Nothing(_) => None,
+            Self::Edit(error) => error.hint().map(str::to_owned),
+            Self::Save(error) => Some(error.hint()),
+        }
+    }
+}
+
+impl Desk {
+    /// Edits a request that waits.
+    pub fn edit(
+        &self,
+        request: RequestId,
+        edit: &Edit,
+        from_now_on: FromNowOn,
+        now: i64,
+    ) -> Result<Edited, EditRequestError> {
+        let mut state = lock(&self.state);
+        let waiting = state.waiting.get_mut(&request).ok_or(EditRequestError::NotWaiting(request))?;
+        if waiting.came.signed == Signed::Yes && !matches!(edit, Edit::Pin { .. } | Edit::Unpin { .. }) {
+            return Err(EditRequestError::Signed(request));
+        }
+        let parsed = waiting.request(request);
+        let path = make(parsed, edit)?;
+        let consequences = parsed.consequences(&mut lock(&self.counter));
+        waiting.revision += 1;
+        let (revision, session) = (waiting.revision, waiting.whose.session.clone());
+        let step = RequestStep::Edited { version: revision, path: path.clone(), edit: kind(edit) };
+        self.log.step(request, step, Haste::Now);
+        let (mut saved, mut switched) = (0, None);
+        if let FromNowOn::Yes(scope) = from_now_on {
+            saved = self.save_edits(&mut state, request, scope, now).map_err(EditRequestError::Save)?;
+            // Saved edits are not applied where requests are sent as they come.
+            if saved > 0 && state.modes.effective(Some(&session)).mode == RequestMode::Off {
+                switched = Some(RequestMode::AutoOverride);
+            }
+        }
+        drop(state);
+        if switched.is_some() {
+            self.set_mode(Some(&session), switched);
+        }
+        Ok(Edited { revision, path, consequences, saved, switched })
+    }
+}
+
+fn kind(edit: &Edit) -> EditKind {
+    match edit {
+        Edit::Set { .. } | Edit::SetJson { .. } => EditKind::Set,
+        Edit::Delete { .. } => EditKind::Delete,
+        Edit::Restore { .. } => EditKind::Restore,
+        Edit::Append { .. } => EditKind::Append,
+        Edit::Shrink { .. } => EditKind::Shrink,
+        Edit::Repair(_) => EditKind::Repair,
+        Edit::Patch(_) => EditKind::Patch,
+        Edit::Pin { .. } | Edit::Unpin { .. } => EditKind::Pin,
+        Edit::Undo => EditKind::Undo,
+        Edit::Redo => EditKind::Redo,
+        Edit::Reset => EditKind::Reset,
+    }
+}
+
+/// Makes an edit, and says where.
+fn make(request: &mut ModelRequest, edit: &Edit) -> Result<String, EditRequestError> {
+    let path = |op: &EditOp| op.target_path.clone();
+    Ok(match edit {
+        Edit::Set { at: Place::Path(at), value } => path(request.edit_path(at, value)?),
+        Edit::Set { at: Place::Section(id), value } => path(request.edit_section(*id, value)?),
+        Edit::SetJson { at, value } => {
+            let target = match at {
+                Place::Path(at) => request.at(at)?,
+                Place::Section(id) => request.section(*id).and_then(|section| section.leaf).unwrap_or(id.target),
+            };
+            path(request.edit_json(target, value)?)
+        }
+        Edit::Delete { at } => path(request.delete(section(request, at)?)?),
+        Edit::Restore { at } => path(request.restore(section(request, at)?)?),
+        Edit::Append { text } => path(request.append(text)?),
+        Edit::Shrink { at, keep } => path(request.shrink(section(request, at)?, *keep)?),
+        Edit::Repair(repair) => path(request.repair(*repair)?),
+        Edit::Patch(patch) => path(request.apply_patch(patch)?),
+        Edit::Pin { at, before } => path(request.pin(section(request, at)?, *before)?),
+        Edit::Unpin { at } => path(request.unpin(section(request, at)?)?),
+        Edit::Undo => path(request.undo().ok_or(EditRequestError::Nothing("undo"))?),
+        Edit::Redo => path(request.redo().ok_or(EditRequestError::Nothing("redo"))?),
+        Edit::Reset => path(request.reset().ok_or(EditRequestError::Nothing("reset"))?),
+    })
+}
+
+/// The section at a place: the one that is there, or the one around it.
+fn section(request: &ModelRequest, at: &Place) -> Result<SectionId, EditRequestError> {
+    match at {
+        Place::Section(id) => Ok(*id),
+        Place::Path(path) => {
+            let (target, document) = (request.at(path)?, request.document().ok_or(EditError::NotUnderstood)?);
+            let mut around = std::iter::successors(Some(target), |own| document.parent(*own));
+            Ok(around.find(|own| request.section((*own).into()).is_some()).unwrap_or(target).into())
+        }
+    }
+}
+
+/// Applies saved edits, and says what became of each.
+pub(super) fn apply_saved(overrides: &Overrides, request: &mut ModelRequest) -> SavedOutcome {
+    let outcome = overrides.apply(request);
+    let path = |place: usize| overrides.edits.get(place).map(|edit| edit.anchor.path.clone()).unwrap_or_default();
+    let drifted = |(place, drift): &(usize, Drift)| match drift {
+        Drift::Refused(error) => format!("{}: {error}", path(*place)),
+        Drift::Changed(_) | Drift::Gone => path(*place),
+    };
+    SavedOutcome {
+        applied: outcome.applied.iter().map(|(place, _)| path(*place)).collect(),
+        drifted: outcome.drifted.iter().map(drifted).collect(),
+    }
+}
+
+/// What people call a scope.
+pub(crate) fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Global => "global",
+        Scope::Workspace => "workspace",
+        Scope::Session => "session",
+    }
+}

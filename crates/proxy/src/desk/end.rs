@@ -1,0 +1,262 @@
+//! How waiting ends: a person resumes or cancels, or something happens that makes it pointless.
+
+use std::sync::Arc;
+
+use sayso_review::{
+    ContentHash, ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep,
+    Resumer,
+};
+use sayso_wire::{Problem, Scope};
+use thiserror::Error;
+
+use super::mode::Once;
+use super::past::Fate;
+use super::saved::SavedError;
+use super::{Desk, Outgoing, Signed, State, Verdict, Waiting, lock};
+use crate::log::Haste;
+
+/// Why a request could not be resumed or cancelled.
+#[derive(Debug, Error)]
+pub enum EndError {
+    /// It does not wait.
+    #[error("request {0} does not wait")]
+    NotWaiting(RequestId),
+    /// Somebody has edited it since.
+    #[error("request {request} was edited since: it is at version {version}, not {expected}")]
+    EditedSince {
+        /// It.
+        request: RequestId,
+        /// What was expected.
+        expected: u64,
+        /// What it is.
+        version: u64,
+    },
+    /// The model's maker would refuse it.
+    #[error("request {request} would be refused: {}", problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; "))]
+    Invalid {
+        /// It.
+        request: RequestId,
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+    /// The edits could not be saved.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
+}
+
+impl EndError {
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotWaiting(_) => ErrorKind::InvalidArgs,
+            Self::EditedSince { .. } => ErrorKind::Stale,
+            Self::Invalid { .. } => ErrorKind::Conflict,
+            Self::Saved(error) => error.kind(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotWaiting(_) => "`sayso request list` shows those that do".to_owned(),
+            Self::EditedSince { request, .. } => format!("look at it again: `sayso request diff {request}`"),
+            Self::Invalid { request, .. } => {
+                format!("mend it, or take your edits back with `sayso request reset {request}`")
+            }
+            Self::Saved(error) => error.hint().to_owned(),
+        }
+    }
+}
+
+/// Which state of a request somebody has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever it is.
+    Any,
+    /// The one after so many edits.
+    Version(u64),
+}
+
+impl Desk {
+    /// Lets a request go on, with its latest edits.
+    pub fn resume(&self, request: RequestId, expected: Expected, now: i64) -> Result<(), EndError> {
+        let settings = self.settings();
+        let mut state = lock(&self.state);
+        let waiting = state.waiting.get_mut(&request).ok_or(EndError::NotWaiting(request))?;
+        if let Expected::Version(expected) = expected
+            && waiting.revision != expected
+        {
+            return Err(EndError::EditedSince { request, expected, version: waiting.revision });
+        }
+        let edited = waiting.request.as_ref().filter(|parsed| parsed.is_dirty());
+        if let Some(parsed) = edited {
+            let problems = parsed.blocking();
+            if !problems.is_empty() {
+                return Err(EndError::Invalid { request, problems });
+            }
+        }
+        let body = edited.map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
+        if waiting.why == PauseReason::Capture {
+            self.save_edits(&mut state, request, settings.scope, now)?;
+        }
+        let Some(waiting) = state.waiting.remove(&request) else { return Err(EndError::NotWaiting(request)) };
+        self.log.step(request, RequestStep::Resumed { by: Resumer::Person }, Haste::Now);
+        self.sent(request, body.as_ref(), waiting.saved.clone());
+        let fate = Fate::Approved { sent: body.clone() };
+        state.past.remember(request, waiting.whose.conversation(), ContentHash::of(&waiting.body), fate, now);
+        // Should the client be gone by now, its ticket says so.
+        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body }));
+        self.notice(&state);
+        Ok(())
+    }
+
+    /// Ends a request: it is not sent.
+    pub fn cancel(&self, request: RequestId, now: i64) -> Result<(), EndError> {
+        let mut state = lock(&self.state);
+        let waiting = state.waiting.remove(&request).ok_or(EndError::NotWaiting(request))?;
+        let (conversation, body) = (waiting.whose.conversation(), ContentHash::of(&waiting.body));
+        state.past.remember(request, conversation, body, Fate::Canceled, now);
+        self.close(request, waiting, RequestEnd::Canceled);
+        self.notice(&state);
+        Ok(())
+    }
+
+    /// Ends a request that was taken out of those that wait.
+    pub(super) fn close(&self, request: RequestId, waiting: Waiting, why: RequestEnd) {
+        self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+        let _ = waiting.verdict.send(Verdict::End(why));
+    }
+
+    /// The client of a request went away. Does nothing if it no longer waits.
+    pub(super) fn client_gone(&self, request: RequestId, now: i64) {
+        let mut state = lock(&self.state);
+        let Some(mut waiting) = state.waiting.remove(&request) else { return };
+        let edited = if waiting.is_edited() { waiting.request.take() } else { None };
+        let (conversation, body) = (waiting.whose.conversation(), ContentHash::of(&waiting.body));
+        state.past.remember(request, conversation, body, Fate::Gone { edited }, now);
+        self.close(request, waiting, RequestEnd::ClientGone);
+        self.notice(&state);
+    }
+
+    /// A request was answered, so that the same one again is another one.
+    pub(crate) fn answered(&self, request: RequestId) {
+        lock(&self.state).past.answered(request);
+    }
+
+    /// Ends all requests that wait of which something is true.
+    fn end_all(&self, state: &mut State, why: &RequestEnd, ends: impl Fn(&State, &Waiting) -> bool) -> usize {
+        let ids: Vec<RequestId> =
+            state.waiting.iter().filter(|(_, waiting)| ends(state, waiting)).map(|(id, _)| *id).collect();
+        for id in &ids {
+            if let Some(waiting) = state.waiting.remove(id) {
+                self.close(*id, waiting, why.clone());
+            }
+        }
+        self.notice(state);
+        ids.len()
+    }
+
+    /// Treats requests otherwise from now on, in a session or in all that have no mode of their own. To send normally ends what
+    /// waits there; any other mode leaves it waiting. Says how many ended.
+    pub fn set_mode(&self, session: Option<&str>, mode: Option<RequestMode>) -> usize {
+        let mut state = lock(&self.state);
+        let set = state.modes.set(session, mode);
+        self.log.event(Event::RequestMode(set), Haste::Now);
+        self.notice(&state);
+        if state.modes.effective(session).mode != RequestMode::Off {
+            return 0;
+        }
+        let ends = |state: &State, waiting: &Waiting| match session {
+            Some(session) => waiting.whose.session == session,
+            None => !state.modes.has_own(&waiting.whose.session),
+        };
+        self.end_all(&mut state, &RequestEnd::ModeDisabled, ends)
+    }
+
+    /// Has the next turn wait, in a session or wherever it comes first.
+    pub fn arm(&self, session: Option<&str>, once: Once) {
+        let mut state = lock(&self.state);
+        let set: ModeSet = state.modes.arm(session, once);
+        self.log.event(Event::RequestMode(set), Haste::Now);
+        self.notice(&state);
+    }
+
+    /// A session is over: what waits in it is discarded, and what is known of it is forgotten.
+    pub fn session_over(&self, session: &str) {
+        let mut state = lock(&self.state);
+        self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.session == session);
+        state.monitor.forget(session);
+        state.sessions.remove(session);
+        state.modes.forget(session);
+        self.notice(&state);
+        drop(state);
+        lock(&self.bodies).forget(session);
+    }
+
+    /// A run is over, and with it the sessions that were seen in it.
+    pub fn run_over(&self, run: &str) {
+        let of = |state: &State| -> Vec<String> {
+            state.sessions.iter().filter(|(_, session)| session.run == run).map(|(name, _)| name.clone()).collect()
+        };
+        let sessions = of(&lock(&self.state));
+        for session in sessions {
+            self.session_over(&session);
+        }
+    }
+
+    /// The engine stops: whoever waits is told.
+    pub fn stop(&self) {
+        let mut state = lock(&self.state);
+        self.end_all(&mut state, &RequestEnd::EngineStopped, |_, _| true);
+        drop(state);
+        self.log.flush();
+    }
+
+    /// Saves what was edited in a request that waits, to be applied from now on.
+    pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
+        let mut state = lock(&self.state);
+        self.save_edits(&mut state, request, scope, now)
+    }
+
+    pub(super) fn save_edits(
+        &self,
+        state: &mut State,
+        request: RequestId,
+        scope: Scope,
+        now: i64,
+    ) -> Result<usize, EndError> {
+        let limit = self.settings().preview_limit;
+        let State { waiting, saved, .. } = state;
+        let waiting = waiting.get_mut(&request).ok_or(EndError::NotWaiting(request))?;
+        let session = waiting.whose.session.clone();
+        let Some(parsed) = waiting.request.as_ref().filter(|parsed| parsed.is_dirty()) else { return Ok(0) };
+        if waiting.came.signed == Signed::Yes {
+            return Ok(0);
+        }
+        let (count, total) = saved.capture(parsed, scope, &session, limit, now)?;
+        if count > 0 {
+            let set = OverridesSet {
+                scope: super::edit::scope_name(scope).to_owned(),
+                session: (scope == Scope::Session).then_some(session),
+                count: total as u64,
+                from: Some(request),
+            };
+            self.log.event(Event::Overrides(set), Haste::Now);
+        }
+        Ok(count)
+    }
+
+    /// Removes the saved edits of a scope; in Auto-apply the next turn is captured again.
+    pub fn remove_saved(&self, scope: Scope, session: &str) -> Result<usize, SavedError> {
+        let mut state = lock(&self.state);
+        let count = state.saved.remove(scope, session)?;
+        let set = OverridesSet {
+            scope: super::edit::scope_name(scope).to_owned(),
+            session: (scope == Scope::Session).then(|| session.to_owned()),
+            count: 0,
+            from: None,
+        };
+        self.log.event(Event::Overrides(set), Haste::Now);
+        Ok(count)
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether a request waits for a person.
+
+use sayso_review::{PauseReason, RequestMode};
+use sayso_wire::tokens::TokenCounter;
+use sayso_wire::{ModelRequest, Purpose};
+
+use super::mode::Effective;
+use super::whose::Whose;
+use crate::settings::{Pause, PauseRule};
+
+/// Whether there are saved edits for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Saved {
+    /// There are some.
+    Some,
+    /// There are none.
+    None,
+}
+
+/// Whether it is one that pauses where nobody says otherwise: a turn of an agent that works for the person. Subagents, requests
+/// without tools and questions for a number of tokens are none.
+pub(crate) fn is_turn(whose: &Whose, request: &ModelRequest) -> bool {
+    whose.subagent.is_none()
+        && request.has_tools()
+        && matches!(request.purpose(), Some(Purpose::Answer | Purpose::Stream))
+}
+
+/// Why a request waits, if it does.
+pub(crate) fn reason(
+    whose: &Whose,
+    request: &ModelRequest,
+    effective: Effective,
+    saved: Saved,
+    rules: &[PauseRule],
+    counter: &mut TokenCounter,
+) -> Option<PauseReason> {
+    if request.purpose().is_none_or(|purpose| purpose == Purpose::CountTokens) {
+        return None;
+    }
+    if let Some(rule) = rules.iter().find(|rule| fits(rule, whose, request, counter)) {
+        return match rule.pause {
+            Pause::Yes => Some(PauseReason::Rule { rule: rule.name.clone() }),
+            Pause::No => None,
+        };
+    }
+    if !is_turn(whose, request) {
+        return None;
+    }
+    if effective.pause_next {
+        return Some(PauseReason::NextTurn);
+    }
+    match effective.mode {
+        RequestMode::InterceptAlways => Some(PauseReason::EveryTurn),
+        _ if effective.capture_next => Some(PauseReason::Capture),
+        RequestMode::AutoOverride if saved == Saved::None => Some(PauseReason::Capture),
+        RequestMode::AutoOverride | RequestMode::Off => None,
+    }
+}
+
+fn fits(rule: &PauseRule, whose: &Whose, request: &ModelRequest, counter: &mut TokenCounter) -> bool {
+    let PauseRule { agent, subagent, larger_than, tool_result_tokens, text, .. } = rule;
+    agent.as_ref().is_none_or(|agent| whose.agent.as_ref() == Some(agent))
+        && subagent.is_none_or(|subagent| whose.subagent.is_some() == subagent)
+        && larger_than.is_none_or(|most| request.original().len() > most)
+        && text.as_ref().is_none_or(|text| says(request, text))
+        // Last, as it takes the longest.
+        && tool_result_tokens.is_none_or(|most| {
+            request.new_results().into_iter().any(|result| request.tokens(counter, result).count > most)
+        })
+}
+
+/// Whether what is new in a request holds a text, in whatever case.
+fn says(request: &ModelRequest, text: &str) -> bool {
+    let Some(body) = request.document() else { return false };
+    let wanted = text.to_lowercase();
+    request.news().into_iter().any(|item| {
+        let mut next = vec![item.target];
+        while let Some(target) = next.pop() {
+            if body.text(target).is_some_and(|said| said.to_lowercase().contains(&wanted)) {
+                return true;
+            }
+            next.extend(body.children(target));
+        }
+        false
+    })
+}

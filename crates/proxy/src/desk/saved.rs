@@ -1,0 +1,136 @@
+//! Saved edits on disk: those of a session and of the workspace beside the journal, those for everywhere in sayso's own folder.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sayso_review::{ContentHash, ErrorKind};
+use sayso_wire::{ModelRequest, Override, Overrides, Scope};
+use thiserror::Error;
+
+/// Why saved edits could not be kept or read.
+#[derive(Debug, Error)]
+#[error("the saved edits in `{}` cannot be {verb}: {reason}", path.display())]
+pub struct SavedError {
+    path: PathBuf,
+    verb: &'static str,
+    reason: String,
+}
+
+impl SavedError {
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        "look at the disk's free space and the file's permissions, or move the file away"
+    }
+}
+
+/// The saved edits of all scopes.
+#[derive(Debug)]
+pub(crate) struct SavedEdits {
+    /// The journal's folder, and sayso's own.
+    workspace: PathBuf,
+    global: PathBuf,
+    /// What was read, by file.
+    read: BTreeMap<PathBuf, Vec<Override>>,
+}
+
+impl SavedEdits {
+    pub(crate) fn new(journal: &Path, home: &Path) -> Self {
+        Self { workspace: journal.join("overrides"), global: home.join("overrides.json"), read: BTreeMap::new() }
+    }
+
+    fn path(&self, scope: Scope, session: &str) -> PathBuf {
+        match scope {
+            Scope::Global => self.global.clone(),
+            Scope::Workspace => self.workspace.join("workspace.json"),
+            // Its name may hold anything, and be of any length.
+            Scope::Session => {
+                self.workspace.join(format!("session-{}.json", ContentHash::of(session.as_bytes()).short()))
+            }
+        }
+    }
+
+    /// The edits of one scope.
+    pub(crate) fn of(&mut self, scope: Scope, session: &str) -> Result<&mut Vec<Override>, SavedError> {
+        let path = self.path(scope, session);
+        // Another engine may have written it since.
+        if scope == Scope::Global {
+            self.read.remove(&path);
+        }
+        let edits = match self.read.remove(&path) {
+            Some(edits) => edits,
+            None => read(&path)?,
+        };
+        Ok(self.read.entry(path).or_insert(edits))
+    }
+
+    /// The edits that count for a session, of all scopes.
+    pub(crate) fn all(&mut self, session: &str, preview_limit: Option<usize>) -> Result<Overrides, SavedError> {
+        let mut edits = Vec::new();
+        for scope in [Scope::Global, Scope::Workspace, Scope::Session] {
+            edits.extend_from_slice(self.of(scope, session)?);
+        }
+        Ok(Overrides { edits, preview_limit })
+    }
+
+    /// Saves what was edited in a request, and says how many edits that were and how many there are now.
+    pub(crate) fn capture(
+        &mut self,
+        request: &ModelRequest,
+        scope: Scope,
+        session: &str,
+        preview_limit: Option<usize>,
+        now: i64,
+    ) -> Result<(usize, usize), SavedError> {
+        let path = self.path(scope, session);
+        let mut overrides = Overrides { edits: self.of(scope, session)?.clone(), preview_limit };
+        let count = overrides.capture(request, scope, now);
+        if count > 0 {
+            write(&path, &overrides.edits)?;
+        }
+        let total = overrides.edits.len();
+        self.read.insert(path, overrides.edits);
+        Ok((count, total))
+    }
+
+    /// Removes the edits of a scope, and says how many there were.
+    pub(crate) fn remove(&mut self, scope: Scope, session: &str) -> Result<usize, SavedError> {
+        let path = self.path(scope, session);
+        let count = self.of(scope, session)?.len();
+        if count > 0 {
+            write(&path, &[] as &[Override])?;
+        }
+        self.read.insert(path, Vec::new());
+        Ok(count)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Override>, SavedError> {
+    let failed = |reason: String| SavedError { path: path.to_owned(), verb: "read", reason };
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// Writes a file whole or not at all; what is in it is the user's alone.
+pub(crate) fn write(path: &Path, value: &(impl serde::Serialize + ?Sized)) -> Result<(), SavedError> {
+    let failed = |reason: String| SavedError { path: path.to_owned(), verb: "written", reason };
+    let attempt = || -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder)?;
+        let beside = path.with_extension(format!("{}.new", std::process::id()));
+        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(&serde_json::to_vec(value).map_err(std::io::Error::other)?)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    attempt().map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,182 @@
+//! What surfaces see of requests, sessions and saved edits.
+
+use std::sync::Arc;
+
+use sayso_gate::GateError;
+use sayso_review::{PauseReason, RequestId, RequestRecord, SavedEdits as SavedOutcome};
+use sayso_wire::tokens::TokenCounter;
+use sayso_wire::{Head, ModelRequest, Override, Scope};
+
+use super::mode::Effective;
+use super::monitor::SubagentRun;
+use super::saved::SavedError;
+use super::{Desk, Signed, Whose, lock};
+
+/// A request as somebody looks at it.
+#[derive(Debug)]
+pub struct Looked<'r> {
+    /// The request with its edits.
+    pub request: &'r ModelRequest,
+    /// How it waits, if it does.
+    pub waiting: Option<Waits<'r>>,
+    /// What counts tokens.
+    pub counter: &'r mut TokenCounter,
+}
+
+/// How a request waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits<'r> {
+    /// Whose it is.
+    pub whose: &'r Whose,
+    /// Why.
+    pub why: &'r PauseReason,
+    /// Since when, in milliseconds since 1970.
+    pub since: i64,
+    /// When its client will have given up.
+    pub deadline: Option<i64>,
+    /// How many edits there were, undone ones included.
+    pub revision: u64,
+    /// What became of saved edits.
+    pub saved: &'r SavedOutcome,
+    /// Whether its body is signed.
+    pub signed: Signed,
+    /// Its upstream.
+    pub upstream: &'r str,
+}
+
+/// A session for a person to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionView {
+    /// Its id.
+    pub session: String,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The model that it last asked.
+    pub model: Option<String>,
+    /// When it last sent something, in milliseconds since 1970.
+    pub last: i64,
+    /// How many requests it sent.
+    pub requests: u64,
+    /// How many of them wait.
+    pub waiting: usize,
+    /// How its requests are treated.
+    pub effective: Effective,
+    /// How many saved edits count for it.
+    pub saved: usize,
+}
+
+/// A saved edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverrideView {
+    /// The session that it is of, if it is one's.
+    pub session: Option<String>,
+    /// It.
+    pub edit: Override,
+}
+
+impl Desk {
+    /// The numbers of the requests that wait, the oldest first.
+    pub fn waiting(&self) -> Vec<RequestId> {
+        lock(&self.state).waiting.keys().copied().collect()
+    }
+
+    /// Looks at a request: one that waits with its edits, another as it was sent.
+    pub fn look<T>(&self, request: RequestId, look: impl FnOnce(Looked<'_>) -> T) -> Result<T, GateError> {
+        let mut state = lock(&self.state);
+        if let Some(waiting) = state.waiting.get_mut(&request) {
+            waiting.request(request);
+            let waiting = &*waiting;
+            if let Some(parsed) = &waiting.request {
+                let waits = Waits {
+                    whose: &waiting.whose,
+                    why: &waiting.why,
+                    since: waiting.since,
+                    deadline: waiting.came.deadline,
+                    revision: waiting.revision,
+                    saved: &waiting.saved,
+                    signed: waiting.came.signed,
+                    upstream: &waiting.came.upstream,
+                };
+                let counter = &mut lock(&self.counter);
+                return Ok(look(Looked { request: parsed, waiting: Some(waits), counter }));
+            }
+        }
+        drop(state);
+        let record = self.record(request)?;
+        let body = self.gate.read(|history| history.body(record.sent.as_ref().unwrap_or(&record.seen.body)))?;
+        let head = Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
+        let parsed = ModelRequest::new(request.to_string(), head, Arc::<[u8]>::from(body));
+        Ok(look(Looked { request: &parsed, waiting: None, counter: &mut lock(&self.counter) }))
+    }
+
+    /// What is recorded of a request.
+    pub fn record(&self, request: RequestId) -> Result<RequestRecord, GateError> {
+        self.log.flush();
+        self.gate.read(|history| history.request(request))
+    }
+
+    /// What is recorded of requests, newest first.
+    pub fn records(
+        &self,
+        session: Option<&str>,
+        before: Option<RequestId>,
+        limit: usize,
+    ) -> Result<Vec<RequestRecord>, GateError> {
+        self.log.flush();
+        self.gate.read(|history| history.requests(session, before, limit))
+    }
+
+    /// How requests are treated, in a session or where there is none.
+    pub fn effective(&self, session: Option<&str>) -> Effective {
+        lock(&self.state).modes.effective(session)
+    }
+
+    /// Whether edits are to be captured in a session before any are applied.
+    pub fn is_capturing(&self, session: &str) -> Result<bool, SavedError> {
+        let mut state = lock(&self.state);
+        let effective = state.modes.effective(Some(session));
+        let none = state.saved.all(session, None)?.edits.is_empty();
+        Ok(effective.capture_next || (effective.mode == sayso_review::RequestMode::AutoOverride && none))
+    }
+
+    /// The sessions that sent something, or that have a mode of their own, the latest first.
+    pub fn sessions(&self) -> Result<Vec<SessionView>, SavedError> {
+        let mut state = lock(&self.state);
+        let known: Vec<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
+        let mut views: Vec<SessionView> = Vec::new();
+        for name in known {
+            if views.iter().any(|view| view.session == name) {
+                continue;
+            }
+            let saved = state.saved.all(&name, None)?.edits.len();
+            let session = state.sessions.get(&name);
+            views.push(SessionView {
+                agent: session.and_then(|session| session.agent.clone()),
+                model: session.and_then(|session| session.model.clone()),
+                last: session.map_or(0, |session| session.last),
+                requests: session.map_or(0, |session| session.requests),
+                waiting: state.waiting.values().filter(|waiting| waiting.whose.session == name).count(),
+                effective: state.modes.effective(Some(&name)),
+                saved,
+                session: name,
+            });
+        }
+        views.sort_by_key(|view| std::cmp::Reverse(view.last));
+        Ok(views)
+    }
+
+    /// The saved edits that count for a session, of all scopes; of those that are no session's, if none is named.
+    pub fn saved(&self, session: Option<&str>) -> Result<Vec<OverrideView>, SavedError> {
+        let edits = lock(&self.state).saved.all(session.unwrap_or_default(), None)?.edits;
+        let view = |edit: Override| OverrideView {
+            session: session.filter(|_| edit.scope == Scope::Session).map(str::to_owned),
+            edit,
+        };
+        Ok(edits.into_iter().map(view).collect())
+    }
+
+    /// The last runs of subagents, the newest first.
+    pub fn subagents(&self) -> Vec<SubagentRun> {
+        lock(&self.state).monitor.runs().cloned().collect()
+    }
+}

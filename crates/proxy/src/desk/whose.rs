@@ -1,0 +1,105 @@
+//! Whose a request is.
+
+use sayso_review::{Origin, SubagentMark};
+use sayso_wire::{Glance, Head, Marks};
+
+/// The run that an entrance was opened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What tells it from others: the beginning of its capability.
+    pub name: String,
+    /// The agent that was to be run.
+    pub agent: Option<String>,
+}
+
+/// Whose a request is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// The agent.
+    pub agent: Option<String>,
+    /// The session.
+    pub session: String,
+    /// The turn, as the agent says.
+    pub turn: Option<String>,
+    /// The subagent.
+    pub subagent: Option<SubagentMark>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// What supersedes what: requests of one conversation. Another model is another conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Conversation {
+    session: String,
+    subagent: Option<String>,
+    model: Option<String>,
+}
+
+impl Whose {
+    /// By a request's headers alone, if they name a session.
+    pub fn by_head(run: &Run, head: &Head) -> Option<Self> {
+        let session = head.session()?.to_owned();
+        Some(Self { agent: agent(run, head), session, turn: None, subagent: subagent(head.subagent()), model: None })
+    }
+
+    /// By what the beginning of its body says, too.
+    pub fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &[u8]) -> Self {
+        let glance = Glance::for_conversation(body);
+        let mut whose = Self::by_head(run, head).unwrap_or_else(|| Self {
+            agent: agent(run, head),
+            session: unnamed(run, head, key, glance.first_words.as_deref()),
+            subagent: subagent(head.subagent()),
+            ..Self::default()
+        });
+        whose.model = glance.model.or_else(|| model_in_path(head));
+        whose
+    }
+
+    /// By all that a request says of itself.
+    pub fn by_marks(run: &Run, head: &Head, key: Option<&str>, body: &[u8], marks: Marks) -> Self {
+        let session = marks
+            .session
+            .unwrap_or_else(|| unnamed(run, head, key, Glance::for_conversation(body).first_words.as_deref()));
+        Self {
+            agent: run.agent.clone().or(marks.agent),
+            session,
+            turn: marks.turn,
+            subagent: subagent(marks.subagent),
+            model: marks.model.or_else(|| model_in_path(head)),
+        }
+    }
+
+    /// As it is recorded.
+    pub fn origin(&self) -> Origin {
+        Origin { agent: self.agent.clone(), session: Some(self.session.clone()), turn: self.turn.clone(), call: None }
+    }
+
+    pub(crate) fn conversation(&self) -> Conversation {
+        let subagent = self.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default());
+        Conversation { session: self.session.clone(), subagent, model: self.model.clone() }
+    }
+}
+
+fn agent(run: &Run, head: &Head) -> Option<String> {
+    run.agent.clone().or_else(|| head.agent().map(str::to_owned))
+}
+
+fn subagent(subagent: Option<sayso_wire::Subagent>) -> Option<SubagentMark> {
+    subagent.map(|subagent| SubagentMark { id: subagent.id, parent: subagent.parent })
+}
+
+/// A name for a session that has none: by its run, its agent, its key and what was said first.
+fn unnamed(run: &Run, head: &Head, key: Option<&str>, first_words: Option<&str>) -> String {
+    let agent = agent(run, head);
+    let said = [&run.name, head.header("user-agent").unwrap_or_default(), key.unwrap_or_default()];
+    let said = [said.join("\n").as_str(), first_words.unwrap_or_default()].join("\n");
+    let hash = sayso_review::ContentHash::of(said.as_bytes()).short();
+    format!("{}-{hash}", agent.as_deref().unwrap_or("agent"))
+}
+
+/// Gemini names the model in the path: `/v1beta/models/gemini-2.5-pro:streamGenerateContent`.
+fn model_in_path(head: &Head) -> Option<String> {
+    let (_, rest) = head.route().rsplit_once("/models/")?;
+    let (model, _) = rest.rsplit_once(':')?;
+    Some(model.to_owned())
+}
