@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and read the repository")]
 
 mod architecture;
+mod client;
 mod documents;
 mod model;
+mod model_faults;
 mod test_files;

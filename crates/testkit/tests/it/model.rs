@@ -1,151 +1,245 @@
-//! The scripted model, asked by hand; the real agents ask it in the tests of `adapters`.
+//! The scripted model, asked by hand: what it says. The real agents ask it in `agents`, and in the tests of `adapters`.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 
-use sayso_testkit::model::{ModelServer, SIDE_TEXT, Turn};
+use bytes::Bytes;
+use http_body_util::Full;
+use sayso_testkit::model::{Answer, ModelServer, Received, SIDE_TEXT, ToolResult, Turn};
+use sayso_wire::stream::collect::{Content, from_body, from_stream};
+use sayso_wire::stream::{Api, Ending, Finish, Script, ScriptBlock, Usage};
 use serde_json::{Value, json};
 
-/// Sends a request and returns the head and the body of the answer.
-fn send(server: &ModelServer, head: &str, body: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
-    write!(stream, "{head}\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
+use super::client::{Http, post, request, send};
+
+/// Where each API is asked for a stream and for a whole answer, beneath a prefix and not.
+fn routes(api: Api) -> Vec<(&'static str, &'static str)> {
+    match api {
+        Api::AnthropicMessages => vec![
+            ("/v1/messages?beta=true", "/v1/messages"),
+            ("/p/abcdef/anthropic/v1/messages", "/p/abcdef/anthropic/v1/messages?beta=true"),
+        ],
+        Api::OpenAiChat => vec![("/v1/chat/completions", "/chat/completions")],
+        Api::OpenAiResponses => vec![("/v1/responses", "/responses")],
+        Api::Gemini => vec![
+            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "/v1beta/models/x:generateContent"),
+            ("/v1/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "/p/a/v1/models/x:generateContent"),
+        ],
+    }
 }
 
-fn post(server: &ModelServer, path: &str, body: &Value) -> String {
-    let (head, answer) = send(server, &format!("POST {path} HTTP/1.1"), &body.to_string());
-    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    answer
-}
-
-/// The events of a stream, each of which must carry its name twice.
-fn events(stream: &str) -> Vec<Value> {
-    let event = |text: &str| {
-        let (name, data) = text.split_once('\n').unwrap();
-        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
-        assert_eq!(name.strip_prefix("event: "), data["type"].as_str());
-        data
-    };
-    stream.split_terminator("\n\n").map(event).collect()
-}
-
-fn names(events: &[Value]) -> Vec<&str> {
-    let mut names: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    names.dedup();
-    names
-}
-
-fn joined(events: &[Value], name: &str, piece: impl Fn(&Value) -> &Value) -> String {
-    let pieces: Vec<&str> =
-        events.iter().filter(|event| event["type"] == name).map(|event| piece(event).as_str().unwrap()).collect();
-    assert!(pieces.len() > 1, "it comes in several pieces");
-    pieces.concat()
+/// A request with one tool, as the API wants it.
+fn with_a_tool(api: Api, stream: &Value) -> Value {
+    match api {
+        Api::AnthropicMessages => json!({"stream": stream, "tools": [{"name": "write"}], "messages": []}),
+        Api::OpenAiChat => {
+            json!({"stream": stream, "tools": [{"type": "function", "function": {"name": "write"}}], "messages": []})
+        }
+        Api::OpenAiResponses => {
+            json!({"stream": stream, "tools": [{"type": "function", "name": "write"}], "input": []})
+        }
+        Api::Gemini => json!({"tools": [{"functionDeclarations": [{"name": "write"}]}], "contents": []}),
+    }
 }
 
 fn long_input() -> Value {
     json!({"file_path": "/w/a.txt", "content": "a line of some length, with ümläuts\n"})
 }
 
-#[test]
-fn requests_with_tools_get_the_turns_in_order_and_others_use_none_up() {
+#[tokio::test]
+async fn requests_with_tools_get_the_turns_in_order_and_others_use_none_up() {
     let server = ModelServer::start([Turn::says("one"), Turn::says("two")]);
-    let ask = |tools: Value| post(&server, "/v1/messages?beta=true", &json!({"tools": tools, "messages": []}));
-    assert!(ask(json!([{"name": "Write"}])).contains("one"));
-    assert!(ask(json!([])).contains(SIDE_TEXT));
+    let ask = async |tools: Value| {
+        let body = json!({"tools": tools, "messages": []});
+        let (status, body) = post(&server, "/v1/messages?beta=true", &body).await;
+        assert_eq!(status, 200);
+        String::from_utf8(body).unwrap()
+    };
+    assert!(ask(json!([{"name": "Write"}])).await.contains("one"));
+    assert!(ask(json!([])).await.contains(SIDE_TEXT));
     assert_eq!(server.turns_left(), 1);
-    assert!(ask(json!([{"name": "Write"}])).contains("two"));
-    assert!(ask(json!([{"name": "Write"}])).contains(SIDE_TEXT), "beyond the script");
+    assert!(ask(json!([{"name": "Write"}])).await.contains("two"));
+    assert!(ask(json!([{"name": "Write"}])).await.contains(SIDE_TEXT), "beyond the script");
     assert_eq!((server.requests().len(), server.received().len()), (3, 4));
     assert_eq!(server.requests()[0]["tools"][0]["name"], "Write");
 }
 
-#[test]
-fn a_stream_of_messages_has_its_events_in_order_and_the_input_in_pieces() {
-    let server =
-        ModelServer::start([Turn::says("a text that is longer than one piece").and_calls("Write", long_input())]);
-    let body = json!({"stream": true, "tools": [{"name": "Write"}]});
-    let events = events(&post(&server, "/v1/messages?beta=true", &body));
-    assert_eq!(
-        names(&events),
-        [
-            "message_start",
-            "ping",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_stop",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_stop",
-            "message_delta",
-            "message_stop"
-        ]
-    );
-    let of = |index: u64| events.iter().filter(|event| event["index"] == index).cloned().collect::<Vec<_>>();
-    assert_eq!(of(1)[0]["content_block"]["input"], json!({}), "a call starts empty");
-    assert_eq!(
-        joined(&of(0), "content_block_delta", |event| &event["delta"]["text"]),
-        "a text that is longer than one piece"
-    );
-    let input = joined(&of(1), "content_block_delta", |event| &event["delta"]["partial_json"]);
-    assert_eq!(serde_json::from_str::<Value>(&input).unwrap(), long_input());
-    assert_eq!(events[events.len() - 2]["delta"]["stop_reason"], "tool_use");
+#[tokio::test]
+async fn a_turn_is_said_in_every_api_as_a_stream_and_as_a_whole() {
+    for api in Api::ALL {
+        for (streaming, plain) in routes(api) {
+            let turn = Turn::says("a text that is longer than one piece").and_calls("write", long_input());
+            let server = ModelServer::start([turn.clone(), turn]);
+            let (_, stream) = post(&server, streaming, &with_a_tool(api, &true.into())).await;
+            let (_, body) = post(&server, plain, &with_a_tool(api, &false.into())).await;
+            assert_eq!(server.turns_left(), 0, "{streaming} {plain}");
+            for (number, answer) in [(1, from_stream(api, &stream)), (2, from_body(api, &body).unwrap())] {
+                assert_eq!((&answer.problems, &answer.error), (&Vec::new(), &None));
+                let Content::Text(text) = &answer.blocks[0].content else { panic!("{answer:?}") };
+                assert_eq!(text, "a text that is longer than one piece");
+                let Content::ToolCall { id, name, arguments, .. } = &answer.blocks[1].content else {
+                    panic!("{answer:?}")
+                };
+                let prefix = if api == Api::AnthropicMessages { "toolu" } else { "call" };
+                assert_eq!((id, name.as_str()), (&format!("{prefix}_{number}_0"), "write"));
+                assert_eq!(serde_json::from_str::<Value>(arguments).unwrap(), long_input());
+            }
+        }
+    }
 }
 
-#[test]
-fn a_stream_of_responses_has_its_events_in_order_and_patches_as_text() {
+#[tokio::test]
+async fn a_free_form_tool_gets_text_and_a_thought_keeps_its_signature() {
     let patch = "*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n";
-    let turn = Turn::calls("apply_patch", patch).and_calls("exec_command", json!({"cmd": "echo hello > hello.txt"}));
+    let turn = Turn::calls("apply_patch", patch).after_thinking("hm", Some("sealed"));
     let server = ModelServer::start([turn]);
-    let events = events(&post(&server, "/v1/responses", &json!({"stream": true, "tools": [{"type": "custom"}]})));
-    assert_eq!(
-        names(&events),
-        [
-            "response.created",
-            "response.output_item.added",
-            "response.custom_tool_call_input.delta",
-            "response.custom_tool_call_input.done",
-            "response.output_item.done",
-            "response.output_item.added",
-            "response.function_call_arguments.delta",
-            "response.function_call_arguments.done",
-            "response.output_item.done",
-            "response.completed"
-        ]
-    );
-    assert_eq!(joined(&events, "response.custom_tool_call_input.delta", |event| &event["delta"]), patch);
-    let arguments = joined(&events, "response.function_call_arguments.delta", |event| &event["delta"]);
-    assert_eq!(serde_json::from_str::<Value>(&arguments).unwrap()["cmd"], "echo hello > hello.txt");
-    let output = &events.last().unwrap()["response"]["output"];
-    assert_eq!((&output[0]["type"], &output[1]["type"]), (&json!("custom_tool_call"), &json!("function_call")));
+    let api = Api::OpenAiResponses;
+    let (_, stream) = post(&server, "/v1/responses", &with_a_tool(api, &true.into())).await;
+    let events = String::from_utf8(stream).unwrap();
+    for part in ["custom_tool_call", "\"encrypted_content\":\"sealed\"", "Begin Patch", "response.completed"] {
+        assert!(events.contains(part), "{events}");
+    }
 }
 
-#[test]
-fn what_agents_ask_besides_is_answered() {
+#[tokio::test]
+async fn a_script_is_said_word_for_word() {
+    let script = Script {
+        id: "msg_own".to_owned(),
+        model: "claude-own".to_owned(),
+        blocks: vec![ScriptBlock::Text { pieces: vec!["a".to_owned(), "b".to_owned()] }],
+        usage: Usage { input: Some(7), output: Some(3), ..Usage::default() },
+        ending: Ending::Finished(Finish::MaxTokens),
+    };
     let server = ModelServer::start([]);
-    let status = |head: &str| send(&server, head, "").0.lines().next().unwrap().to_owned();
-    assert!(status("HEAD / HTTP/1.1").contains("200"));
-    assert!(status("GET /api/hello HTTP/1.1").contains("200"));
-    assert!(status("GET /v1/models?x=1 HTTP/1.1").contains("200"));
-    assert!(status("GET /v1/responses HTTP/1.1\r\nconnection: Upgrade\r\nupgrade: websocket").contains("426"));
-    assert!(status("GET /v1/unheard-of HTTP/1.1").contains("404"));
-    let counted: Value =
-        serde_json::from_str(&post(&server, "/v1/messages/count_tokens?beta=true", &json!({}))).unwrap();
-    assert!(counted["input_tokens"].is_u64());
+    server.when(|_| true, script.clone());
+    let (_, stream) = post(&server, "/v1/messages", &json!({"stream": true})).await;
+    assert_eq!(stream, Api::AnthropicMessages.encode(&script));
+}
+
+#[tokio::test]
+async fn what_agents_ask_besides_is_answered() {
+    let server = ModelServer::start([]);
+    let status = async |method: &str, path: &str, upgrade: &str| {
+        let mut asked = request(&server, method, path, &Value::Null);
+        if !upgrade.is_empty() {
+            asked.headers_mut().insert("connection", "Upgrade".parse().unwrap());
+            asked.headers_mut().insert("upgrade", upgrade.parse().unwrap());
+        }
+        send(&server, Http::One, asked).await.unwrap().response.status().as_u16()
+    };
+    assert_eq!(status("HEAD", "/", "").await, 200);
+    assert_eq!(status("HEAD", "/api/hello", "").await, 200);
+    assert_eq!(status("GET", "/api/hello", "").await, 200);
+    assert_eq!(status("GET", "/v1/models?x=1", "").await, 200);
+    assert_eq!(status("GET", "/v1/unheard-of", "").await, 404);
+    assert_eq!(status("GET", "/v1/responses", "websocket").await, 426);
+    server.when(Received::is_upgrade, Answer::status(404, ""));
+    assert_eq!(status("GET", "/v1/responses", "websocket").await, 404);
+    assert_eq!(server.hits(Received::is_upgrade), 2);
+    for (path, key) in [
+        ("/v1/messages/count_tokens?beta=true", "input_tokens"),
+        ("/v1beta/models/gemini-2.5-pro:countTokens", "totalTokens"),
+        ("/v1/responses/input_tokens", "input_tokens"),
+    ] {
+        let (_, body) = post(&server, path, &json!({"tools": [{}]})).await;
+        assert!(serde_json::from_slice::<Value>(&body).unwrap()[key].is_u64(), "{path}");
+    }
     assert_eq!(server.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_request_is_kept_as_it_came_whatever_it_is_compressed_with() {
+    let server = ModelServer::start([]);
+    let plain = b"{ \"tools\" : [ { } ] }".to_vec();
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&plain).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = zstd::encode_all(&*plain, 0).unwrap();
+    // What Node makes of it.
+    let brotli = vec![
+        0xb, 0xa, 0x80, 0x7b, 0x20, 0x22, 0x74, 0x6f, 0x6f, 0x6c, 0x73, 0x22, 0x20, 0x3a, 0x20, 0x5b, 0x20, 0x7b, 0x20,
+        0x7d, 0x20, 0x5d, 0x20, 0x7d, 0x3,
+    ];
+    for version in [Http::One, Http::Two] {
+        for (encoding, body) in [("identity", &plain), ("gzip", &gzip), ("zstd", &zstd), ("br", &brotli)] {
+            let mut asked = request(&server, "POST", "/a/v1/messages?x=%20y", &Value::Null).map(|_| ());
+            asked.headers_mut().insert("content-encoding", encoding.parse().unwrap());
+            asked.headers_mut().append("X-Twice", "1".parse().unwrap());
+            asked.headers_mut().append("X-Twice", "2".parse().unwrap());
+            let asked = asked.map(|()| Full::new(Bytes::copy_from_slice(body)));
+            send(&server, version, asked).await.unwrap().rest().await.unwrap();
+            let received = server.received().pop().unwrap();
+            assert_eq!((received.method.as_str(), received.target.as_str()), ("POST", "/a/v1/messages?x=%20y"));
+            assert_eq!(
+                received.version,
+                if version == Http::One { http::Version::HTTP_11 } else { http::Version::HTTP_2 }
+            );
+            assert_eq!((&received.raw[..], &received.decoded[..]), (&body[..], &plain[..]), "{encoding}");
+            assert_eq!(received.body, json!({"tools": [{}]}));
+            let twice = received.headers.iter().filter(|(name, _)| name == "x-twice");
+            assert_eq!(twice.map(|(_, value)| value.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+        }
+    }
 }
 
 #[test]
 fn a_body_in_chunks_is_read() {
     let server = ModelServer::start([Turn::says("one")]);
-    let mut stream = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
-    let head = "POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-    write!(stream, "{head}A\r\n{{\"tools\":[\r\n5\r\n{{}}]}}\r\n0\r\n\r\n").unwrap();
+    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    write!(stream, "{head}A\r\n{{\"tools\":[\r\n4\r\n{{}}]}}\r\n0\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.contains("one"), "{answer}");
     assert_eq!(server.requests(), [json!({"tools": [{}]})]);
+}
+
+#[tokio::test]
+async fn rules_choose_by_what_a_request_looks_like() {
+    let server = ModelServer::start([Turn::says("in order")]);
+    server.once(|received| received.last_user_text().contains("busy"), Answer::error(529, "overloaded"));
+    server.when(|received| received.tools() == ["subagent"], Turn::says("for the subagent"));
+    server.when(|received| received.api() == Some(Api::Gemini), Turn::says("for Gemini"));
+    let ask = async |path: &str, body: Value| {
+        let (status, body) = post(&server, path, &body).await;
+        (status, String::from_utf8(body).unwrap())
+    };
+    let busy = json!({"tools": [{"name": "x"}], "messages": [{"role": "user", "content": [{"type": "text", "text": "busy"}]}]});
+    let (status, body) = ask("/v1/messages", busy.clone()).await;
+    assert_eq!((status, body.contains("overloaded_error")), (529, true));
+    assert!(ask("/v1/messages", busy).await.1.contains("in order"), "a rule for one request is used up");
+    for _ in 0..2 {
+        assert!(ask("/v1/messages", json!({"tools": [{"name": "subagent"}]})).await.1.contains("for the subagent"));
+    }
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]});
+    assert!(ask("/v1beta/models/x:generateContent", contents).await.1.contains("for Gemini"));
+    assert_eq!(server.received().last().unwrap().last_user_text(), "hello");
+    server.then(Answer::error(429, "slow down").header("retry-after", "3"));
+    let asked = request(&server, "POST", "/v1/chat/completions", &json!({"tools": [{}]}));
+    let answer = send(&server, Http::Two, asked).await.unwrap().response;
+    assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (429, &"3".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn the_results_of_tools_are_read_in_every_api() {
+    let server = ModelServer::start([]);
+    for (path, body) in [
+        (
+            "/v1/messages",
+            json!({"messages": [{"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "done"}]}]}]}),
+        ),
+        ("/v1/chat/completions", json!({"messages": [{"role": "tool", "tool_call_id": "c", "content": "done"}]})),
+        ("/v1/responses", json!({"input": [{"type": "custom_tool_call_output", "call_id": "c", "output": "done"}]})),
+        (
+            "/v1beta/models/x:generateContent",
+            json!({"contents": [{"role": "user", "parts": [
+            {"functionResponse": {"id": "c", "name": "n", "response": "done"}}]}]}),
+        ),
+    ] {
+        post(&server, path, &body).await;
+        let results = server.received().pop().unwrap().tool_results();
+        assert_eq!(results, [ToolResult { call: "c".to_owned(), text: "done".to_owned() }], "{path}");
+    }
 }
