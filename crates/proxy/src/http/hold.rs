@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use sayso_review::RequestEnd;
 use sayso_wire::Purpose;
-use sayso_wire::stream::{Api, Refusal};
+use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 
 use super::body::{BodyError, Inner, Reply};
@@ -128,7 +128,7 @@ impl Held {
     }
 
     async fn break_off(&self, refusal: &Refusal<'_>) -> Result<(), Gone> {
-        self.write(self.api.break_off(refusal).into()).await
+        self.write(self.api.end_for_good(refusal, Begun::No).into()).await
     }
 
     async fn hold(&self, sending: Sending, mut ticket: Ticket) -> Result<(), Gone> {
