@@ -132,7 +132,10 @@ fn record(gate: &Gate, receiver: &Receiver<Message>) {
             }
         }
         write(gate, batch);
-        waiting.into_iter().for_each(|done: SyncSender<()>| drop(done.send(())));
+        for done in waiting {
+            // Whoever asked may have gone.
+            let _: Result<(), _> = done.send(());
+        }
     }
 }
 

@@ -1,12 +1,15 @@
-//! The gateway.
+//! The gateway of a workspace.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sayso_review::{ErrorKind, RequestId};
-use thiserror::Error;
+use http::{HeaderMap, Uri};
+use sayso_review::{Event, EventBody};
+use tokio::sync::Semaphore;
 
 use crate::desk::Desk;
 use crate::entrance::Entrances;
+use crate::http::{Sender, headers};
 
 /// The gateway of a workspace.
 #[derive(Debug)]
@@ -15,83 +18,60 @@ pub struct Proxy {
     pub desk: Arc<Desk>,
     /// Where agents come in.
     pub entrances: Entrances,
+    pub(crate) permits: Arc<Semaphore>,
+    /// Made when it is first needed: certificates are many.
+    sender: OnceLock<Sender>,
+    /// The credentials of the last request to each upstream, in memory only, and where it went.
+    credentials: Mutex<BTreeMap<String, Remembered>>,
 }
 
-/// Which form of a request is sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// As it came.
-    AsItCame,
-    /// As it was sent, with its edits.
-    AsItWasSent,
+/// The last request to an upstream.
+struct Remembered {
+    base: Uri,
+    credentials: HeaderMap,
 }
 
-/// What a request that was sent again led to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// The request that was recorded for it.
-    pub request: RequestId,
-    /// The status.
-    pub status: u16,
-    /// What the model answered now, for a person.
-    pub answer: String,
-    /// What it answered then, for a person.
-    pub earlier: Option<String>,
-    /// The difference between the two, as a unified diff.
-    pub diff: String,
-}
-
-/// Why a request could not be sent again.
-#[derive(Debug, Error)]
-pub enum ReplayError {
-    /// There is nothing to send.
-    #[error(transparent)]
-    Gate(#[from] sayso_gate::GateError),
-    /// There is no such upstream any more.
-    #[error("there is no upstream `{0}`")]
-    NoUpstream(String),
-    /// There are no credentials.
-    #[error("there are no credentials for `{0}`")]
-    NoCredentials(String),
-    /// It could not be sent.
-    #[error("it could not be sent: {0}")]
-    Failed(String),
-}
-
-impl ReplayError {
-    /// What sort of failure it is.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Gate(error) => error.kind(),
-            Self::NoUpstream(_) | Self::NoCredentials(_) => ErrorKind::InvalidArgs,
-            Self::Failed(_) => ErrorKind::Unavailable,
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Gate(error) => error.hint(),
-            Self::NoUpstream(name) => Some(format!("configure it: [upstream.{name}] with a `url`")),
-            Self::NoCredentials(name) => Some(format!(
-                "let the agent send a request first, whose credentials are then remembered until sayso stops, or \
-                 name a variable that holds the key: [upstream.{name}] with `key_variable`"
-            )),
-            Self::Failed(_) => None,
-        }
+impl std::fmt::Debug for Remembered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remembered").field("base", &self.base).finish_non_exhaustive()
     }
 }
 
 impl Proxy {
     /// A gateway with a desk and entrances.
     pub fn new(desk: Arc<Desk>, entrances: Entrances) -> Self {
-        Self { desk, entrances }
+        let permits = Arc::new(Semaphore::new(desk.settings().most_at_once));
+        Self { desk, entrances, permits, sender: OnceLock::new(), credentials: Mutex::default() }
     }
 
-    /// Sends a recorded request again.
-    pub async fn replay(&self, request: RequestId, which: Which) -> Result<Replayed, ReplayError> {
-        let _ = which;
-        let record = self.desk.record(request)?;
-        Err(ReplayError::NoUpstream(record.seen.upstream))
+    /// Follows what happens in the workspace: with a session, all that belongs to it here is over.
+    pub async fn follow(self: Arc<Self>) {
+        let mut stream = self.desk.gate.subscribe(self.desk.gate.last_event());
+        while let Ok(Some(recorded)) = stream.next().await {
+            if let EventBody::Known(Event::SessionEnded { session }) = &recorded.body {
+                self.desk.session_over(session);
+            }
+        }
+    }
+
+    /// Remembers the credentials of a request, for those that are sent again.
+    pub(crate) fn remember(&self, upstream: &str, base: &Uri, headers: &HeaderMap) {
+        let found = headers::credentials(headers);
+        let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(upstream) {
+            Some(known) if known.credentials == found && known.base == *base => {}
+            Some(known) => *known = Remembered { base: base.clone(), credentials: found },
+            None => drop(all.insert(upstream.to_owned(), Remembered { base: base.clone(), credentials: found })),
+        }
+    }
+
+    /// Where the last request to an upstream went, and its credentials.
+    pub(crate) fn remembered(&self, upstream: &str) -> Option<(Uri, HeaderMap)> {
+        let all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(upstream).map(|known| (known.base.clone(), known.credentials.clone()))
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        self.sender.get_or_init(Sender::new)
     }
 }

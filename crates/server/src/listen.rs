@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use sayso_api::proto::{IntentServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _};
+use sayso_proxy::{Proxy, Reply};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -62,9 +63,17 @@ impl Timing {
     pub const USUAL: Self = Self { head: Duration::from_secs(10), whole: Duration::from_mins(1) };
 }
 
+/// Where agents' requests to models come in.
+const ENTRANCE: &str = "/p/";
+
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-type Answer = Response<Either<ConnectRpcBody, Full<Bytes>>>;
+type Answer = Response<Either<ConnectRpcBody, Either<Full<Bytes>, Reply>>>;
+
+/// A body of our own.
+fn own(bytes: impl Into<Bytes>) -> Either<ConnectRpcBody, Either<Full<Bytes>, Reply>> {
+    Either::Right(Either::Left(Full::new(bytes.into())))
+}
 
 /// Whoever serves connections.
 #[derive(Clone)]
@@ -166,9 +175,16 @@ impl Serving {
     ) {
         let started = Arc::new(AtomicBool::new(false));
         let (service, saw, timing) = (self.service.clone(), Arc::clone(&started), self.timing);
+        let proxy = Arc::clone(&self.host.proxy);
         let service = service_fn(move |request: Request<Incoming>| {
             saw.store(true, Ordering::Relaxed);
-            answer(service.clone(), request, peer, guard.clone(), timing.whole)
+            let (service, proxy, guard) = (service.clone(), Arc::clone(&proxy), guard.clone());
+            async move {
+                if request.uri().path().starts_with(ENTRANCE) {
+                    return Ok(agents(proxy, request, guard).await);
+                }
+                answer(service, request, peer, guard, timing.whole).await
+            }
         });
         let mut builder = Builder::new(TokioExecutor::new());
         builder
@@ -206,6 +222,17 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
     }
 }
 
+/// Answers an agent's request to a model. It shows what it may do in its path, and nothing of that is logged.
+async fn agents(proxy: Arc<Proxy>, request: Request<Incoming>, guard: Option<(Arc<Guard>, SocketAddr)>) -> Answer {
+    match guard.map(|(guard, ours)| guard.admit_agent(&request, ours)) {
+        None | Some(Admission::Enter(_)) => proxy.serve(request).await.map(|body| Either::Right(Either::Right(body))),
+        Some(Admission::Preflight(_)) => {
+            refused(request, ConnectError::permission_denied("pages may not"), None, guard::request_id())
+        }
+        Some(Admission::Refuse(error, _)) => refused(request, error, None, guard::request_id()),
+    }
+}
+
 /// Answers a request.
 async fn answer(
     mut service: ConnectRpcService,
@@ -219,7 +246,7 @@ async fn answer(
         None => None,
         Some(Admission::Enter(origin)) => origin,
         Some(Admission::Preflight(origin)) => {
-            let mut response = Response::new(Either::Right(Full::default()));
+            let mut response = Response::new(own(Bytes::new()));
             *response.status_mut() = StatusCode::NO_CONTENT;
             guard::preflight(response.headers_mut(), origin);
             return Ok(response);
@@ -228,7 +255,7 @@ async fn answer(
     };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = if method == Method::GET && path == "/" {
-        Response::new(Either::Right(Full::from(WELCOME)))
+        Response::new(own(WELCOME))
     } else {
         request.extensions_mut().insert(peer);
         let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(whole)), done: false });
@@ -247,6 +274,7 @@ const WELCOME: &str = "This is sayso. Its protocol is in proto/sayso/v1; `sayso 
 
 fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<HeaderValue>, id: HeaderValue) -> Answer {
     let path = request.uri().path();
+    let path = if path.starts_with(ENTRANCE) { ENTRANCE } else { path };
     tracing::warn!(id = %id.to_str().unwrap_or_default(), path, code = error.code.as_str(), "refused");
     let mut response = error.into_http_response(request.headers()).map(Either::Left);
     response.headers_mut().insert(&REQUEST_ID, id);

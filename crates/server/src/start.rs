@@ -225,6 +225,7 @@ impl Opened {
         }
         drop(serving);
         let ticking = tokio::spawn(tick(Arc::clone(&host), makes_room));
+        let following = tokio::spawn(Arc::clone(&host.proxy).follow());
         let mut stopping = host.stopping.subscribe();
         // It cannot go away while we hold it.
         let _ = stopping.wait_for(|stopping| *stopping).await;
@@ -234,6 +235,7 @@ impl Opened {
         host.gate.end_stream();
         while tasks.join_next().await.is_some() {}
         ticking.abort();
+        following.abort();
         tracing::info!("stopped");
     }
 }

@@ -1,0 +1,166 @@
+//! Bodies on their way: requests to models, and their answers.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+
+use super::answer::AnswerTap;
+
+/// What goes wrong on the way.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of a request to a model.
+pub(super) enum Outbound {
+    /// As it comes.
+    Passed(Incoming),
+    /// As it comes, and somebody is told what it was.
+    Tapped(RequestTap),
+    /// All at once.
+    Whole(Full<Bytes>),
+}
+
+impl Body for Outbound {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            Self::Passed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Tapped(body) => Pin::new(body).poll_frame(cx),
+            Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Passed(body) => body.is_end_stream(),
+            Self::Tapped(body) => body.inner.is_end_stream(),
+            Self::Whole(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Passed(body) => body.size_hint(),
+            Self::Tapped(body) => body.inner.size_hint(),
+            Self::Whole(body) => body.size_hint(),
+        }
+    }
+}
+
+/// Who is told what a body was: its chunks, and whether these are all.
+type Told = Box<dyn FnOnce(Vec<Bytes>, Complete) + Send>;
+
+/// Whether all of a body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Complete {
+    Yes,
+    No,
+}
+
+/// A body that somebody is told of, once it was passed on.
+pub(super) struct RequestTap {
+    inner: Incoming,
+    chunks: Vec<Bytes>,
+    left: usize,
+    told: Option<Told>,
+}
+
+impl RequestTap {
+    /// Passes on no more than so many bytes.
+    pub(super) fn new(inner: Incoming, most: usize, told: Told) -> Self {
+        Self { inner, chunks: Vec::new(), left: most, told: Some(told) }
+    }
+
+    fn tell(&mut self, complete: Complete) {
+        if let Some(told) = self.told.take() {
+            told(std::mem::take(&mut self.chunks), complete);
+        }
+    }
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref) {
+            let Some(left) = self.left.checked_sub(data.len()) else {
+                let error = "the request is larger than sayso passes on".into();
+                return Poll::Ready(Some(Err(error)));
+            };
+            self.left = left;
+            let data = data.clone();
+            self.chunks.push(data);
+        }
+        if frame.is_none() || self.inner.is_end_stream() {
+            self.tell(Complete::Yes);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+}
+
+impl Drop for RequestTap {
+    fn drop(&mut self) {
+        self.tell(Complete::No);
+    }
+}
+
+/// The body of an answer.
+pub struct Reply(pub(super) Inner);
+
+pub(super) enum Inner {
+    /// As it comes.
+    Passed(Incoming),
+    /// As it comes, and looked at on the way.
+    Answer(Box<AnswerTap>),
+    /// All at once.
+    Whole(Full<Bytes>),
+    /// As somebody sends it.
+    Held(mpsc::Receiver<Result<Bytes, BodyError>>),
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reply").finish_non_exhaustive()
+    }
+}
+
+impl Reply {
+    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self(Inner::Whole(Full::new(bytes.into())))
+    }
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.get_mut().0 {
+            Inner::Passed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Inner::Answer(body) => body.poll_frame(cx),
+            Inner::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Inner::Held(frames) => frames.poll_recv(cx).map(|frame| frame.map(|frame| frame.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Inner::Passed(body) => body.is_end_stream(),
+            Inner::Whole(body) => body.is_end_stream(),
+            // Whether it is over, it says itself.
+            Inner::Answer(_) | Inner::Held(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Passed(body) => body.size_hint(),
+            Inner::Answer(body) => body.size_hint(),
+            Inner::Whole(body) => body.size_hint(),
+            Inner::Held(_) => SizeHint::default(),
+        }
+    }
+}

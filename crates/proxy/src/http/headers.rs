@@ -1,0 +1,167 @@
+//! Headers: which are for one connection only, which are credentials, and which tell whose a request is.
+
+use http::header::{
+    AUTHORIZATION, CONNECTION, COOKIE, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName};
+use sayso_review::ContentHash;
+use sayso_wire::Head;
+
+/// Takes out what is for one connection only.
+pub(super) fn end_to_end(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION] {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+}
+
+/// Takes out what is for us, too.
+pub(super) fn onward(headers: &mut HeaderMap) {
+    end_to_end(headers);
+    headers.remove(HOST);
+    headers.remove(EXPECT);
+}
+
+/// Whether a header is a credential, or may be one: it is never recorded.
+pub(super) fn is_secret(name: &HeaderName) -> bool {
+    if [AUTHORIZATION, COOKIE, SET_COOKIE, PROXY_AUTHORIZATION].contains(name) {
+        return true;
+    }
+    let name = name.as_str();
+    let telling = ["key", "token", "secret", "auth", "password", "credential", "signature", "session-cookie"];
+    // What an agent calls its session is no secret, and says whose a request is.
+    telling.iter().any(|part| name.contains(part)) && !name.starts_with("anthropic-beta")
+}
+
+/// The credentials of a request, for those that are sent again.
+pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    for (name, value) in headers {
+        if is_secret(name) && *name != SET_COOKIE {
+            let mut value = value.clone();
+            value.set_sensitive(true);
+            kept.append(name.clone(), value);
+        }
+    }
+    kept
+}
+
+/// The hash of the key that a request came with.
+pub(super) fn key_hash(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let names = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
+    let by_header = names.iter().find_map(|name| headers.get(*name)).map(|value| value.as_bytes().to_vec());
+    let by_query = || parameters(query?).find(|(name, _)| is_secret_parameter(name)).map(|(_, value)| value.into());
+    by_header.or_else(by_query).map(|key: Vec<u8>| ContentHash::of(&key).short())
+}
+
+fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+fn is_secret_parameter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["key", "token", "secret", "signature", "sig", "password", "credential", "code", "auth"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// A path with its query, without keys.
+pub(super) fn without_keys(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let kept = parameters(query).map(|(name, value)| match (is_secret_parameter(name), value) {
+        (true, _) => format!("{name}=…"),
+        (false, "") => name.to_owned(),
+        (false, value) => format!("{name}={value}"),
+    });
+    format!("{path}?{}", kept.collect::<Vec<_>>().join("&"))
+}
+
+/// What is known of a request before its body: the path without keys, and the headers that are no credentials.
+pub(super) fn head(path: &str, headers: &HeaderMap) -> Head {
+    let readable = headers.iter().filter(|(name, _)| !is_secret(name));
+    let kept = readable.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    Head { path: without_keys(path), headers: kept.collect() }
+}
+
+/// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body.
+pub(super) fn is_signed(headers: &HeaderMap) -> bool {
+    let sigv4 = |value: &http::HeaderValue| value.as_bytes().starts_with(b"AWS4-");
+    headers.get(AUTHORIZATION).is_some_and(sigv4) || headers.contains_key("x-amz-content-sha256")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn what_is_for_one_connection_stays_there() {
+        let mut all = headers(&[
+            ("connection", "keep-alive, x-hop"),
+            ("x-hop", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("host", "127.0.0.1"),
+            ("x-stays", "1"),
+        ]);
+        onward(&mut all);
+        assert_eq!(all.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-stays"]);
+    }
+
+    #[test]
+    fn no_credential_is_kept() {
+        let all = headers(&[
+            ("authorization", "Bearer sk-1"),
+            ("x-api-key", "sk-2"),
+            ("x-goog-api-key", "sk-3"),
+            ("api-key", "sk-4"),
+            ("cookie", "sk-5"),
+            ("x-amz-security-token", "sk-6"),
+            ("proxy-authorization", "sk-7"),
+            ("chatgpt-account-id", "a"),
+            ("anthropic-beta", "oauth-2025-04-20"),
+        ]);
+        let head = head("/v1/models?key=sk-8&alt=sse&access_token=sk-9", &all);
+        assert!(!format!("{head:?}").contains("sk-"), "{head:?}");
+        assert_eq!(head.path, "/v1/models?key=…&alt=sse&access_token=…");
+        assert_eq!(head.headers.len(), 2);
+        assert_eq!(credentials(&all).len(), 7);
+        assert!(credentials(&all).values().all(http::HeaderValue::is_sensitive));
+    }
+
+    #[test]
+    fn a_key_is_known_by_its_hash() {
+        let one = key_hash(&headers(&[("x-api-key", "k")]), None);
+        assert!(one.is_some());
+        assert_eq!(key_hash(&HeaderMap::new(), Some("alt=sse&key=k")), one);
+        assert_ne!(key_hash(&headers(&[("x-api-key", "l")]), None), one);
+        assert_eq!(key_hash(&HeaderMap::new(), None), None);
+    }
+
+    #[test]
+    fn signed_bodies_are_known() {
+        assert!(is_signed(&headers(&[("authorization", "AWS4-HMAC-SHA256 Credential=…")])));
+        assert!(!is_signed(&headers(&[("authorization", "Bearer x")])));
+    }
+}

@@ -1,0 +1,233 @@
+//! A client that waits, without breaking it.
+//!
+//! For a while nothing is sent, so that whatever comes then is what the upstream says, status and all. After that the status is sent,
+//! and the stream says in the client's own dialect that it is alive for as long as the person needs.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http_body::Body;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use sayso_review::RequestEnd;
+use sayso_wire::Purpose;
+use sayso_wire::stream::{Api, Refusal};
+use tokio::sync::mpsc;
+
+use super::body::{BodyError, Inner, Reply};
+use super::{Outgoing, Proxy, Ticket, Verdict, Way, Whose};
+use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
+use crate::settings::Retry;
+
+/// The most of an upstream's error that goes into a stream.
+const MOST_ERROR: usize = 1 << 20;
+/// Statuses of an upstream that has too much to do.
+const OVERLOADED: [u16; 5] = [429, 502, 503, 504, 529];
+
+/// A request that is to be sent, once that is decided.
+pub(super) struct Sending {
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) way: Arc<Way>,
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) raw: Bytes,
+    pub(super) whose: Whose,
+}
+
+type Sent = Result<Response<Incoming>, hyper_util::client::legacy::Error>;
+
+impl Sending {
+    fn send(&self, outgoing: &Outgoing, headers: HeaderMap) -> impl Future<Output = Sent> + use<> {
+        let (way, method) = (&*self.way, self.method.clone());
+        let request = match &outgoing.body {
+            None => onward(way, method, headers, upstream::whole(self.raw.clone())),
+            Some(body) => edited(way, method, headers, body),
+        };
+        let sender = self.proxy.sender().clone();
+        async move { sender.send(request).await }
+    }
+
+    /// Sends it, and passes the answer on as it is.
+    pub(super) async fn now(self, outgoing: Outgoing) -> Response<Reply> {
+        let started = Instant::now();
+        let Outgoing { request, api, .. } = outgoing;
+        match self.send(&outgoing, self.headers.clone()).await {
+            Ok(answer) => {
+                self.proxy.looked_at(answer, request, api, self.whose.clone(), started, 0, &self.way.settings)
+            }
+            Err(error) => {
+                self.proxy.failed(request, &error, &self.way.settings);
+                unreachable(api, &self.way, &error)
+            }
+        }
+    }
+
+    /// Waits for a verdict.
+    pub(super) async fn when_decided(self, mut ticket: Ticket, api: Api) -> Response<Reply> {
+        let grace = self.way.settings.grace;
+        let streams = ticket.purpose == Some(Purpose::Stream);
+        let verdict = if streams {
+            tokio::time::timeout(grace, ticket.verdict()).await.ok()
+        } else {
+            Some(ticket.verdict().await)
+        };
+        match verdict {
+            Some(Verdict::Send(outgoing)) => self.now(outgoing).await,
+            Some(Verdict::End(why)) => ended(api, &why),
+            None => self.commit(ticket, api),
+        }
+    }
+
+    /// Sends the status, and keeps the stream alive until there is a verdict.
+    fn commit(self, ticket: Ticket, api: Api) -> Response<Reply> {
+        let (frames, body) = mpsc::channel(8);
+        let held = Held { api, every: self.way.settings.keep_alive, frames };
+        tokio::spawn(held.run(self, ticket));
+        let mut response = Response::new(Reply(Inner::Held(body)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        response
+    }
+}
+
+/// The client is gone.
+struct Gone;
+
+/// A stream that has begun.
+struct Held {
+    api: Api,
+    every: Duration,
+    frames: mpsc::Sender<Result<Bytes, BodyError>>,
+}
+
+impl Held {
+    async fn run(self, sending: Sending, ticket: Ticket) {
+        // Whatever is under way ends with it, and the ticket says that the client is gone.
+        let _ = self.hold(sending, ticket).await;
+    }
+
+    /// Does something while the stream is kept alive.
+    async fn alive<T>(&self, work: impl Future<Output = T>) -> Result<T, Gone> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                () = self.frames.closed() => return Err(Gone),
+                () = tokio::time::sleep(self.every) => self.write(Bytes::from_static(self.api.keep_alive())).await?,
+            }
+        }
+    }
+
+    async fn write(&self, bytes: Bytes) -> Result<(), Gone> {
+        self.frames.send(Ok(bytes)).await.map_err(|_| Gone)
+    }
+
+    async fn break_off(&self, refusal: &Refusal<'_>) -> Result<(), Gone> {
+        self.write(self.api.break_off(refusal).into()).await
+    }
+
+    async fn hold(&self, sending: Sending, mut ticket: Ticket) -> Result<(), Gone> {
+        // At once, so that the client knows that there is a stream.
+        self.write(Bytes::from_static(self.api.keep_alive())).await?;
+        match self.alive(ticket.verdict()).await? {
+            Verdict::Send(outgoing) => self.send(&sending, outgoing).await,
+            Verdict::End(RequestEnd::Canceled | RequestEnd::CanceledBefore) => self.break_off(&Refusal::Canceled).await,
+            Verdict::End(why) => self.break_off(&Refusal::Refused { message: &why.message() }).await,
+        }
+    }
+
+    async fn send(&self, sending: &Sending, outgoing: Outgoing) -> Result<(), Gone> {
+        let settings = &sending.way.settings;
+        let mut headers = sending.headers.clone();
+        // What is in the stream by now is not compressed.
+        accept_plain(&mut headers);
+        let started = Instant::now();
+        let mut tried = 0;
+        loop {
+            let sent = self.alive(sending.send(&outgoing, headers.clone())).await?;
+            let wait = match &sent {
+                Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => {
+                    wait(&settings.retry, tried, answer.headers())
+                }
+                Ok(_) => None,
+                Err(error) if error.is_connect() => wait(&settings.retry, tried, &HeaderMap::new()),
+                Err(_) => None,
+            };
+            if let Some(wait) = wait {
+                tried += 1;
+                tracing::info!(
+                    request = outgoing.request,
+                    tried,
+                    ?wait,
+                    "the upstream is overloaded; it is tried again"
+                );
+                self.alive(tokio::time::sleep(wait)).await?;
+                continue;
+            }
+            return match sent {
+                Ok(answer) => self.answer(sending, &outgoing, answer, started, tried).await,
+                Err(error) => {
+                    sending.proxy.failed(outgoing.request, &error, settings);
+                    let message = unreachable_message(&sending.way, &error);
+                    self.break_off(&Refusal::Refused { message: &message }).await
+                }
+            };
+        }
+    }
+
+    /// Passes an answer on, or says in the stream what went wrong.
+    async fn answer(
+        &self,
+        sending: &Sending,
+        outgoing: &Outgoing,
+        answer: Response<Incoming>,
+        started: Instant,
+        tried: u32,
+    ) -> Result<(), Gone> {
+        let status = answer.status();
+        let response = sending.proxy.looked_at(
+            answer,
+            outgoing.request,
+            outgoing.api,
+            sending.whose.clone(),
+            started,
+            tried,
+            &sending.way.settings,
+        );
+        let mut body = response.into_body();
+        if status != StatusCode::OK {
+            let said = self.alive(Limited::new(body, MOST_ERROR).collect()).await?;
+            let said = said.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            return self.break_off(&Refusal::Upstream { status: status.as_u16(), body: &said }).await;
+        }
+        loop {
+            let frame = self.alive(std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx))).await?;
+            match frame {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.write(data).await?;
+                    }
+                }
+                // As a client of the upstream itself would see it.
+                Some(Err(error)) => return self.frames.send(Err(error)).await.map_err(|_| Gone),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// How long to wait before trying again; `None` if it has been tried often enough.
+fn wait(retry: &Retry, tried: u32, headers: &HeaderMap) -> Option<Duration> {
+    if tried >= retry.times {
+        return None;
+    }
+    let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
+    let asked = asked.filter(|seconds| seconds.is_finite() && *seconds >= 0.0).map(Duration::from_secs_f64);
+    let doubled = retry.first.saturating_mul(2_u32.saturating_pow(tried));
+    Some(asked.unwrap_or(doubled).min(retry.longest))
+}

@@ -1,0 +1,417 @@
+//! Model traffic over HTTP: passed on verbatim, or held until a person has looked at it.
+
+mod answer;
+mod body;
+mod calls;
+mod encoding;
+pub(crate) mod headers;
+mod hold;
+mod replay;
+mod upstream;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use sayso_review::{RequestEnd, RequestId, RequestStep};
+use sayso_wire::stream::{Api, Refusal};
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+pub use body::{BodyError, Reply};
+pub use replay::{ReplayError, Replayed, Which};
+
+use crate::desk::{Arrived, Came, Outgoing, Signed, Ticket, Verdict, Whose};
+use crate::entrance::{self, Entrance};
+use crate::log::{Haste, now};
+use crate::proxy::Proxy;
+use crate::route::api_of;
+use crate::settings::{Keep, Settings};
+use answer::{AnswerTap, Exchange, Keeps};
+use body::{Complete, Inner, Outbound, RequestTap};
+use calls::Calls;
+use encoding::Encoding;
+pub(crate) use upstream::Sender;
+
+/// How long a request may take to arrive whole.
+const ARRIVAL: Duration = Duration::from_mins(5);
+
+/// Where a request goes, and what came with it.
+struct Way {
+    entrance: Entrance,
+    upstream: String,
+    base: Uri,
+    address: Uri,
+    /// The path beneath the upstream.
+    path: String,
+    settings: Arc<Settings>,
+}
+
+impl Proxy {
+    /// Serves a request beneath `/p/`.
+    pub async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
+        let settings = self.desk.settings();
+        let way = match self.way(&request, settings) {
+            Ok(way) => way,
+            Err(refused) => return refused,
+        };
+        // Held until the head of the answer is there, or the request waits for a person.
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            let message = "too many requests are under way; raise `most_at_once` under [request]";
+            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, message);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return response;
+        };
+        self.route(way, request, permit).await
+    }
+
+    /// Finds out where a request is to go.
+    fn way(&self, request: &Request<Incoming>, settings: Arc<Settings>) -> Result<Way, Response<Reply>> {
+        let Some((capability, name, path)) = entrance::parse(request.uri()) else {
+            let message =
+                "sayso passes on what comes beneath /p/<capability>/<upstream>; `sayso env` prints the address";
+            return Err(plain(StatusCode::NOT_FOUND, message));
+        };
+        let Some(entrance) = self.entrances.find(capability) else {
+            let message = "sayso does not know this address, or its run is over; start the agent with `sayso run`, or \
+                           take the address that `sayso env` prints";
+            return Err(plain(StatusCode::UNAUTHORIZED, message));
+        };
+        let own = entrance.upstreams.get(name).and_then(|base| base.parse().ok());
+        let base = own.or_else(|| base_of(&settings, name, request.headers()));
+        let found = base.and_then(|base: Uri| upstream::address(&base, &path).map(|address| (base, address)));
+        let Some((base, address)) = found else {
+            let known: Vec<&str> = settings.upstreams.keys().map(String::as_str).collect();
+            let message = format!(
+                "sayso knows no upstream `{name}`; there are {}. Add [upstream.{name}] with a `url` to your configuration",
+                known.join(", ")
+            );
+            return Err(plain(StatusCode::NOT_FOUND, &message));
+        };
+        Ok(Way { upstream: name.to_owned(), entrance, base, address, path, settings })
+    }
+
+    async fn route(
+        self: Arc<Self>,
+        way: Way,
+        request: Request<Incoming>,
+        permit: OwnedSemaphorePermit,
+    ) -> Response<Reply> {
+        let upgrades =
+            request.headers().get("upgrade").is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
+        if upgrades {
+            // Clients that prefer a WebSocket fall back to HTTP, which can be looked at.
+            return plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
+        }
+        let route = way.path.split_once('?').map_or(way.path.as_str(), |(route, _)| route);
+        let api = api_of(route.trim_end_matches('/')).filter(|_| request.method() == Method::POST);
+        let length = request.body().size_hint().exact();
+        let most = way.settings.largest_body;
+        if length.is_some_and(|length| length > most as u64) {
+            return too_large(api, most);
+        }
+        let Some(api) = api else { return self.untouched(way, request).await };
+        self.remember(&way.upstream, &way.base, request.headers());
+        let head = headers::head(&way.path, request.headers());
+        let run = way.entrance.run();
+        if self.desk.is_quiet() && Whose::by_head(&run, &head).is_some() {
+            return self.pass(way, api, head, request).await;
+        }
+        self.hold(way, api, head, request, permit).await
+    }
+
+    /// Passes on what is no request to a model.
+    async fn untouched(&self, way: Way, request: Request<Incoming>) -> Response<Reply> {
+        let (parts, body) = request.into_parts();
+        let onward = onward(&way, parts.method, parts.headers, Outbound::Passed(body));
+        match self.sender().send(onward).await {
+            Ok(answer) => passed(answer),
+            Err(error) => unreachable(None, &way, &error),
+        }
+    }
+
+    fn came(&self, way: &Way, method: &Method, headers: &HeaderMap, head: sayso_wire::Head) -> Came {
+        let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let query = way.path.split_once('?').map(|(_, query)| query);
+        let seconds = headers.get("x-stainless-timeout").and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
+        let deadline = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| now() + (seconds * 1e3) as i64);
+        Came {
+            run: way.entrance.run(),
+            upstream: way.upstream.clone(),
+            method: method.to_string(),
+            encoding,
+            key: if head.session().is_none() { headers::key_hash(headers, query) } else { None },
+            signed: if headers::is_signed(headers) { Signed::Yes } else { Signed::No },
+            deadline,
+            head,
+        }
+    }
+
+    /// Passes on a request that nobody needs to look at before, while it comes.
+    async fn pass(
+        self: Arc<Self>,
+        way: Way,
+        api: Api,
+        head: sayso_wire::Head,
+        request: Request<Incoming>,
+    ) -> Response<Reply> {
+        let (parts, body) = request.into_parts();
+        let came = self.came(&way, &parts.method, &parts.headers, head);
+        let whose = Whose::by_head(&came.run, &came.head).unwrap_or_default();
+        let id = self.desk.number();
+        let most = way.settings.largest_body;
+        let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+        let room = if way.settings.keep == Keep::All { self.desk.log.room(size).await } else { None };
+        let desk = Arc::clone(&self.desk);
+        let tapped = RequestTap::new(
+            body,
+            most,
+            Box::new(move |chunks, complete| {
+                if complete == Complete::Yes {
+                    let body = decoded(&came, &Bytes::from(chunks.concat()), most);
+                    desk.passed(id, &came, &body.unwrap_or_default(), room, now());
+                }
+            }),
+        );
+        let started = Instant::now();
+        let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
+        match self.sender().send(onward).await {
+            Ok(answer) => self.looked_at(answer, id, Some(api), whose, started, 0, &way.settings),
+            Err(error) => {
+                self.failed(id, &error, &way.settings);
+                unreachable(Some(api), &way, &error)
+            }
+        }
+    }
+
+    /// Takes a request in whole, and does with it what the desk says.
+    async fn hold(
+        self: Arc<Self>,
+        way: Way,
+        api: Api,
+        head: sayso_wire::Head,
+        request: Request<Incoming>,
+        permit: OwnedSemaphorePermit,
+    ) -> Response<Reply> {
+        let (parts, body) = request.into_parts();
+        let most = way.settings.largest_body;
+        let raw = match tokio::time::timeout(ARRIVAL, Limited::new(body, most).collect()).await {
+            Ok(Ok(raw)) => raw.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => return too_large(Some(api), most),
+            Ok(Err(error)) => return refused(api, &format!("the request could not be read: {error}")),
+            Err(_) => return refused(api, "the request took too long to arrive"),
+        };
+        let came = self.came(&way, &parts.method, &parts.headers, head);
+        let Ok(body) = decoded(&came, &raw, most) else {
+            // What cannot be read cannot be shown; the upstream says what is wrong with it.
+            let onward = onward(&way, parts.method, parts.headers, upstream::whole(raw));
+            return match self.sender().send(onward).await {
+                Ok(answer) => passed(answer),
+                Err(error) => unreachable(Some(api), &way, &error),
+            };
+        };
+        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
+        let sending = hold::Sending {
+            proxy: Arc::clone(&self),
+            way: Arc::new(way),
+            method: parts.method,
+            headers: parts.headers,
+            raw,
+            whose,
+        };
+        let desk = Arc::clone(&self.desk);
+        match desk.arrive(came, body, now()) {
+            Arrived::Send(outgoing) => sending.now(outgoing).await,
+            Arrived::Refuse { api: known, why, .. } => ended(known.unwrap_or(api), &why),
+            Arrived::Wait(ticket) => {
+                // One that waits takes nobody's place.
+                drop(permit);
+                sending.when_decided(ticket, api).await
+            }
+        }
+    }
+
+    /// An answer that is looked at on its way.
+    #[expect(clippy::too_many_arguments, reason = "what an answer belongs to")]
+    fn looked_at(
+        &self,
+        answer: Response<Incoming>,
+        request: RequestId,
+        api: Option<Api>,
+        whose: Whose,
+        started: Instant,
+        retries: u32,
+        settings: &Settings,
+    ) -> Response<Reply> {
+        answer_with(answer, |head, body| {
+            let tap = self.tap(head, body, request, api, whose, started, retries, settings);
+            Reply(Inner::Answer(Box::new(tap)))
+        })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what an answer belongs to")]
+    fn tap(
+        &self,
+        head: &http::response::Parts,
+        body: Incoming,
+        request: RequestId,
+        api: Option<Api>,
+        whose: Whose,
+        started: Instant,
+        retries: u32,
+        settings: &Settings,
+    ) -> AnswerTap {
+        let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let desk = Arc::clone(&self.desk);
+        let exchange = Exchange {
+            request,
+            api,
+            started,
+            status: head.status.as_u16(),
+            content_type: text(CONTENT_TYPE),
+            encoding: text(CONTENT_ENCODING),
+            keeps: if settings.keep == Keep::All { Keeps::Yes } else { Keeps::No },
+            retries,
+            calls: Calls { desk: Arc::clone(&desk), whose, api },
+            desk,
+        };
+        AnswerTap::new(body, exchange)
+    }
+
+    /// Records that a request could not be sent.
+    fn failed(&self, request: RequestId, error: &(dyn std::error::Error + 'static), settings: &Settings) {
+        if settings.keep == Keep::All {
+            let why = RequestEnd::Failed { message: upstream::reason(error) };
+            self.desk.log.step(request, RequestStep::Ended { why }, Haste::Soon);
+        }
+    }
+}
+
+/// The base of an upstream, as the user has configured it.
+fn base_of(settings: &Settings, name: &str, headers: &HeaderMap) -> Option<Uri> {
+    // Codex speaks to another server when its user has logged in with an account.
+    let name = if name == "codex" {
+        if headers.contains_key("chatgpt-account-id") { "chatgpt" } else { "openai" }
+    } else {
+        name
+    };
+    settings.upstreams.get(name).map(|upstream| upstream.base.clone())
+}
+
+/// A body as it was before it was compressed.
+fn decoded(came: &Came, raw: &Bytes, most: usize) -> std::io::Result<Arc<[u8]>> {
+    match Encoding::parse(came.encoding.as_deref()).map_err(std::io::Error::other)? {
+        None => Ok(Arc::from(&raw[..])),
+        Some(encoding) => encoding.decode(raw, most).map(Arc::from),
+    }
+}
+
+/// A request as it goes to an upstream.
+fn onward(way: &Way, method: Method, mut headers: HeaderMap, body: Outbound) -> Request<Outbound> {
+    headers::onward(&mut headers);
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = way.address.clone();
+    *request.version_mut() = Version::HTTP_11;
+    *request.headers_mut() = headers;
+    request
+}
+
+/// The same with another body than came: not compressed, and of another length.
+fn edited(way: &Way, method: Method, mut headers: HeaderMap, body: &[u8]) -> Request<Outbound> {
+    headers.remove(CONTENT_ENCODING);
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    headers.remove("content-md5");
+    headers.remove("digest");
+    onward(way, method, headers, upstream::whole(Bytes::copy_from_slice(body)))
+}
+
+fn passed(answer: Response<Incoming>) -> Response<Reply> {
+    answer_with(answer, |_, body| Reply(Inner::Passed(body)))
+}
+
+fn answer_with(
+    answer: Response<Incoming>,
+    body: impl FnOnce(&http::response::Parts, Incoming) -> Reply,
+) -> Response<Reply> {
+    let (mut parts, incoming) = answer.into_parts();
+    headers::end_to_end(&mut parts.headers);
+    parts.version = Version::HTTP_11;
+    let body = body(&parts, incoming);
+    Response::from_parts(parts, body)
+}
+
+/// An answer of our own in an API's form.
+fn replied(api: Api, refusal: &Refusal<'_>) -> Response<Reply> {
+    let reply = api.refuse(refusal);
+    let mut response = Response::new(Reply::whole(reply.body));
+    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_REQUEST);
+    for (name, value) in reply.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+fn refused(api: Api, message: &str) -> Response<Reply> {
+    replied(api, &Refusal::Refused { message })
+}
+
+/// What a client is told when its request ends here, before it had a status.
+fn ended(api: Api, why: &RequestEnd) -> Response<Reply> {
+    match why {
+        RequestEnd::Canceled | RequestEnd::CanceledBefore => replied(api, &Refusal::Canceled),
+        other => refused(api, &other.message()),
+    }
+}
+
+fn too_large(api: Option<Api>, most: usize) -> Response<Reply> {
+    let message = format!(
+        "this request is larger than the {} MB that sayso passes on; raise `largest_body` under [request]",
+        most >> 20
+    );
+    let mut response = match api {
+        Some(api) => refused(api, &message),
+        None => plain(StatusCode::PAYLOAD_TOO_LARGE, &message),
+    };
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response
+}
+
+fn unreachable(api: Option<Api>, way: &Way, error: &(dyn std::error::Error + 'static)) -> Response<Reply> {
+    let message = unreachable_message(way, error);
+    tracing::warn!(upstream = way.upstream, reason = upstream::reason(error), "an upstream could not be reached");
+    let mut response = match api {
+        Some(api) => refused(api, &message),
+        None => plain(StatusCode::BAD_GATEWAY, &message),
+    };
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    // It may be there the next time.
+    response.headers_mut().remove("x-should-retry");
+    response
+}
+
+fn unreachable_message(way: &Way, error: &(dyn std::error::Error + 'static)) -> String {
+    let host = way.address.authority().map(ToString::to_string).unwrap_or_default();
+    format!("sayso could not reach {host} (upstream `{}`): {}", way.upstream, upstream::reason(error))
+}
+
+/// An answer of our own where the API is not known.
+fn plain(status: StatusCode, message: &str) -> Response<Reply> {
+    let body = json!({"error": {"type": "sayso", "message": message}}).to_string();
+    let mut response = Response::new(Reply::whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Takes what a client accepts out of a request whose answer we write ourselves.
+fn accept_plain(headers: &mut HeaderMap) {
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}

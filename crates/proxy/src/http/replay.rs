@@ -1,0 +1,207 @@
+//! A recorded request, sent again.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http_body_util::BodyExt as _;
+use sayso_diff::{Diff, Rendering, UnifiedOptions};
+use sayso_review::{ErrorKind, RequestId, RequestRecord};
+use sayso_wire::stream::collect::{self, Content};
+use sayso_wire::stream::{Answer, Api};
+use thiserror::Error;
+
+use super::{Way, edited, headers, upstream};
+use crate::desk::Run;
+use crate::entrance::Entrance;
+use crate::proxy::Proxy;
+
+/// Which form of a request is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// As it came.
+    AsItCame,
+    /// As it was sent, with its edits.
+    AsItWasSent,
+}
+
+/// What a request that was sent again led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The request that was recorded for it.
+    pub request: RequestId,
+    /// The status.
+    pub status: u16,
+    /// What the model answered now, for a person.
+    pub answer: String,
+    /// What it answered then, for a person.
+    pub earlier: Option<String>,
+    /// The difference between the two, as a unified diff.
+    pub diff: String,
+}
+
+/// Why a request could not be sent again.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// There is nothing to send.
+    #[error(transparent)]
+    Gate(#[from] sayso_gate::GateError),
+    /// There is no such upstream any more.
+    #[error("there is no upstream `{0}`")]
+    NoUpstream(String),
+    /// There are no credentials.
+    #[error("there are no credentials for `{0}`")]
+    NoCredentials(String),
+    /// It could not be sent.
+    #[error("it could not be sent: {0}")]
+    Failed(String),
+}
+
+impl ReplayError {
+    /// What sort of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Gate(error) => error.kind(),
+            Self::NoUpstream(_) | Self::NoCredentials(_) => ErrorKind::InvalidArgs,
+            Self::Failed(_) => ErrorKind::Unavailable,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Gate(error) => error.hint(),
+            Self::NoUpstream(name) => Some(format!("configure it: [upstream.{name}] with a `url`")),
+            Self::NoCredentials(name) => Some(format!(
+                "let the agent send a request first, whose credentials are then remembered until sayso stops, or \
+                 name a variable that holds the key: [upstream.{name}] with `key_variable`"
+            )),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+impl Proxy {
+    /// Sends a recorded request again, with credentials from memory or from the configuration, and compares the answers.
+    pub async fn replay(&self, request: RequestId, which: Which) -> Result<Replayed, ReplayError> {
+        let desk = Arc::clone(&self.desk);
+        let read = move || -> Result<_, ReplayError> {
+            let record = desk.record(request)?;
+            let body = match (which, &record.sent) {
+                (Which::AsItWasSent, Some(sent)) => sent.clone(),
+                _ => record.seen.body.clone(),
+            };
+            let body: Arc<[u8]> = desk.gate.read(|history| history.body(&body))?.into();
+            let answer = record.answer.as_ref().map(|answer| answer.body.clone());
+            let earlier = answer.map(|answer| desk.gate.read(|history| history.body(&answer))).transpose()?;
+            Ok((record, body, earlier))
+        };
+        let (record, body, earlier) =
+            tokio::task::spawn_blocking(read).await.map_err(|error| ReplayError::Failed(error.to_string()))??;
+        let (way, headers) = self.way_again(&record)?;
+        let id = self.desk.number();
+        let came = crate::desk::Came {
+            encoding: None,
+            ..self.came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
+        };
+        self.desk.passed(id, &came, &body, None, crate::log::now());
+        let api = crate::route::api_of(came.head.route());
+        let started = Instant::now();
+        let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;
+        let answer = match sent {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.failed(id, &error, &way.settings);
+                return Err(ReplayError::Failed(upstream::reason(&error)));
+            }
+        };
+        let (status, kind) = (answer.status().as_u16(), content_type(answer.headers()));
+        let whose = crate::desk::Whose::by_glance(&came.run, &came.head, None, &body);
+        // Nobody carries the calls in it out, so that there is nothing to keep for them.
+        let looked = self.looked_at(answer, id, None, whose, started, 0, &way.settings);
+        let bytes = looked.into_body().collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
+        let now = readable(api, kind.as_deref(), &bytes.to_bytes());
+        let then_kind = record.answer.as_ref().and_then(|answer| answer.content_type.clone());
+        let earlier = earlier.map(|bytes| readable(api, then_kind.as_deref(), &bytes));
+        let diff = difference(earlier.as_deref().unwrap_or_default(), &now);
+        Ok(Replayed { request: id, status, answer: now, earlier, diff })
+    }
+
+    /// Where a recorded request goes, with the headers that it had and credentials.
+    fn way_again(&self, record: &RequestRecord) -> Result<(Way, HeaderMap), ReplayError> {
+        let (settings, name) = (self.desk.settings(), &record.seen.upstream);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &record.seen.headers {
+            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+                headers.append(name, value);
+            }
+        }
+        for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
+            headers.remove(name);
+        }
+        let (base, remembered) = self.remembered(name).unzip();
+        let base = base.or_else(|| super::base_of(&settings, name, &headers));
+        let base = base.ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
+        let configured = settings.upstreams.get(name).and_then(|upstream| upstream.credential.clone());
+        match (configured, remembered) {
+            (Some((name, value)), _) => drop(headers.insert(name, value)),
+            (None, Some(remembered)) => headers.extend(remembered),
+            (None, None) => return Err(ReplayError::NoCredentials(name.clone())),
+        }
+        let path = record.seen.path.clone();
+        let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
+        let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
+        let entrance = Entrance {
+            capability: run.name,
+            agent: run.agent,
+            upstreams: std::collections::BTreeMap::new(),
+            lasting: false,
+        };
+        Ok((Way { entrance, upstream: name.clone(), base, address, path, settings }, headers))
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// The difference between two answers, as a unified diff.
+fn difference(then: &str, now: &str) -> String {
+    let options =
+        UnifiedOptions { context: 3, old_label: "then", new_label: "now", rendering: Rendering::Readable, limit: None };
+    let text = Diff::new(then.as_bytes(), now.as_bytes()).unified(&options).into_text();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// An answer as a person reads it: what was said and called, without what differs every time.
+fn readable(api: Option<Api>, kind: Option<&str>, bytes: &[u8]) -> String {
+    let streams = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let answer = match api {
+        Some(api) if streams => Some(collect::from_stream(api, bytes)),
+        Some(api) => collect::from_body(api, bytes).ok(),
+        None => None,
+    };
+    match answer {
+        Some(answer) if !answer.blocks.is_empty() => said(&answer),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+fn said(answer: &Answer) -> String {
+    let mut text = String::new();
+    for block in &answer.blocks {
+        match &block.content {
+            Content::Text(said) => text.push_str(said),
+            Content::Thinking(said) => text.push_str(&format!("[thinking]\n{said}")),
+            Content::ToolCall { name, arguments, .. } => text.push_str(&format!("[{name}] {arguments}")),
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if let Some((kind, message)) = &answer.error {
+        text.push_str(&format!("[error] {kind}: {message}\n"));
+    }
+    text
+}
