@@ -5,6 +5,7 @@ mod exec;
 mod number;
 mod place;
 mod policy;
+mod request;
 mod serve;
 mod watch;
 
@@ -22,6 +23,9 @@ pub(crate) use agent::{HookArguments, RunArguments};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
+pub(crate) use request::{
+    At, ExportFormat, Later, ModeChoice, OverridesAction, RequestArguments, RequestCommand, ScopeChoice,
+};
 pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
 pub(crate) use watch::WatchArguments;
 
@@ -52,6 +56,7 @@ Examples:
   sayso review                             decide about what waits, and about what happened at once
   sayso review --follow                    stay, and decide about each change as it comes
   sayso serve                              serve this workspace's engine; prints its address
+  sayso request mode pause-next            have the next request of an agent wait, to look at or edit
   sayso policy explain run 'rm -rf build'  what the rules make of it, and which one decides
   sayso log                                what was proposed and what became of it
   sayso undo                               take the last change back, whoever made it
@@ -118,6 +123,7 @@ pub(crate) enum Command {
     Redo(UndoArguments),
     Status(StatusArguments),
     Snapshot(SnapshotArguments),
+    Request(RequestArguments),
     Branch(BranchArguments),
     Gc(GcArguments),
     Serve(ServeArguments),
@@ -145,6 +151,7 @@ impl Command {
             Self::Review(arguments) => arguments.place.json,
             Self::Watch(arguments) => arguments.place.json,
             Self::Snapshot(arguments) => arguments.place.json,
+            Self::Request(arguments) => arguments.place.json,
             Self::Log(arguments) => arguments.place.json,
             Self::Show(arguments) => arguments.place.json,
             Self::Undo(arguments) | Self::Redo(arguments) => arguments.place.json,

@@ -292,6 +292,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     };
     let turns = status.as_ref().map_or(0, |status| status.turns_to_review.len());
     let pending = status.as_ref().map_or(0, |status| status.pending);
+    let requests = status.as_ref().map_or(0, |status| status.requests_waiting);
     let mut output = Output::stdout();
     if arguments.place.json {
         output.json(&json!({
@@ -300,6 +301,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             "changes": status.as_ref().map_or(0, |status| status.changes),
             "pending": pending,
             "turns_to_review": turns,
+            "requests_waiting": requests,
             "contents": status.as_ref().map_or(0, |status| status.contents),
             "stored_bytes": status.as_ref().map_or(0, |status| status.stored_bytes),
         }))?;
@@ -310,6 +312,11 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
         }
         if turns > 0 {
             parts.push(format!("{turns} to review"));
+        }
+        match requests {
+            0 => {}
+            1 => parts.push("1 request".to_owned()),
+            requests => parts.push(format!("{requests} requests")),
         }
         if !parts.is_empty() {
             output.write(format!("{}\n", parts.join(", ")).as_bytes())?;
@@ -338,6 +345,11 @@ fn standing(connected: &Connected, status: &Status) -> Result<String, Failure> {
         turns => {
             text.push_str(&format!("Review     {turns} turns in which changes happened at once: `sayso review`\n"));
         }
+    }
+    match status.requests_waiting {
+        0 => {}
+        1 => text.push_str("Requests   1 waits: `sayso request list --waiting`\n"),
+        count => text.push_str(&format!("Requests   {count} wait: `sayso request list --waiting`\n")),
     }
     for record in &status.waiting {
         text.push_str(&format!("Waits      {} {}\n", record.change, summary(record)));

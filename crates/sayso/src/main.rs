@@ -24,6 +24,7 @@ mod output;
 mod pending;
 mod policy;
 mod propose;
+mod request;
 mod review;
 mod run;
 mod serve;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Review(arguments) => review::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Request(arguments) => request::run(&arguments),
         Command::Log(arguments) => history::log(&arguments),
         Command::Show(arguments) => history::show(&arguments),
         Command::Undo(arguments) => undo::run(&arguments, Direction::Undo),

@@ -65,7 +65,7 @@ impl Settings for Configured {
             snapshots: config.snapshots(),
             deadline: config.deadline.value,
             branch_prefix: config.branch_prefix.value.clone(),
-            requests: sayso_proxy::Settings::usual(),
+            requests: config.requests.settings(|name| std::env::var(name).ok()),
         };
         *read = Some(stamps);
         Ok(Some(current))

@@ -1,5 +1,7 @@
 //! `sayso watch`: what happens, as it happens.
 
+mod requests;
+
 use std::process::ExitCode;
 
 use sayso_api::client::{Extent, Patience, Role, Watched};
@@ -67,7 +69,7 @@ fn line(event: &Event, styles: &Styles) -> String {
 }
 
 /// The time of day in UTC, of milliseconds since 1970.
-fn clock(milliseconds: i64) -> String {
+pub(crate) fn clock(milliseconds: i64) -> String {
     let seconds = milliseconds.div_euclid(1000).rem_euclid(86_400);
     format!("{:02}:{:02}:{:02}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
@@ -121,6 +123,9 @@ fn describe(event: &Event) -> (Option<u64>, String) {
             (Some(recovered.change), format!("was interrupted, and {what}"))
         }
         Kind::Message(message) => (message.change, format!("to be told: {}", first(&message.text))),
+        Kind::Request(event) => (None, format!("request {} {}", event.request, requests::step(event))),
+        Kind::RequestMode(set) => (None, requests::mode(set)),
+        Kind::Overrides(set) => (None, requests::overrides(set)),
         other => (None, of_a_session(other)),
     }
 }

@@ -4,6 +4,8 @@ use connectrpc::ConnectError;
 use sayso_api::convert::BadMessage;
 use sayso_gate::GateError;
 use sayso_journal::ReadJournalError;
+use sayso_proxy::ReplayError;
+use sayso_proxy::desk::{EditRequestError, EndError, SavedError};
 use sayso_review::{ErrorKind, PolicyError, ProposalError, WsPathError};
 use sayso_tools::ToolError;
 use sayso_workspace::OpenError;
@@ -88,6 +90,7 @@ impl MaybeHint for &str {
 }
 
 from_errors!(BadMessage, BranchNameError, GateError, GitError, PolicyError, ProposalError, ReadJournalError);
+from_errors!(EditRequestError, EndError, ReplayError, SavedError);
 
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {

@@ -21,7 +21,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use sayso_api::proto::{IntentServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _};
+use sayso_api::proto::{
+    IntentServiceExt as _, RequestServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
+};
 use sayso_proxy::{Proxy, Reply};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -33,6 +35,7 @@ use crate::caller::Peer;
 use crate::guard::{self, Admission, Guard};
 use crate::host::Host;
 use crate::service::intent::Intents;
+use crate::service::request::Requests;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
@@ -93,6 +96,7 @@ impl Serving {
         let router = Arc::new(Intents(Arc::clone(host))).register(router);
         let router = Arc::new(Workspaces(Arc::clone(host))).register(router);
         let router = Arc::new(Tools(Arc::clone(host))).register(router);
+        let router = Arc::new(Requests(Arc::clone(host))).register(router);
         let limits = Limits::default().with_max_request_body_size(LARGEST).with_max_message_size(LARGEST);
         // Streams, too, end when their caller said that they should.
         let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);

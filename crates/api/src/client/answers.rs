@@ -66,6 +66,8 @@ pub struct Status {
     pub last: Option<ChangeRecord>,
     /// The address of the HTTP server, if there is one.
     pub url: Option<String>,
+    /// How many requests to models wait for a person.
+    pub requests_waiting: u64,
 }
 
 /// What an undo, a redo or a restore would do.
@@ -170,6 +172,7 @@ impl Status {
             waiting: each(message.waiting)?,
             last: message.last.into_option().map(understood).transpose()?,
             url: message.url,
+            requests_waiting: message.requests_waiting,
         })
     }
 }

@@ -16,6 +16,7 @@ mod dial;
 mod error;
 mod intent;
 mod patience;
+mod request;
 mod review;
 mod token;
 mod transport;

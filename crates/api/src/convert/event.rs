@@ -162,10 +162,9 @@ impl From<&Event> for Kind {
                 ..Default::default()
             }
             .into(),
-            // Of data that always serialises.
-            Event::Request(_) | Event::RequestMode(_) | Event::Overrides(_) => {
-                Self::UnknownJson(serde_json::to_string(event).unwrap_or_default())
-            }
+            Event::Request(request) => proto::RequestEvent::from(request).into(),
+            Event::RequestMode(set) => proto::RequestModeSet::from(set).into(),
+            Event::Overrides(set) => proto::OverridesSet::from(set).into(),
         }
     }
 }

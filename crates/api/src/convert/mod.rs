@@ -21,6 +21,8 @@ mod intent;
 mod origin;
 mod preview;
 mod rehearsal;
+mod request;
+mod request_event;
 mod ruling;
 mod snapshot;
 mod step;
@@ -31,6 +33,7 @@ mod verdict;
 
 pub use bad_message::BadMessage;
 pub use preview::preview;
+pub use request::conversation;
 
 use sayso_review::WsPath;
 

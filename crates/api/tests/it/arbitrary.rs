@@ -14,6 +14,7 @@ pub(crate) use crate::arbitrary_file::{
     recorded_steps, uncaptured,
 };
 pub(crate) use crate::arbitrary_intent::{file_intents, intents, proposals};
+pub(crate) use crate::arbitrary_request::{request_events, request_records};
 pub(crate) use crate::arbitrary_subject::{subjects, syntaxes};
 pub(crate) use crate::arbitrary_verdict::{answers, comments, file_answers, verdicts};
 

@@ -11,7 +11,7 @@ use sayso_review::{
 
 use crate::arbitrary::{
     apply_records, causes, file_records, fingerprints, hash, maybe, origins, path, paths, performers, recorded_steps,
-    ruling_records, rulings, subjects, text, texts, uncaptured, verdicts,
+    request_events, ruling_records, rulings, subjects, text, texts, uncaptured, verdicts,
 };
 
 fn freed() -> impl Strategy<Value = Freed> {
@@ -122,6 +122,7 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
             .prop_map(|(snapshot, call, session)| Event::Correlated { snapshot, call, session })
             .boxed(),
         (vec(id(), 0..3), freed()).prop_map(|(snapshots, because)| Event::Freed { snapshots, because }).boxed(),
+        request_events().boxed(),
     ]
 }
 

@@ -108,6 +108,9 @@ fn read(kind: Kind) -> Result<Event, BadMessage> {
         Kind::Freed(event) => {
             Event::Freed { snapshots: event.snapshots, because: enumeration(event.because, "because")? }
         }
+        Kind::Request(event) => Event::Request((*event).try_into()?),
+        Kind::RequestMode(set) => Event::RequestMode((*set).try_into()?),
+        Kind::Overrides(set) => Event::Overrides((*set).into()),
         Kind::UnknownJson(json) => panic!("it is known: {json}"),
     })
 }

@@ -63,6 +63,8 @@ pub struct SessionView {
     pub effective: Effective,
     /// How many saved edits count for it.
     pub saved: usize,
+    /// Whether it has a mode of its own.
+    pub own: bool,
 }
 
 /// A saved edit.
@@ -107,6 +109,18 @@ impl Desk {
         let head = Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
         let parsed = ModelRequest::new(request.to_string(), head, Arc::<[u8]>::from(body));
         Ok(look(Looked { request: &parsed, waiting: None, counter: &mut lock(&self.counter) }))
+    }
+
+    /// Looks at a request if it waits.
+    pub fn look_if_waiting<T>(&self, request: RequestId, look: impl FnOnce(&ModelRequest) -> T) -> Option<T> {
+        let mut state = lock(&self.state);
+        let waiting = state.waiting.get_mut(&request)?;
+        Some(look(waiting.request(request)))
+    }
+
+    /// Whether a request that waits has edits; `None` of one that does not wait. Cheaper than to look at it.
+    pub fn has_edits(&self, request: RequestId) -> Option<bool> {
+        lock(&self.state).waiting.get(&request).map(super::Waiting::is_edited)
     }
 
     /// What is recorded of a request.
@@ -157,6 +171,7 @@ impl Desk {
                 requests: session.map_or(0, |session| session.requests),
                 waiting: state.waiting.values().filter(|waiting| waiting.whose.session == name).count(),
                 effective: state.modes.effective(Some(&name)),
+                own: state.modes.has_own(&name),
                 saved,
                 session: name,
             });

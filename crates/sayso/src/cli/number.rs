@@ -7,6 +7,16 @@ pub(super) fn change(text: &str) -> Result<u64, String> {
     read(text, "the number of a change, as `sayso log` lists it, such as 3")
 }
 
+/// The number of a request.
+pub(super) fn request(text: &str) -> Result<u64, String> {
+    read(text, "the number of a request, as `sayso request list` lists it, such as 3")
+}
+
+/// A number of bytes.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    read(text, "a number of bytes, such as 2000")
+}
+
 /// The number of an event.
 pub(super) fn event(text: &str) -> Result<u64, String> {
     read(text, "the number of an event, such as 120, or 0 for all of them")

@@ -1,11 +1,13 @@
 //! What one configuration file says.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sayso_review::{Defaults, Rule};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::request::{RequestTable, UpstreamTable};
 use crate::failure::Failure;
 
 /// A configuration file. A key that is not known is a mistake: a misspelt rule would protect nothing.
@@ -26,6 +28,10 @@ pub(super) struct File {
     pub(super) decide: DecideTable,
     #[serde(default)]
     pub(super) hook: HookTable,
+    #[serde(default)]
+    pub(super) request: RequestTable,
+    #[serde(default)]
+    pub(super) upstream: BTreeMap<String, UpstreamTable>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -144,18 +150,20 @@ impl Size {
 
 impl Span {
     fn parse(text: &str) -> Option<Self> {
-        const UNITS: [(&str, u64); 8] = [
-            ("s", 1),
-            ("sec", 1),
-            ("second", 1),
-            ("seconds", 1),
-            ("min", 60),
-            ("minutes", 60),
-            ("h", 3600),
-            ("hours", 3600),
+        const UNITS: [(&str, u64); 9] = [
+            ("ms", 1),
+            ("s", 1_000),
+            ("sec", 1_000),
+            ("second", 1_000),
+            ("seconds", 1_000),
+            ("min", 60_000),
+            ("minutes", 60_000),
+            ("h", 3_600_000),
+            ("hours", 3_600_000),
         ];
         let (number, unit) = with_unit(text, &UNITS)?;
-        number.checked_mul(unit).filter(|seconds| *seconds > 0).map(|seconds| Self(Duration::from_secs(seconds)))
+        let span = number.checked_mul(unit).filter(|milliseconds| *milliseconds > 0);
+        span.map(|milliseconds| Self(Duration::from_millis(milliseconds)))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod append;
 mod file;
+mod request;
 pub(crate) mod show;
 mod trust;
 
@@ -22,6 +23,7 @@ use crate::state::State;
 pub(crate) use append::append_rule;
 use file::File;
 pub(crate) use file::OnFailure;
+use request::Requests;
 pub(crate) use trust::{Trust, TrustStore, trust_file};
 
 /// The workspace's file.
@@ -81,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) deadline: Valued<Option<Duration>>,
     /// What becomes of a call if a hook cannot ask the engine.
     pub(crate) on_failure: Valued<OnFailure>,
+    /// How requests to models are treated.
+    pub(crate) requests: Requests,
     pub(crate) ignored: Vec<IgnoredSetting>,
     /// How the workspace's file stands.
     pub(crate) trust: Trust,
@@ -106,6 +110,11 @@ impl Config {
             let standing = if config.trust == Trust::Trusted { Standing::Full } else { Standing::Tightens };
             config.take_workspace(file, standing);
         }
+        config.requests.take_environment(|name| std::env::var(name).ok()).map_err(|reason| {
+            Failure::bad_input("the environment is not understood")
+                .why(&reason)
+                .hint("correct the variable, or unset it")
+        })?;
         Ok(config)
     }
 
@@ -138,6 +147,7 @@ impl Config {
             notify: Valued::default(None),
             deadline: Valued::default(None),
             on_failure: Valued::default(OnFailure::Deny),
+            requests: Requests::built_in(),
             ignored: Vec::new(),
             trust: Trust::NoFile,
             protected: ours.into_iter().flatten().filter_map(inside).collect(),
@@ -151,6 +161,7 @@ impl Config {
         self.notify.set(file.notify.command.map(|words| Some(words.0)), name);
         self.on_failure.set(file.hook.on_failure, name);
         self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
+        self.requests.take(file.request, file.upstream, name);
         self.layers.push(Layer { file: name.to_owned(), standing, defaults: file.policy, rules: file.rule });
     }
 
@@ -165,13 +176,15 @@ impl Config {
         // An agent could write it, and then make the engine go away.
         let loosens = file.hook.on_failure.take_if(|wanted| *wanted != OnFailure::Deny).is_some();
         ignore("hook.on_failure", loosens, "only the user's own file can loosen it");
-        if standing == Standing::Tightens {
+        let trusted = standing == Standing::Full;
+        if !trusted {
             let why = "the file is not trusted";
             ignore("snapshot.largest_file", file.snapshot.largest_file.take().is_some(), why);
             ignore("snapshot.quota", file.snapshot.quota.take().is_some(), why);
             ignore("branch.prefix", file.branch.prefix.take().is_some(), why);
             ignore("decide.deadline", file.decide.deadline.take().is_some(), why);
         }
+        request::restrict(&mut file.request, &mut file.upstream, trusted, &mut self.ignored);
         self.take(file, WORKSPACE_FILE, standing);
     }
 }

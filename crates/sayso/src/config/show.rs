@@ -1,5 +1,7 @@
 //! `sayso config`: what is in force, and who says so.
 
+mod request;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -60,6 +62,7 @@ fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
     add("decide.deadline", value.map_or("none".to_owned(), span), json!(value.map(|span| span.as_secs())), origin);
     let Valued { value, origin } = &config.on_failure;
     add("hook.on_failure", value.name().to_owned(), json!(value.name()), origin);
+    request::settings(&config.requests, &mut add);
     settings
 }
 
@@ -70,10 +73,10 @@ fn bytes(number: u64) -> String {
 }
 
 fn span(span: Duration) -> String {
-    let seconds = span.as_secs();
-    let units = [("h", 3600), ("min", 60), ("s", 1)];
-    let fits = units.into_iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
-    fits.map_or_else(String::new, |(name, unit)| format!("{} {name}", seconds / unit))
+    let milliseconds = span.as_millis();
+    let units = [("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
+    let fits = units.into_iter().find(|(_, unit)| milliseconds.is_multiple_of(*unit));
+    fits.map_or_else(String::new, |(name, unit)| format!("{} {name}", milliseconds / unit))
 }
 
 /// What a rule is about, in one line.
@@ -133,6 +136,7 @@ fn text(config: &Config, policy: &Policy) -> String {
     if !any {
         text.push_str("  none\n");
     }
+    text.push_str(&request::rules_text(&config.requests));
     if !policy.ignored().is_empty() || !config.ignored.is_empty() {
         text.push_str(&format!("\nIgnored in the workspace's {WORKSPACE_FILE}:\n"));
         for ignored in policy.ignored() {
@@ -165,6 +169,7 @@ fn object(config: &Config, policy: &Policy) -> Value {
     json!({
         "settings": settings,
         "rules": rules,
+        "request_rules": request::rules_object(&config.requests),
         "ignored_rules": policy.ignored(),
         "ignored_settings": ignored,
         "workspace_file": config.trust,

@@ -23,15 +23,26 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
         say("Only UTF-8 text can be edited here; take or leave it, or edit the file afterwards.");
         return Ok(None);
     }
-    let failed = |error: std::io::Error| Failure::bad_input("the lines to edit could not be written").why(&error);
-    // A folder of its own, readable by nobody else, with the file's own name, so that the editor knows the language.
-    let folder = folder().map_err(failed)?;
     let name = file.path.names().next_back().unwrap_or("lines");
-    let path = folder.path().join(name);
     // Carriage returns are put back afterwards; an editor may show or keep them in ways of its own.
     let crlf = lines.windows(2).any(|pair| pair == b"\r\n");
     let text = if crlf { String::from_utf8_lossy(lines).replace("\r\n", "\n").into_bytes() } else { lines.to_vec() };
-    std::fs::write(&path, &text).map_err(failed)?;
+    let Some(mut edited) = in_editor(name, &text)? else { return Ok(None) };
+    // What follows must not be joined to the last line.
+    let is_last = ranges(hunk).1.end == content.len();
+    if !edited.ends_with(b"\n") && (!is_last || lines.ends_with(b"\n")) {
+        edited.push(b'\n');
+    }
+    Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
+}
+
+/// A text as the person leaves it in their own editor; `None` if they changed nothing, emptied it or left the editor with an error.
+pub(crate) fn in_editor(name: &str, text: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let failed = |error: std::io::Error| Failure::bad_input("what is to be edited could not be written").why(&error);
+    // A folder of its own, readable by nobody else, with the file's own name, so that the editor knows the language.
+    let folder = folder().map_err(failed)?;
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).map_err(failed)?;
     let editor = editor();
     // Through the shell, as git does, since a setting may hold arguments.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(&path).status();
@@ -47,17 +58,12 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
         }
     }
     // An editor that removed its file left nothing to take.
-    let mut edited = std::fs::read(&path).unwrap_or_default();
+    let edited = std::fs::read(&path).unwrap_or_default();
     if edited == text || edited.is_empty() {
         say("Nothing was edited.");
         return Ok(None);
     }
-    // What follows must not be joined to the last line.
-    let is_last = ranges(hunk).1.end == content.len();
-    if !edited.ends_with(b"\n") && (!is_last || lines.ends_with(b"\n")) {
-        edited.push(b'\n');
-    }
-    Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
+    Ok(Some(edited))
 }
 
 /// What a hunk takes from the old content and puts into the new one, from its first changed line to its last.

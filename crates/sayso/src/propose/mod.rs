@@ -3,7 +3,7 @@
 mod approve;
 pub(crate) mod ask;
 mod deciding;
-mod edit;
+pub(crate) mod edit;
 pub(crate) mod keys;
 pub(crate) mod preview;
 

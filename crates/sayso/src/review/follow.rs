@@ -15,6 +15,7 @@ use futures::future::{Either, select};
 use sayso_api::client::{Client, Extent, Patience, Role, Shown, View, Watched};
 use sayso_api::proto;
 use sayso_api::proto::oneof::event::Kind;
+use sayso_api::proto::oneof::request_event::Step;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -242,6 +243,11 @@ async fn follow(client: Client, after: u64, tell: &Sender<Heard>) -> Failure {
         match watch.next().await {
             Ok(Watched::Heartbeat { .. }) => {}
             Ok(Watched::Event(event)) => {
+                if let Some(request) = paused(&event) {
+                    say(&format!(
+                        "Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."
+                    ));
+                }
                 if let Some(heard) = heard(&event) {
                     // Whoever listened is about to stop this, too.
                     let _ = tell.send(heard);
@@ -249,6 +255,14 @@ async fn follow(client: Client, after: u64, tell: &Sender<Heard>) -> Failure {
             }
             Err(error) => return error.into(),
         }
+    }
+}
+
+/// The request to a model that waits from here on. It is not asked about here.
+fn paused(event: &proto::Event) -> Option<u64> {
+    match event.kind.as_ref()? {
+        Kind::Request(event) if matches!(event.step, Some(Step::Paused(_))) => Some(event.request),
+        _ => None,
     }
 }
 

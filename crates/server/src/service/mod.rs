@@ -3,6 +3,8 @@
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod intent;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+pub(crate) mod request;
+#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod review;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod tool;

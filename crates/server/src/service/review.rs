@@ -342,6 +342,7 @@ fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusRe
     // The engine knows them; in the journal they would have to be looked for.
     let newest = if request.most_waiting == 0 { Vec::new() } else { gate.waiting()? };
     let newest = newest.into_iter().rev().take(request.most_waiting.min(MOST) as usize);
+    let requests = host.proxy.desk.waiting().len();
     Ok(gate.read(|history| {
         let status = history.status()?;
         let turns = history.unreviewed()?;
@@ -363,6 +364,7 @@ fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusRe
             journal: host.journal.to_string_lossy().into_owned(),
             waiting,
             url: host.url.get().cloned(),
+            requests_waiting: requests as u64,
             ..Default::default()
         };
         if request.details {

@@ -1,0 +1,158 @@
+//! Requests to models, and what happens to them.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use sayso_review::{
+    BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
+    RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits, SubagentMark, TokenUsage,
+};
+
+use crate::arbitrary::{maybe, origins, text, texts};
+
+/// The pieces are the engine's own.
+fn bodies() -> impl Strategy<Value = BodyRecord> {
+    (any::<u64>(), any::<bool>()).prop_map(|(size, cut)| BodyRecord { size, pieces: Vec::new(), cut })
+}
+
+fn seen() -> impl Strategy<Value = RequestSeen> {
+    let subagent = (maybe(), maybe()).prop_map(|(id, parent)| SubagentMark { id, parent });
+    let said = (text(), text(), text(), maybe(), maybe(), maybe());
+    (origins(), said, option::of(subagent), bodies(), vec((text(), text()), 0..3)).prop_map(
+        |(origin, (upstream, method, path, api, model, encoding), subagent, body, headers)| RequestSeen {
+            origin,
+            upstream,
+            method,
+            path,
+            api,
+            model,
+            subagent,
+            body,
+            encoding,
+            headers,
+        },
+    )
+}
+
+fn reasons() -> impl Strategy<Value = PauseReason> {
+    prop_oneof![
+        select(vec![PauseReason::EveryTurn, PauseReason::NextTurn, PauseReason::Capture, PauseReason::Retry]),
+        text().prop_map(|rule| PauseReason::Rule { rule }),
+    ]
+}
+
+fn edit_kinds() -> impl Strategy<Value = EditKind> {
+    select(vec![
+        EditKind::Set,
+        EditKind::Delete,
+        EditKind::Restore,
+        EditKind::Append,
+        EditKind::Shrink,
+        EditKind::Repair,
+        EditKind::Patch,
+        EditKind::Pin,
+        EditKind::Undo,
+        EditKind::Redo,
+        EditKind::Reset,
+    ])
+}
+
+fn saved() -> impl Strategy<Value = SavedEdits> {
+    (texts(), texts()).prop_map(|(applied, drifted)| SavedEdits { applied, drifted })
+}
+
+fn answers() -> impl Strategy<Value = RequestAnswer> {
+    let count = || option::of(any::<u64>());
+    let usage = (count(), count(), count(), count(), count()).prop_map(
+        |(input, output, cache_read, cache_written, reasoning)| TokenUsage {
+            input,
+            output,
+            cache_read,
+            cache_written,
+            reasoning,
+        },
+    );
+    let times = (any::<u64>(), any::<u64>(), any::<u32>());
+    (any::<u16>(), bodies(), usage, (maybe(), maybe(), maybe()), times).prop_map(
+        |(status, body, usage, (content_type, finish, problem), (first_byte_ms, total_ms, retries))| RequestAnswer {
+            status,
+            body,
+            content_type,
+            usage,
+            finish,
+            problem,
+            first_byte_ms,
+            total_ms,
+            retries,
+        },
+    )
+}
+
+fn ends() -> impl Strategy<Value = RequestEnd> {
+    prop_oneof![
+        select(vec![
+            RequestEnd::Canceled,
+            RequestEnd::CanceledBefore,
+            RequestEnd::ModeDisabled,
+            RequestEnd::SessionDisposed,
+            RequestEnd::ClientGone,
+            RequestEnd::EngineStopped,
+        ]),
+        any::<u64>().prop_map(|by| RequestEnd::Superseded { by }),
+        text().prop_map(|message| RequestEnd::Failed { message }),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = RequestStep> {
+    let number = || option::of(any::<u64>());
+    prop_oneof![
+        seen().prop_map(|seen| RequestStep::Seen(Box::new(seen))),
+        (reasons(), option::of(any::<i64>()), number()).prop_map(|(why, deadline, inherits)| RequestStep::Paused {
+            why,
+            deadline,
+            inherits
+        }),
+        (any::<u64>(), text(), edit_kinds()).prop_map(|(version, path, edit)| RequestStep::Edited {
+            version,
+            path,
+            edit
+        }),
+        select(vec![Resumer::Person, Resumer::Retry]).prop_map(|by| RequestStep::Resumed { by }),
+        (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, saved }),
+        answers().prop_map(|answer| RequestStep::Answered(Box::new(answer))),
+        ends().prop_map(|why| RequestStep::Ended { why }),
+    ]
+}
+
+/// Everything that is told of requests in the stream.
+pub(crate) fn request_events() -> impl Strategy<Value = Event> {
+    let mode = option::of(select(RequestMode::ALL.to_vec()));
+    prop_oneof![
+        7 => (any::<u64>(), steps()).prop_map(|(request, step)| Event::Request(RequestEvent { request, step })),
+        1 => (maybe(), mode, any::<bool>(), any::<bool>()).prop_map(|(session, mode, pause_next, capture_next)| {
+            Event::RequestMode(ModeSet { session, mode, pause_next, capture_next })
+        }),
+        1 => (text(), maybe(), any::<u64>(), option::of(any::<u64>()))
+            .prop_map(|(scope, session, count, from)| Event::Overrides(OverridesSet { scope, session, count, from })),
+    ]
+}
+
+/// What is recorded of a request.
+pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
+    let status = select(vec![
+        RequestStatus::Seen,
+        RequestStatus::Paused,
+        RequestStatus::Sent,
+        RequestStatus::Answered,
+        RequestStatus::Ended,
+    ]);
+    let start = (any::<u64>(), any::<i64>(), status, seen());
+    let paused = (option::of(reasons()), option::of(any::<i64>()), any::<u64>());
+    let resumed = option::of(select(vec![Resumer::Person, Resumer::Retry]));
+    let over = (resumed, option::of(bodies()), saved(), option::of(answers()), option::of(ends()));
+    (start, paused, over).prop_map(|((request, time, status, seen), (paused, deadline, edits), over)| {
+        let (resumed, sent, saved, answer, ended) = over;
+        RequestRecord { request, time, status, seen, paused, deadline, edits, resumed, sent, saved, answer, ended }
+    })
+}

@@ -1,0 +1,343 @@
+//! `[request]` and `[upstream.NAME]`: how requests to models are treated, and where they go.
+//!
+//! The workspace's file came with the workspace. It can have more requests wait and more tools held, never fewer, and it cannot say
+//! where requests go, trusted or not: credentials go there with them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue, Uri};
+use sayso_proxy::{Keep, Pause, PauseRule, Settings, Upstream};
+use sayso_wire::Scope;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use super::file::{Size, Span};
+use super::{IgnoredSetting, Origin, Valued};
+
+/// The table `[request]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequestTable {
+    grace: Option<Span>,
+    keep_alive: Option<Span>,
+    log: Option<LogChoice>,
+    monitor: Option<usize>,
+    largest_body: Option<Size>,
+    most_at_once: Option<usize>,
+    preview_limit: Option<usize>,
+    scope: Option<Scope>,
+    #[serde(default)]
+    hold_tools: Vec<String>,
+    #[serde(default)]
+    rule: Vec<RuleTable>,
+}
+
+/// What of requests is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LogChoice {
+    /// Everything.
+    All,
+    /// Those that wait, or that saved edits apply to.
+    Paused,
+}
+
+/// A table `[[request.rule]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    name: Option<String>,
+    #[serde(default = "yes")]
+    pause: bool,
+    agent: Option<String>,
+    subagent: Option<bool>,
+    larger_than: Option<Size>,
+    tool_result_tokens: Option<u64>,
+    text: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A table `[upstream.NAME]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpstreamTable {
+    url: Option<Address>,
+    key_variable: Option<String>,
+    key_header: Option<String>,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Address(Uri);
+
+impl Address {
+    fn parse(text: &str) -> Option<Self> {
+        let uri: Uri = text.parse().ok()?;
+        let known = matches!(uri.scheme_str(), Some("http" | "https"));
+        // Who is asked, and nothing besides: keys belong elsewhere.
+        let plain = uri.query().is_none() && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        (known && plain).then_some(Self(uri))
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            D::Error::custom(format!(
+                "`{text}` is no address, such as \"https://api.example.com\", without user or query"
+            ))
+        })
+    }
+}
+
+/// Where requests to an upstream go, and where its key is for requests that are sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UpstreamSetting {
+    pub(crate) url: Uri,
+    pub(crate) key_variable: Option<String>,
+    key_header: Option<String>,
+}
+
+/// How requests are treated, with who says so.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    pub(crate) grace: Valued<Duration>,
+    pub(crate) keep_alive: Valued<Duration>,
+    pub(crate) keep: Valued<Keep>,
+    pub(crate) monitor: Valued<usize>,
+    pub(crate) largest_body: Valued<usize>,
+    pub(crate) most_at_once: Valued<usize>,
+    pub(crate) preview_limit: Valued<Option<usize>>,
+    pub(crate) scope: Valued<Scope>,
+    pub(crate) hold_tools: Vec<Valued<String>>,
+    /// The first that fits decides.
+    pub(crate) rules: Vec<Valued<PauseRule>>,
+    pub(crate) upstreams: BTreeMap<String, Valued<UpstreamSetting>>,
+}
+
+impl Requests {
+    /// What suits people.
+    pub(super) fn built_in() -> Self {
+        let usual = Settings::usual();
+        let upstream = |(name, upstream): (String, Upstream)| {
+            (name, Valued::default(UpstreamSetting { url: upstream.base, key_variable: None, key_header: None }))
+        };
+        Self {
+            grace: Valued::default(usual.grace),
+            keep_alive: Valued::default(usual.keep_alive),
+            keep: Valued::default(usual.keep),
+            monitor: Valued::default(usual.monitor),
+            largest_body: Valued::default(usual.largest_body),
+            most_at_once: Valued::default(usual.most_at_once),
+            preview_limit: Valued::default(usual.preview_limit),
+            scope: Valued::default(usual.scope),
+            hold_tools: Vec::new(),
+            rules: Vec::new(),
+            upstreams: usual.upstreams.into_iter().map(upstream).collect(),
+        }
+    }
+
+    /// Takes what a file says; its rules come before those that are there.
+    pub(super) fn take(&mut self, table: RequestTable, upstreams: BTreeMap<String, UpstreamTable>, file: &str) {
+        let size = |size: Size| usize::try_from(size.0).unwrap_or(usize::MAX);
+        self.grace.set(table.grace.map(|span| span.0), file);
+        self.keep_alive.set(table.keep_alive.map(|span| span.0), file);
+        let keep = |choice| if choice == LogChoice::All { Keep::All } else { Keep::WhatPauses };
+        self.keep.set(table.log.map(keep), file);
+        self.monitor.set(table.monitor, file);
+        self.largest_body.set(table.largest_body.map(size), file);
+        self.most_at_once.set(table.most_at_once, file);
+        self.preview_limit.set(table.preview_limit.map(Some), file);
+        self.scope.set(table.scope, file);
+        let origin = Origin::File(file.to_owned());
+        for value in table.hold_tools {
+            if !self.hold_tools.iter().any(|known| known.value == value) {
+                self.hold_tools.push(Valued { value, origin: origin.clone() });
+            }
+        }
+        let rule = |(at, rule): (usize, RuleTable)| {
+            let value = PauseRule {
+                name: rule.name.unwrap_or_else(|| format!("rule {} of {file}", at + 1)),
+                pause: if rule.pause { Pause::Yes } else { Pause::No },
+                agent: rule.agent,
+                subagent: rule.subagent,
+                larger_than: rule.larger_than.map(size),
+                tool_result_tokens: rule.tool_result_tokens,
+                text: rule.text,
+            };
+            Valued { value, origin: origin.clone() }
+        };
+        let rules: Vec<_> = table.rule.into_iter().enumerate().map(rule).collect();
+        self.rules.splice(0..0, rules);
+        for (name, table) in upstreams {
+            let known = self.upstreams.get(&name).map(|known| known.value.clone());
+            let Some(url) = table.url.map(|url| url.0).or(known.map(|known| known.url)) else { continue };
+            let value = UpstreamSetting { url, key_variable: table.key_variable, key_header: table.key_header };
+            self.upstreams.insert(name, Valued { value, origin: origin.clone() });
+        }
+    }
+
+    /// Sends requests elsewhere where the environment says so: `SAYSO_<NAME>_UPSTREAM`.
+    pub(super) fn take_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+        for (name, setting) in &mut self.upstreams {
+            let key = format!(
+                "SAYSO_{}_UPSTREAM",
+                name.to_uppercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
+            );
+            let Some(value) = variable(&key).filter(|value| !value.is_empty()) else { continue };
+            let url = Address::parse(&value)
+                .ok_or_else(|| format!("`{value}` in {key} is no address, such as https://api.example.com"))?;
+            *setting =
+                Valued { value: UpstreamSetting { url: url.0, ..setting.value.clone() }, origin: Origin::File(key) };
+        }
+        Ok(())
+    }
+
+    /// As the gateway takes it; keys come from the environment.
+    pub(crate) fn settings(&self, variable: impl Fn(&str) -> Option<String>) -> Settings {
+        let upstream = |(name, setting): (&String, &Valued<UpstreamSetting>)| {
+            let credential = credential(name, &setting.value, &variable);
+            (name.clone(), Upstream { base: setting.value.url.clone(), credential })
+        };
+        Settings {
+            grace: self.grace.value,
+            keep_alive: self.keep_alive.value,
+            keep: self.keep.value,
+            monitor: self.monitor.value,
+            largest_body: self.largest_body.value,
+            most_at_once: self.most_at_once.value,
+            rules: self.rules.iter().map(|rule| rule.value.clone()).collect(),
+            hold_tools: self.hold_tools.iter().map(|tool| tool.value.clone()).collect(),
+            scope: self.scope.value,
+            preview_limit: self.preview_limit.value,
+            upstreams: self.upstreams.iter().map(upstream).collect(),
+            ..Settings::usual()
+        }
+    }
+}
+
+/// The header with a key, if a variable holds one.
+fn credential(
+    name: &str,
+    setting: &UpstreamSetting,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let key = variable(setting.key_variable.as_deref()?).filter(|key| !key.is_empty())?;
+    let header = match (&setting.key_header, name) {
+        (Some(header), _) => header.parse().ok()?,
+        (None, "anthropic") => HeaderName::from_static("x-api-key"),
+        (None, "gemini") => HeaderName::from_static("x-goog-api-key"),
+        (None, _) => AUTHORIZATION,
+    };
+    let key = if header == AUTHORIZATION { format!("Bearer {key}") } else { key };
+    let mut value = HeaderValue::try_from(key).ok()?;
+    value.set_sensitive(true);
+    Some((header, value))
+}
+
+/// Leaves out of the workspace's file what it may not say.
+pub(super) fn restrict(
+    table: &mut RequestTable,
+    upstreams: &mut BTreeMap<String, UpstreamTable>,
+    trusted: bool,
+    ignored: &mut Vec<IgnoredSetting>,
+) {
+    let mut ignore = |key, there: bool, why| {
+        if there {
+            ignored.push(IgnoredSetting { key, why });
+        }
+    };
+    let own = "only the user's own file can set it";
+    ignore("upstream", !std::mem::take(upstreams).is_empty(), own);
+    ignore("request.log", table.log.take().is_some(), own);
+    ignore("request.scope", table.scope.take().is_some(), own);
+    let rules = table.rule.len();
+    table.rule.retain(|rule| rule.pause);
+    ignore("request.rule with pause = false", table.rule.len() < rules, "only the user's own file can loosen it");
+    if trusted {
+        return;
+    }
+    let why = "the file is not trusted";
+    ignore("request.grace", table.grace.take().is_some(), why);
+    ignore("request.keep_alive", table.keep_alive.take().is_some(), why);
+    ignore("request.monitor", table.monitor.take().is_some(), why);
+    ignore("request.largest_body", table.largest_body.take().is_some(), why);
+    ignore("request.most_at_once", table.most_at_once.take().is_some(), why);
+    ignore("request.preview_limit", table.preview_limit.take().is_some(), why);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use super::*;
+
+    fn upstream(text: &str) -> UpstreamTable {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_key_comes_from_a_variable_into_the_header_of_its_maker() {
+        let mut requests = Requests::built_in();
+        let tables = BTreeMap::from([
+            ("anthropic".to_owned(), upstream("key_variable = 'KEY'")),
+            ("local".to_owned(), upstream("url = 'http://localhost:1/v1'\nkey_variable = 'KEY'")),
+            ("odd".to_owned(), upstream("url = 'https://odd.example'\nkey_variable = 'KEY'\nkey_header = 'x-key'")),
+            ("none".to_owned(), upstream("url = 'https://none.example'\nkey_variable = 'OTHER'")),
+        ]);
+        requests.take(RequestTable::default(), tables, "config.toml");
+        let settings = requests.settings(|name| (name == "KEY").then(|| "secret".to_owned()));
+        let header = |name: &str| {
+            let credential = settings.upstreams[name].credential.as_ref();
+            credential.map(|(header, value)| format!("{header}: {}", value.to_str().unwrap()))
+        };
+        assert_eq!(header("anthropic").as_deref(), Some("x-api-key: secret"));
+        assert_eq!(header("local").as_deref(), Some("authorization: Bearer secret"));
+        assert_eq!(header("odd").as_deref(), Some("x-key: secret"));
+        assert_eq!([header("none"), header("openai")], [None, None]);
+        assert_eq!(settings.upstreams["anthropic"].base, "https://api.anthropic.com");
+    }
+
+    #[test]
+    fn the_environment_says_where_requests_go() {
+        let mut requests = Requests::built_in();
+        let variable = |name: &str| (name == "SAYSO_ANTHROPIC_UPSTREAM").then(|| "http://127.0.0.1:9".to_owned());
+        requests.take_environment(variable).unwrap();
+        assert_eq!(requests.upstreams["anthropic"].value.url, "http://127.0.0.1:9");
+        let wrong = requests.take_environment(|_| Some("ftp://x".to_owned())).unwrap_err();
+        assert!(wrong.contains("`ftp://x` in SAYSO_"), "{wrong}");
+        for address in ["x", "https://user:password@x", "https://x/?key=1", "/path"] {
+            assert_eq!(Address::parse(address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_workspaces_file_has_more_wait_and_never_less() {
+        let text = "log = 'paused'\nscope = 'global'\ngrace = '1 s'\nhold_tools = ['Bash']\n[[rule]]\ntext = 'deploy'\n[[rule]]\npause = false";
+        let mut table: RequestTable = toml::from_str(text).unwrap();
+        let mut upstreams = BTreeMap::from([("anthropic".to_owned(), upstream("url = 'https://evil.example'"))]);
+        let mut ignored = Vec::new();
+        restrict(&mut table, &mut upstreams, true, &mut ignored);
+        let keys: Vec<&str> = ignored.iter().map(|ignored| ignored.key).collect();
+        assert_eq!(keys, ["upstream", "request.log", "request.scope", "request.rule with pause = false"]);
+        let mut requests = Requests::built_in();
+        requests.take(
+            toml::from_str("[[rule]]\nname = 'mine'\npause = false").unwrap(),
+            BTreeMap::new(),
+            "config.toml",
+        );
+        requests.take(table, upstreams, "sayso.toml");
+        let settings = requests.settings(|_| None);
+        let rules: Vec<(&str, Pause)> = settings.rules.iter().map(|rule| (rule.name.as_str(), rule.pause)).collect();
+        assert_eq!(rules, [("rule 1 of sayso.toml", Pause::Yes), ("mine", Pause::No)]);
+        assert_eq!(settings.hold_tools, ["Bash"]);
+        assert_eq!(settings.grace, Duration::from_secs(1));
+        assert_eq!(settings.upstreams["anthropic"].base, "https://api.anthropic.com");
+    }
+}

@@ -1,0 +1,290 @@
+//! What a person makes of a request that waits: edits, and how it ends.
+
+use std::process::ExitCode;
+
+use sayso_api::proto;
+use sayso_api::proto::edit_request_request::{Pin, Redo, Reset, Set, Shrink, Undo};
+use sayso_api::proto::oneof::edit_place::Place as Where;
+use sayso_api::proto::oneof::edit_request_request::Edit;
+use sayso_review::ErrorKind;
+use sayso_wire::{Head, ModelRequest};
+
+use super::Asking;
+use super::show::{meaning, problems};
+use crate::cli::{At, Later, RequestCommand};
+use crate::failure::Failure;
+use crate::output::say;
+use crate::propose::edit::in_editor;
+use crate::visible::visible;
+
+/// Paths that are named where one is not there.
+const NEAR: usize = 5;
+
+pub(super) fn run(asking: &Asking<'_>, command: &RequestCommand) -> Result<ExitCode, Failure> {
+    match command {
+        RequestCommand::Edit { id, edits, later } => return set(asking, *id, edits, later),
+        RequestCommand::Resume { id, revision } => return resume(asking, *id, *revision),
+        RequestCommand::Cancel(one) => return cancel(asking, one.id),
+        RequestCommand::Delete(at) => {
+            let place = place(&at.path);
+            make(asking, at.id, vec![Edit::Delete(Box::new(place))], &at.later)
+        }
+        RequestCommand::Restore(at) => {
+            let place = deleted(asking, at)?;
+            make(asking, at.id, vec![Edit::Restore(Box::new(place))], &at.later)
+        }
+        RequestCommand::Append { id, text } => only(asking, *id, Edit::Append(text.clone())),
+        RequestCommand::Shrink { at, keep_head, keep_tail } => {
+            let (keep_head, keep_tail) = (*keep_head, *keep_tail);
+            let shrink = Shrink { at: Some(place(&at.path)).into(), keep_head, keep_tail, ..Default::default() };
+            make(asking, at.id, vec![shrink.into()], &at.later)
+        }
+        RequestCommand::Pin(at) => {
+            let pin = Pin { at: Some(place(&at.path)).into(), ..Default::default() };
+            make(asking, at.id, vec![pin.into()], &at.later)
+        }
+        RequestCommand::Unpin(at) => make(asking, at.id, vec![Edit::Unpin(Box::new(place(&at.path)))], &at.later),
+        RequestCommand::Repair { id, number } => {
+            let repair = repair(asking, *id, *number)?;
+            only(asking, *id, repair.into())
+        }
+        RequestCommand::Undo(one) => only(asking, one.id, Undo::default().into()),
+        RequestCommand::Redo(one) => only(asking, one.id, Redo::default().into()),
+        RequestCommand::Reset(one) => only(asking, one.id, Reset::default().into()),
+        _ => return Ok(ExitCode::SUCCESS),
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A place as it was typed: a section's id, or a path.
+fn place(text: &str) -> proto::EditPlace {
+    let is_id = text.parse::<sayso_wire::SectionId>().is_ok();
+    let place = if is_id { Where::Section(text.to_owned()) } else { Where::Path(text.to_owned()) };
+    proto::EditPlace { place: Some(place), ..Default::default() }
+}
+
+fn only(asking: &Asking<'_>, id: u64, edit: Edit) -> Result<(), Failure> {
+    make(asking, id, vec![edit], &Later { from_now_on: None })
+}
+
+/// Makes edits, one after the other, and tells what all of them led to.
+fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result<(), Failure> {
+    let scope = later.from_now_on.map(|choice| asking.scope(choice)).transpose()?.unwrap_or_default();
+    let mut last = None;
+    let mut paths = Vec::new();
+    for edit in edits {
+        let request = proto::EditRequestRequest {
+            request: id,
+            edit: Some(edit),
+            from_now_on: scope.into(),
+            ..Default::default()
+        };
+        match asking.connected.block(asking.connected.client().edit_request(request)) {
+            Ok(answer) => {
+                paths.push(answer.path.clone());
+                last = Some(answer);
+            }
+            Err(failure) => {
+                near(asking, id, &failure);
+                if !paths.is_empty() {
+                    say(&format!("note: what came before it was edited: {}", paths.join(", ")));
+                }
+                return Err(failure);
+            }
+        }
+    }
+    let Some(answer) = last else { return Ok(()) };
+    if asking.json(&answer)? {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for path in &paths {
+        text.push_str(&format!("Edited {} of request {id}; revision {}.\n", visible(path), answer.revision));
+    }
+    text.push_str(&meaning(answer.consequences.as_option()));
+    match answer.saved {
+        0 if later.from_now_on.is_some() => text.push_str("saved: nothing, as no edit is left that could be\n"),
+        0 => {}
+        saved => text.push_str(&format!("saved: {saved} for what comes\n")),
+    }
+    if let Some(mode) = answer.switched_to.as_known()
+        && let Some(mode) = Option::<sayso_review::RequestMode>::from(mode)
+    {
+        text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
+    }
+    text.push_str(&problems(id, &answer.problems));
+    asking.print(&text)
+}
+
+/// Names paths that are there, where one is not.
+fn near(asking: &Asking<'_>, id: u64, failure: &Failure) {
+    let message = failure.message();
+    let Some(path) = message.strip_prefix("nothing is at `").and_then(|rest| rest.split('`').next()) else { return };
+    let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
+    let Ok(shown) = asking.connected.block(asking.connected.client().show_request(request)) else { return };
+    let alike = |other: &str| path.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let mut paths: Vec<&str> = shown.sections.iter().map(|section| section.raw_path.as_str()).collect();
+    paths.retain(|path| !path.is_empty());
+    paths.sort_by_key(|other| std::cmp::Reverse(alike(other)));
+    paths.dedup();
+    let named: Vec<String> = paths.iter().take(NEAR).map(|path| format!("`{}`", visible(path))).collect();
+    if !named.is_empty() {
+        say(&format!("note: there is {}", named.join(", ")));
+    }
+}
+
+/// The section that was left out at a path: what comes after it has the same path by now.
+fn deleted(asking: &Asking<'_>, at: &At) -> Result<proto::EditPlace, Failure> {
+    let request = proto::ShowRequestRequest { request: at.id, content_limit: Some(0), ..Default::default() };
+    let shown = asking.connected.block(asking.connected.client().show_request(request))?;
+    let gone: Vec<&proto::Section> = shown.sections.iter().filter(|section| section.deleted).collect();
+    let found = gone.iter().find(|section| section.raw_path == at.path || section.id == at.path);
+    match found {
+        Some(section) => Ok(place(&section.id)),
+        None if gone.is_empty() || !shown.summary.as_option().is_some_and(|summary| summary.waiting) => {
+            Ok(place(&at.path))
+        }
+        None => {
+            let named: Vec<String> =
+                gone.iter().map(|section| format!("`{}` ({})", visible(&section.raw_path), section.id)).collect();
+            Err(Failure::bad_input(format!("nothing was left out at `{}`", visible(&at.path)))
+                .hint(format!("left out are: {}", named.join(", "))))
+        }
+    }
+}
+
+/// The repair with a number, as they are counted over all problems.
+fn repair(asking: &Asking<'_>, id: u64, number: usize) -> Result<proto::Repair, Failure> {
+    let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
+    let shown = asking.connected.block(asking.connected.client().show_request(request))?;
+    let mut repairs = shown.problems.into_iter().flat_map(|problem| problem.repairs);
+    number.checked_sub(1).and_then(|place| repairs.nth(place)).ok_or_else(|| {
+        Failure::bad_input(format!("request {id} has no repair {number}"))
+            .hint(format!("`sayso request show {id}` lists what is wrong and how to mend it"))
+    })
+}
+
+/// Where the path ends and the value begins.
+fn split(text: &str) -> Option<(&str, &str, bool)> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '=' if !quoted => {
+                let (path, value) = (&text[..at], &text[at + 1..]);
+                return Some(match path.strip_suffix(':') {
+                    Some(path) => (path, value, true),
+                    None => (path, value, false),
+                });
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn set(asking: &Asking<'_>, id: u64, edits: &[String], later: &Later) -> Result<ExitCode, Failure> {
+    let mut made = Vec::new();
+    for text in edits {
+        let (path, value, json) = match split(text) {
+            Some((path, value, json)) => (path.to_owned(), value.to_owned(), json),
+            None => match opened(asking, id, text)? {
+                Some((path, value)) => (path, value, false),
+                None => continue,
+            },
+        };
+        let set = Set { at: Some(place(&path)).into(), value, ..Default::default() };
+        made.push(if json { Edit::SetJson(Box::new(set)) } else { Edit::Set(Box::new(set)) });
+    }
+    make(asking, id, made, later)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A value as the person leaves it in their editor, and where it is; `None` if nothing is to be done.
+fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<(String, String)>, Failure> {
+    let client = asking.connected.client();
+    let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
+    let shown = asking.connected.block(client.show_request(request))?;
+    let summary = shown.summary.into_option().unwrap_or_default();
+    if !summary.waiting {
+        let message = format!("request {id} does not wait, and only one that does can be edited");
+        return Err(Failure::bad_input(message).hint("have the next one wait with `sayso request mode pause-next`"));
+    }
+    // By its id a section is found wherever it is now.
+    let path = shown.sections.iter().find(|section| section.id == at).map_or(at, |section| &section.raw_path);
+    let seen = summary.seen.into_option().unwrap_or_default();
+    let headers = seen.headers.into_iter().map(|header| (header.name, header.value)).collect();
+    let body = asking.connected.block(client.request_body(id, proto::RequestBody::AsSent))?;
+    let parsed = ModelRequest::new(id.to_string(), Head { path: seen.path, headers }, body);
+    let refused = |error: sayso_wire::EditError| {
+        let failure = Failure::bad_input(error.to_string());
+        error.hint().map_or(failure, |hint| Failure::bad_input(error.to_string()).hint(hint))
+    };
+    let target = parsed.at(path).map_err(refused).inspect_err(|failure| near(asking, id, failure))?;
+    let leaf = parsed.section(target.into()).and_then(|section| section.leaf).unwrap_or(target);
+    let Some(document) = parsed.document() else { return Ok(None) };
+    let text = document.text(leaf).map(std::borrow::Cow::into_owned);
+    let (name, before) = match text {
+        Some(text) => ("value.md", text),
+        None => ("value.json", String::from_utf8_lossy(&document.value_bytes(leaf)).into_owned()),
+    };
+    let Some(edited) = in_editor(name, before.as_bytes())? else { return Ok(None) };
+    let mut edited = String::from_utf8(edited)
+        .map_err(|_| Failure::bad_input(format!("what was edited of `{}` is not UTF-8", visible(path))))?;
+    // Editors end what they write with a line break.
+    if !before.ends_with('\n') && edited.ends_with('\n') {
+        edited.pop();
+    }
+    if edited == before {
+        say("Nothing was edited.");
+        return Ok(None);
+    }
+    Ok(Some((document.path(leaf), edited)))
+}
+
+fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCode, Failure> {
+    let client = asking.connected.client();
+    let request = proto::ResumeRequestRequest { request: id, revision, ..Default::default() };
+    let answer = match asking.connected.block(client.resume_request(request)) {
+        Ok(answer) => answer,
+        Err(failure) => {
+            // What is wrong is told with what would mend it.
+            if matches!(&failure, Failure::Told { kind: ErrorKind::Conflict, .. }) && !asking.place.json {
+                let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
+                if let Ok(shown) = asking.connected.block(client.show_request(request)) {
+                    say(problems(id, &shown.problems).trim_end());
+                }
+            }
+            return Err(failure);
+        }
+    };
+    if !asking.json(&answer)? {
+        asking.print(&format!("Request {id} goes on.\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {
+    let request = proto::CancelRequestRequest { request: id, ..Default::default() };
+    let answer = asking.connected.block(asking.connected.client().cancel_request(request))?;
+    if !asking.json(&answer)? {
+        asking.print(&format!("Request {id} is not sent; its agent is told `Request canceled before sending`.\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_ends_at_the_first_sign_outside_of_quotes() {
+        assert_eq!(split("model=a=b"), Some(("model", "a=b", false)));
+        assert_eq!(split("stop:=[1]"), Some(("stop", "[1]", true)));
+        assert_eq!(split(r#"metadata["a=\"b"].c=d"#), Some((r#"metadata["a=\"b"].c"#, "d", false)));
+        assert_eq!(split("messages[0].content"), None);
+        assert_eq!(split("text="), Some(("text", "", false)));
+    }
+}

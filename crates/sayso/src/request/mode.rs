@@ -1,0 +1,194 @@
+//! `sayso request mode`, `sayso request overrides` and `sayso request save`.
+
+use std::process::ExitCode;
+
+use sayso_api::proto;
+use sayso_api::proto::ModeState;
+use sayso_api::proto::mode_state::AutoApply;
+
+use super::{Asking, scope_name};
+use crate::cli::{ModeChoice, OverridesAction, ScopeChoice};
+use crate::failure::Failure;
+use crate::history::ago;
+use crate::output::say;
+use crate::state::now;
+use crate::visible::visible;
+use crate::watch::clock;
+
+/// How requests are treated, in words: the mode, and what is up for the next turn.
+pub(super) fn state_text(state: &ModeState, banner: Option<&proto::GetModesResponse>) -> String {
+    let mut parts = vec![visible(&state.label).into_owned()];
+    if state.pause_next {
+        parts.push("Pause next turn".to_owned());
+    }
+    let first = match banner.map(|modes| modes.preview_limit) {
+        Some(Some(limit)) => format!(" · showing first {limit} sections"),
+        Some(None) => " · showing all sections".to_owned(),
+        None => String::new(),
+    };
+    match state.auto_apply.as_known().unwrap_or_default() {
+        AutoApply::Capturing => parts.push(format!("Capturing next turn{first}")),
+        AutoApply::Applying => parts.push(match state.saved_ms {
+            Some(saved) => format!("Applying (saved {})", clock(saved)),
+            None => "Applying".to_owned(),
+        }),
+        AutoApply::Unspecified => {}
+    }
+    parts.join(" · ")
+}
+
+pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Option<&str>) -> Result<ExitCode, Failure> {
+    let Some(choice) = mode else { return show(asking) };
+    let session = asking.session(session)?;
+    let client = asking.connected.client();
+    let (state, ended) = if choice == ModeChoice::PauseNext {
+        let request = proto::PauseNextRequest { session: session.clone(), ..Default::default() };
+        let answer = asking.connected.block(client.pause_next(request))?;
+        if asking.json(&answer)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        (answer.state, 0)
+    } else {
+        let mode = match choice {
+            ModeChoice::Normal => proto::RequestMode::Off,
+            ModeChoice::PauseEvery => proto::RequestMode::InterceptAlways,
+            ModeChoice::AutoApply => proto::RequestMode::AutoOverride,
+            ModeChoice::Inherit | ModeChoice::PauseNext => proto::RequestMode::Unspecified,
+        };
+        if choice == ModeChoice::Inherit && session.is_none() {
+            return Err(Failure::bad_input("`inherit` is for one session").hint("name it with --session"));
+        }
+        let request = proto::SetModeRequest { session: session.clone(), mode: mode.into(), ..Default::default() };
+        let answer = asking.connected.block(client.set_request_mode(request))?;
+        if asking.json(&answer)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        (answer.state, answer.ended)
+    };
+    let of = session.map_or("All sessions".to_owned(), |session| format!("Session {}", visible(&session)));
+    let state = state.into_option().unwrap_or_default();
+    asking.print(&format!("{of}: {}\n", state_text(&state, Some(&asking.modes()?))))?;
+    match ended {
+        0 => {}
+        1 => say("1 request that waited was discarded."),
+        ended => say(&format!("{ended} requests that waited were discarded.")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
+    let modes = asking.modes()?;
+    if asking.json(&modes)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let styles = asking.styles();
+    let mut text = String::new();
+    let all = modes.all.as_option().cloned().unwrap_or_default();
+    styles.paint(&mut text, styles.title, "All sessions");
+    text.push_str(&format!("  {}\n", state_text(&all, Some(&modes))));
+    if all.auto_apply.as_known() != Some(AutoApply::Unspecified) {
+        let scope = scope_name(modes.scope.as_known());
+        text.push_str(&format!("Auto-apply edits · {scope}  {} saved\n", all.saved));
+    }
+    for session in &modes.sessions {
+        styles.paint(&mut text, styles.title, &visible(&session.conversation));
+        let state = session.state.as_option().cloned().unwrap_or_default();
+        let own = if session.own { " (its own)" } else { "" };
+        let waits = if session.waiting > 0 { format!(", {} waiting", session.waiting) } else { String::new() };
+        let last = if session.last_ms > 0 { format!(", {} ago", ago(now() - session.last_ms)) } else { String::new() };
+        let count =
+            if session.requests == 1 { "1 request".to_owned() } else { format!("{} requests", session.requests) };
+        text.push_str(&format!("  {}{own}  {count}{waits}{last}\n", state_text(&state, Some(&modes))));
+        styles.paint(&mut text, styles.number, &format!("  session {}\n", visible(&session.session)));
+    }
+    asking.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn overrides(
+    asking: &Asking<'_>,
+    action: OverridesAction,
+    scope: Option<ScopeChoice>,
+    session: Option<&str>,
+) -> Result<ExitCode, Failure> {
+    let session = asking.session(session)?;
+    let client = asking.connected.client();
+    match action {
+        OverridesAction::List => list(asking, scope, session),
+        OverridesAction::CaptureNext => {
+            let request = proto::CaptureNextRequest { session, ..Default::default() };
+            let answer = asking.connected.block(client.capture_next(request))?;
+            if !asking.json(&answer)? {
+                let state = answer.state.into_option().unwrap_or_default();
+                asking.print(&format!("{}\n", state_text(&state, Some(&asking.modes()?))))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        OverridesAction::Remove => {
+            let scope = asking.scope(scope.unwrap_or(ScopeChoice::Configured))?;
+            if scope == proto::OverrideScope::Session && session.is_none() {
+                return Err(Failure::bad_input("saved edits of a session can only be removed of a session").hint(
+                    "name it with --session, or another scope with --scope; `sayso request mode` lists sessions",
+                ));
+            }
+            let request = proto::RemoveOverridesRequest { scope: scope.into(), session, ..Default::default() };
+            let answer = asking.connected.block(client.remove_overrides(request))?;
+            if !asking.json(&answer)? {
+                asking.print(&format!("Removed {}.\n", edits(answer.removed)))?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn edits(count: u64) -> String {
+    if count == 1 { "1 saved edit".to_owned() } else { format!("{count} saved edits") }
+}
+
+fn list(asking: &Asking<'_>, scope: Option<ScopeChoice>, session: Option<String>) -> Result<ExitCode, Failure> {
+    let scope = scope.map(|scope| asking.scope(scope)).transpose()?;
+    let request = proto::ListOverridesRequest { session, ..Default::default() };
+    let mut listed = asking.connected.block(asking.connected.client().list_overrides(request))?;
+    listed.overrides.retain(|edit| scope.is_none_or(|scope| edit.scope.as_known() == Some(scope)));
+    if asking.json(&listed)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if listed.overrides.is_empty() {
+        say(
+            "No saved edits. `sayso request edit ID PATH --from-now-on` saves one; --session ID lists those of a session, too.",
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for edit in &listed.overrides {
+        let scope = scope_name(edit.scope.as_known());
+        let what = match &edit.content {
+            None => "left out".to_owned(),
+            Some(content) => {
+                let first = visible(content.lines().next().unwrap_or_default()).into_owned();
+                format!("{} ({} bytes)", super::width::short(&first, 60), content.len())
+            }
+        };
+        text.push_str(&format!("{scope:<9}  {}  saved {}: {what}\n", visible(&edit.path), clock(edit.updated_ms)));
+    }
+    asking.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn save(asking: &Asking<'_>, id: u64, scope: Option<ScopeChoice>) -> Result<ExitCode, Failure> {
+    let scope = asking.scope(scope.unwrap_or(ScopeChoice::Configured))?;
+    let request = proto::SaveOverridesRequest { request: id, scope: scope.into(), ..Default::default() };
+    let answer = asking.connected.block(asking.connected.client().save_overrides(request))?;
+    if !asking.json(&answer)? {
+        let name = scope_name(answer.scope.as_known());
+        let text = match answer.saved {
+            0 => format!("Nothing was saved: request {id} has no edits that could be.\n"),
+            saved => format!(
+                "{} for the {name}. They are applied where the mode is Auto-apply saved edits: `sayso request mode auto-apply`.\n",
+                edits(saved)
+            ),
+        };
+        asking.print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,211 @@
+//! `sayso request show`: what a request says.
+
+use std::process::ExitCode;
+
+use sayso_api::proto;
+use sayso_api::proto::pause_reason::Kind as Why;
+use sayso_api::proto::{RequestStatus, RequestSummary, ShowRequestResponse};
+
+use super::draw::{self, Extent, tokens};
+use super::width::{self, percent};
+use super::{Asking, mode};
+use crate::diff::style::Styles;
+use crate::failure::Failure;
+use crate::history::ago;
+use crate::state::now;
+use crate::visible::visible;
+
+pub(super) fn show(asking: &Asking<'_>, id: u64, full: bool, section: Option<&str>) -> Result<ExitCode, Failure> {
+    let all = full || section.is_some();
+    let request = proto::ShowRequestRequest {
+        request: id,
+        content_limit: all.then_some(u32::MAX),
+        path: section.map(str::to_owned),
+        values: true,
+        ..Default::default()
+    };
+    let shown = asking.connected.block(asking.connected.client().show_request(request))?;
+    if let (Some(path), true) = (section, shown.sections.is_empty()) {
+        return Err(Failure::bad_input(format!("there is no section at `{}` in request {id}", visible(path)))
+            .hint(format!("`sayso request show {id}` lists the paths")));
+    }
+    if asking.json(&shown)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let styles = asking.styles();
+    let width = width::window();
+    let mut text = heading(&shown, &styles);
+    text.push('\n');
+    let extent = if all { Extent::All } else { Extent::Some };
+    let pinned: Vec<proto::Section> = shown.sections.iter().filter(|section| section.pinned && !all).cloned().collect();
+    if !pinned.is_empty() {
+        let total = shown.tokens.as_option().map_or(0, |tokens| tokens.count);
+        let own = shown.pinned_tokens.as_option();
+        let share = ratio(own.map_or(0, |tokens| tokens.count), total);
+        styles.paint(&mut text, styles.hunk, &format!("Pinned · {} tokens · {}\n", tokens(own), percent(share)));
+        text.push_str(&draw::sections(&pinned, extent, width, &styles).0);
+        text.push('\n');
+    }
+    let (drawn, cut) = draw::sections(&shown.sections, extent, width, &styles);
+    text.push_str(&drawn);
+    if cut && !all {
+        let hint = format!("\nSome is not shown: --full shows all, --section PATH one.\n");
+        styles.paint(&mut text, styles.note, &hint);
+    }
+    asking.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share is shown in percent")]
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// How a request stands, in a word.
+pub(super) fn status(summary: &RequestSummary) -> String {
+    match summary.status.as_known().unwrap_or_default() {
+        RequestStatus::Unspecified => "unknown".to_owned(),
+        RequestStatus::Seen => "seen".to_owned(),
+        RequestStatus::Paused if summary.waiting => "paused".to_owned(),
+        RequestStatus::Paused => "left behind".to_owned(),
+        RequestStatus::Sent => "sent".to_owned(),
+        RequestStatus::Answered => {
+            let status = summary.answer.as_option().map_or(0, |answer| answer.status);
+            format!("answered {status}")
+        }
+        RequestStatus::Ended => "ended".to_owned(),
+    }
+}
+
+/// Why a request waits, or waited.
+pub(super) fn reason(why: &proto::PauseReason) -> String {
+    match why.kind.as_known().unwrap_or_default() {
+        Why::EveryTurn => "every turn is paused".to_owned(),
+        Why::NextTurn => "the next turn was to be paused".to_owned(),
+        Why::Capture => "its edits are saved when it is resumed".to_owned(),
+        Why::Rule => format!("the rule `{}` says so", visible(why.rule.as_deref().unwrap_or_default())),
+        Why::Retry => "an earlier one waited, and the agent sent it again".to_owned(),
+        Why::Unspecified => "for a reason that this version does not know".to_owned(),
+    }
+}
+
+/// All that is said of a request as a whole.
+fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
+    let mut text = String::new();
+    let Some(summary) = shown.summary.as_option() else { return text };
+    styles.paint(&mut text, styles.title, &format!("Request {}", summary.request));
+    styles.paint(&mut text, styles.note, &format!("  {}", status(summary)));
+    styles.paint(&mut text, styles.number, &format!("  {} ago\n", ago(now() - summary.time_ms)));
+    let seen = summary.seen.as_option();
+    let endpoint = seen.map(|seen| format!("{} {} {}", seen.upstream, seen.method, seen.path)).unwrap_or_default();
+    text.push_str(&format!("{}  {}\n", visible(&summary.conversation), visible(&endpoint)));
+    let session = seen.and_then(|seen| seen.origin.as_option()).and_then(|origin| origin.session.as_deref());
+    let model = seen.and_then(|seen| seen.model.as_deref());
+    for (name, value) in [("model", model), ("session", session)] {
+        if let Some(value) = value {
+            text.push_str(&format!("{name}: {}\n", visible(value)));
+        }
+    }
+    text.push_str(&format!("tokens: {}\n", budget(shown)));
+    if let Some(why) = summary.paused.as_option().filter(|_| summary.waiting) {
+        text.push_str(&format!("waits: {}\n", reason(why)));
+    }
+    if let Some(deadline) = summary.deadline_ms.filter(|_| summary.waiting) {
+        let left = deadline - now();
+        let when = if left > 0 { format!("in {}", ago(left)) } else { "by now".to_owned() };
+        text.push_str(&format!("deadline: its agent gives up {when}\n"));
+    }
+    if summary.edited || summary.revision > 0 {
+        let word = if summary.edited { "edited" } else { "as it came" };
+        text.push_str(&format!("revision: {} ({word})\n", summary.revision));
+    }
+    if let Some(state) = shown.mode.as_option().filter(|_| summary.waiting) {
+        text.push_str(&format!("mode: {}\n", mode::state_text(state, None)));
+    }
+    for note in [&shown.not_understood, &shown.fixed_because].into_iter().flatten() {
+        styles.paint(&mut text, styles.note, &format!("note: {}\n", visible(note)));
+    }
+    text.push_str(&outcome(summary));
+    text.push_str(&meaning(shown.consequences.as_option()));
+    text.push_str(&problems(summary.request, &shown.problems));
+    text
+}
+
+/// The tokens, and how much of what the model reads they are.
+fn budget(shown: &ShowRequestResponse) -> String {
+    let own = shown.tokens.as_option();
+    let most = shown.most_tokens.map(|most| {
+        let share = ratio(own.map_or(0, |tokens| tokens.count), most);
+        format!(" · {} of {}", percent(share), sayso_wire::tokens::Tokens::exact(most))
+    });
+    let answer = shown.most_answer_tokens.map(|most| format!(" · at most {most} in the answer"));
+    format!("{}{}{}", tokens(own), most.unwrap_or_default(), answer.unwrap_or_default())
+}
+
+/// What became of saved edits, and of the request.
+fn outcome(summary: &RequestSummary) -> String {
+    let mut text = String::new();
+    if let Some(saved) = summary.saved.as_option() {
+        for path in &saved.applied {
+            text.push_str(&format!("saved edit applied: {}\n", visible(path)));
+        }
+        for path in &saved.drifted {
+            text.push_str(&format!("saved edit not applied, as something else is there: {}\n", visible(path)));
+        }
+    }
+    if let Some(answer) = summary.answer.as_option() {
+        let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
+        let usage = answer.usage.as_option().cloned().unwrap_or_default();
+        let (input, output) = (count(usage.input), count(usage.output));
+        text.push_str(&format!("answer: status {}, {input} tokens in, {output} out", answer.status));
+        text.push_str(&format!(", first byte after {} ms, all after {} ms\n", answer.first_byte_ms, answer.total_ms));
+        if let Some(problem) = &answer.problem {
+            text.push_str(&format!("answer's problem: {}\n", visible(problem)));
+        }
+    }
+    if let Some(end) = summary.ended.as_option() {
+        text.push_str(&format!("ended: {}\n", visible(&end.message)));
+    }
+    text
+}
+
+/// What edits mean for the server.
+pub(super) fn meaning(found: Option<&proto::RequestConsequences>) -> String {
+    let Some(found) = found else { return String::new() };
+    let mut text = String::new();
+    let count = |tokens: Option<&proto::Tokens>| tokens.map_or(0, |tokens| tokens.count);
+    let (before, after) = (count(found.before.as_option()), count(found.after.as_option()));
+    if before != after {
+        let (more, word) = if before > after { (before - after, "fewer") } else { (after - before, "more") };
+        text.push_str(&format!("edits: {more} tokens {word} than what came\n"));
+    }
+    if count(found.reread.as_option()) > 0 {
+        let lost = found.breakpoints_lost.len();
+        let kept = if lost == 1 { "1 place".to_owned() } else { format!("{lost} places") };
+        let reread = tokens(found.reread.as_option());
+        text.push_str(&format!("cache cost: {reread} tokens are read anew; {kept} of the cache lost\n"));
+    }
+    for path in &found.sealed_after {
+        text.push_str(&format!("may be refused: what is signed comes after an edit: {}\n", visible(path)));
+    }
+    if let Some(alternative) = &found.alternative {
+        text.push_str(&format!("instead: {}\n", visible(alternative)));
+    }
+    text
+}
+
+/// What would be refused, and how to mend it. Repairs are counted over all problems.
+pub(super) fn problems(request: u64, problems: &[proto::RequestProblem]) -> String {
+    let mut text = String::new();
+    let mut number = 0;
+    for problem in problems {
+        let word = if problem.blocks { "problem" } else { "note: it came like this" };
+        text.push_str(&format!("{word}: {}: {}\n", visible(&problem.path), visible(&problem.message)));
+        for repair in &problem.repairs {
+            number += 1;
+            let (name, path) = (visible(&repair.name), visible(&repair.path));
+            text.push_str(&format!("  repair {number}: {name} ({path}): `sayso request repair {request} {number}`\n"));
+        }
+    }
+    text
+}

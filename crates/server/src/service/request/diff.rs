@@ -1,0 +1,79 @@
+//! How a request differs from what came.
+
+use std::fmt::Write as _;
+
+use sayso_api::proto;
+use sayso_api::proto::diff_request_response::{SectionDiff, section_diff};
+use sayso_diff::{Diff, Rendering, UnifiedOptions};
+use sayso_proxy::desk::Looked;
+use sayso_wire::{Became, ModelRequest, NodeType};
+
+use super::body;
+use crate::failure::Failure;
+use crate::host::Host;
+
+/// Lines around what differs, where nobody says how many.
+const CONTEXT: u32 = 3;
+
+pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<proto::DiffRequestResponse, Failure> {
+    let desk = &host.proxy.desk;
+    let record = desk.record(asked.request)?;
+    let context = asked.context.unwrap_or(CONTEXT) as usize;
+    let saved = super::show::saved(host, asked.request)?;
+    let waiting = desk.look(asked.request, |Looked { request, waiting, .. }| {
+        waiting?;
+        let message = |one: &sayso_wire::SectionDiff| SectionDiff {
+            section: one.id.to_string(),
+            path: one.path.clone(),
+            label: one.label.clone(),
+            became: became(one.became).into(),
+            old: one.old.clone(),
+            new: one.new.clone(),
+            unified: one.unified(context),
+            saved: request.section(one.id).and_then(|section| saved.of(request, section)).into(),
+            ..Default::default()
+        };
+        Some((request.diff().iter().map(message).collect(), request.unified_diff(context)))
+    })?;
+    let (sections, unified) = match waiting {
+        Some(found) => found,
+        // Its edits are no longer known by themselves.
+        None if record.sent.is_none() => Default::default(),
+        None => {
+            let came = readable(&body::as_it_came(host, &record)?);
+            let sent = desk.look(asked.request, |looked| readable(looked.request))?;
+            (Vec::new(), unified(&came, &sent, context))
+        }
+    };
+    Ok(proto::DiffRequestResponse { sections, unified, ..Default::default() })
+}
+
+fn became(became: Became) -> section_diff::Became {
+    match became {
+        Became::Edited => section_diff::Became::Edited,
+        Became::Deleted => section_diff::Became::Deleted,
+        Became::Added => section_diff::Became::Added,
+    }
+}
+
+/// A request as text: each section that says something, after its name.
+fn readable(request: &ModelRequest) -> String {
+    let mut text = String::new();
+    let says = |section: &&sayso_wire::Section| section.leaf.is_some() && section.node != NodeType::Tag;
+    for section in request.sections().filter(says) {
+        let _ = writeln!(text, "── {}\n{}", section.label, request.content(section));
+    }
+    text
+}
+
+fn unified(old: &str, new: &str, context: usize) -> String {
+    let options = UnifiedOptions {
+        context,
+        old_label: "as it came",
+        new_label: "as it was sent",
+        rendering: Rendering::Readable,
+        limit: None,
+    };
+    let text = Diff::new(old.as_bytes(), new.as_bytes()).unified(&options).into_text();
+    String::from_utf8_lossy(&text).into_owned()
+}
