@@ -7,6 +7,9 @@ use serde_json::json;
 use super::Agent;
 use crate::model::ModelServer;
 
+/// Codex's configuration in its home.
+const CODEX: &str = ".codex/config.toml";
+
 /// A throw-away home in which an agent talks to a scripted model and knows nothing of the user.
 #[derive(Debug)]
 pub struct Home {
@@ -44,6 +47,10 @@ impl Home {
         }
         let path = home.path().display().to_string();
         home.set("HOME", &path);
+        // Some leave megabytes there.
+        let temporary = home.path().join("tmp");
+        std::fs::create_dir(&temporary).expect("a new home is empty");
+        home.set("TMPDIR", &temporary.display().to_string());
         home
     }
 
@@ -51,6 +58,14 @@ impl Home {
     pub fn set(&mut self, name: &str, value: &str) {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Lets Codex try a WebSocket before it asks over plain HTTP.
+    pub fn prefer_websockets(&self) {
+        let configuration = std::fs::read_to_string(self.path().join(CODEX)).expect("a home of Codex");
+        let responses = "wire_api = \"responses\"\n";
+        assert!(configuration.contains(responses), "a home of Codex");
+        self.write(CODEX, &configuration.replace(responses, &format!("{responses}supports_websockets = true\n")));
     }
 
     /// Where it is.
@@ -89,7 +104,7 @@ fn codex(base_url: &str, workspace: &Path) -> Home {
          wire_api = \"responses\"\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
         workspace.display()
     );
-    home.write(".codex/config.toml", &configuration);
+    home.write(CODEX, &configuration);
     home
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use sayso_testkit::agents::Agent;
+use sayso_testkit::agents::{Agent, Home};
 use sayso_testkit::model::{ModelServer, Received, Turn};
 use sayso_wire::stream::Api;
 use serde_json::json;
@@ -28,10 +28,14 @@ fn write(agent: Agent, file: &Path) -> Turn {
     }
 }
 
-/// Runs an agent beneath the prefix; nothing where there is none.
-fn run(agent: Agent, model: &ModelServer, workspace: &Path) -> Option<Output> {
-    let home = agent.home(&agent.base_url(&format!("{}{PREFIX}", model.url())), workspace);
-    match agent.command(&home, workspace, PROMPT) {
+/// A home for an agent beneath the prefix.
+fn home(agent: Agent, model: &ModelServer, workspace: &Path) -> Home {
+    agent.home(&agent.base_url(&format!("{}{PREFIX}", model.url())), workspace)
+}
+
+/// Runs an agent; nothing where there is none.
+fn run(agent: Agent, home: &Home, workspace: &Path) -> Option<Output> {
+    match agent.command(home, workspace, PROMPT) {
         Ok(mut command) => Some(command.output().unwrap()),
         Err(missing) => {
             eprintln!("{missing}");
@@ -45,7 +49,7 @@ fn writes_a_file(agent: Agent, api: Api) -> Option<Vec<Received>> {
     let workspace = tempfile::tempdir().unwrap();
     let file = workspace.path().join("hello.txt");
     let model = ModelServer::start([write(agent, &file), Turn::says("It is written.")]);
-    let output = run(agent, &model, workspace.path())?;
+    let output = run(agent, &home(agent, &model, workspace.path()), workspace.path())?;
     assert!(output.status.success(), "{output:?}");
     assert_eq!(model.turns_left(), 0, "{output:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "hello\n");
@@ -79,6 +83,18 @@ fn codex_writes_what_the_model_says() {
 }
 
 #[test]
+fn codex_falls_back_from_a_websocket_to_http_at_once() {
+    let workspace = tempfile::tempdir().unwrap();
+    let model = ModelServer::start([Turn::says("over HTTP")]);
+    let home = home(Agent::Codex, &model, workspace.path());
+    home.prefer_websockets();
+    let Some(output) = run(Agent::Codex, &home, workspace.path()) else { return };
+    assert!(output.status.success(), "{output:?}");
+    let order: Vec<bool> = model.received().iter().map(Received::is_upgrade).collect();
+    assert_eq!(order, [true, false]);
+}
+
+#[test]
 fn gemini_cli_writes_what_the_model_says() {
     let Some(received) = writes_a_file(Agent::Gemini, Api::Gemini) else { return };
     assert!(received.iter().all(Received::asks_for_a_turn));
@@ -105,7 +121,8 @@ fn a_subagent_of_claude_code_says_that_it_is_one() {
     let is_subagent = |request: &Received| request.header("x-claude-code-agent-id").is_some();
     model.when(is_subagent, Turn::says("the subagent is done"));
     model.then(Turn::says("It is done."));
-    let Some(output) = run(Agent::Claude, &model, workspace.path()) else { return };
+    let home = home(Agent::Claude, &model, workspace.path());
+    let Some(output) = run(Agent::Claude, &home, workspace.path()) else { return };
     assert!(output.status.success(), "{output:?}");
     let asked: Vec<Received> = model.received().into_iter().filter(Received::asks_for_a_turn).collect();
     assert_eq!(asked.iter().map(is_subagent).collect::<Vec<_>>(), [false, true, false]);
