@@ -164,8 +164,11 @@ fn directory() -> Result<PathBuf, Missing> {
             .output()
             .map_err(|error| Missing(format!("scripts/setup does not run: {error}")))?;
         let said = String::from_utf8_lossy(&output.stdout).lines().last().map(PathBuf::from);
-        said.filter(|_| output.status.success())
-            .ok_or_else(|| Missing(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        said.filter(|_| output.status.success()).ok_or_else(|| {
+            let told = String::from_utf8_lossy(&output.stderr);
+            // What npm itself says comes before, and is long.
+            Missing(told.rfind("note: ").map_or(&*told, |at| &told[at..]).trim().to_owned())
+        })
     };
     DIRECTORY.get_or_init(install).clone()
 }
