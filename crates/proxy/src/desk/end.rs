@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::mode::Once;
 use super::past::Fate;
 use super::saved::SavedError;
-use super::{Desk, Outgoing, Signed, State, Verdict, Waiting, lock};
+use super::{Desk, Keeps, Outgoing, Signed, State, Verdict, Waiting, lock};
 use crate::log::Haste;
 
 /// Why a request could not be resumed or cancelled.
@@ -105,7 +105,7 @@ impl Desk {
         let fate = Fate::Approved { edited };
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, its ticket says so.
-        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body }));
+        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body, keeps: Keeps::Yes }));
         self.notice(&state);
         Ok(())
     }

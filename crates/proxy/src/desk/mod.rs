@@ -72,6 +72,13 @@ pub struct Came {
     pub deadline: Option<i64>,
 }
 
+/// Whether all of a body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    Yes,
+    No,
+}
+
 /// Whether a body is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
@@ -108,6 +115,17 @@ pub struct Outgoing {
     pub api: Option<Api>,
     /// What is sent, if that is not what came.
     pub body: Option<Arc<[u8]>>,
+    /// Whether its answer is recorded.
+    pub keeps: Keeps,
+}
+
+/// Whether an answer is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
 }
 
 /// What a person, or something that happened, makes of a request that waits.
@@ -277,14 +295,16 @@ impl Desk {
         request: RequestId,
         came: &Came,
         body: &Arc<[u8]>,
+        complete: Complete,
         room: Option<tokio::sync::OwnedSemaphorePermit>,
         now: i64,
-    ) -> Whose {
+    ) {
         let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), body);
         let settings = self.settings();
         self.met(request, &whose, came, body, &settings, now);
         if settings.keep == Keep::All {
-            let record = lock(&self.bodies).cut(&whose.session, body);
+            let mut record = lock(&self.bodies).cut(&whose.session, body);
+            record.cut = complete == Complete::No;
             let api = crate::route::api_of(came.head.route());
             let seen = self.seen(&whose, came, api, record.clone());
             let body = (record, Arc::clone(body));
@@ -292,7 +312,6 @@ impl Desk {
             let sent = RequestStep::Sent { body: None, saved: SavedOutcome::default() };
             self.log.step(request, sent, Haste::Soon);
         }
-        whose
     }
 
     /// Takes in a request, and says what becomes of it.
@@ -332,7 +351,7 @@ impl Desk {
                 let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
                 self.sent(request, sent.as_ref(), SavedOutcome::default());
                 state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
-                return Arrived::Send(Outgoing { request, api, body: sent });
+                return Arrived::Send(Outgoing { request, api, body: sent, keeps: Keeps::Yes });
             }
             Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
             None => {}
@@ -373,7 +392,8 @@ impl Desk {
                 self.sent(request, body.as_ref(), outcome);
             }
             self.notice(&state);
-            return Arrived::Send(Outgoing { request, api, body });
+            let keeps = if keep { Keeps::Yes } else { Keeps::No };
+            return Arrived::Send(Outgoing { request, api, body, keeps });
         };
         match why {
             PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),

@@ -7,6 +7,7 @@ use sayso_proxy::{Keep, ReplayError, Settings, Which};
 use sayso_review::{Command, RequestMode, Verdict};
 use sayso_testkit::model::{Answer, ModelServer, Turn};
 use sayso_wire::stream::Api;
+use sayso_wire::stream::collect::{self, Block, CallState, Content};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, body, now, said_at, settings, turn};
@@ -101,7 +102,11 @@ async fn what_a_file_was_is_kept_before_the_end_of_the_call_is_passed_on() {
             while let Some(frame) = answer.frame().await {
                 seen.extend_from_slice(frame.unwrap().data_ref().unwrap_or(&bytes::Bytes::new()));
                 // As an agent would, that acts as soon as it knows the call.
-                if String::from_utf8_lossy(&seen).contains("stop") {
+                let whole = collect::from_body(api, &seen).is_ok();
+                let read = collect::from_stream(api, &seen);
+                let complete =
+                    |block: &Block| matches!(block.content, Content::ToolCall { state: CallState::Complete, .. });
+                if whole || read.blocks.iter().any(complete) {
                     std::fs::write(scene.root.path().join("a.txt"), "new").unwrap();
                 }
             }
