@@ -35,6 +35,7 @@ use crate::service::intent::Intents;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
+use crate::socket::Socket;
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
@@ -106,7 +107,13 @@ impl Serving {
                     continue;
                 }
             };
-            self.connection(stream, Peer::Process(process.unwrap_or(0)), None, permit, graceful.watcher());
+            match Socket::new(stream) {
+                Ok(stream) => {
+                    let peer = Peer::Process(process.unwrap_or(0));
+                    self.connection(stream, peer, None, permit, graceful.watcher());
+                }
+                Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
+            }
         }
         drop(listener);
         // Whoever does not go by themselves is left behind.
