@@ -39,6 +39,7 @@ use crate::service::request::Requests;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
+use crate::socket::Socket;
 use crate::start::loopback;
 
 /// The largest request: a proposal with some files of 16 MB.
@@ -134,8 +135,13 @@ impl Serving {
                     continue;
                 }
             };
-            let peer = Peer::Process(process.unwrap_or(0));
-            self.connection(stream, peer, guard.clone(), door, permit, graceful.watcher());
+            match Socket::new(stream) {
+                Ok(stream) => {
+                    let peer = Peer::Process(process.unwrap_or(0));
+                    self.connection(stream, peer, guard.clone(), door, permit, graceful.watcher());
+                }
+                Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
+            }
         }
         drop(listener);
         // Whoever does not go by themselves is left behind.
