@@ -23,6 +23,8 @@ mod hooks;
 mod killed;
 mod policy;
 mod propose;
+mod request_agent;
+mod requests;
 mod review;
 mod running;
 mod served;
