@@ -9,8 +9,8 @@ use sayso_api::proto::oneof::edit_request_request::Edit;
 use sayso_review::ErrorKind;
 use sayso_wire::{Head, ModelRequest};
 
-use super::Asking;
 use super::show::{meaning, problems};
+use super::{Asking, print};
 use crate::cli::{At, Later, RequestCommand};
 use crate::failure::Failure;
 use crate::output::say;
@@ -113,7 +113,7 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
         text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
     }
     text.push_str(&problems(id, &answer.problems));
-    asking.print(&text)
+    print(&text)
 }
 
 /// Names paths that are there, where one is not.
@@ -261,7 +261,7 @@ fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCod
         }
     };
     if !asking.json(&answer)? {
-        asking.print(&format!("Request {id} goes on.\n"))?;
+        print(&format!("Request {id} goes on.\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -270,7 +270,7 @@ fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {
     let request = proto::CancelRequestRequest { request: id, ..Default::default() };
     let answer = asking.connected.block(asking.connected.client().cancel_request(request))?;
     if !asking.json(&answer)? {
-        asking.print(&format!("Request {id} is not sent; its agent is told `Request canceled before sending`.\n"))?;
+        print(&format!("Request {id} is not sent; its agent is told `Request canceled before sending`.\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use sayso_api::proto;
 use sayso_api::proto::RequestBody;
 use sayso_api::proto::replay_request_request::Which;
 
-use super::Asking;
+use super::{Asking, print};
 use crate::cli::ExportFormat;
 use crate::config::Config;
 use crate::diff::style::Styles;
@@ -27,7 +27,7 @@ pub(super) fn diff(asking: &Asking<'_>, id: u64, context: usize) -> Result<ExitC
     let differs = !found.unified.is_empty();
     if !asking.json(&found)? {
         if differs {
-            asking.print(&coloured(&found.unified, &asking.styles()))?;
+            print(&coloured(&found.unified, &asking.styles()))?;
         } else {
             say(&format!("Request {id} is as it came."));
         }
@@ -68,7 +68,7 @@ pub(super) fn replay(asking: &Asking<'_>, id: u64, original: bool) -> Result<Exi
         (Some(_), true) => text.push_str("\nThe answer is the same as then.\n"),
         (Some(_), false) => text.push_str(&format!("\n{}", coloured(&found.diff, &asking.styles()))),
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +95,7 @@ pub(super) fn export(asking: &Asking<'_>, id: u64, format: ExportFormat) -> Resu
     if asking.terminal().interactive {
         let lines: Vec<String> =
             String::from_utf8_lossy(&bytes).lines().map(|line| format!("{}\n", visible(line))).collect();
-        asking.print(&lines.concat())?;
+        print(&lines.concat())?;
     } else {
         let mut output = Output::stdout();
         output.write(&bytes)?;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use sayso_api::proto;
 use sayso_api::proto::RequestSummary;
 
-use super::Asking;
 use super::draw::{self, Extent, tokens};
 use super::show::{reason, status};
 use super::width;
+use super::{Asking, print};
 use crate::failure::Failure;
 use crate::history::ago;
 use crate::output::say;
@@ -67,7 +67,7 @@ pub(super) fn list(
         styles.paint(&mut text, styles.number, &format!("  {:>6}", ago(now() - request.time_ms)));
         text.push_str(&format!("  {:<names$}  {}\n", visible(&request.conversation), about(request)));
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -123,6 +123,6 @@ pub(super) fn monitor(asking: &Asking<'_>, id: Option<u64>) -> Result<ExitCode, 
             text.push_str(&draw::sections(&run.sections, Extent::Some, width::window(), &styles).0);
         }
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -79,12 +79,6 @@ impl Asking<'_> {
         Ok(true)
     }
 
-    fn print(&self, text: &str) -> Result<(), Failure> {
-        let mut output = Output::stdout();
-        output.write(text.as_bytes())?;
-        output.finish()
-    }
-
     fn modes(&self) -> Result<proto::GetModesResponse, Failure> {
         self.connected.block(self.connected.client().request_modes(proto::GetModesRequest::default()))
     }
@@ -131,4 +125,11 @@ fn scope_name(scope: Option<proto::OverrideScope>) -> &'static str {
         proto::OverrideScope::Global => "global",
         proto::OverrideScope::Unspecified => "unknown scope",
     }
+}
+
+/// Prints a text for a person.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = Output::stdout();
+    output.write(text.as_bytes())?;
+    output.finish()
 }

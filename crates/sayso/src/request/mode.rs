@@ -6,7 +6,7 @@ use sayso_api::proto;
 use sayso_api::proto::ModeState;
 use sayso_api::proto::mode_state::AutoApply;
 
-use super::{Asking, scope_name};
+use super::{Asking, print, scope_name};
 use crate::cli::{ModeChoice, OverridesAction, ScopeChoice};
 use crate::failure::Failure;
 use crate::history::ago;
@@ -67,7 +67,7 @@ pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Optio
     };
     let of = session.map_or("All sessions".to_owned(), |session| format!("Session {}", visible(&session)));
     let state = state.into_option().unwrap_or_default();
-    asking.print(&format!("{of}: {}\n", state_text(&state, Some(&asking.modes()?))))?;
+    print(&format!("{of}: {}\n", state_text(&state, Some(&asking.modes()?))))?;
     match ended {
         0 => {}
         1 => say("1 request that waited was discarded."),
@@ -101,7 +101,7 @@ fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
         text.push_str(&format!("  {}{own}  {count}{waits}{last}\n", state_text(&state, Some(&modes))));
         styles.paint(&mut text, styles.number, &format!("  session {}\n", visible(&session.session)));
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -120,7 +120,7 @@ pub(super) fn overrides(
             let answer = asking.connected.block(client.capture_next(request))?;
             if !asking.json(&answer)? {
                 let state = answer.state.into_option().unwrap_or_default();
-                asking.print(&format!("{}\n", state_text(&state, Some(&asking.modes()?))))?;
+                print(&format!("{}\n", state_text(&state, Some(&asking.modes()?))))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -134,7 +134,7 @@ pub(super) fn overrides(
             let request = proto::RemoveOverridesRequest { scope: scope.into(), session, ..Default::default() };
             let answer = asking.connected.block(client.remove_overrides(request))?;
             if !asking.json(&answer)? {
-                asking.print(&format!("Removed {}.\n", edits(answer.removed)))?;
+                print(&format!("Removed {}.\n", edits(answer.removed)))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -171,7 +171,7 @@ fn list(asking: &Asking<'_>, scope: Option<ScopeChoice>, session: Option<String>
         };
         text.push_str(&format!("{scope:<9}  {}  saved {}: {what}\n", visible(&edit.path), clock(edit.updated_ms)));
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -188,7 +188,7 @@ pub(super) fn save(asking: &Asking<'_>, id: u64, scope: Option<ScopeChoice>) -> 
                 edits(saved)
             ),
         };
-        asking.print(&text)?;
+        print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use sayso_api::proto::{RequestStatus, RequestSummary, ShowRequestResponse};
 
 use super::draw::{self, Extent, tokens};
 use super::width::{self, percent};
-use super::{Asking, mode};
+use super::{Asking, mode, print};
 use crate::diff::style::Styles;
 use crate::failure::Failure;
 use crate::history::ago;
@@ -49,10 +49,9 @@ pub(super) fn show(asking: &Asking<'_>, id: u64, full: bool, section: Option<&st
     let (drawn, cut) = draw::sections(&shown.sections, extent, width, &styles);
     text.push_str(&drawn);
     if cut && !all {
-        let hint = format!("\nSome is not shown: --full shows all, --section PATH one.\n");
-        styles.paint(&mut text, styles.note, &hint);
+        styles.paint(&mut text, styles.note, "\nSome is not shown: --full shows all, --section PATH one.\n");
     }
-    asking.print(&text)?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

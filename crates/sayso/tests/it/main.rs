@@ -24,6 +24,8 @@ mod killed;
 mod live_requests;
 mod policy;
 mod propose;
+mod request_agent;
+mod requests;
 mod review;
 mod running;
 mod served;

@@ -294,7 +294,7 @@ impl proto::RequestService for Requests {
             Wanted::Unspecified | Wanted::AsSent => Which::AsItWasSent,
             Wanted::AsCame => Which::AsItCame,
         };
-        self.person(&context, |host| host.refresh()).await?;
+        self.person(&context, Host::refresh).await?;
         let replayed = self.0.proxy.replay(id, which).await.map_err(Failure::from)?;
         Response::ok(proto::ReplayRequestResponse {
             request: replayed.request,

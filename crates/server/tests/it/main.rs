@@ -13,6 +13,7 @@ mod entering;
 mod findings;
 mod paths;
 mod raw;
+mod requests;
 mod runs;
 mod scene;
 mod sizes;

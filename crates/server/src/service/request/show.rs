@@ -52,7 +52,7 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
             pinned_tokens: tokens(pinned).into(),
             tokens: tokens(total).into(),
             most_tokens: model.as_deref().and_then(|model| window::of_model(model, request.head())),
-            most_answer_tokens: window::of_answer(request),
+            most_answer_tokens: request.marks().most_output,
             problems: problems(request),
             consequences: request.consequences(counter).map(|found| consequences(request, &found)).into(),
             edits: request.history().undo.iter().map(edit).collect(),

@@ -1,6 +1,6 @@
 //! How much models read.
 
-use sayso_wire::{Head, ModelRequest};
+use sayso_wire::Head;
 
 /// How many tokens a model reads at most, as its maker says, by how its name begins; the longest beginning that fits counts.
 const WINDOWS: &[(&str, u64)] = &[
@@ -25,17 +25,6 @@ pub(super) fn of_model(model: &str, head: &Head) -> Option<u64> {
     Some(if asks { LONG.1 } else { *window })
 }
 
-/// How many tokens the answer may have, if the request says so.
-pub(super) fn of_answer(request: &ModelRequest) -> Option<u64> {
-    let body = request.document()?;
-    let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-    let own = names.into_iter().find_map(|name| body.number(body.member(body.root(), name)?));
-    own.or_else(|| {
-        let settings = body.member(body.root(), "generationConfig")?;
-        body.number(body.member(settings, "maxOutputTokens")?)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,13 +40,5 @@ mod tests {
         assert_eq!(of_model("gemini-1.5-pro-002", &head), Some(2_097_152));
         assert_eq!(of_model("gemini-2.5-pro", &head), Some(1_048_576));
         assert_eq!(of_model("something-else", &head), None);
-    }
-
-    #[test]
-    fn what_an_answer_may_have_is_read_from_the_request() {
-        let of = |path: &str, body: &str| of_answer(&ModelRequest::new("1", Head::new(path), body.as_bytes().to_vec()));
-        assert_eq!(of("/v1/messages", r#"{"max_tokens":9,"messages":[]}"#), Some(9));
-        assert_eq!(of("/v1beta/models/g:generateContent", r#"{"generationConfig":{"maxOutputTokens":7}}"#), Some(7));
-        assert_eq!(of("/v1/messages", "nothing"), None);
     }
 }

@@ -1,0 +1,145 @@
+//! An agent that sends requests to a scripted model through a running `sayso serve`.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sayso_api::client::Patience;
+use sayso_api::proto;
+use sayso_testkit::model::{ModelServer, Turn};
+use serde_json::{Value, json};
+
+use crate::Scene;
+use crate::served::{LONG, Served};
+
+/// A session as Claude Code names it.
+pub(crate) const SESSION: &str = "0f5b2c1e-aaaa-4bbb-8ccc-1234567890ab";
+
+/// A workspace, an engine, a model behind it, and an entrance.
+pub(crate) struct Stage {
+    pub(crate) scene: Scene,
+    pub(crate) model: ModelServer,
+    served: Served,
+    base: String,
+}
+
+/// What an agent got.
+pub(crate) struct Got {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+impl Stage {
+    /// Where the user has configured this besides the upstream. A pause is held without a byte for longer than any test takes.
+    pub(crate) fn new(configuration: &str) -> Self {
+        let scene = Scene::new(&[]);
+        let says = || Turn::says("Done.");
+        let model = ModelServer::start([says(), says(), says(), says()]);
+        let upstream = format!("[upstream.anthropic]\nurl = \"{}\"\n", model.url());
+        scene.configure(&format!("[request]\ngrace = \"1 h\"\n{configuration}\n{upstream}"));
+        let served = Served::start(&scene, &[]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = served.client(Patience::Always);
+        let request = proto::OpenEntranceRequest { agent: Some("claude".to_owned()), ..Default::default() };
+        let entrance = runtime.block_on(client.open_entrance(request)).unwrap().entrance.into_option().unwrap();
+        Self { scene, model, served, base: entrance.url.unwrap() }
+    }
+
+    /// Sends a request as an agent does, and waits for the answer on a thread of its own.
+    pub(crate) fn send(&self, body: &Value) -> JoinHandle<Got> {
+        self.send_with(body, "")
+    }
+
+    pub(crate) fn send_with(&self, body: &Value, headers: &str) -> JoinHandle<Got> {
+        let rest = self.base.strip_prefix("http://").unwrap();
+        let (address, path) = rest.split_once('/').unwrap();
+        let body = body.to_string();
+        let text = format!(
+            "POST /{path}/anthropic/v1/messages HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: secret-key\r\n\
+             content-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let address = address.to_owned();
+        std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(LONG)).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+            Got { status, text: answer }
+        })
+    }
+
+    /// Waits until so many requests wait, and says which.
+    pub(crate) fn waiting(&self, count: usize) -> Vec<String> {
+        let start = Instant::now();
+        loop {
+            let (listed, _) = self.scene.json(&["request", "list", "--waiting", "--json"]);
+            let found = listed["requests"].as_array().cloned().unwrap_or_default();
+            if found.len() == count {
+                return found.iter().map(|request| request["request"].as_str().unwrap().to_owned()).collect();
+            }
+            assert!(start.elapsed() < LONG, "{count} do not wait: {listed}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A transcript without what differs from run to run.
+    pub(crate) fn said(&self, arguments: &[&str]) -> String {
+        steady(&self.scene.transcript(arguments))
+    }
+
+    pub(crate) fn end(self) {
+        drop(self.served);
+    }
+}
+
+/// A text in which ages and times of day are always the same.
+fn steady(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let mut line = line.to_owned();
+        // An age in its column, or after something.
+        for unit in [" s ", " s\n", " min "] {
+            while let Some(at) = line.find(unit) {
+                let before = &line[..at];
+                let kept = before.trim_end_matches(|character: char| character.is_ascii_digit());
+                if kept.len() == before.len() {
+                    break;
+                }
+                line = format!("{} N_s{}", kept.trim_end(), &line[at + unit.len() - 1..]);
+            }
+        }
+        while let Some(at) = clock(&line) {
+            line.replace_range(at..at + 9, "[TIME]");
+        }
+        words.push(line);
+    }
+    words.concat()
+}
+
+fn clock(line: &str) -> Option<usize> {
+    let bytes = line.as_bytes();
+    let shape = b"dd:dd:ddZ";
+    bytes.windows(shape.len()).position(|window| {
+        window.iter().zip(shape).all(|(byte, shape)| if *shape == b'd' { byte.is_ascii_digit() } else { byte == shape })
+    })
+}
+
+/// A request of an agent in the middle of its work.
+pub(crate) fn request(asks: &str, result: &str) -> Value {
+    json!({
+        "model": "claude-sonnet-4-5-20250929",
+        "max_tokens": 1024,
+        "system": [{"type": "text", "text": "You are a careful engineer.\nYou answer in one line."}],
+        "tools": [{"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": asks}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"path": "a.rs"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": result}]},
+        ],
+        "metadata": {"user_id": format!("user_0_account__session_{SESSION}")},
+    })
+}

@@ -1,0 +1,238 @@
+//! `sayso request`, from the mode to the answer, with a real engine and a scripted model.
+
+use std::process::Output;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::request_agent::{SESSION, Stage, request};
+
+const PAUSE: [&str; 3] = ["request", "mode", "pause-every"];
+
+/// A stage on which every turn waits.
+fn paused(configuration: &str) -> Stage {
+    let stage = Stage::new(configuration);
+    assert!(stage.said(&PAUSE).contains("All sessions: Pause & review every turn"));
+    stage
+}
+
+#[test]
+fn a_request_that_waits_is_shown_edited_and_sent_on() {
+    let stage = paused("");
+    let body = request("Fix \u{1b}[31mthe build.", "fn main() {}\n");
+    let agent = stage.send(&body);
+    assert_eq!(stage.waiting(1), ["1"]);
+    assert_snapshot!("list_waiting", stage.said(&["request", "list"]));
+    assert_snapshot!("show_waiting", stage.said(&["request", "show", "1"]));
+    assert_snapshot!("show_section", stage.said(&["request", "show", "1", "--section", "system[0]"]));
+    assert_snapshot!(
+        "edit",
+        stage.said(&[
+            "request",
+            "edit",
+            "1",
+            "max_tokens=77",
+            "messages[0].content[0].text=Say no.",
+            "stop_sequences:=[\"x\"]"
+        ])
+    );
+    assert_snapshot!("diff", stage.said(&["request", "diff", "1"]));
+    assert_snapshot!("show_edited", stage.said(&["request", "show", "1", "--section", "messages[0]"]));
+    let edited = stage.scene.run(&["request", "export", "1", "--format", "body"], b"").stdout;
+    assert!(stage.said(&["status"]).contains("Requests   1 waits: `sayso request list --waiting`\n"));
+    assert_snapshot!("resume", stage.said(&["request", "resume", "1"]));
+    assert_eq!(agent.join().unwrap().status, 200);
+    let received = stage.model.received();
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].raw, edited, "what was shown is what was sent");
+    let sent: Value = serde_json::from_slice(&edited).unwrap();
+    assert_eq!(
+        [&sent["max_tokens"], &sent["messages"][0]["content"][0]["text"]],
+        [&Value::from(77), &Value::from("Say no.")]
+    );
+    // What was not edited is as it came.
+    assert_eq!((&sent["system"], &sent["messages"][2]), (&body["system"], &body["messages"][2]));
+    let shown = stage.said(&["request", "show", "1"]);
+    assert!(shown.contains("answered 200") && shown.contains("\nanswer: status 200"), "{shown}");
+    let differs = stage.said(&["request", "diff", "1"]);
+    assert!(differs.contains("+Say no.") && differs.ends_with("--- exit 1\n"), "{differs}");
+    let curl = stage.said(&["request", "export", "1", "--format", "curl"]);
+    assert!(curl.contains("-H \"x-api-key: $ANTHROPIC_API_KEY\"") && !curl.contains("secret-key"), "{curl}");
+    let Output { stdout, .. } = stage.scene.run(&["request", "export", "1", "--format", "response"], b"");
+    assert!(String::from_utf8_lossy(&stdout).contains("Done."));
+    stage.end();
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_what_to_do() {
+    let stage = paused("");
+    assert_snapshot!("no_such_request", stage.said(&["request", "show", "9"]));
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    assert_snapshot!("no_such_path", stage.said(&["request", "edit", "1", "messages[0].contents=x"]));
+    assert_snapshot!("no_such_section", stage.said(&["request", "show", "1", "--section", "nothing"]));
+    assert!(stage.said(&["request", "undo", "1"]).contains("Error: there is nothing to undo\n"));
+    let deleted = stage.said(&["request", "delete", "1", "messages[2].content[0]"]);
+    assert!(deleted.contains("repair 1:"), "{deleted}");
+    assert_snapshot!("resume_invalid", stage.said(&["request", "resume", "1"]));
+    let restored = stage.said(&["request", "repair", "1"]);
+    assert!(restored.ends_with("--- exit 0\n"), "{restored}");
+    for (command, exit) in [("undo", 0), ("redo", 0), ("reset", 0), ("diff", 0)] {
+        let said = stage.said(&["request", command, "1"]);
+        assert!(said.ends_with(&format!("--- exit {exit}\n")), "{said}");
+    }
+    let stale = stage.said(&["request", "resume", "1", "--revision", "1"]);
+    assert!(stale.contains("was edited since") && stale.ends_with("--- exit 4\n"), "{stale}");
+    assert_snapshot!("cancel", stage.said(&["request", "cancel", "1"]));
+    let got = agent.join().unwrap();
+    assert_eq!(got.status, 400);
+    assert!(got.text.contains("Request canceled before sending"), "{}", got.text);
+    assert_snapshot!("not_waiting", stage.said(&["request", "resume", "1"]));
+    assert!(stage.said(&["request", "edit", "1", "max_tokens=1"]).contains("only one that does can be edited"));
+    assert_eq!(stage.model.received().len(), 0);
+    stage.end();
+}
+
+#[test]
+fn a_value_is_opened_in_the_editor_and_what_is_unchanged_is_not_taken() {
+    let stage = paused("");
+    let _agent = stage.send(&request("Please EDIT this.", "text"));
+    stage.waiting(1);
+    let said = stage.said(&["request", "edit", "1", "messages[0].content[0]"]);
+    assert!(said.contains("Edited messages[0].content[0].text of request 1; revision 1.\n"), "{said}");
+    let unchanged = stage.said(&["request", "edit", "1", "messages[0].content[0].text"]);
+    assert!(unchanged.contains("Nothing was edited.\n") && !unchanged.contains("revision"), "{unchanged}");
+    let (diff, code) = stage.scene.json(&["request", "diff", "1", "--json"]);
+    assert_eq!((diff["sections"][0]["new"].as_str(), code), (Some("Please edited this."), 1));
+    let patch = stage.scene.run(&["request", "export", "1", "--format", "patch"], b"").stdout;
+    let patch: Value = serde_json::from_slice(&patch).unwrap();
+    assert_eq!(patch[0]["value"], "Please edited this.");
+    stage.end();
+}
+
+#[test]
+fn a_section_that_was_left_out_is_put_back_by_where_it_was() {
+    let stage = paused("");
+    let _agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    stage.said(&["request", "append", "1", "And be quick."]);
+    stage.said(&["request", "delete", "1", "system[0]"]);
+    let wrong = stage.said(&["request", "restore", "1", "messages[0]"]);
+    assert!(wrong.contains("nothing was left out at `messages[0]`") && wrong.ends_with("--- exit 2\n"), "{wrong}");
+    let restored = stage.said(&["request", "restore", "1", "system[0]"]);
+    assert!(restored.ends_with("--- exit 0\n"), "{restored}");
+    let (shown, _) = stage.scene.json(&["request", "show", "1", "--json"]);
+    let sections = shown["sections"].as_array().unwrap();
+    assert!(sections.iter().all(|section| section["deleted"].is_null()));
+    assert!(sections.iter().any(|section| section["content"] == "And be quick."));
+    let pinned = stage.said(&["request", "pin", "1", "system[0]"]);
+    assert!(pinned.ends_with("--- exit 0\n"), "{pinned}");
+    assert!(stage.said(&["request", "show", "1"]).contains("Pinned · "));
+    stage.end();
+}
+
+#[test]
+fn modes_are_shown_with_their_sessions_and_end_what_waits() {
+    let stage = Stage::new("preview_limit = 5");
+    assert_snapshot!("mode_none", stage.said(&["request", "mode"]));
+    assert_snapshot!("mode_pause_next", stage.said(&["request", "mode", "pause-next"]));
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    // Once: the next one does not wait.
+    let other = stage.send(&request("Another.", "text"));
+    assert_eq!(other.join().unwrap().status, 200);
+    let set = stage.said(&["request", "mode", "auto-apply", "--session", &SESSION[..8]]);
+    assert!(
+        set.contains(&format!(
+            "Session {SESSION}: Auto-apply saved edits · Capturing next turn · showing first 5 sections"
+        )),
+        "{set}"
+    );
+    assert_snapshot!("mode_session", stage.said(&["request", "mode"]));
+    let normal = stage.said(&["request", "mode", "normal", "--session", SESSION]);
+    assert!(normal.contains("1 request that waited was discarded."), "{normal}");
+    assert_ne!(agent.join().unwrap().status, 200);
+    let inherit = stage.said(&["request", "mode", "inherit"]);
+    assert!(inherit.contains("`inherit` is for one session") && inherit.ends_with("--- exit 2\n"), "{inherit}");
+    stage.end();
+}
+
+#[test]
+fn a_result_is_shrunk_from_now_on() {
+    let stage = paused("");
+    let long = "0123456789 ".repeat(2_000);
+    let agent = stage.send(&request("Read it.", &long));
+    stage.waiting(1);
+    let shrunk = stage.said(&[
+        "request",
+        "shrink",
+        "1",
+        "messages[2].content[0]",
+        "--keep-head",
+        "20",
+        "--keep-tail",
+        "10",
+        "--from-now-on",
+        "session",
+    ]);
+    assert!(shrunk.contains("tokens fewer than what came") && shrunk.contains("saved: 1 for what comes"), "{shrunk}");
+    stage.said(&["request", "mode", "auto-apply"]);
+    stage.said(&["request", "resume", "1"]);
+    assert_eq!(agent.join().unwrap().status, 200);
+    let listed = stage.said(&["request", "overrides", "--session", SESSION]);
+    assert!(listed.contains("session    messages[2].content[0]"), "{listed}");
+    assert!(stage.said(&["request", "mode"]).contains("Applying (saved [TIME])"));
+    // The next turn has the whole history again, and does not wait.
+    let mut next = request("Read it.", &long);
+    let turns = next["messages"].as_array_mut().unwrap();
+    turns.push(serde_json::json!({"role": "assistant", "content": "Done."}));
+    turns.push(serde_json::json!({"role": "user", "content": "Go on."}));
+    assert_eq!(stage.send(&next).join().unwrap().status, 200);
+    let received = stage.model.requests();
+    let result = received[1]["messages"][2]["content"][0]["content"].as_str().unwrap();
+    assert!(result.len() < 200, "{result}");
+    let shown = stage.said(&["request", "show", "2"]);
+    assert!(shown.contains("saved edit applied: messages[2].content[0]"), "{shown}");
+    let removed = stage.said(&["request", "overrides", "remove", "--scope", "session", "--session", SESSION]);
+    assert!(removed.contains("Removed 1 saved edit."), "{removed}");
+    stage.end();
+}
+
+#[test]
+fn what_subagents_send_is_monitored_and_does_not_wait() {
+    let stage = paused("");
+    assert!(stage.said(&["request", "monitor"]).contains("No subagent has sent anything"));
+    let headers = format!("x-claude-code-session-id: {SESSION}\r\nx-claude-code-agent-id: explorer\r\n");
+    assert_eq!(stage.send_with(&request("Look around.", "text"), &headers).join().unwrap().status, 200);
+    let runs = stage.said(&["request", "monitor"]);
+    assert!(runs.contains("1  claude · explorer · …567890ab · [TIME]"), "{runs}");
+    let one = stage.said(&["request", "monitor", "1"]);
+    assert!(one.contains("Look around."), "{one}");
+    assert!(stage.said(&["request", "monitor", "7"]).contains("Error: request 7 is not the last one"));
+    stage.end();
+}
+
+#[test]
+fn a_narrow_window_still_reads() {
+    let stage = paused("");
+    let _agent = stage.send(&request("Fix it, please, and tell me what was wrong with it.", "text"));
+    stage.waiting(1);
+    let mut environment = stage.scene.environment().to_vec();
+    environment.push(("COLUMNS", "40".to_owned()));
+    let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let output = sayso_testkit::programs::run_with(
+        stage.scene.directory.path(),
+        env!("CARGO_BIN_EXE_sayso"),
+        &["request", "show", "1"],
+        &environment,
+        b"",
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, sections) = text.split_once("\n\n").unwrap();
+    assert!(
+        sections.lines().take_while(|line| !line.starts_with("Some is")).all(|line| line.chars().count() <= 40),
+        "{text}"
+    );
+    assert!(sections.contains("█"), "{text}");
+    stage.end();
+}
