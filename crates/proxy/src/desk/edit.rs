@@ -202,7 +202,10 @@ fn kind(edit: &Edit) -> EditKind {
 fn make(request: &mut ModelRequest, edit: &Edit) -> Result<String, EditRequestError> {
     let path = |op: &EditOp| op.target_path.clone();
     Ok(match edit {
-        Edit::Set { at: Place::Path(at), value } => path(request.edit_path(at, value)?),
+        Edit::Set { at: Place::Path(at), value } => match text_at(request, at) {
+            Some(id) => path(request.edit_section(id, value)?),
+            None => path(request.edit_path(at, value)?),
+        },
         Edit::Set { at: Place::Section(id), value } => path(request.edit_section(*id, value)?),
         Edit::SetJson { at, value } => {
             let target = match at {
@@ -223,6 +226,12 @@ fn make(request: &mut ModelRequest, edit: &Edit) -> Result<String, EditRequestEr
         Edit::Redo => path(request.redo().ok_or(EditRequestError::Nothing("redo"))?),
         Edit::Reset => path(request.reset().ok_or(EditRequestError::Nothing("reset"))?),
     })
+}
+
+/// The section at a path that shows one text: what is set there is that text, as a person reads it.
+fn text_at(request: &ModelRequest, path: &str) -> Option<SectionId> {
+    let section = request.section(request.at(path).ok()?.into())?;
+    section.leaf.filter(|leaf| *leaf != section.id.target).map(|_| section.id)
 }
 
 /// The section at a place: the one that is there, or the one around it.

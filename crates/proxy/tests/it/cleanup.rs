@@ -132,6 +132,16 @@ async fn resuming_sends_the_latest_edits_and_only_what_was_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_section_shows_is_edited_by_its_path() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(id, "messages[0].content[0]", "edited");
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    assert_eq!(scene.model.received()[0].body, turn(API, "edited"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_would_be_refused_is_not_sent() {
     let scene = scene().await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
