@@ -1,6 +1,6 @@
 # Every target does its own set-up: `setup` installs what is missing from the registries and does nothing the second time.
 
-.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench setup-buf setup-sdk protocol picture clean
+.PHONY: help demo test bench lint format docs dependencies fuzz audit setup setup-tools setup-bench setup-buf setup-sdk setup-agents protocol picture clean
 
 CARGO ?= cargo
 # Outside the checkout, so that a fresh clone does not build them again.
@@ -22,7 +22,7 @@ demo: setup
 	$(CARGO) build --locked --release --package sayso
 	demo/run target/release/sayso
 
-test: setup-tools setup-sdk lint docs dependencies fuzz
+test: setup-tools setup-sdk setup-agents lint docs dependencies fuzz
 	$(CARGO) test --locked --workspace --doc --quiet
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --locked --workspace; \
@@ -93,6 +93,9 @@ setup-buf:
 
 setup-sdk:
 	@scripts/setup --sdk >/dev/null
+
+setup-agents:
+	@scripts/setup --agents >/dev/null
 
 clean:
 	$(CARGO) clean

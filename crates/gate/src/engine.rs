@@ -15,10 +15,13 @@ use crate::feed::{Feed, Subscription};
 use crate::history::History;
 use crate::observe::SnapshotLimits;
 use crate::proposed::{Decided, Proposed, Proposing};
-use crate::record::{CHANGES, ENDED, Entry, PLANS, PLANS_ENDED, contents, file_records, shown};
+use crate::record::{CHANGES, ENDED, Entry, PLANS, PLANS_ENDED, Telling, contents, file_records, shown};
 use crate::waiting::Waiting;
 use crate::{FILE_LIMIT, mend};
 use sayso_review::{ChangeRecord, ChangeStatus};
+
+/// The most files of a plan that is over before anybody has looked.
+const QUICK: usize = 8;
 
 /// The engine of one workspace. There is one at a time.
 #[derive(Debug)]
@@ -83,7 +86,7 @@ impl Engine {
 
     /// What happened so far.
     pub fn history(&self) -> History<'_> {
-        History::new(self.journal.reader())
+        History::of_engine(self.journal.reader(), &self.feed)
     }
 
     /// The workspace.
@@ -195,12 +198,15 @@ impl Engine {
         let kept = contents(steps.iter().map(|step| [&step.before, &step.after]));
         entry.push(Event::Applying { change, record: prepared.record() }, &kept);
         entry.count(PLANS, self.journal.reader().counter(PLANS)? + 1);
-        entry.write(&mut self.journal, &self.feed, now)?;
+        let (_, telling) = entry.record(&mut self.journal, &self.feed, now)?;
+        // What is over in no time is told of in one go.
+        let telling = (steps.len() <= QUICK).then_some(telling);
         match prepared.apply() {
             Ok(applied) => {
                 let ending = ending(proposed, &decision);
                 self.end(ending, Was::Applying, now)
                     .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
+                telling.into_iter().for_each(Telling::drop_untold);
                 Ok(Decided::Applied { told: decision.told.clone(), decision, lost: applied.lost })
             }
             // What is torn stays open, so that the next start settles it.

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use event_listener::{Event as Woken, Listener as _};
 use sayso_journal::Reader;
-use sayso_review::Recorded;
+use sayso_review::{ContentHash, Recorded};
 
 use crate::error::GateError;
 use crate::history::recorded;
+use crate::lately::Lately;
 
 /// Events that are kept at hand for those who are nearly up to date.
 const RECENT: usize = 1_024;
@@ -26,6 +27,7 @@ const SOME: usize = 256;
 pub(crate) struct Feed {
     recent: Mutex<Recent>,
     woken: Woken,
+    lately: Mutex<Lately>,
     /// The journal's folder, and whoever reads from it what is no longer at hand; one for all, since this is rare.
     folder: PathBuf,
     older: Mutex<Option<Reader>>,
@@ -48,20 +50,40 @@ impl Feed {
     /// A stream whose last event has this number.
     pub(crate) fn new(folder: PathBuf, last: u64) -> Self {
         let recent = Recent { events: VecDeque::new(), last, ended: false };
-        Self { recent: Mutex::new(recent), woken: Woken::new(), folder, older: Mutex::new(None) }
+        Self {
+            recent: Mutex::new(recent),
+            woken: Woken::new(),
+            lately: Mutex::default(),
+            folder,
+            older: Mutex::new(None),
+        }
     }
 
-    /// Adds events that were recorded.
-    pub(crate) fn publish(&self, events: impl IntoIterator<Item = Arc<Recorded>>) {
+    /// Adds events that were recorded. Whoever waits for them has to be woken.
+    pub(crate) fn publish(&self, events: impl IntoIterator<Item = Arc<Recorded>>, contents: &[(ContentHash, &[u8])]) {
+        // First, so that whoever has heard of an event finds it here as well.
+        let mut lately = lock(&self.lately);
+        for (hash, bytes) in contents {
+            lately.keep(*hash, bytes);
+        }
         let mut recent = lock(&self.recent);
         for event in events {
+            lately.add(&event);
             recent.last = event.number;
             recent.events.push_back(event);
         }
         let surplus = recent.events.len().saturating_sub(RECENT);
         recent.events.drain(..surplus);
-        drop(recent);
+    }
+
+    /// Tells whoever waits that there is something.
+    pub(crate) fn wake(&self) {
         self.woken.notify(usize::MAX);
+    }
+
+    /// What was recorded a moment ago.
+    pub(crate) fn lately(&self) -> MutexGuard<'_, Lately> {
+        lock(&self.lately)
     }
 
     /// The number of the last event.

@@ -10,6 +10,7 @@ use sayso_review::{
 use serde::Serialize;
 
 use crate::error::GateError;
+use crate::feed::Feed;
 use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key, session_key};
 use sayso_review::{ChangeRecord, ChangeStatus};
 
@@ -22,6 +23,8 @@ const PAGE: usize = 256;
 #[derive(Clone, Copy)]
 pub struct History<'j> {
     reader: &'j Reader,
+    /// What need not be read, if it is an engine that is asked.
+    feed: Option<&'j Feed>,
 }
 
 /// How a workspace stands.
@@ -38,7 +41,12 @@ pub struct Status {
 impl<'j> History<'j> {
     /// Reads a journal.
     pub fn new(reader: &'j Reader) -> Self {
-        Self { reader }
+        Self { reader, feed: None }
+    }
+
+    /// Reads the journal of an engine, and what that has at hand.
+    pub(crate) fn of_engine(reader: &'j Reader, feed: &'j Feed) -> Self {
+        Self { reader, feed: Some(feed) }
     }
 
     pub(crate) fn reader(self) -> &'j Reader {
@@ -47,8 +55,12 @@ impl<'j> History<'j> {
 
     /// One change.
     pub fn change(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
-        let events = self.reader.events_with(&change_key(change), 0, MOST_EVENTS)?;
         let missing = || GateError::NoSuchChange(change.to_string());
+        let lately = self.feed.and_then(|feed| feed.lately().events(change));
+        if let Some(events) = lately {
+            return ChangeRecord::fold(events.iter().map(|event| Recorded::clone(event))).ok_or_else(missing);
+        }
+        let events = self.reader.events_with(&change_key(change), 0, MOST_EVENTS)?;
         ChangeRecord::fold(events.iter().map(recorded)).ok_or_else(missing)
     }
 
@@ -156,7 +168,11 @@ impl<'j> History<'j> {
 
     /// A recorded content.
     pub fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>, GateError> {
-        Ok(self.reader.blob(hash)?)
+        let lately = self.feed.and_then(|feed| feed.lately().content(hash));
+        Ok(match lately {
+            Some(bytes) => Some(bytes.to_vec()),
+            None => self.reader.blob(hash)?,
+        })
     }
 
     /// What a change did: like [`preview`](Self::preview), but with what was approved of it.

@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod feed;
 mod history;
+mod lately;
 mod later;
 mod live;
 mod mend;

@@ -125,7 +125,7 @@ impl Gate {
             Some(reader) => reader,
             none => none.insert(Reader::open(self.shared.feed.folder())?),
         };
-        read(History::new(reader))
+        read(History::of_engine(reader, &self.shared.feed))
     }
 
     /// How many surfaces are attached.

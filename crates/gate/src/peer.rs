@@ -48,6 +48,11 @@ impl Agents {
         self.roots.remove(&root);
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
     /// The agent's process that a process is, or descends from.
     pub fn ancestor(&self, id: u32) -> Option<Process> {
         // Nobody is looked for.

@@ -133,25 +133,51 @@ impl<'c> Entry<'c> {
 impl Engine {
     /// Records, and tells whoever follows the stream.
     pub(crate) fn write(&mut self, entry: Entry<'_>, now: i64) -> Result<Range<u64>, GateError> {
-        entry.write(&mut self.journal, &self.feed, now)
+        entry.record(&mut self.journal, &self.feed, now).map(|(numbers, _tell)| numbers)
+    }
+}
+
+/// Whoever follows the stream is told of what was recorded once this is dropped.
+pub(crate) struct Telling {
+    feed: Arc<Feed>,
+    needed: bool,
+}
+
+impl Telling {
+    /// They were told since, of this and of more.
+    pub(crate) fn drop_untold(mut self) {
+        self.needed = false;
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if self.needed {
+            self.feed.wake();
+        }
     }
 }
 
 impl Entry<'_> {
-    /// Records, and tells whoever follows the stream.
-    pub(crate) fn write(self, journal: &mut Journal, feed: &Feed, now: i64) -> Result<Range<u64>, GateError> {
+    /// Records, and leaves it to the caller when whoever follows the stream is told.
+    pub(crate) fn record(
+        self,
+        journal: &mut Journal,
+        feed: &Arc<Feed>,
+        now: i64,
+    ) -> Result<(Range<u64>, Telling), GateError> {
         let Entry { events, blobs, counters } = self;
         let (events, mut stored): (Vec<Event>, Vec<NewEvent>) = events.into_iter().unzip();
         for event in &mut stored {
             event.time = now;
         }
-        let numbers = journal.append(&Batch { blobs, events: stored, counters })?;
+        let numbers = journal.append(&Batch { blobs: blobs.clone(), events: stored, counters })?;
         let recorded = numbers
             .clone()
             .zip(events)
             .map(|(number, event)| Arc::new(Recorded { number, time: now, body: EventBody::Known(event) }));
-        feed.publish(recorded);
-        Ok(numbers)
+        feed.publish(recorded, &blobs);
+        Ok((numbers, Telling { feed: Arc::clone(feed), needed: true }))
     }
 }
 

@@ -94,7 +94,9 @@ impl Engine {
             keep.extend(self.history().events(Some(change), 0, usize::MAX)?.iter().map(|event| event.number));
         }
         let retention = Retention { before, most_bytes, keep: &keep, release: &release, keep_blobs: &keep_blobs };
-        Ok(self.journal.collect(retention)?)
+        let collected = self.journal.collect(retention);
+        self.feed.lately().drop_contents();
+        Ok(collected?)
     }
 
     /// The changes that others were let go ahead with and that are not over.

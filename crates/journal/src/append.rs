@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use sayso_review::{ContentHash, ErrorKind};
 use thiserror::Error;
 
@@ -92,18 +92,47 @@ impl Journal {
         let first = self.reader.last_number().map_err(|error| into_database(error, &path))? + 1;
         let write = |journal: &mut Self| -> Result<(), Stop> {
             let Self { reader, press, .. } = journal;
-            let connection = &mut reader.connection;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let stored = store_blobs(&transaction, &batch.blobs, press)?;
-            store_events(&transaction, first, &batch.events, &stored)?;
-            set_counters(&transaction, &batch.counters)?;
+            let connection = &reader.connection;
+            let transaction = Written::begin(connection)?;
+            let stored = store_blobs(connection, &batch.blobs, press)?;
+            store_events(connection, first, &batch.events, &stored)?;
+            set_counters(connection, &batch.counters)?;
             Ok(transaction.commit()?)
         };
-        write(self).map_err(|stop| match stop {
-            Stop::Sqlite(error) => DatabaseError::sqlite(&path, &error).into(),
-            Stop::Rule(error) => error,
-        })?;
-        Ok(first..first + batch.events.len() as u64)
+        if let Err(stop) = write(self) {
+            self.reader.forget();
+            return Err(match stop {
+                Stop::Sqlite(error) => DatabaseError::sqlite(&path, &error).into(),
+                Stop::Rule(error) => error,
+            });
+        }
+        let next = first + batch.events.len() as u64;
+        self.reader.wrote(next - 1, &batch.counters);
+        Ok(first..next)
+    }
+}
+
+/// A transaction that is taken back unless it is committed, by statements that are understood once and not each time.
+struct Written<'c>(&'c Connection);
+
+impl<'c> Written<'c> {
+    fn begin(connection: &'c Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        // A commit that went well leaves none open; nor do some of those that failed.
+        if !self.0.is_autocommit() {
+            // Should this fail too, beginning the next one does, and nothing is taken for written.
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
     }
 }
 
@@ -128,33 +157,33 @@ fn check_sizes(batch: &Batch<'_>) -> Result<(), AppendError> {
 }
 
 /// A blob that is there: its row, and whether its content really is.
-fn find(transaction: &Transaction<'_>, hash: ContentHash) -> rusqlite::Result<Option<(i64, bool)>> {
+fn find(connection: &Connection, hash: ContentHash) -> rusqlite::Result<Option<(i64, bool)>> {
     // The length of a content is known without reading it.
     let sql = "SELECT id, length(content) = stored_size FROM blobs WHERE hash = ?1";
-    let mut statement = transaction.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(sql)?;
     statement.query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
 fn store_blobs(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     blobs: &[(ContentHash, &[u8])],
     press: &mut Press,
 ) -> Result<HashMap<ContentHash, i64>, Stop> {
     let mut stored = HashMap::with_capacity(blobs.len());
-    let mut insert = transaction.prepare_cached(
+    let mut insert = connection.prepare_cached(
         "INSERT INTO blobs (id, hash, form, raw_size, stored_size, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for (hash, bytes) in blobs {
         if stored.contains_key(hash) {
             continue;
         }
-        let id = match find(transaction, *hash)? {
+        let id = match find(connection, *hash)? {
             Some((id, true)) => {
                 stored.insert(*hash, id);
                 continue;
             }
             Some((id, false)) => {
-                transaction.execute("DELETE FROM blobs WHERE id = ?1", [id])?;
+                connection.execute("DELETE FROM blobs WHERE id = ?1", [id])?;
                 Some(id)
             }
             None => None,
@@ -168,17 +197,17 @@ fn store_blobs(
 }
 
 fn store_events(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     first: u64,
     events: &[NewEvent],
     stored: &HashMap<ContentHash, i64>,
 ) -> Result<(), Stop> {
     let mut scratch = Vec::new();
-    let mut insert = transaction.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let mut find_key = transaction.prepare_cached("SELECT id FROM keys WHERE text = ?1")?;
-    let mut new_key = transaction.prepare_cached("INSERT INTO keys (text) VALUES (?1)")?;
-    let mut add_key = transaction.prepare_cached("INSERT OR IGNORE INTO event_keys VALUES (?1, ?2)")?;
-    let mut refer = transaction.prepare_cached("INSERT OR IGNORE INTO blob_references VALUES (?1, ?2)")?;
+    let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut find_key = connection.prepare_cached("SELECT id FROM keys WHERE text = ?1")?;
+    let mut new_key = connection.prepare_cached("INSERT INTO keys (text) VALUES (?1)")?;
+    let mut add_key = connection.prepare_cached("INSERT OR IGNORE INTO event_keys VALUES (?1, ?2)")?;
+    let mut refer = connection.prepare_cached("INSERT OR IGNORE INTO blob_references VALUES (?1, ?2)")?;
     for (number, event) in (first..).zip(events) {
         let seal = seal(number, event.version, event.time, &event.body, &mut scratch);
         let number = to_sql(number);
@@ -193,7 +222,7 @@ fn store_events(
         for hash in &event.blobs {
             let id = match stored.get(hash) {
                 Some(id) => *id,
-                None => match find(transaction, *hash)? {
+                None => match find(connection, *hash)? {
                     Some((id, true)) => id,
                     _ => return Err(Stop::Rule(AppendError::MissingBlob(*hash))),
                 },
@@ -204,12 +233,12 @@ fn store_events(
     Ok(())
 }
 
-fn set_counters(transaction: &Transaction<'_>, counters: &[(&str, u64)]) -> Result<(), Stop> {
+fn set_counters(connection: &Connection, counters: &[(&str, u64)]) -> Result<(), Stop> {
     for (name, asked) in counters {
         let sql = "INSERT INTO counters VALUES (?1, ?2)
             ON CONFLICT DO UPDATE SET value = excluded.value WHERE excluded.value >= value";
-        if transaction.prepare_cached(sql)?.execute(params![name, to_sql(*asked)])? == 0 {
-            let mut value = transaction.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+        if connection.prepare_cached(sql)?.execute(params![name, to_sql(*asked)])? == 0 {
+            let mut value = connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
             let value = from_sql(value.query_row([name], |row| row.get(0))?);
             return Err(Stop::Rule(AppendError::CounterBack { name: (*name).to_owned(), value, asked: *asked }));
         }

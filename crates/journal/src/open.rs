@@ -143,7 +143,7 @@ impl Journal {
         if version < schema::VERSION {
             migrate::migrate(&mut connection, version).map_err(sqlite)?;
         }
-        let reader = Reader::new(connection, path);
+        let reader = Reader::new(connection, path).of_the_writer();
         reader.try_out()?;
         let press = Press::quick().map_err(|error| DatabaseError::system(reader.path(), &error))?;
         Ok(Self { reader, press, _lock: lock })
@@ -262,7 +262,6 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Data
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // For those short moments in which SQLite needs a file for itself.
         connection.busy_timeout(Duration::from_secs(5))?;
-        connection.set_prepared_statement_cache_capacity(64);
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)

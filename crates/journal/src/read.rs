@@ -1,5 +1,7 @@
 //! Reading, which never waits for the writer.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
@@ -15,6 +17,23 @@ use crate::trouble::DatabaseError;
 pub struct Reader {
     pub(crate) connection: Connection,
     path: PathBuf,
+    known: Known,
+}
+
+/// Numbers that need not be asked for.
+#[derive(Debug)]
+enum Known {
+    /// None: somebody else may be writing.
+    Nothing,
+    /// Those that were read or written before, for nobody but this connection writes.
+    Ours(RefCell<Numbers>),
+}
+
+/// The last number, and counters with their values, as far as they are known.
+#[derive(Debug, Default)]
+struct Numbers {
+    last: Option<u64>,
+    counters: BTreeMap<String, u64>,
 }
 
 /// How much there is.
@@ -86,7 +105,28 @@ pub(crate) fn event_of(row: &Row<'_>, scratch: &mut Vec<u8>) -> rusqlite::Result
 
 impl Reader {
     pub(crate) fn new(connection: Connection, path: PathBuf) -> Self {
-        Self { connection, path }
+        Self { connection, path, known: Known::Nothing }
+    }
+
+    /// The reading side of whoever writes, and is alone in that.
+    pub(crate) fn of_the_writer(self) -> Self {
+        Self { known: Known::Ours(RefCell::default()), ..self }
+    }
+
+    /// Takes up what was written, now that it is on disk.
+    pub(crate) fn wrote(&self, last: u64, counters: &[(&str, u64)]) {
+        if let Known::Ours(numbers) = &self.known {
+            let mut numbers = numbers.borrow_mut();
+            numbers.last = Some(last);
+            numbers.counters.extend(counters.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        }
+    }
+
+    /// Asks again from now on: something failed, and it is the file that says how far it came.
+    pub(crate) fn forget(&self) {
+        if let Known::Ours(numbers) = &self.known {
+            numbers.take();
+        }
     }
 
     /// The journal's file.
@@ -170,7 +210,13 @@ impl Reader {
 
     /// The last number that was given to an event, or 0.
     pub fn last_number(&self) -> Result<u64, ReadJournalError> {
-        Ok(self.used().map_err(|error| self.sqlite(&error))?)
+        let Known::Ours(numbers) = &self.known else { return Ok(self.used().map_err(|error| self.sqlite(&error))?) };
+        if let Some(last) = numbers.borrow().last {
+            return Ok(last);
+        }
+        let last = self.used().map_err(|error| self.sqlite(&error))?;
+        numbers.borrow_mut().last = Some(last);
+        Ok(last)
     }
 
     pub(crate) fn used(&self) -> rusqlite::Result<u64> {
@@ -181,6 +227,16 @@ impl Reader {
 
     /// A counter's value; 0 if it was never set.
     pub fn counter(&self, name: &str) -> Result<u64, ReadJournalError> {
+        let Known::Ours(numbers) = &self.known else { return self.read_counter(name) };
+        if let Some(value) = numbers.borrow().counters.get(name) {
+            return Ok(*value);
+        }
+        let value = self.read_counter(name)?;
+        numbers.borrow_mut().counters.insert(name.to_owned(), value);
+        Ok(value)
+    }
+
+    fn read_counter(&self, name: &str) -> Result<u64, ReadJournalError> {
         let read = || -> rusqlite::Result<Option<i64>> {
             let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
             statement.query_row([name], |row| row.get(0)).optional()

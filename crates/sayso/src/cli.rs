@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::output::say;
 
-pub(crate) use agent::{HookArguments, RunArguments};
+pub(crate) use agent::{EnvArguments, HookArguments, RunArguments};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
@@ -129,6 +129,7 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     Doctor(DoctorArguments),
     Run(RunArguments),
+    Env(EnvArguments),
     Hook(HookArguments),
     Diff(DiffArguments),
     Tool(ToolArguments),
@@ -164,6 +165,7 @@ impl Command {
             Self::Policy(arguments) => arguments.wants_json(),
             Self::Trust(arguments) => arguments.place.json,
             Self::Config(arguments) => arguments.place.json,
+            Self::Env(arguments) => arguments.place.json,
             Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }

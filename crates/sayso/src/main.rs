@@ -14,6 +14,7 @@ mod config;
 mod diff;
 mod doctor;
 mod engine;
+mod env;
 mod exec;
 mod failure;
 mod gc;
@@ -34,6 +35,7 @@ mod snapshot;
 mod state;
 mod terminal;
 mod tool;
+mod traffic;
 mod trust;
 mod undo;
 mod visible;
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Env(arguments) => env::run(&arguments),
         Command::Hook(arguments) => return hook::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Tool(arguments) => tool::run(&arguments),

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use sayso_adapters::hook::{
     Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
 };
+use sayso_adapters::traffic::Speaker;
 use sayso_api::client::{Extent, Patience, Role};
 use sayso_review::ErrorKind;
 use sayso_server::agents::{MARK, Notes, Registered};
@@ -23,6 +24,7 @@ use crate::failure::Failure;
 use crate::hook::{JOURNAL, WORKSPACE};
 use crate::output::say;
 use crate::state::{REFUSED, State, now};
+use crate::traffic::Entrance;
 
 /// Seconds between our answer and the moment in which the agent no longer waits for it.
 const MARGIN: u32 = 60;
@@ -34,31 +36,50 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let Some((program, rest)) = arguments.command.split_first() else {
         return Err(Failure::bad_input("there is no agent to run").hint("such as `sayso run -- claude`"));
     };
-    let agent = known(program)?;
+    let speaker = known(program)?;
+    let hooked = hooks_of(speaker);
     let found = find(program)?;
     if rest.first().is_some_and(|word| INFORMS.contains(&word.as_str())) {
         return inform(&found, rest);
     }
-    check(agent, rest)?;
+    if let Some(agent) = hooked {
+        check(agent, rest)?;
+    }
     let state = State::find(&arguments.place)?;
     state.tell_where();
-    let words = with_hooks(agent, rest, &hook_command(agent)?)?;
+    let words = match hooked {
+        Some(agent) => with_hooks(agent, rest, &hook_command(agent)?)?,
+        None => rest.to_vec(),
+    };
     let connected = Connected::to(&state)?;
+    let entrance = Entrance::open(&connected, &state, speaker)?;
+    let words = [entrance.telling().arguments.clone(), words].concat();
     let notes = Notes::new(&state.home);
-    let registered = notes.register_run(agent.name(), &state.folder).map_err(|error| {
+    let registered = notes.register_run(speaker.name(), &state.folder).map_err(|error| {
         Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
     })?;
-    say(&format!("sayso: {agent} runs under the gate in {}", state.root.display()));
-    say("sayso: decide in another terminal: sayso review --follow");
+    match hooked {
+        Some(_) => {
+            say(&format!("sayso: {speaker} runs under the gate in {}", state.root.display()));
+            say("sayso: decide in another terminal: sayso review --follow");
+        }
+        None => {
+            say(&format!("sayso: {speaker}'s requests come through sayso in {}", state.root.display()));
+            say(&format!("warning: sayso has no hooks of {speaker} yet: what it writes and runs is not asked about"));
+        }
+    }
+    say("sayso: its requests wait if you say so: sayso request mode pause-next");
     let started = now();
     let staying = Staying::new(&connected)?;
-    let code = spawn(&found, &words, &state, &registered);
+    let code = spawn(&found, &words, &entrance.telling().variables, &state, &registered);
     staying.end();
+    let closed = entrance.close(&connected);
     // Whatever it was at, it is no longer.
-    let sessions = end_sessions(&connected, agent, started);
+    let sessions = hooked.map(|agent| end_sessions(&connected, agent, started));
     registered.leaves();
     let code = code?;
-    if sessions? == 0 {
+    closed?;
+    if let (Some(agent), Some(0)) = (hooked, sessions.transpose()?) {
         say(&format!("warning: {agent} called no hook, so that nothing it did was under the gate"));
         if agent == Agent::Codex {
             say(codex_trust_advice());
@@ -128,12 +149,22 @@ fn inform(program: &Path, rest: &[String]) -> Result<ExitCode, Failure> {
 }
 
 /// Which agent a program is.
-fn known(program: &str) -> Result<Agent, Failure> {
+fn known(program: &str) -> Result<Speaker, Failure> {
     let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program);
     name.parse().map_err(|_| {
-        Failure::bad_input(format!("sayso knows no hooks of `{name}`"))
-            .hint("it runs claude and codex; for single commands of any program there is `sayso exec`")
+        Failure::bad_input(format!("sayso does not know the agent `{name}`")).hint(
+            "it runs claude, codex, gemini, copilot and opencode; for single commands of any program there is `sayso exec`",
+        )
     })
+}
+
+/// The agent whose hooks are understood.
+fn hooks_of(speaker: Speaker) -> Option<Agent> {
+    match speaker {
+        Speaker::Claude => Some(Agent::Claude),
+        Speaker::Codex => Some(Agent::Codex),
+        Speaker::Gemini | Speaker::Copilot | Speaker::Opencode => None,
+    }
 }
 
 /// Refuses what would run without the gate.
@@ -242,7 +273,13 @@ fn read_settings(given: &str) -> Result<Value, Failure> {
 }
 
 /// Runs the agent with our terminal, and gives its exit code.
-fn spawn(program: &Path, words: &[String], state: &State, registered: &Registered) -> Result<i32, Failure> {
+fn spawn(
+    program: &Path,
+    words: &[String],
+    told: &[(String, String)],
+    state: &State,
+    registered: &Registered,
+) -> Result<i32, Failure> {
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error).hint("is it installed?")
     };
@@ -250,7 +287,8 @@ fn spawn(program: &Path, words: &[String], state: &State, registered: &Registere
         [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
     // Tokens are for people.
     let mut command = Command::new(program);
-    command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(variables);
+    let told = told.iter().map(|(name, value)| (name, value));
+    command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(told).envs(variables);
     child::run(&mut command, registered).map_err(failed)
 }
 

@@ -141,8 +141,10 @@ impl Notes {
     pub fn refuse(&self, process: u32) -> Result<(), GateError> {
         let (agents, started) = self.running();
         started.refuse(process)?;
-        // Of whom nothing is known, the worst is assumed.
-        agents.refuse(parent_of(process).unwrap_or(process))?;
+        if !agents.is_empty() {
+            // Of whom nothing is known, the worst is assumed.
+            agents.refuse(parent_of(process).unwrap_or(process))?;
+        }
         // In this order: what has ended by now may have had a mark that was gone when it was looked for.
         if is_marked(process) || has_ended(process) {
             return Err(GateError::AgentDecides { process, agent: process });
@@ -238,7 +240,8 @@ fn has_ended(process: u32) -> bool {
 /// A file of which the system does not say how long it is, in few pieces.
 fn read(path: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 << 10);
-    std::fs::File::open(path)?.read_to_end(&mut bytes)?;
+    // Bounded by nothing, so that it is read at once: it is asked about at every verdict, and a file would be asked for its length.
+    std::fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -35,7 +35,7 @@ impl Failure {
     }
 
     /// Work that panicked, which is a fault of ours and nobody's input.
-    pub(crate) fn panicked(error: &tokio::task::JoinError) -> Self {
+    pub(crate) fn panicked(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "a call panicked");
         Self::new(ErrorKind::Internal, "a fault of sayso ended this call")
             .hint("what was recorded is whole; the engine's log says more")

@@ -1,7 +1,9 @@
 //! The engine as the services share it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +13,7 @@ use sayso_gate::{Gate, Process};
 use sayso_proxy::Proxy;
 use sayso_review::{ChangeId, ErrorKind, Origin, Recorded};
 use sayso_workspace::Workspace;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
 use crate::agents::{Notes, Run};
@@ -20,6 +23,9 @@ use crate::settings::Settings;
 
 /// Sessions of which it is remembered whose they are, before those that are over are forgotten.
 const SESSIONS: usize = 1_000;
+/// Calls that are carried out where they came in at a time. Each takes a thread of the runtime's, of which there are some hundreds, and
+/// those who only wait need some as well.
+const IN_PLACE: usize = 64;
 /// Events that are kept as they are sent, for all who are nearly up to date.
 const ENCODED: usize = 256;
 
@@ -51,6 +57,8 @@ pub(crate) struct Host {
     deadline: Mutex<Option<Duration>>,
     branch_prefix: Mutex<String>,
     encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
+    /// How many calls are carried out where they came in.
+    in_place: AtomicUsize,
     /// Whether the engine is to stop.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -90,6 +98,7 @@ impl Host {
             deadline: Mutex::new(deadline),
             branch_prefix: Mutex::new(branch_prefix),
             encoded: Mutex::new(VecDeque::new()),
+            in_place: AtomicUsize::new(0),
             stopping: watch::Sender::new(false),
         })
     }
@@ -240,6 +249,44 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let host = Arc::clone(host);
     let done = tokio::task::spawn_blocking(move || work(&host)).await;
     Ok(done.unwrap_or_else(|error| Err(Failure::panicked(&error)))?)
+}
+
+/// The same for what is quickly done: carried out where it came in, which spares two changes of threads. Those who only wait go on
+/// elsewhere meanwhile, and since nothing is waited for in between, it goes on to its end as well.
+pub(crate) async fn promptly<T: Send + 'static>(
+    host: &Arc<Host>,
+    work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, ConnectError> {
+    let Some(_place) = InPlace::take(host) else { return blocking(host, work).await };
+    // As on a thread of its own: what panics ends the call, and not the connection.
+    let done = tokio::task::block_in_place(|| catch_unwind(AssertUnwindSafe(|| work(host))));
+    Ok(done.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Failure::panicked(&said.unwrap_or("nothing was said")))
+    })?)
+}
+
+/// One of the calls that are carried out where they came in.
+struct InPlace<'h>(&'h Host);
+
+impl<'h> InPlace<'h> {
+    /// Takes a place, if there is one, and others can go on elsewhere.
+    fn take(host: &'h Host) -> Option<Self> {
+        if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
+            return None;
+        }
+        let taken = host.in_place.fetch_add(1, Ordering::Relaxed);
+        // Given back at once where there is none.
+        let place = Self(host);
+        (taken < IN_PLACE).then_some(place)
+    }
+}
+
+impl Drop for InPlace<'_> {
+    fn drop(&mut self) {
+        self.0.in_place.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The same for what only a person may say.

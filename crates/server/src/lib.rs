@@ -32,6 +32,7 @@ mod place;
 mod progress;
 mod service;
 mod settings;
+mod socket;
 mod start;
 mod token;
 mod wanted;

@@ -39,6 +39,8 @@ use crate::service::request::Requests;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
+use crate::socket::Socket;
+use crate::start::loopback;
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
@@ -78,6 +80,15 @@ fn own(bytes: impl Into<Bytes>) -> Either<ConnectRpcBody, Either<Full<Bytes>, Re
     Either::Right(Either::Left(Full::new(bytes.into())))
 }
 
+/// What is served where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Everything.
+    Services,
+    /// Requests to models, and nothing else.
+    Models,
+}
+
 /// Whoever serves connections.
 #[derive(Clone)]
 pub(crate) struct Serving {
@@ -105,9 +116,14 @@ impl Serving {
         Self { service, near: places(), far: places(), host: Arc::clone(host), timing }
     }
 
-    /// Serves the Unix socket until the engine stops.
-    pub(crate) async fn unix(self, listener: UnixListener) {
+    /// Serves a Unix socket until the engine stops.
+    pub(crate) async fn unix(self, listener: UnixListener, door: Door) {
         let graceful = GracefulShutdown::new();
+        // What comes there has come over TCP, from an agent that `sayso run` has started.
+        let guard = match door {
+            Door::Services => None,
+            Door::Models => Some((Arc::new(Guard::new(None, Vec::new(), Vec::new())), loopback(0))),
+        };
         let us = rustix::process::geteuid().as_raw();
         loop {
             let Some(((stream, _), permit)) = self.accept(&self.near, || listener.accept()).await else { break };
@@ -119,7 +135,13 @@ impl Serving {
                     continue;
                 }
             };
-            self.connection(stream, Peer::Process(process.unwrap_or(0)), None, permit, graceful.watcher());
+            match Socket::new(stream) {
+                Ok(stream) => {
+                    let peer = Peer::Process(process.unwrap_or(0));
+                    self.connection(stream, peer, guard.clone(), door, permit, graceful.watcher());
+                }
+                Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
+            }
         }
         drop(listener);
         // Whoever does not go by themselves is left behind.
@@ -135,7 +157,8 @@ impl Serving {
             // Otherwise the last bytes of an answer wait for those before them to be confirmed.
             let _ = stream.set_nodelay(true);
             let peer = Peer::Address { theirs, ours };
-            self.connection(stream, peer, Some((Arc::clone(&guard), ours)), permit, graceful.watcher());
+            let guard = Some((Arc::clone(&guard), ours));
+            self.connection(stream, peer, guard, Door::Services, permit, graceful.watcher());
         }
         drop(listener);
         let _ = tokio::time::timeout(GOODBYE, graceful.shutdown()).await;
@@ -174,6 +197,7 @@ impl Serving {
         stream: S,
         peer: Peer,
         guard: Option<(Arc<Guard>, SocketAddr)>,
+        door: Door,
         permit: OwnedSemaphorePermit,
         watcher: Watcher,
     ) {
@@ -186,6 +210,10 @@ impl Serving {
             async move {
                 if request.uri().path().starts_with(ENTRANCE) {
                     return Ok(agents(proxy, request, guard).await);
+                }
+                if door == Door::Models {
+                    let error = ConnectError::permission_denied("only requests to models come in here");
+                    return Ok(refused(request, error, None, guard::request_id()));
                 }
                 answer(service, request, peer, guard, timing.whole).await
             }

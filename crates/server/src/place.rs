@@ -43,29 +43,31 @@ impl EnginePlace {
         self.folder.join("socket")
     }
 
-    /// Connects to the engine that runs. A socket that nobody listens at is what a crash left behind, and counts as none.
-    pub fn connect(&self) -> io::Result<Option<UnixStream>> {
-        let socket = self.socket();
-        let connected = Reach::of(&socket).and_then(|reach| UnixStream::connect(&reach.path));
-        match connected {
-            Ok(stream) => Ok(Some(stream)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// The socket for requests to models, at which nothing else is served.
+    pub fn traffic(&self) -> PathBuf {
+        self.folder.join("model")
     }
 
-    /// Listens there. Only for whoever holds the journal's lock: what is in the way is left from a crash.
-    pub(crate) fn listen(&self) -> io::Result<UnixListener> {
+    /// Connects to the engine that runs. A socket that nobody listens at is what a crash left behind, and counts as none.
+    pub fn connect(&self) -> io::Result<Option<UnixStream>> {
+        connect(&self.socket())
+    }
+
+    /// The same for requests to models.
+    pub fn connect_traffic(&self) -> io::Result<Option<UnixStream>> {
+        connect(&self.traffic())
+    }
+
+    /// Listens at both sockets, that of services first. Only for whoever holds the journal's lock: what is in the way is left from a
+    /// crash.
+    pub(crate) fn listen(&self) -> io::Result<(UnixListener, UnixListener)> {
         self.make_folder()?;
-        let socket = self.socket();
-        remove(&socket)?;
+        remove(&self.socket())?;
         // Before anybody can connect: an old note beside a new socket would send them to the wrong address.
         remove(&self.note_file())?;
-        let reach = Reach::of(&socket)?;
-        let listener = UnixListener::bind(&reach.path)?;
-        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
-        listener.set_nonblocking(true)?;
-        Ok(listener)
+        // Whoever finds the one counts on the other.
+        let traffic = listen(&self.traffic())?;
+        Ok((listen(&self.socket())?, traffic))
     }
 
     /// Makes the folder, private at once, and private again should it be from other times.
@@ -81,6 +83,7 @@ impl EnginePlace {
     pub(crate) fn leave(&self) {
         // Should they stay, the next start recognises them as left behind.
         let _ = remove(&self.socket());
+        let _ = remove(&self.traffic());
         let _ = remove(&self.note_file());
     }
 
@@ -106,6 +109,24 @@ impl EnginePlace {
     pub fn server(&self) -> Option<ServerNote> {
         serde_json::from_slice(&std::fs::read(self.note_file()).ok()?).ok()
     }
+}
+
+fn connect(socket: &Path) -> io::Result<Option<UnixStream>> {
+    let connected = Reach::of(socket).and_then(|reach| UnixStream::connect(&reach.path));
+    match connected {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn listen(socket: &Path) -> io::Result<UnixListener> {
+    remove(socket)?;
+    let reach = Reach::of(socket)?;
+    let listener = UnixListener::bind(&reach.path)?;
+    std::fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
 pub(crate) fn remove(path: &Path) -> io::Result<()> {

@@ -25,7 +25,7 @@ use crate::agents::Notes;
 use crate::failure::Failure;
 use crate::guard::Guard;
 use crate::host::{Host, Hosting, now};
-use crate::listen::{Serving, Timing};
+use crate::listen::{Door, Serving, Timing};
 use crate::place::EnginePlace;
 use crate::settings::Settings;
 use crate::token::Token;
@@ -171,6 +171,7 @@ struct Opened {
     host: Arc<Host>,
     place: EnginePlace,
     listener: std::os::unix::net::UnixListener,
+    traffic: std::os::unix::net::UnixListener,
     recovered: Option<RecoveredChange>,
 }
 
@@ -190,7 +191,7 @@ impl Opened {
         let proxy = Arc::new(Proxy::new(desk, Entrances::load(&folder)));
         let place = EnginePlace::new(&folder);
         let socket = || place.socket().display().to_string();
-        let listener = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
+        let (listener, traffic) = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
         let hosting = Hosting {
             settings,
             notes: Notes::new(&home),
@@ -206,19 +207,21 @@ impl Opened {
         if let Err(failure) = host.settle() {
             tracing::warn!(reason = failure.message, "what was left behind could not be settled");
         }
-        Ok(Self { host, place, listener, recovered })
+        Ok(Self { host, place, listener, traffic, recovered })
     }
 
     /// Serves until told to stop, and then until those who are served have their answers.
     async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>, timing: Timing) {
-        let Self { host, place, listener, .. } = self;
+        let Self { host, place, listener, traffic, .. } = self;
         // Whoever serves this machine was asked to; an engine in a command makes room for them.
         let makes_room = http.is_none().then(|| place.clone());
         let serving = Serving::new(&host, timing);
         let mut tasks = tokio::task::JoinSet::new();
-        match UnixListener::from_std(listener) {
-            Ok(listener) => drop(tasks.spawn(serving.clone().unix(listener))),
-            Err(error) => tracing::error!(%error, "the socket cannot be served"),
+        for (listener, door) in [(listener, Door::Services), (traffic, Door::Models)] {
+            match UnixListener::from_std(listener) {
+                Ok(listener) => drop(tasks.spawn(serving.clone().unix(listener, door))),
+                Err(error) => tracing::error!(%error, "the socket cannot be served"),
+            }
         }
         if let Some((listener, guard)) = http {
             tasks.spawn(serving.clone().tcp(listener, guard));

@@ -104,6 +104,19 @@ impl ModelRequest {
         hashes
     }
 
+    /// What it is, by its hash: the same for one that is sent again, with or without a stream.
+    pub fn identity(&self) -> String {
+        let Some(body) = self.document() else { return hash(self.original()) };
+        let came = body.as_came();
+        let mut text = self.head().route().as_bytes().to_vec();
+        for member in came.children(came.root()) {
+            if came.key(member).is_none_or(|key| key != "stream") {
+                write_lasting(&came, member, &mut text);
+            }
+        }
+        hash(&text)
+    }
+
     /// What is said in the messages after the model's last answer: what is new in this request.
     pub fn news(&self) -> Vec<Item> {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
@@ -167,6 +180,13 @@ mod tests {
                 .conversation()
                 .starts_with(&first.conversation())
         );
+    }
+
+    #[test]
+    fn what_is_sent_again_without_a_stream_is_the_same() {
+        let with = |rest: &str| request(&format!(r#"{{"model":"m","messages":[]{rest}}}"#)).identity();
+        assert_eq!(with(""), with(r#","stream":true"#));
+        assert_ne!(with(""), with(r#","max_tokens":1"#));
     }
 
     #[test]

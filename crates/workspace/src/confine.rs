@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use sayso_review::{WsPath, WsPathError};
 use thiserror::Error;
@@ -22,6 +23,8 @@ pub struct Workspace {
     pub(crate) swap: Swap,
     /// What is never written to, though it lies inside.
     pub(crate) protected: Vec<WsPath>,
+    /// The permissions that new files of this process do not get, once somebody wanted to know.
+    pub(crate) umask: OnceLock<u32>,
 }
 
 /// How paths are resolved.
@@ -111,7 +114,7 @@ impl Workspace {
             errno => error(errno.to_string()),
         })?;
         let (swap, protected) = (Swap::Exchange, Vec::new());
-        Ok(Self { root, path: real, named: path.to_owned(), backend, swap, protected })
+        Ok(Self { root, path: real, named: path.to_owned(), backend, swap, protected, umask: OnceLock::new() })
     }
 
     /// Uses another way to replace files: for file systems that cannot exchange names, where it is found out by itself.
@@ -164,6 +167,33 @@ impl Workspace {
             }
         }
         self.walk(path)
+    }
+
+    /// Opens a directory by a path that has no symbolic link in it, if the system can say so in one go; `None` if something is in
+    /// the way that has to be looked at.
+    pub(crate) fn open_directory_at_once(&self, path: &WsPath) -> Option<OwnedFd> {
+        let name = if path.is_root() { "." } else { path.as_str() };
+        // Anything but a directory is not opened.
+        (self.backend == Backend::OpenAt2).then(|| openat2(self.root.as_fd(), name, OFlags::DIRECTORY).ok()).flatten()
+    }
+
+    /// What `stat` says of a regular file or a directory, without opening it. Follows symlinks that stay inside.
+    pub(crate) fn stat_path(&self, path: &WsPath) -> Option<Stat> {
+        if self.backend == Backend::OpenAt2 {
+            let name = if path.is_root() { "." } else { path.as_str() };
+            let handle = match openat2(self.root.as_fd(), name, OFlags::PATH) {
+                Ok(handle) => Some(handle),
+                Err(Errno::LOOP) => None,
+                Err(_) => return None,
+            };
+            let stat = handle.map(rustix::fs::fstat).transpose().ok()?;
+            match stat.map(|stat| (FileType::from_raw_mode(stat.st_mode), stat)) {
+                Some((FileType::RegularFile | FileType::Directory, stat)) => return Some(stat),
+                None | Some((FileType::Symlink, _)) => {}
+                Some(_) => return None,
+            }
+        }
+        rustix::fs::fstat(&self.walk(path).ok()?.handle).ok()
     }
 
     /// Goes down from the root name by name. Each directory stays open, so that `..` in a symlink's target means the

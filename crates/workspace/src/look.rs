@@ -15,23 +15,25 @@ impl Workspace {
     /// Looks at paths. What cannot be read is said, not an error.
     pub fn look(&self, paths: impl IntoIterator<Item = WsPath>, limit: ReadLimit) -> Sight {
         let mut look = Look { workspace: self, limit, parents: BTreeMap::new(), files: BTreeMap::new() };
-        let mut sight = Sight { files: BTreeMap::new(), umask: self.umask() };
+        let mut sight = Sight { files: BTreeMap::new(), umask: *self.umask.get_or_init(umask) };
         for path in paths {
             let seen = look.at(&path);
             sight.files.insert(path, seen);
         }
         sight
     }
+}
 
-    /// The permissions that new files of this process do not get. There is no way to ask for it without setting it, but Linux
-    /// shows it.
-    fn umask(&self) -> u32 {
-        let _ = self;
-        let status = rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        let text = status.ok().and_then(|handle| std::io::read_to_string(std::fs::File::from(handle)).ok());
-        let line = text.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Umask:")));
-        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
-    }
+/// The permissions that new files of this process do not get, which nothing of ours changes. There is no way to ask for it without
+/// setting it, but Linux shows it, at the price of all else that it shows.
+fn umask() -> u32 {
+    let status = rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    // The second line, after the program's name: a page has it, and is read at once.
+    let mut page = [0; 4_096];
+    let length = status.ok().and_then(|handle| rustix::io::read(&handle, &mut page).ok()).unwrap_or(0);
+    let text = String::from_utf8_lossy(&page[..length]);
+    let line = text.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o022)
 }
 
 /// How many directories are held open; paths come in order, so that few are needed again.

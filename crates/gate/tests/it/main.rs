@@ -7,6 +7,7 @@
 )]
 
 mod actions;
+mod at_hand;
 mod captures;
 mod check;
 mod flow;

@@ -370,6 +370,8 @@ impl Both {
 
     fn check_change(&self, id: Id) {
         let record = self.record(id);
+        let at_hand = self.gate().read(|history| history.change(id)).unwrap();
+        assert_eq!(at_hand, record, "what an engine has at hand of change {id} is what it recorded");
         let change = &self.reference.changes[&id];
         let status = match &record.status {
             ChangeStatus::Pending => Status::Pending,

@@ -112,3 +112,30 @@ fn an_empty_batch_gives_no_numbers() {
     assert_eq!(journal.append(&Batch::default()).unwrap(), 1..1);
     assert_eq!(journal.reader().last_number().unwrap(), 0);
 }
+
+#[test]
+fn the_writer_knows_the_numbers_that_a_reader_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open(folder.path());
+    let reader = Reader::open(folder.path()).unwrap();
+    let same = |journal: &sayso_journal::Journal, last: u64, value: u64| {
+        for side in [journal.reader(), &reader] {
+            assert_eq!((side.last_number().unwrap(), side.counter("changes").unwrap()), (last, value));
+        }
+    };
+    same(&journal, 0, 0);
+    let batch = |name: &str, value: u64| Batch {
+        events: vec![event(name, &[])],
+        counters: vec![("changes", value)],
+        ..Batch::default()
+    };
+    journal.append(&batch("a", 7)).unwrap();
+    same(&journal, 1, 7);
+    // All or nothing: neither the event nor its number is there.
+    assert!(matches!(journal.append(&batch("b", 6)), Err(AppendError::CounterBack { value: 7, asked: 6, .. })));
+    same(&journal, 1, 7);
+    assert_eq!(journal.append(&batch("c", 8)).unwrap(), 2..3);
+    same(&journal, 2, 8);
+    drop(journal);
+    same(&open(folder.path()), 2, 8);
+}

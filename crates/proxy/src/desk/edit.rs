@@ -239,6 +239,18 @@ fn section(request: &ModelRequest, at: &Place) -> Result<SectionId, EditRequestE
     }
 }
 
+/// Makes the edits of an earlier request in one that is the same but for how it is to be answered. Says whether all of them are.
+pub(super) fn go_on(edited: Option<&ModelRequest>, request: &mut ModelRequest) -> bool {
+    match edited {
+        None => true,
+        Some(edited) if edited.original() == request.original() => {
+            *request = edited.clone();
+            true
+        }
+        Some(edited) => edited.to_patch().and_then(|patch| request.apply_patch(&patch).map(|_| ())).is_ok(),
+    }
+}
+
 /// Applies saved edits, and says what became of each.
 pub(super) fn apply_saved(overrides: &Overrides, request: &mut ModelRequest) -> SavedOutcome {
     let outcome = overrides.apply(request);

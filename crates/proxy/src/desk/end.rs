@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use sayso_review::{
-    ContentHash, ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep,
-    Resumer,
+    ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
 use sayso_wire::{Problem, Scope};
 use thiserror::Error;
@@ -12,7 +11,7 @@ use thiserror::Error;
 use super::mode::Once;
 use super::past::Fate;
 use super::saved::SavedError;
-use super::{Desk, Outgoing, Signed, State, Verdict, Waiting, lock};
+use super::{Desk, Keeps, Outgoing, Signed, State, Verdict, Waiting, lock};
 use crate::log::Haste;
 
 /// Why a request could not be resumed or cancelled.
@@ -99,13 +98,14 @@ impl Desk {
         if waiting.why == PauseReason::Capture {
             self.save_edits(&mut state, request, settings.scope, now)?;
         }
-        let Some(waiting) = state.waiting.remove(&request) else { return Err(EndError::NotWaiting(request)) };
+        let Some(mut waiting) = state.waiting.remove(&request) else { return Err(EndError::NotWaiting(request)) };
         self.log.step(request, RequestStep::Resumed { by: Resumer::Person }, Haste::Now);
         self.sent(request, body.as_ref(), waiting.saved.clone());
-        let fate = Fate::Approved { sent: body.clone() };
-        state.past.remember(request, waiting.whose.conversation(), ContentHash::of(&waiting.body), fate, now);
+        let edited = waiting.request.take().filter(|request| request.is_dirty());
+        let fate = Fate::Approved { edited };
+        state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, its ticket says so.
-        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body }));
+        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body, keeps: Keeps::Yes }));
         self.notice(&state);
         Ok(())
     }
@@ -114,8 +114,8 @@ impl Desk {
     pub fn cancel(&self, request: RequestId, now: i64) -> Result<(), EndError> {
         let mut state = lock(&self.state);
         let waiting = state.waiting.remove(&request).ok_or(EndError::NotWaiting(request))?;
-        let (conversation, body) = (waiting.whose.conversation(), ContentHash::of(&waiting.body));
-        state.past.remember(request, conversation, body, Fate::Canceled, now);
+        let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
+        state.past.remember(request, conversation, identity, Fate::Canceled, now);
         self.close(request, waiting, RequestEnd::Canceled);
         self.notice(&state);
         Ok(())
@@ -132,15 +132,17 @@ impl Desk {
         let mut state = lock(&self.state);
         let Some(mut waiting) = state.waiting.remove(&request) else { return };
         let edited = if waiting.is_edited() { waiting.request.take() } else { None };
-        let (conversation, body) = (waiting.whose.conversation(), ContentHash::of(&waiting.body));
-        state.past.remember(request, conversation, body, Fate::Gone { edited }, now);
+        let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
+        state.past.remember(request, conversation, identity, Fate::Gone { edited }, now);
         self.close(request, waiting, RequestEnd::ClientGone);
         self.notice(&state);
     }
 
     /// A request was answered, so that the same one again is another one.
     pub(crate) fn answered(&self, request: RequestId) {
-        lock(&self.state).past.answered(request);
+        let mut state = lock(&self.state);
+        state.past.answered(request);
+        self.notice(&state);
     }
 
     /// Ends all requests that wait of which something is true.

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
 use sayso_review::{
-    BodyRecord, ContentHash, Event, PauseReason, RequestEnd, RequestId, RequestSeen, RequestStep, Resumer,
+    BodyRecord, Event, PauseReason, RequestEnd, RequestId, RequestSeen, RequestStep, Resumer,
     SavedEdits as SavedOutcome,
 };
 use sayso_wire::stream::Api;
@@ -72,6 +72,13 @@ pub struct Came {
     pub deadline: Option<i64>,
 }
 
+/// Whether all of a body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    Yes,
+    No,
+}
+
 /// Whether a body is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
@@ -108,6 +115,17 @@ pub struct Outgoing {
     pub api: Option<Api>,
     /// What is sent, if that is not what came.
     pub body: Option<Arc<[u8]>>,
+    /// Whether its answer is recorded.
+    pub keeps: Keeps,
+}
+
+/// Whether an answer is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
 }
 
 /// What a person, or something that happened, makes of a request that waits.
@@ -157,8 +175,9 @@ pub(crate) struct Waiting {
     since: i64,
     /// Made when somebody looks, or when there are edits: sections of a thousand requests that nobody looks at cost too much.
     request: Option<Box<ModelRequest>>,
-    /// The messages, for comparing.
+    /// The messages and the whole, for comparing.
     said: Vec<String>,
+    identity: String,
     saved: SavedOutcome,
     /// How many edits there were, undone ones included.
     revision: u64,
@@ -260,7 +279,8 @@ impl Desk {
 
     /// Takes note of whether there is anything to look out for.
     fn notice(&self, state: &State) {
-        let quiet = state.modes.is_quiet() && state.waiting.is_empty() && self.settings().rules.is_empty();
+        let forgotten = state.past.is_empty() && state.waiting.is_empty();
+        let quiet = state.modes.is_quiet() && forgotten && self.settings().rules.is_empty();
         self.quiet.store(quiet, Ordering::Release);
     }
 
@@ -275,14 +295,16 @@ impl Desk {
         request: RequestId,
         came: &Came,
         body: &Arc<[u8]>,
+        complete: Complete,
         room: Option<tokio::sync::OwnedSemaphorePermit>,
         now: i64,
-    ) -> Whose {
+    ) {
         let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), body);
         let settings = self.settings();
         self.met(request, &whose, came, body, &settings, now);
         if settings.keep == Keep::All {
-            let record = lock(&self.bodies).cut(&whose.session, body);
+            let mut record = lock(&self.bodies).cut(&whose.session, body);
+            record.cut = complete == Complete::No;
             let api = crate::route::api_of(came.head.route());
             let seen = self.seen(&whose, came, api, record.clone());
             let body = (record, Arc::clone(body));
@@ -290,7 +312,6 @@ impl Desk {
             let sent = RequestStep::Sent { body: None, saved: SavedOutcome::default() };
             self.log.step(request, sent, Haste::Soon);
         }
-        whose
     }
 
     /// Takes in a request, and says what becomes of it.
@@ -303,7 +324,7 @@ impl Desk {
         let purpose = parsed.purpose();
         self.met(request, &whose, &came, &body, &settings, now);
         let mut state = lock(&self.state);
-        let hash = ContentHash::of(&body);
+        let identity = parsed.identity();
         let record = || {
             let record = lock(&self.bodies).cut(&whose.session, &body);
             let seen = self.seen(&whose, &came, api, record.clone());
@@ -314,7 +335,8 @@ impl Desk {
             self.log.step_with(request, step, body, haste, None);
         };
         // What a client sends again is not asked about again, and goes the way that it went.
-        let again = state.past.take(&whose.conversation(), hash, now);
+        state.past.forget_old(now);
+        let again = state.past.take(&whose.conversation(), &identity, now);
         let mut inherited = None;
         match again {
             Some((_, Fate::Canceled)) => {
@@ -323,19 +345,19 @@ impl Desk {
                 self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
                 return Arrived::Refuse { request, api, why };
             }
-            Some((_, Fate::Approved { sent })) => {
+            Some((_, Fate::Approved { edited })) if edit::go_on(edited.as_deref(), &mut parsed) => {
                 see(Haste::Now);
                 self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
+                let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
                 self.sent(request, sent.as_ref(), SavedOutcome::default());
-                let fate = Fate::Approved { sent: sent.clone() };
-                state.past.remember(request, whose.conversation(), hash, fate, now);
-                return Arrived::Send(Outgoing { request, api, body: sent });
+                state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
+                return Arrived::Send(Outgoing { request, api, body: sent, keeps: Keeps::Yes });
             }
-            Some((earlier, Fate::Gone { edited })) => inherited = Some((earlier, edited)),
+            Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
             None => {}
         }
         let said = parsed.conversation();
-        if let Some(edits) = self.supersede(&mut state, request, &whose, &said, hash) {
+        if let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity) {
             inherited = Some(edits);
         }
         let effective = state.modes.effective(Some(&whose.session));
@@ -355,8 +377,10 @@ impl Desk {
         };
         let mut outcome = SavedOutcome::default();
         let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
-        if let Some(edited) = inherited.as_mut().and_then(|(_, edited)| edited.take()) {
-            parsed = *edited;
+        let edits = inherited.as_mut().and_then(|(_, edited)| edited.take());
+        if let Some(edited) = edits {
+            // What cannot be carried over is not there any more; the person looks at it anyway.
+            let _ = edit::go_on(Some(&edited), &mut parsed);
         } else if applies {
             outcome = edit::apply_saved(&overrides, &mut parsed);
         }
@@ -367,7 +391,9 @@ impl Desk {
                 see(Haste::Soon);
                 self.sent(request, body.as_ref(), outcome);
             }
-            return Arrived::Send(Outgoing { request, api, body });
+            self.notice(&state);
+            let keeps = if keep { Keeps::Yes } else { Keeps::No };
+            return Arrived::Send(Outgoing { request, api, body, keeps });
         };
         match why {
             PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),
@@ -389,6 +415,7 @@ impl Desk {
             since: now,
             request: edited,
             said,
+            identity,
             saved: outcome,
             revision: 0,
             verdict: sender,
@@ -466,7 +493,7 @@ impl Desk {
         request: RequestId,
         whose: &Whose,
         said: &[String],
-        body: ContentHash,
+        identity: &str,
     ) -> Option<(RequestId, Option<Box<ModelRequest>>)> {
         let conversation = whose.conversation();
         let goes_on = |waiting: &Waiting| {
@@ -477,7 +504,7 @@ impl Desk {
         let mut inherited = None;
         for id in old {
             let Some(mut waiting) = state.waiting.remove(&id) else { continue };
-            if ContentHash::of(&waiting.body) == body {
+            if waiting.identity == identity {
                 inherited = Some((id, waiting.request.take()));
             }
             self.close(id, waiting, RequestEnd::Superseded { by: request });

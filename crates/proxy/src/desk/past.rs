@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sayso_review::{ContentHash, RequestId};
+use sayso_review::RequestId;
 use sayso_wire::ModelRequest;
 
 use super::whose::Conversation;
@@ -21,8 +21,8 @@ pub(crate) enum Fate {
     Canceled,
     /// A person let it go on, and there is no answer yet: should it come again, it goes on in the same way.
     Approved {
-        /// As it was sent, if that is not as it came.
-        sent: Option<std::sync::Arc<[u8]>>,
+        /// With its edits, if there were any.
+        edited: Option<Box<ModelRequest>>,
     },
     /// Its client went away while it waited: should it come again, its edits are still there.
     Gone {
@@ -41,7 +41,8 @@ impl Fate {
 struct Remembered {
     request: RequestId,
     conversation: Conversation,
-    body: ContentHash,
+    /// What it is, by its hash.
+    identity: String,
     fate: Fate,
     time: i64,
 }
@@ -57,27 +58,21 @@ impl Past {
         &mut self,
         request: RequestId,
         conversation: Conversation,
-        body: ContentHash,
+        identity: String,
         fate: Fate,
         now: i64,
     ) {
         self.forget_old(now);
-        self.requests.retain(|other| !(other.conversation == conversation && other.body == body));
+        self.requests.retain(|other| !(other.conversation == conversation && other.identity == identity));
         if self.requests.len() == MOST {
             self.requests.pop_front();
         }
-        self.requests.push_back(Remembered { request, conversation, body, fate, time: now });
+        self.requests.push_back(Remembered { request, conversation, identity, fate, time: now });
     }
 
     /// What became of a request that comes again. One that was cancelled stays so; the others are taken up.
-    pub(crate) fn take(
-        &mut self,
-        conversation: &Conversation,
-        body: ContentHash,
-        now: i64,
-    ) -> Option<(RequestId, Fate)> {
-        self.forget_old(now);
-        let same = |other: &Remembered| other.conversation == *conversation && other.body == body;
+    pub(crate) fn take(&mut self, conversation: &Conversation, identity: &str, now: i64) -> Option<(RequestId, Fate)> {
+        let same = |other: &Remembered| other.conversation == *conversation && other.identity == identity;
         let place = self.requests.iter().position(same)?;
         let found = &mut self.requests[place];
         if matches!(found.fate, Fate::Canceled) {
@@ -92,7 +87,12 @@ impl Past {
         self.requests.retain(|other| other.request != request);
     }
 
-    fn forget_old(&mut self, now: i64) {
+    /// Whether there is nothing to look out for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    pub(crate) fn forget_old(&mut self, now: i64) {
         self.requests.retain(|other| now - other.time < other.fate.lasts());
     }
 }

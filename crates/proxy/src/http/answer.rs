@@ -21,7 +21,7 @@ use tokio::time::{Instant as Later, Sleep};
 use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
-use crate::desk::Desk;
+use crate::desk::{Desk, Keeps};
 use crate::log::Haste;
 
 /// The most of an answer that is kept.
@@ -39,13 +39,6 @@ pub(super) struct Exchange {
     pub(super) keeps: Keeps,
     pub(super) retries: u32,
     pub(super) calls: Calls,
-}
-
-/// Whether an answer is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeps {
-    Yes,
-    No,
 }
 
 /// An answer that is looked at on its way.

@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
 use super::answer::AnswerTap;
+use crate::desk::Complete;
 
 /// What goes wrong on the way.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -55,13 +56,6 @@ impl Body for Outbound {
 
 /// Who is told what a body was: its chunks, and whether these are all.
 type Told = Box<dyn FnOnce(Vec<Bytes>, Complete) + Send>;
-
-/// Whether all of a body came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Complete {
-    Yes,
-    No,
-}
 
 /// A body that somebody is told of, once it was passed on.
 pub(super) struct RequestTap {

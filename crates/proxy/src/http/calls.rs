@@ -6,7 +6,7 @@ use std::time::Duration;
 use sayso_gate::{Client, Decided, Gate, Reply, Submitted};
 use sayso_review::{ChangeId, Command, Event, EventBody, Intent, Origin, Outcome, Performer, Tier};
 use sayso_wire::stream::collect::Content;
-use sayso_wire::stream::{Api, Refusal};
+use sayso_wire::stream::{Api, Begun, Refusal};
 
 use super::answer::arguments;
 use crate::desk::{Desk, Whose};
@@ -62,7 +62,7 @@ impl Calls {
             let held = self.desk.settings().hold_tools.iter().any(|tool| tool == "*" || *tool == call.name);
             if held && let Err(reason) = self.review(&call).await {
                 let refusal = Refusal::Refused { message: &reason };
-                return Passage::Closed(self.api.map(|api| api.break_off(&refusal)).unwrap_or_default());
+                return Passage::Closed(self.api.map(|api| api.end_for_good(&refusal, Begun::Yes)).unwrap_or_default());
             }
         }
         Passage::Open

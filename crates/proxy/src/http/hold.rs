@@ -15,11 +15,11 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use sayso_review::RequestEnd;
 use sayso_wire::Purpose;
-use sayso_wire::stream::{Api, Refusal};
+use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 
 use super::body::{BodyError, Inner, Reply};
-use super::{Outgoing, Proxy, Ticket, Verdict, Way, Whose};
+use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way, Whose};
 use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
 use crate::settings::Retry;
 
@@ -51,16 +51,19 @@ impl Sending {
         async move { sender.send(request).await }
     }
 
+    fn asked(&self, outgoing: &Outgoing, started: Instant, retries: u32) -> Asked {
+        let Outgoing { request, api, keeps, .. } = *outgoing;
+        Asked { request, api, whose: self.whose.clone(), started, retries, keeps }
+    }
+
     /// Sends it, and passes the answer on as it is.
     pub(super) async fn now(self, outgoing: Outgoing) -> Response<Reply> {
         let started = Instant::now();
         let Outgoing { request, api, .. } = outgoing;
         match self.send(&outgoing, self.headers.clone()).await {
-            Ok(answer) => {
-                self.proxy.looked_at(answer, request, api, self.whose.clone(), started, 0, &self.way.settings)
-            }
+            Ok(answer) => self.proxy.looked_at(answer, self.asked(&outgoing, started, 0)),
             Err(error) => {
-                self.proxy.failed(request, &error, &self.way.settings);
+                self.proxy.failed(request, &error, outgoing.keeps);
                 unreachable(api, &self.way, &error)
             }
         }
@@ -128,7 +131,7 @@ impl Held {
     }
 
     async fn break_off(&self, refusal: &Refusal<'_>) -> Result<(), Gone> {
-        self.write(self.api.break_off(refusal).into()).await
+        self.write(self.api.end_for_good(refusal, Begun::No).into()).await
     }
 
     async fn hold(&self, sending: Sending, mut ticket: Ticket) -> Result<(), Gone> {
@@ -172,7 +175,7 @@ impl Held {
             return match sent {
                 Ok(answer) => self.answer(sending, &outgoing, answer, started, tried).await,
                 Err(error) => {
-                    sending.proxy.failed(outgoing.request, &error, settings);
+                    sending.proxy.failed(outgoing.request, &error, outgoing.keeps);
                     let message = unreachable_message(&sending.way, &error);
                     self.break_off(&Refusal::Refused { message: &message }).await
                 }
@@ -190,15 +193,7 @@ impl Held {
         tried: u32,
     ) -> Result<(), Gone> {
         let status = answer.status();
-        let response = sending.proxy.looked_at(
-            answer,
-            outgoing.request,
-            outgoing.api,
-            sending.whose.clone(),
-            started,
-            tried,
-            &sending.way.settings,
-        );
+        let response = sending.proxy.looked_at(answer, sending.asked(outgoing, started, tried));
         let mut body = response.into_body();
         if status != StatusCode::OK {
             let said = self.alive(Limited::new(body, MOST_ERROR).collect()).await?;

@@ -26,14 +26,14 @@ use tokio::sync::OwnedSemaphorePermit;
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
 
-use crate::desk::{Arrived, Came, Outgoing, Signed, Ticket, Verdict, Whose};
+use crate::desk::{Arrived, Came, Keeps, Outgoing, Signed, Ticket, Verdict, Whose};
 use crate::entrance::{self, Entrance};
 use crate::log::{Haste, now};
 use crate::proxy::Proxy;
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
-use answer::{AnswerTap, Exchange, Keeps};
-use body::{Complete, Inner, Outbound, RequestTap};
+use answer::{AnswerTap, Exchange};
+use body::{Inner, Outbound, RequestTap};
 use calls::Calls;
 use encoding::Encoding;
 pub(crate) use upstream::Sender;
@@ -50,6 +50,22 @@ struct Way {
     /// The path beneath the upstream.
     path: String,
     settings: Arc<Settings>,
+}
+
+/// What an answer belongs to.
+struct Asked {
+    request: RequestId,
+    api: Option<Api>,
+    whose: Whose,
+    started: Instant,
+    /// How often it was sent before.
+    retries: u32,
+    keeps: Keeps,
+}
+
+/// Whether what passes is recorded.
+fn keeps(settings: &Settings) -> Keeps {
+    if settings.keep == Keep::All { Keeps::Yes } else { Keeps::No }
 }
 
 impl Proxy {
@@ -172,18 +188,20 @@ impl Proxy {
             body,
             most,
             Box::new(move |chunks, complete| {
-                if complete == Complete::Yes {
-                    let body = decoded(&came, &Bytes::from(chunks.concat()), most);
-                    desk.passed(id, &came, &body.unwrap_or_default(), room, now());
-                }
+                let body = decoded(&came, &Bytes::from(chunks.concat()), most);
+                desk.passed(id, &came, &body.unwrap_or_default(), complete, room, now());
             }),
         );
         let started = Instant::now();
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
         match self.sender().send(onward).await {
-            Ok(answer) => self.looked_at(answer, id, Some(api), whose, started, 0, &way.settings),
+            Ok(answer) => {
+                let asked =
+                    Asked { request: id, api: Some(api), whose, started, retries: 0, keeps: keeps(&way.settings) };
+                self.looked_at(answer, asked)
+            }
             Err(error) => {
-                self.failed(id, &error, &way.settings);
+                self.failed(id, &error, keeps(&way.settings));
                 unreachable(Some(api), &way, &error)
             }
         }
@@ -237,55 +255,30 @@ impl Proxy {
     }
 
     /// An answer that is looked at on its way.
-    #[expect(clippy::too_many_arguments, reason = "what an answer belongs to")]
-    fn looked_at(
-        &self,
-        answer: Response<Incoming>,
-        request: RequestId,
-        api: Option<Api>,
-        whose: Whose,
-        started: Instant,
-        retries: u32,
-        settings: &Settings,
-    ) -> Response<Reply> {
+    fn looked_at(&self, answer: Response<Incoming>, asked: Asked) -> Response<Reply> {
         answer_with(answer, |head, body| {
-            let tap = self.tap(head, body, request, api, whose, started, retries, settings);
-            Reply(Inner::Answer(Box::new(tap)))
+            let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+            let Asked { request, api, whose, started, retries, keeps } = asked;
+            let desk = Arc::clone(&self.desk);
+            let exchange = Exchange {
+                request,
+                api,
+                started,
+                status: head.status.as_u16(),
+                content_type: text(CONTENT_TYPE),
+                encoding: text(CONTENT_ENCODING),
+                keeps,
+                retries,
+                calls: Calls { desk: Arc::clone(&desk), whose, api },
+                desk,
+            };
+            Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what an answer belongs to")]
-    fn tap(
-        &self,
-        head: &http::response::Parts,
-        body: Incoming,
-        request: RequestId,
-        api: Option<Api>,
-        whose: Whose,
-        started: Instant,
-        retries: u32,
-        settings: &Settings,
-    ) -> AnswerTap {
-        let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let desk = Arc::clone(&self.desk);
-        let exchange = Exchange {
-            request,
-            api,
-            started,
-            status: head.status.as_u16(),
-            content_type: text(CONTENT_TYPE),
-            encoding: text(CONTENT_ENCODING),
-            keeps: if settings.keep == Keep::All { Keeps::Yes } else { Keeps::No },
-            retries,
-            calls: Calls { desk: Arc::clone(&desk), whose, api },
-            desk,
-        };
-        AnswerTap::new(body, exchange)
-    }
-
     /// Records that a request could not be sent.
-    fn failed(&self, request: RequestId, error: &(dyn std::error::Error + 'static), settings: &Settings) {
-        if settings.keep == Keep::All {
+    fn failed(&self, request: RequestId, error: &(dyn std::error::Error + 'static), keeps: Keeps) {
+        if keeps == Keeps::Yes {
             let why = RequestEnd::Failed { message: upstream::reason(error) };
             self.desk.log.step(request, RequestStep::Ended { why }, Haste::Soon);
         }
@@ -294,13 +287,14 @@ impl Proxy {
 
 /// The base of an upstream, as the user has configured it.
 fn base_of(settings: &Settings, name: &str, headers: &HeaderMap) -> Option<Uri> {
+    let base = |name: &str| settings.upstreams.get(name).map(|upstream| upstream.base.clone());
     // Codex speaks to another server when its user has logged in with an account.
-    let name = if name == "codex" {
-        if headers.contains_key("chatgpt-account-id") { "chatgpt" } else { "openai" }
-    } else {
-        name
-    };
-    settings.upstreams.get(name).map(|upstream| upstream.base.clone())
+    match name {
+        "codex" if base("codex").is_some() => base("codex"),
+        "codex" if headers.contains_key("chatgpt-account-id") => base("chatgpt"),
+        "codex" => upstream::address(&base("openai")?, "/v1"),
+        _ => base(name),
+    }
 }
 
 /// A body as it was before it was compressed.

@@ -11,20 +11,28 @@ use table::{BUILD, CI, GENERATED, LOCK, PERMISSION};
 /// A path in lower case, since `Makefile` and `CODEOWNERS` are found whatever their case on some systems.
 pub(super) struct Place {
     path: String,
+    /// Where the file's own name begins.
+    name_at: usize,
 }
 
 impl Place {
     pub(super) fn of(path: &WsPath) -> Self {
-        Self { path: path.as_str().to_lowercase() }
+        let path = path.as_str().to_lowercase();
+        // Once, and not for each of the patterns.
+        let name_at = path.rfind('/').map_or(0, |slash| slash + 1);
+        Self { path, name_at }
     }
 
     fn is(&self, pattern: Pattern) -> bool {
-        let (directory, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let (directory, name) = self.path.split_at(self.name_at);
+        let directory = directory.strip_suffix('/').unwrap_or(directory);
         match pattern {
             Name(wanted) => name == wanted,
             Begins(start) => name.starts_with(start),
             Ends(end) => name.ends_with(end),
             Path(end) => self.path.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/')),
+            // Most files lie in few directories, and searching for a text has its price even where there is none.
+            Under(wanted) if directory.len() < wanted.len() => false,
             Under(wanted) => directory.match_indices(wanted).any(|(at, _)| {
                 let after = &directory[at + wanted.len()..];
                 (at == 0 || directory[..at].ends_with('/')) && (after.is_empty() || after.starts_with('/'))

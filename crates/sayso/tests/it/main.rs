@@ -21,6 +21,7 @@ mod hidden;
 mod history;
 mod hooks;
 mod killed;
+mod live_requests;
 mod policy;
 mod propose;
 mod request_agent;

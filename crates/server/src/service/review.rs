@@ -15,7 +15,7 @@ use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, V
 use super::view_of;
 use crate::caller::Peer;
 use crate::failure::Failure;
-use crate::host::{Host, blocking, by_a_person, now};
+use crate::host::{Host, blocking, by_a_person, now, promptly};
 use crate::progress::{self, Shown};
 
 /// How long a stream is silent at most.
@@ -81,7 +81,7 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::StatusRequest>,
     ) -> ServiceResult<proto::StatusResponse> {
         let request = request.to_owned_message();
-        Response::ok(blocking(&self.0, move |host| status(host, &request)).await?)
+        Response::ok(promptly(&self.0, move |host| status(host, &request)).await?)
     }
 
     async fn watch(
@@ -134,7 +134,12 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::DecideRequest>,
     ) -> ServiceResult<proto::DecideResponse> {
         let request = request.to_owned_message();
-        let progress = by_a_person(&self.0, &context, move |host| decide(host, request)).await?;
+        let peer = Peer::of(&context);
+        let progress = promptly(&self.0, move |host| {
+            Peer::person(peer, &host.notes)?;
+            decide(host, request)
+        })
+        .await?;
         Response::ok(proto::DecideResponse { progress: progress.into(), ..Default::default() })
     }
 
@@ -144,7 +149,7 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::ProposeRequest>,
     ) -> ServiceResult<proto::ProposeResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let progress = blocking(&self.0, move |host| {
+        let progress = promptly(&self.0, move |host| {
             let mut progress = propose(host, peer, request)?;
             super::withhold(host, peer, &mut progress.preview);
             Ok(progress)

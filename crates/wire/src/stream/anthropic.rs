@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
-use super::reply::{HttpReply, Refusal};
+use super::reply::{Begun, HttpReply, Refusal};
 use super::scan::{Broken, members};
 use super::{Api, Script, encode};
 
@@ -61,6 +61,27 @@ impl StreamDialect for Anthropic {
 
     fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
         encode::named("error", &error(refusal))
+    }
+
+    /// Claude Code asks again without a stream unless one block was complete before the error.
+    fn end_for_good(&self, refusal: &Refusal<'_>, begun: Begun) -> Vec<u8> {
+        if begun == Begun::Yes {
+            return self.break_off(refusal);
+        }
+        let usage = json!({"input_tokens": 0, "output_tokens": 0});
+        let message = json!({"id": "msg_sayso", "type": "message", "role": "assistant", "model": "", "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": usage});
+        let block = json!({"type": "text", "text": ""});
+        [
+            encode::named("message_start", &json!({"type": "message_start", "message": message})),
+            encode::named(
+                "content_block_start",
+                &json!({"type": "content_block_start", "index": 0, "content_block": block}),
+            ),
+            encode::named("content_block_stop", &json!({"type": "content_block_stop", "index": 0})),
+            self.break_off(refusal),
+        ]
+        .concat()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Api, HttpReply, Refusal, Script, StreamEvent};
+use super::{Api, Begun, HttpReply, Refusal, Script, StreamEvent};
 
 /// How one API streams, in both directions. Implemented by one type without state in one file; see the module's documentation.
 pub trait StreamDialect: Sync {
@@ -30,6 +30,12 @@ pub trait StreamDialect: Sync {
 
     /// The end of a stream that has begun with status 200.
     fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8>;
+
+    /// The same in the form after which clients are known not to try again, which may not be the API's own.
+    fn end_for_good(&self, refusal: &Refusal<'_>, begun: Begun) -> Vec<u8> {
+        let _ = begun;
+        self.break_off(refusal)
+    }
 }
 
 /// One stream of an API being decoded.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
-use super::reply::{HttpReply, Refusal};
+use super::reply::{Begun, HttpReply, Refusal};
 use super::scan::{Broken, Scan, members};
 use super::{Api, Script, encode};
 
@@ -52,6 +52,11 @@ impl StreamDialect for Gemini {
 
     fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
         encode::unnamed(&error(refusal))
+    }
+
+    /// Its clients take an error in an event for an empty answer and try again, but read one that is a chunk of its own.
+    fn end_for_good(&self, refusal: &Refusal<'_>, _begun: Begun) -> Vec<u8> {
+        format!("{}\n\n", error(refusal)).into_bytes()
     }
 }
 

@@ -50,7 +50,7 @@ pub use collect::{Answer, Block, Collector};
 pub use dialect::{Decode, StreamDialect};
 pub use encode::{Ending, Script, ScriptBlock};
 pub use event::{Finish, OpaqueKind, Positioned, Problem, StreamEvent, ToolKind, Usage};
-pub use reply::{CANCELED, HttpReply, Refusal};
+pub use reply::{Begun, CANCELED, HttpReply, Refusal};
 use shape::{Shape, Watch};
 pub use sse::{EVENT_LIMIT, SseDecoder, SseEvent, SseItem};
 

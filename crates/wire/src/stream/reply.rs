@@ -67,6 +67,15 @@ impl Refusal<'_> {
     }
 }
 
+/// Whether something of an answer was passed on before its stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Something was.
+    Yes,
+    /// Nothing but signs of life.
+    No,
+}
+
 /// An HTTP answer that is not a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpReply {
@@ -100,6 +109,11 @@ impl Api {
     /// The answer in place of a stream, as long as no status was sent.
     pub fn refuse(self, refusal: &Refusal<'_>) -> HttpReply {
         self.dialect().refuse(refusal)
+    }
+
+    /// The end of a stream that has begun with status 200, in the form after which clients are known not to try again.
+    pub fn end_for_good(self, refusal: &Refusal<'_>, begun: Begun) -> Vec<u8> {
+        self.dialect().end_for_good(refusal, begun)
     }
 
     /// The end of a stream that has begun with status 200.

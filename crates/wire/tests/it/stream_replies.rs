@@ -1,7 +1,7 @@
 //! What is sent in place of an answer.
 
 use sayso_wire::stream::collect::{from_body, from_stream};
-use sayso_wire::stream::{Api, CANCELED, HttpReply, Refusal, StreamEvent};
+use sayso_wire::stream::{Api, Begun, CANCELED, HttpReply, Refusal, StreamEvent};
 use serde_json::Value;
 
 fn header<'a>(reply: &'a HttpReply, name: &str) -> Option<&'a str> {
@@ -112,4 +112,18 @@ fn the_keep_alive_of_responses_is_an_event_with_data() {
     // Codex counts events, and neither bytes nor comments.
     let text = std::str::from_utf8(Api::OpenAiResponses.keep_alive()).unwrap();
     assert!(text.lines().any(|line| line.starts_with("data: {")), "{text}");
+}
+
+#[test]
+fn the_end_for_good_is_what_clients_were_seen_not_to_try_again_after() {
+    let forms: Vec<String> = Api::ALL
+        .into_iter()
+        .flat_map(|api| [Begun::No, Begun::Yes].map(|begun| (api, begun)))
+        .map(|(api, begun)| {
+            let stream = String::from_utf8(api.end_for_good(&Refusal::Canceled, begun)).unwrap();
+            assert!(stream.contains(CANCELED), "{api:?}");
+            format!("{api:?}, begun: {begun:?}\n{stream}")
+        })
+        .collect();
+    insta::assert_snapshot!(forms.join("\n"));
 }

@@ -149,6 +149,9 @@ fn sync(handle: &OwnedFd) -> Result<(), Errno> {
 impl Workspace {
     /// Opens a directory by a path that has no symbolic link in it.
     pub(super) fn open_directory(&self, path: &WsPath) -> Result<OwnedFd, OpenError> {
+        if let Some(handle) = self.open_directory_at_once(path) {
+            return Ok(handle);
+        }
         let opened = self.open_path(path)?;
         if opened.resolved != *path {
             return Err(OpenError::Outside {

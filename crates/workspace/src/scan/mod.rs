@@ -137,8 +137,7 @@ impl<E: Error + 'static> ScanError<E> {
 impl Workspace {
     /// What `stat` says of a file, at the price of that and no more; `None` if there is none.
     pub fn signature(&self, path: &WsPath) -> Option<Signature> {
-        let opened = self.open_path(path).ok()?;
-        Some(Signature::of(&rustix::fs::fstat(&opened.handle).ok()?))
+        Some(Signature::of(&self.stat_path(path)?))
     }
 
     /// Looks at every file of the tree and reads those that may have changed since `known`.

@@ -1,0 +1,154 @@
+//! The seed's cleanup: how waiting ends when nobody resumes or cancels, and what clients send again.
+
+use sayso_proxy::desk::{EndError, Expected};
+use sayso_review::{PauseReason, RequestEnd, RequestMode, RequestStatus};
+use sayso_testkit::model::{ModelServer, Turn};
+use sayso_wire::stream::Api;
+
+use crate::scene::{Scene, body, next_turn, now, said_at, settings, turn};
+
+const API: Api = Api::AnthropicMessages;
+
+async fn scene() -> Scene {
+    let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_its_session_a_request_is_discarded() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.gate.command(sayso_gate::Client::Person, start("s1"), now()).unwrap();
+    let ended = sayso_review::Command::EndSession { session: "s1".to_owned() };
+    scene.gate.command(sayso_gate::Client::Person, ended, now()).unwrap();
+    let answer = sent.answer().await;
+    assert_eq!(answer.status(), 400);
+    assert!(body(answer).await.contains("Context changed – request discarded"));
+    assert_eq!(scene.end(id), Some(RequestEnd::SessionDisposed));
+    assert_eq!(serde_json::to_value(RequestEnd::SessionDisposed).unwrap()["reason"], "sessionDisposed");
+    assert_eq!(scene.model.received().len(), 0);
+    assert!(scene.desk.sessions().unwrap().is_empty());
+}
+
+fn start(session: &str) -> sayso_review::Command {
+    sayso_review::Command::StartSession { session: session.to_owned(), agent: None, location: None, parent: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_its_run_a_request_is_discarded() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.desk.run_over(&scene.entrance.run().name);
+    assert_eq!(scene.end(id), Some(RequestEnd::SessionDisposed));
+    assert_eq!(sent.answer().await.status(), 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_goes_on_supersedes_one_that_waits() {
+    for api in Api::ALL {
+        let scene = scene().await;
+        let first = turn(api, "hi");
+        let (old, sent_old) = scene.paused(scene.request(api, &first)).await;
+        let (new, _sent) = scene.paused(scene.request(api, &next_turn(api, &first, "more"))).await;
+        assert_eq!(scene.end(old), Some(RequestEnd::Superseded { by: new }), "{api:?}");
+        assert_eq!(sent_old.answer().await.status(), 400);
+        assert_eq!(scene.desk.waiting(), [new]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_of_another_conversation_session_or_model_supersedes_nothing() {
+    let scene = scene().await;
+    let first = turn(API, "hi");
+    let (old, _sent) = scene.paused(scene.request(API, &first)).await;
+    let (_, _other) = scene.paused(scene.request(API, &turn(API, "something else"))).await;
+    let (_, _session) = scene.paused(scene.request_of("s2", API, &next_turn(API, &first, "more"))).await;
+    let mut model = next_turn(API, &first, "more");
+    model["model"] = "claude-haiku-4-5".into();
+    let (_, _model) = scene.paused(scene.request(API, &model)).await;
+    assert_eq!(scene.desk.waiting().len(), 4);
+    assert_eq!(scene.status(old), RequestStatus::Paused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_away_ends_its_request() {
+    for grace in [std::time::Duration::ZERO, crate::scene::NEVER] {
+        let settings = sayso_proxy::Settings { grace, ..settings() };
+        let scene = Scene::new(settings, ModelServer::start([])).await;
+        scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+        let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+        if grace.is_zero() {
+            drop(sent.answer().await);
+        } else {
+            sent.gone();
+        }
+        scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+        assert_eq!(scene.end(id), Some(RequestEnd::ClientGone));
+        assert_eq!(scene.model.received().len(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_with_the_same_body_inherits_the_edits() {
+    let scene = scene().await;
+    let (first, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(first, said_at(API), "edited");
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    let (second, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    assert!(scene.desk.look(second, |looked| looked.request.is_dirty()).unwrap());
+    // And so does one that comes while the first still waits.
+    let (third, sent_third) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    assert_eq!(scene.end(second), Some(RequestEnd::Superseded { by: third }));
+    assert_eq!(sent.answer().await.status(), 400);
+    scene.resume(third);
+    assert!(body(sent_third.answer().await).await.contains("hello"));
+    assert!(String::from_utf8_lossy(&scene.model.received()[0].raw).contains("edited"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_waits_again_even_where_nothing_else_would_pause_it() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    scene.desk.arm(None, sayso_proxy::desk::Once::Pause);
+    let (_, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    let (second, _sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    assert_eq!(scene.desk.record(second).unwrap().paused, Some(PauseReason::Retry));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resuming_sends_the_latest_edits_and_only_what_was_seen() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(id, said_at(API), "one");
+    scene.set(id, said_at(API), "two");
+    let error = scene.desk.resume(id, Expected::Version(1), now()).unwrap_err();
+    assert!(matches!(error, EndError::EditedSince { version: 2, .. }), "{error}");
+    scene.desk.resume(id, Expected::Version(2), now()).unwrap();
+    let _ = body(sent.answer().await).await;
+    assert!(String::from_utf8_lossy(&scene.model.received()[0].raw).contains("\"two\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_refused_is_not_sent() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    let delete = sayso_proxy::desk::Edit::Delete { at: sayso_proxy::desk::Place::Path("messages[0]".to_owned()) };
+    scene.desk.edit(id, &delete, sayso_proxy::desk::FromNowOn::No, now()).unwrap();
+    let error = scene.desk.resume(id, Expected::Any, now()).unwrap_err();
+    assert!(matches!(error, EndError::Invalid { .. }), "{error}");
+    assert!(error.hint().contains("sayso request reset"));
+    scene.desk.edit(id, &sayso_proxy::desk::Edit::Reset, sayso_proxy::desk::FromNowOn::No, now()).unwrap();
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    assert_eq!(scene.model.received()[0].raw, turn(API, "hi").to_string().as_bytes());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_wait_is_neither_resumed_nor_cancelled() {
+    let scene = scene().await;
+    assert!(matches!(scene.desk.resume(9, Expected::Any, now()), Err(EndError::NotWaiting(9))));
+    assert!(matches!(scene.desk.cancel(9, now()), Err(EndError::NotWaiting(9))));
+}

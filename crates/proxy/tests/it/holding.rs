@@ -1,0 +1,179 @@
+//! A client that waits, shorter and longer than the grace, and what it gets.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use sayso_proxy::Settings;
+use sayso_review::{RequestEnd, RequestMode, RequestStatus};
+use sayso_testkit::model::{Answer, ModelServer, Turn};
+use sayso_wire::stream::{Api, collect};
+use serde_json::Value;
+
+use crate::scene::{Scene, body, said_at, settings, turn};
+
+/// A scene in which every turn waits, with so long a grace.
+async fn pausing(grace: Duration, model: ModelServer) -> Scene {
+    let settings = Settings { grace, keep_alive: Duration::from_millis(5), ..settings() };
+    let scene = Scene::new(settings, model).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_resumed_in_time_gets_the_upstreams_own_answer() {
+    for api in Api::ALL {
+        let model = ModelServer::start([]);
+        model.then(Answer::from(Turn::says("hello")).header("x-request-number", "7"));
+        let scene = pausing(crate::scene::NEVER, model).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        assert_eq!(scene.model.received().len(), 0);
+        assert_eq!(scene.status(id), RequestStatus::Paused);
+        scene.resume(id);
+        let answer = sent.answer().await;
+        assert_eq!(answer.headers().get("x-request-number").unwrap(), "7");
+        assert!(body(answer).await.contains("hello"));
+        assert_eq!(scene.story(), ["mode", "1 seen", "1 paused", "1 resumed", "1 sent", "1 answered"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_waits_longer_gets_its_status_and_signs_of_life_and_then_the_answer() {
+    for api in Api::ALL {
+        let scene = pausing(Duration::ZERO, ModelServer::start([Turn::says("hello")])).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        let mut answer = sent.answer().await;
+        assert_eq!(answer.status(), 200);
+        let mut came = Vec::new();
+        for _ in 0..3 {
+            came.extend_from_slice(answer.frame().await.unwrap().unwrap().data_ref().unwrap());
+        }
+        assert!(came.starts_with(api.keep_alive()), "{api:?}");
+        assert_eq!(scene.model.received().len(), 0);
+        scene.set(id, said_at(api), "edited");
+        scene.resume(id);
+        came.extend_from_slice(body(answer).await.as_bytes());
+        let read = collect::from_stream(api, &came);
+        assert!(read.problems.is_empty() && read.error.is_none(), "{api:?} {read:?}");
+        assert!(format!("{:?}", read.blocks).contains("hello"), "{api:?}");
+        assert!(String::from_utf8_lossy(&scene.model.received()[0].raw).contains("edited"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_cancelled_before_its_status_is_refused_for_good() {
+    for api in Api::ALL {
+        let scene = pausing(crate::scene::NEVER, ModelServer::start([Turn::says("never")])).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        let answer = sent.answer().await;
+        assert_eq!(answer.status(), 400);
+        assert_eq!(answer.headers().get("x-should-retry").unwrap(), "false");
+        assert!(body(answer).await.contains("Request canceled before sending"), "{api:?}");
+        // What the client sends again by itself asks nobody again.
+        let again = scene.send(scene.request(api, &turn(api, "hi"))).await;
+        assert_eq!(again.status(), 400);
+        assert_eq!(scene.end(2), Some(RequestEnd::CanceledBefore));
+        assert_eq!(scene.model.received().len(), 0);
+        assert_eq!(scene.end(id), Some(RequestEnd::Canceled));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_cancelled_after_its_status_ends_in_the_stream() {
+    for api in Api::ALL {
+        let scene = pausing(Duration::ZERO, ModelServer::start([Turn::says("never")])).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        let answer = sent.answer().await;
+        assert_eq!(answer.status(), 200);
+        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        let text = body(answer).await;
+        assert!(text.contains("Request canceled before sending"), "{api:?} {text}");
+        assert_eq!(scene.model.received().len(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_the_status_an_overload_is_passed_on_as_it_is_and_what_comes_again_is_not_asked_about_again() {
+    for (api, status) in [(Api::AnthropicMessages, 529), (Api::OpenAiResponses, 429)] {
+        let model = ModelServer::start([]);
+        model.then(Answer::error(status, "busy").header("retry-after", "9"));
+        model.then(Turn::says("hello"));
+        let scene = pausing(crate::scene::NEVER, model).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        scene.set(id, said_at(api), "edited");
+        scene.resume(id);
+        let answer = sent.answer().await;
+        assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].as_bytes()), (status, &b"9"[..]));
+        assert!(body(answer).await.contains("busy"));
+        let again = scene.send(scene.request(api, &turn(api, "hi"))).await;
+        assert!(body(again).await.contains("hello"));
+        let received = scene.model.received();
+        assert_eq!(received.len(), 2);
+        assert_eq!(received[0].raw, received[1].raw, "the edit holds for what is sent again");
+        // And once there is an answer, the same again is another one.
+        let (third, _sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        assert_eq!(scene.status(third), RequestStatus::Paused);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_status_an_overload_is_tried_again_by_us() {
+    for api in Api::ALL {
+        let model = ModelServer::start([]);
+        model.then(Answer::error(529, "busy"));
+        model.then(Answer::error(429, "busy").header("retry-after", "0"));
+        model.then(Turn::says("hello"));
+        let scene = pausing(Duration::ZERO, model).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        let answer = sent.answer().await;
+        scene.resume(id);
+        assert!(body(answer).await.contains("hello"), "{api:?}");
+        assert_eq!(scene.model.received().len(), 3);
+        assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().retries, 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_status_another_error_comes_in_the_stream_with_what_the_upstream_said() {
+    for api in Api::ALL {
+        let model = ModelServer::start([]);
+        model.then(Answer::error(403, "not for you"));
+        let scene = pausing(Duration::ZERO, model).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        let answer = sent.answer().await;
+        scene.resume(id);
+        let text = body(answer).await;
+        assert!(text.contains("not for you"), "{api:?} {text}");
+        assert!(text.contains("403"), "{api:?} {text}");
+        assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().status, 403);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_wants_no_stream_waits_without_a_status_and_says_until_when() {
+    let scene = pausing(Duration::ZERO, ModelServer::start([Turn::says("hello")])).await;
+    let mut plain = turn(Api::AnthropicMessages, "hi");
+    plain["stream"] = Value::Bool(false);
+    let mut request = scene.request(Api::AnthropicMessages, &plain);
+    request.headers_mut().insert("x-stainless-timeout", "600".parse().unwrap());
+    let before = crate::scene::now();
+    let (id, sent) = scene.paused(request).await;
+    let deadline = scene.desk.record(id).unwrap().deadline.unwrap();
+    assert!((before + 600_000..before + 660_000).contains(&deadline));
+    scene.resume(id);
+    let answer = sent.answer().await;
+    assert_eq!(answer.headers()["content-type"], "application/json");
+    assert!(body(answer).await.contains("hello"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_stops_tells_those_who_wait() {
+    for grace in [Duration::ZERO, crate::scene::NEVER] {
+        let scene = pausing(grace, ModelServer::start([])).await;
+        let api = Api::AnthropicMessages;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        scene.desk.stop();
+        assert!(body(sent.answer().await).await.contains("sayso stopped"));
+        assert_eq!(scene.end(id), Some(RequestEnd::EngineStopped));
+    }
+}

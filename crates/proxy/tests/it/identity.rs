@@ -1,0 +1,149 @@
+//! What the agent sent is what the model gets, byte for byte.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use sayso_proxy::{Pause, PauseRule};
+use sayso_review::{RequestMode, RequestStatus};
+use sayso_testkit::model::{ModelServer, Turn};
+use sayso_wire::stream::Api;
+
+use crate::scene::{Scene, body, said_at, settings, turn};
+
+/// A request of the corpus: its path, its headers, its body.
+struct Example {
+    name: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+fn corpus() -> Vec<Example> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/corpus/requests");
+    let mut examples = Vec::new();
+    for dialect in std::fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        for file in std::fs::read_dir(dialect.path()).unwrap().flatten() {
+            let bytes = std::fs::read(file.path()).unwrap();
+            let blank = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap();
+            let head = String::from_utf8(bytes[..blank].to_vec()).unwrap();
+            let mut lines = head.lines();
+            let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+            let headers = lines.filter_map(|line| line.split_once(':'));
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+            examples.push(Example {
+                name: file.path().display().to_string(),
+                path,
+                headers: headers.filter(|(name, _)| name != "host" && name != "content-length").collect(),
+                body: bytes[blank + 2..].to_vec(),
+            });
+        }
+    }
+    assert!(examples.len() >= 30, "where is the corpus?");
+    examples
+}
+
+fn encoded(encoding: Option<&str>, bytes: &[u8]) -> Vec<u8> {
+    match encoding {
+        None => bytes.to_vec(),
+        Some("gzip") => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            writer.write_all(bytes).unwrap();
+            writer.finish().unwrap()
+        }
+        Some("br") => {
+            let mut out = Vec::new();
+            brotli::BrotliCompress(&mut &*bytes, &mut out, &brotli::enc::BrotliEncoderParams::default()).unwrap();
+            out
+        }
+        Some("zstd") => zstd::encode_all(bytes, 1).unwrap(),
+        Some(other) => panic!("{other}"),
+    }
+}
+
+/// Sends all of the corpus in every encoding.
+async fn all_arrives_as_it_was_sent(scene: &Scene) {
+    for example in corpus() {
+        for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
+            let sent = encoded(encoding, &example.body);
+            let mut request = Request::post(scene.url(&format!("anthropic{}", example.path)));
+            for (name, value) in &example.headers {
+                request = request.header(name, value);
+            }
+            if let Some(encoding) = encoding {
+                request = request.header("content-encoding", encoding);
+            }
+            let before = scene.model.received().len();
+            let response = scene.send(request.body(Full::from(sent.clone())).unwrap()).await;
+            let _ = body(response).await;
+            let received = scene.model.received();
+            let got = received.last().filter(|_| received.len() == before + 1).expect("one request");
+            assert_eq!(got.raw, sent, "{} {encoding:?}", example.name);
+            assert_eq!(got.target, example.path, "{}", example.name);
+            assert_eq!(got.header("content-encoding"), encoding, "{}", example.name);
+            for (name, value) in &example.headers {
+                assert_eq!(got.header(&name.to_lowercase()), Some(value.as_str()), "{}: {name}", example.name);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_of_every_dialect_in_every_encoding_arrives_as_it_was_sent() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    assert!(scene.desk.is_quiet());
+    all_arrives_as_it_was_sent(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_looked_at_and_not_edited_arrives_as_it_was_sent() {
+    let never = PauseRule { name: "never".to_owned(), pause: Pause::No, ..PauseRule::default() };
+    let settings = sayso_proxy::Settings { rules: vec![never], ..settings() };
+    let scene = Scene::new(settings, ModelServer::start([])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    all_arrives_as_it_was_sent(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_one_edit_exactly_one_span_differs() {
+    for api in Api::ALL {
+        for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
+            let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
+            scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+            let came = turn(api, "before").to_string();
+            let mut request = scene.request(api, &turn(api, "before"));
+            *request.body_mut() = Full::from(Bytes::from(encoded(encoding, came.as_bytes())));
+            if let Some(encoding) = encoding {
+                request.headers_mut().insert("content-encoding", encoding.parse().unwrap());
+            }
+            let (id, sent) = scene.paused(request).await;
+            scene.set(id, said_at(api), "after \"it\"");
+            scene.resume(id);
+            assert!(body(sent.answer().await).await.contains("hello"));
+            let got = scene.model.received().pop().unwrap();
+            let wanted = came.replace("before", "after \\\"it\\\"");
+            assert_eq!(String::from_utf8_lossy(&got.raw), wanted, "{api:?} {encoding:?}");
+            assert_eq!(got.header("content-encoding"), None);
+            assert_eq!(got.header("content-length"), Some(wanted.len().to_string().as_str()));
+            assert_eq!(scene.status(id), RequestStatus::Answered);
+            let record = scene.desk.record(id).unwrap();
+            let kept = |body| String::from_utf8(scene.gate.read(|history| history.body(body)).unwrap()).unwrap();
+            assert_eq!(kept(&record.seen.body), came);
+            assert_eq!(kept(record.sent.as_ref().unwrap()), wanted);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_to_a_model_is_passed_on_untouched() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    let request = Request::get(scene.url("openai/v1/models?limit=3")).header("x-own", "1");
+    let response = scene.send(request.body(Full::default()).unwrap()).await;
+    assert_eq!(response.status(), 200);
+    let got = scene.model.received().pop().unwrap();
+    assert_eq!((got.method.as_str(), got.target.as_str()), ("GET", "/v1/models?limit=3"));
+    assert_eq!(got.header("x-own"), Some("1"));
+    assert_eq!(scene.story(), [""; 0]);
+}

@@ -1,0 +1,171 @@
+//! What is recorded, and sent again; and calls of tools, before the agent has them.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use sayso_proxy::{Keep, ReplayError, Settings, Which};
+use sayso_review::{Command, RequestMode, Verdict};
+use sayso_testkit::model::{Answer, ModelServer, Turn};
+use sayso_wire::stream::Api;
+use sayso_wire::stream::collect::{self, Block, CallState, Content};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, body, now, said_at, settings, turn};
+
+const API: Api = Api::AnthropicMessages;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_and_answered_is_recorded_with_usage_and_times_and_no_credentials() {
+    for api in Api::ALL {
+        for stream in [true, false] {
+            let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
+            let mut request = turn(api, "hi");
+            let path = match (api, stream) {
+                (Api::Gemini, false) => "gemini/v1beta/models/gemini-2.5-pro:generateContent",
+                _ => crate::scene::path(api),
+            };
+            if api != Api::Gemini {
+                request["stream"] = Value::Bool(stream);
+            }
+            let mut sent = scene.request(api, &request);
+            *sent.uri_mut() = scene.url(path).parse().unwrap();
+            sent.headers_mut().insert("authorization", "Bearer sk-secret-2".parse().unwrap());
+            let answer = body(scene.send(sent).await).await;
+            let record = scene.desk.record(1).unwrap();
+            let recorded = record.answer.clone().unwrap();
+            let kept = |body| String::from_utf8(scene.gate.read(|history| history.body(body)).unwrap()).unwrap();
+            assert_eq!(kept(&record.seen.body), request.to_string());
+            assert_eq!(kept(&recorded.body), answer, "{api:?} {stream}");
+            assert_eq!(recorded.status, 200);
+            assert!(recorded.usage.output.is_some(), "{api:?} {stream}");
+            assert!(recorded.finish.is_some(), "{api:?} {stream}");
+            assert!(recorded.total_ms >= recorded.first_byte_ms);
+            assert!(record.seen.model.is_some() && record.seen.api.is_some());
+            drop(record);
+            let everything = scene.gate.read(|history| history.events(None, 0, 1_000)).unwrap();
+            let everything = serde_json::to_string(&everything).unwrap();
+            assert!(everything.contains("anthropic") || everything.contains("openai") || everything.contains("gemini"));
+            assert!(!everything.contains("sk-secret"), "{everything}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_passes_need_not_be_recorded_and_what_waits_is() {
+    let scene = Scene::new(Settings { keep: Keep::WhatPauses, ..settings() }, ModelServer::start([])).await;
+    let _ = body(scene.send(scene.request(API, &turn(API, "hi"))).await).await;
+    assert_eq!(scene.story(), [""; 0]);
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    assert_eq!(scene.story(), ["mode", "2 seen", "2 paused", "2 resumed", "2 sent", "2 answered"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recorded_request_is_sent_again_and_the_answers_are_compared() {
+    let scene = Scene::new(settings(), ModelServer::start([Turn::says("one\nsame"), Turn::says("two\nsame")])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(id, said_at(API), "edited");
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    let replayed = scene.proxy.replay(id, Which::AsItWasSent).await.unwrap();
+    assert_eq!((replayed.status, replayed.answer.as_str()), (200, "two\nsame\n"));
+    assert_eq!(replayed.earlier.as_deref(), Some("one\nsame\n"));
+    assert!(replayed.diff.contains("-one\n+two\n same\n"), "{}", replayed.diff);
+    let received = scene.model.received();
+    assert_eq!(received[0].raw, received[1].raw);
+    assert_eq!(received[1].header("x-api-key"), Some("sk-secret-1"));
+    let _ = scene.proxy.replay(id, Which::AsItCame).await.unwrap();
+    assert_eq!(scene.model.received()[2].raw, turn(API, "hi").to_string().as_bytes());
+    // After a restart nobody remembers the key.
+    let scene = scene.again(settings()).await;
+    let error = scene.proxy.replay(id, Which::AsItWasSent).await.unwrap_err();
+    assert!(matches!(error, ReplayError::NoCredentials(_)), "{error}");
+    assert!(error.hint().unwrap().contains("key_variable"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_file_was_is_kept_before_the_end_of_the_call_is_passed_on() {
+    for api in Api::ALL {
+        for stream in [true, false] {
+            let call = Turn::calls("Write", json!({"file_path": "a.txt", "content": "new"}));
+            let scene = Scene::new(settings(), ModelServer::start([call])).await;
+            std::fs::write(scene.root.path().join("a.txt"), "old").unwrap();
+            let mut request = turn(api, "hi");
+            if api != Api::Gemini {
+                request["stream"] = Value::Bool(stream);
+            }
+            let mut answer = scene.send(scene.request(api, &request)).await;
+            let mut seen = Vec::new();
+            while let Some(frame) = answer.frame().await {
+                seen.extend_from_slice(frame.unwrap().data_ref().unwrap_or(&bytes::Bytes::new()));
+                // As an agent would, that acts as soon as it knows the call.
+                let whole = collect::from_body(api, &seen).is_ok();
+                let read = collect::from_stream(api, &seen);
+                let complete =
+                    |block: &Block| matches!(block.content, Content::ToolCall { state: CallState::Complete, .. });
+                if whole || read.blocks.iter().any(complete) {
+                    std::fs::write(scene.root.path().join("a.txt"), "new").unwrap();
+                }
+            }
+            let events = scene.gate.read(|history| history.events(None, 0, 1_000)).unwrap();
+            let captured = events.iter().find_map(|recorded| match &recorded.body {
+                sayso_review::EventBody::Known(sayso_review::Event::Captured(snapshot)) => Some(snapshot.clone()),
+                _ => None,
+            });
+            let captured = captured.unwrap_or_else(|| panic!("{api:?} {stream}: nothing was kept"));
+            let old = sayso_review::ContentHash::of(b"old");
+            assert_eq!((captured.path.to_string().as_str(), captured.state.hash()), ("a.txt", Some(old)));
+            assert_eq!(captured.session.as_deref(), Some("s1"));
+        }
+    }
+}
+
+fn verdict(preview: sayso_review::ContentHash, answer: sayso_review::Answer) -> Verdict {
+    Verdict { preview, answer, by: sayso_review::Decider::Person, comments: Vec::new() }
+}
+
+/// A scene in which calls of `Write` wait in the answer, and whose request was sent.
+async fn held() -> (Scene, tokio::task::JoinHandle<String>) {
+    let settings =
+        Settings { hold_tools: vec!["Write".to_owned()], keep_alive: Duration::from_millis(5), ..settings() };
+    let model = ModelServer::start([]);
+    model.then(Answer::from(Turn::calls("Write", json!({"file_path": "a.txt", "content": "new"}))));
+    let scene = Scene::new(settings, model).await;
+    let (client, request) = (scene.client.clone(), scene.request(API, &turn(API, "hi")));
+    let answer = tokio::spawn(async move { body(client.request(request).await.unwrap()).await });
+    scene.until("a call waits", || !scene.gate.waiting().unwrap().is_empty()).await;
+    (scene, answer)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_rule_a_call_waits_in_the_answer_and_goes_on_when_it_is_approved() {
+    let (scene, answer) = held().await;
+    let proposed = scene.gate.proposed(1).unwrap();
+    let verdict = verdict(proposed.hash(), sayso_review::Answer::Approve);
+    let decide = Command::Decide { change: 1, verdict, from_now_on: None };
+    scene.gate.command(sayso_gate::Client::Person, decide, now()).unwrap();
+    let text = answer.await.unwrap();
+    assert!(text.contains("message_stop") && !text.contains("error"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_denied_ends_the_answer_with_the_reason() {
+    let (scene, answer) = held().await;
+    let proposed = scene.gate.proposed(1).unwrap();
+    let verdict = verdict(proposed.hash(), sayso_review::Answer::Deny { reason: Some("not that file".to_owned()) });
+    let decide = Command::Decide { change: 1, verdict, from_now_on: None };
+    scene.gate.command(sayso_gate::Client::Person, decide, now()).unwrap();
+    let text = answer.await.unwrap();
+    assert!(text.contains("not that file") && !text.contains("message_stop"), "{text}");
+    assert!(!text.contains("content_block_stop\",\"index\":0") || text.find("error") > text.find("content_block_stop"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_agent_went_away_no_longer_waits() {
+    let (scene, answer) = held().await;
+    answer.abort();
+    scene.until("it was withdrawn", || scene.gate.waiting().unwrap().is_empty()).await;
+}

@@ -1,0 +1,211 @@
+//! The five real agents under `sayso run`, headless, against a scripted model: a person pauses, edits and resumes their requests with
+//! `sayso request` in another terminal.
+
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use sayso_testkit::agents::{Agent, Home};
+use sayso_testkit::model::{Answer, ModelServer, Received, Turn};
+use sayso_testkit::programs::run_with;
+use serde_json::{Value, json};
+
+/// How long anything may take on a busy machine.
+const LIMIT: Duration = Duration::from_mins(3);
+/// What the user says, and what the person makes of it.
+const SAID: &str = "PINEAPPLE";
+const MEANT: &str = "MANGO";
+
+/// A person's terminal beside an agent that runs.
+struct Terminal<'s> {
+    workspace: &'s Path,
+    home: &'s Home,
+}
+
+impl Terminal<'_> {
+    fn type_in(&self, arguments: &[&str]) -> Output {
+        run_with(self.workspace, env!("CARGO_BIN_EXE_sayso"), arguments, &self.home.environment(), b"")
+    }
+
+    fn done(&self, arguments: &[&str]) -> Value {
+        let output = self.type_in(&[arguments, &["--json"]].concat());
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {output:?}"))
+    }
+
+    /// The number of the request that waits, once one does.
+    fn waiting(&self) -> String {
+        let started = Instant::now();
+        loop {
+            let listed = self.done(&["request", "list", "--waiting"]);
+            if let Some(request) = listed["requests"].as_array().and_then(|requests| requests.first()) {
+                return request["request"].to_string().replace('"', "");
+            }
+            assert!(started.elapsed() < LIMIT, "no request waits");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Where a request says something, as it is edited: the nearest section that holds it.
+    fn place(&self, request: &str, said: &str) -> String {
+        let shown = self.done(&["request", "show", request, "--full"]);
+        let sections = shown["sections"].as_array().cloned().unwrap_or_default();
+        let holds = |section: &&Value| {
+            section["content"].as_str().is_some_and(|content| content.contains(said))
+                && section["editable"].as_str().is_none_or(|editable| editable == "yes")
+        };
+        let found = sections.iter().rev().find(holds).unwrap_or_else(|| panic!("nothing says {said}: {shown:#}"));
+        found["path"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A harmless call of each agent's shell.
+fn call(agent: Agent) -> Turn {
+    match agent {
+        Agent::Claude | Agent::Copilot | Agent::Opencode => {
+            let name = if agent == Agent::Claude { "Bash" } else { "bash" };
+            Turn::calls(name, json!({"command": "true", "description": "nothing"}))
+        }
+        Agent::Codex => Turn::calls("exec_command", json!({"cmd": "true"})),
+        Agent::Gemini => Turn::calls("run_shell_command", json!({"command": "true"})),
+    }
+}
+
+fn text(received: &Received) -> String {
+    String::from_utf8_lossy(&received.decoded).into_owned()
+}
+
+/// Runs an agent under the gate while a person does something beside it. Nothing where there is no such agent.
+fn beside(
+    agent: Agent,
+    model: &ModelServer,
+    prompt: &str,
+    before: &[&[&str]],
+    person: impl FnOnce(&Terminal<'_>) + Send,
+) -> Option<Output> {
+    let program = match agent.program() {
+        Ok(program) => program,
+        Err(missing) => {
+            #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
+            {
+                eprintln!("{missing}");
+            }
+            return None;
+        }
+    };
+    let workspace = tempfile::tempdir().unwrap();
+    let home = agent.home(&agent.base_url(&model.url()), workspace.path());
+    let config = home.path().join(".config/sayso");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[policy]\nrun = 'allow'\nread = 'allow'\n").unwrap();
+    let terminal = Terminal { workspace: workspace.path(), home: &home };
+    for command in before {
+        terminal.done(command);
+    }
+    let arguments = agent.arguments(prompt);
+    let mut words = vec!["run", "--", program.to_str().unwrap()];
+    words.extend(arguments.iter().map(String::as_str));
+    if agent == Agent::Codex {
+        words.push("--dangerously-bypass-hook-trust");
+    }
+    let output = std::thread::scope(|scope| {
+        let runs = scope.spawn(|| terminal.type_in(&words));
+        person(&terminal);
+        runs.join().unwrap()
+    });
+    Some(output)
+}
+
+/// A request is paused, one leaf of it edited, and it is resumed; and the edit sticks on the whole history that the next turn sends.
+fn paused_edited_and_resumed(agent: Agent) {
+    let model = ModelServer::start([call(agent), Turn::says("done")]);
+    let prompt = format!("say {SAID} and nothing else");
+    let capture: &[&str] = &["request", "mode", "auto-apply"];
+    let ran = beside(agent, &model, &prompt, &[capture], |person| {
+        let request = person.waiting();
+        assert_eq!(model.hits(Received::asks_for_a_turn), 0, "it was sent before anybody resumed it");
+        let path = person.place(&request, SAID);
+        let shown = person.done(&["request", "show", &request, "--section", &path, "--full"]);
+        let sections = shown["sections"].as_array().unwrap();
+        let said = sections.iter().find(|section| section["path"] == path.as_str()).unwrap();
+        let said = said["content"].as_str().unwrap().replace(SAID, MEANT);
+        person.done(&["request", "edit", &request, &format!("{path}={said}")]);
+        person.done(&["request", "resume", &request]);
+    });
+    let Some(output) = ran else { return };
+    let turns: Vec<Received> = model.received().into_iter().filter(Received::asks_for_a_turn).collect();
+    assert!(turns.len() >= 2, "{agent:?}: {output:?}");
+    for turn in &turns {
+        assert!(text(turn).contains(MEANT), "{agent:?}: the model did not get what was meant");
+        assert!(!text(turn).contains(SAID), "{agent:?}: the model got what was said");
+    }
+    assert!(output.status.success(), "{agent:?}: {output:?}");
+}
+
+#[test]
+fn claude_code_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+    paused_edited_and_resumed(Agent::Claude);
+}
+
+#[test]
+fn codex_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+    paused_edited_and_resumed(Agent::Codex);
+}
+
+#[test]
+fn gemini_cli_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+    paused_edited_and_resumed(Agent::Gemini);
+}
+
+#[test]
+fn copilot_cli_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+    paused_edited_and_resumed(Agent::Copilot);
+}
+
+#[test]
+fn opencode_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+    paused_edited_and_resumed(Agent::Opencode);
+}
+
+#[test]
+fn a_subagent_of_claude_code_appears_in_the_monitor() {
+    let task = json!({"description": "look", "prompt": "look around", "subagent_type": "general-purpose"});
+    let model = ModelServer::start([Turn::calls("Agent", task)]);
+    model.when(
+        |request| text(request).contains("look around") && request.header("x-claude-code-agent-id").is_some(),
+        Answer::from(Turn::says("nothing there")),
+    );
+    model.then(Turn::says("done"));
+    let every: &[&str] = &["request", "mode", "pause-every"];
+    let ran = beside(Agent::Claude, &model, "have somebody look", &[every], |person| {
+        for _ in 0..2 {
+            let request = person.waiting();
+            let runs = person.done(&["request", "monitor"]);
+            if model.hits(|request| request.header("x-claude-code-agent-id").is_some()) > 0 {
+                assert_eq!(runs["runs"].as_array().map(Vec::len), Some(1), "{runs:#}");
+            }
+            person.done(&["request", "resume", &request]);
+        }
+    });
+    let Some(output) = ran else { return };
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(model.hits(|request| request.header("x-claude-code-agent-id").is_some()), 1, "it did not wait");
+}
+
+#[test]
+fn codex_falls_back_from_its_web_socket() {
+    let model = ModelServer::start([Turn::says("done")]);
+    let Ok(program) = Agent::Codex.program() else { return };
+    let workspace = tempfile::tempdir().unwrap();
+    let mut home = Agent::Codex.home(&Agent::Codex.base_url(&model.url()), workspace.path());
+    home.prefer_websockets();
+    let arguments = Agent::Codex.arguments("say done");
+    let mut words = vec!["run", "--", program.to_str().unwrap()];
+    words.extend(arguments.iter().map(String::as_str));
+    words.push("--dangerously-bypass-hook-trust");
+    let terminal = Terminal { workspace: workspace.path(), home: &home };
+    let output = terminal.type_in(&words);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(model.hits(Received::is_upgrade), 0, "{output:?}");
+    assert_eq!(model.hits(Received::asks_for_a_turn), 1, "{output:?}");
+}

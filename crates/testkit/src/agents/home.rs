@@ -1,0 +1,156 @@
+//! Homes for agents.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::Agent;
+use crate::model::ModelServer;
+
+/// Codex's configuration in its home.
+const CODEX: &str = ".codex/config.toml";
+
+/// A throw-away home in which an agent talks to a scripted model and knows nothing of the user.
+#[derive(Debug)]
+pub struct Home {
+    directory: tempfile::TempDir,
+    environment: Vec<(String, String)>,
+}
+
+impl Home {
+    /// One for Claude Code.
+    pub fn for_claude(model: &ModelServer) -> Self {
+        claude(&model.url())
+    }
+
+    /// One for Codex, which trusts a workspace and is not held back by a sandbox of its own.
+    pub fn for_codex(model: &ModelServer, workspace: &Path) -> Self {
+        codex(&Agent::Codex.base_url(&model.url()), workspace)
+    }
+
+    /// One for any of them.
+    pub(super) fn of(agent: Agent, base_url: &str, workspace: &Path) -> Self {
+        match agent {
+            Agent::Claude => claude(base_url),
+            Agent::Codex => codex(base_url, workspace),
+            Agent::Gemini => gemini(base_url),
+            Agent::Copilot => copilot(base_url),
+            Agent::Opencode => opencode(base_url),
+        }
+    }
+
+    fn new(environment: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut home = Self { directory, environment: Vec::new() };
+        for (name, value) in environment {
+            home.set(name, value);
+        }
+        let path = home.path().display().to_string();
+        home.set("HOME", &path);
+        // Some leave megabytes there.
+        let temporary = home.path().join("tmp");
+        std::fs::create_dir(&temporary).expect("a new home is empty");
+        home.set("TMPDIR", &temporary.display().to_string());
+        home
+    }
+
+    /// Puts a variable into the agent's environment, in place of the one of this name.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Lets Codex try a WebSocket before it asks over plain HTTP.
+    pub fn prefer_websockets(&self) {
+        let configuration = std::fs::read_to_string(self.path().join(CODEX)).expect("a home of Codex");
+        let responses = "wire_api = \"responses\"\n";
+        assert!(configuration.contains(responses), "a home of Codex");
+        self.write(CODEX, &configuration.replace(responses, &format!("{responses}supports_websockets = true\n")));
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// All that the agent's environment needs beside a search path.
+    pub fn environment(&self) -> Vec<(&str, &str)> {
+        self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a new home is empty");
+        std::fs::write(path, content).expect("a new home can be written");
+    }
+}
+
+fn claude(base_url: &str) -> Home {
+    Home::new(&[
+        ("ANTHROPIC_BASE_URL", base_url),
+        ("ANTHROPIC_API_KEY", "sk-ant-made-up"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+    ])
+}
+
+fn codex(base_url: &str, workspace: &Path) -> Home {
+    let home = Home::new(&[("SCRIPTED_MODEL_KEY", "made-up")]);
+    // A model that it does not know gets no `apply_patch`.
+    let configuration = format!(
+        "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
+         sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{base_url}\"\nenv_key = \"SCRIPTED_MODEL_KEY\"\n\
+         wire_api = \"responses\"\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        workspace.display()
+    );
+    home.write(CODEX, &configuration);
+    home
+}
+
+fn gemini(base_url: &str) -> Home {
+    let home = Home::new(&[
+        ("GOOGLE_GEMINI_BASE_URL", base_url),
+        ("GEMINI_API_KEY", "made-up"),
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+    ]);
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": false},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+    });
+    home.write(".gemini/settings.json", &settings.to_string());
+    home
+}
+
+fn copilot(base_url: &str) -> Home {
+    Home::new(&[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_PROVIDER_BASE_URL", base_url),
+        ("COPILOT_PROVIDER_TYPE", "openai"),
+        ("COPILOT_PROVIDER_API_KEY", "made-up"),
+        ("COPILOT_PROVIDER_WIRE_API", "completions"),
+        ("COPILOT_PROVIDER_TRANSPORT", "http"),
+        ("COPILOT_MODEL", "gpt-4.1"),
+    ])
+}
+
+fn opencode(base_url: &str) -> Home {
+    let home = Home::new(&[("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_AUTOUPDATE", "1")]);
+    let configuration = json!({
+        "$schema": "https://opencode.ai/config.json",
+        "autoupdate": false,
+        "share": "disabled",
+        "model": "scripted/scripted-1",
+        "small_model": "scripted/scripted-1",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "scripted",
+            "options": {"baseURL": base_url, "apiKey": "made-up"},
+            "models": {"scripted-1": {"name": "scripted"}},
+        }},
+        "permission": {"edit": "allow", "bash": "allow"},
+    });
+    home.write(".config/opencode/opencode.json", &configuration.to_string());
+    home
+}
