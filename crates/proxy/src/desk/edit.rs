@@ -207,6 +207,8 @@ fn make(request: &mut ModelRequest, edit: &Edit) -> Result<String, EditRequestEr
             None => path(request.edit_path(at, value)?),
         },
         Edit::Set { at: Place::Section(id), value } => path(request.edit_section(*id, value)?),
+        // A setting that is not there yet is added.
+        Edit::SetJson { at: Place::Path(at), value } if request.at(at).is_err() => path(request.edit_path(at, value)?),
         Edit::SetJson { at, value } => {
             let target = match at {
                 Place::Path(at) => request.at(at)?,

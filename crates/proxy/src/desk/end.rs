@@ -57,7 +57,7 @@ impl EndError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            Self::NotWaiting(_) => "`sayso request list` shows those that do".to_owned(),
+            Self::NotWaiting(_) => "`sayso request list --waiting` shows those that do".to_owned(),
             Self::EditedSince { request, .. } => format!("look at it again: `sayso request diff {request}`"),
             Self::Invalid { request, .. } => {
                 format!("mend it, or take your edits back with `sayso request reset {request}`")

@@ -19,6 +19,8 @@ use crate::visible::visible;
 
 /// Paths that are named where one is not there.
 const NEAR: usize = 5;
+/// Characters that they begin with as well.
+const ALIKE: usize = 4;
 
 pub(super) fn run(asking: &Asking<'_>, command: &RequestCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -124,7 +126,7 @@ fn near(asking: &Asking<'_>, id: u64, failure: &Failure) {
     let Ok(shown) = asking.connected.block(asking.connected.client().show_request(request)) else { return };
     let alike = |other: &str| path.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let mut paths: Vec<&str> = shown.sections.iter().map(|section| section.raw_path.as_str()).collect();
-    paths.retain(|path| !path.is_empty());
+    paths.retain(|other| alike(other) >= ALIKE);
     paths.sort_by_key(|other| std::cmp::Reverse(alike(other)));
     paths.dedup();
     let named: Vec<String> = paths.iter().take(NEAR).map(|path| format!("`{}`", visible(path))).collect();

@@ -180,9 +180,13 @@ pub(super) fn meaning(found: Option<&proto::RequestConsequences>) -> String {
     }
     if count(found.reread.as_option()) > 0 {
         let lost = found.breakpoints_lost.len();
-        let kept = if lost == 1 { "1 place".to_owned() } else { format!("{lost} places") };
+        let kept = match lost {
+            0 => String::new(),
+            1 => "; 1 breakpoint of the cache is lost".to_owned(),
+            lost => format!("; {lost} breakpoints of the cache are lost"),
+        };
         let reread = tokens(found.reread.as_option());
-        text.push_str(&format!("cache cost: {reread} tokens are read anew; {kept} of the cache lost\n"));
+        text.push_str(&format!("cache cost: {reread} tokens are read anew{kept}\n"));
     }
     for path in &found.sealed_after {
         text.push_str(&format!("may be refused: what is signed comes after an edit: {}\n", visible(path)));
