@@ -14,6 +14,7 @@ mod log;
 mod modes;
 mod saved;
 mod scene;
+mod sdk;
 
 #[test]
 fn every_file_here_is_part_of_this_binary() {
