@@ -18,7 +18,7 @@ use sayso_wire::stream::{Api, Decoder, StreamEvent, Usage, collect};
 use serde_json::Value;
 use tokio::time::{Instant as Later, Sleep};
 
-use super::body::BodyError;
+use super::body::{BodyError, Position};
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
 use crate::desk::{Desk, Keeps};
@@ -56,6 +56,7 @@ pub(super) struct AnswerTap {
     problem: Option<String>,
     /// What was read and waits until calls in it are dealt with.
     held: Option<Held>,
+    position: Position,
     over: bool,
     told: bool,
 }
@@ -86,6 +87,7 @@ impl AnswerTap {
             finish: None,
             problem: None,
             held: None,
+            position: Position::default(),
             over: false,
             told: false,
         }
@@ -97,6 +99,16 @@ impl AnswerTap {
     }
 
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let polled = self.poll_next(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            self.position.pass(data);
+        }
+        polled
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         loop {
             if self.held.is_some() {
                 return self.poll_held(cx);
@@ -169,9 +181,10 @@ impl AnswerTap {
         held.alive.as_mut().reset(next);
         // It is polled again, and then waits for the next time.
         cx.waker().wake_by_ref();
-        match (self.decoder.is_some(), self.inflate.is_plain(), self.exchange.api) {
-            (true, true, Some(api)) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(api.keep_alive()))))),
-            // What is no stream, or a compressed one, has no room for a sign of life.
+        let room = self.decoder.is_some() && self.inflate.is_plain() && self.position.is_between_events();
+        match (room, self.exchange.api) {
+            (true, Some(api)) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(api.keep_alive()))))),
+            // What is no stream, or a compressed one, or within an event, has no room for a sign of life.
             _ => Poll::Pending,
         }
     }

@@ -101,6 +101,33 @@ impl Drop for RequestTap {
     }
 }
 
+/// Where a stream of events is that was passed on so far. Frames end anywhere, but a sign of life within an event would break it.
+#[derive(Debug)]
+pub(super) struct Position {
+    last: [u8; 3],
+}
+
+impl Default for Position {
+    /// At the beginning, which is as good as an empty line.
+    fn default() -> Self {
+        Self { last: [b'\n'; 3] }
+    }
+}
+
+impl Position {
+    /// Takes note of what is passed on.
+    pub(super) fn pass(&mut self, data: &[u8]) {
+        for byte in &data[data.len().saturating_sub(3)..] {
+            self.last = [self.last[1], self.last[2], *byte];
+        }
+    }
+
+    /// Whether no event has begun that is not over.
+    pub(super) fn is_between_events(&self) -> bool {
+        matches!(self.last, [_, b'\n', b'\n'] | [b'\n', b'\r', b'\n'] | [_, b'\r', b'\r'])
+    }
+}
+
 /// The body of an answer.
 pub struct Reply(pub(super) Inner);
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sayso_gate::{Client, Decided, Gate, Reply, Submitted};
+use sayso_gate::{Client, Decided, Gate, GateError, Reply, Submitted};
 use sayso_review::{ChangeId, Command, Event, EventBody, Intent, Origin, Outcome, Performer, Tier};
 use sayso_wire::stream::collect::Content;
 use sayso_wire::stream::{Api, Begun, Refusal};
@@ -100,9 +100,18 @@ impl Calls {
         let intent = Intent::CallTool { name: call.name.clone(), arguments: arguments(&call.arguments) };
         let command = Command::Submit { intent, origin, performer: Performer::Agent, deadline: None, schema: None };
         let submitting = gate.clone();
-        let submitted = tokio::task::spawn_blocking(move || submitting.command(Client::Person, command, now())).await;
-        let submitted = match submitted {
-            Ok(Ok(Reply::Submitted(submitted))) => submitted,
+        let submitted = tokio::task::spawn_blocking(move || {
+            let reply = submitting.command(Client::Person, command, now())?;
+            let change = match &reply {
+                Reply::Submitted(Submitted::Waiting(proposed)) => Some(proposed.change),
+                _ => None,
+            };
+            // Made here, so that the agent may go away before anybody hears of the change.
+            Ok::<_, GateError>((reply, Withdraw { gate: submitting, change }))
+        })
+        .await;
+        let (submitted, withdrawing) = match submitted {
+            Ok(Ok((Reply::Submitted(submitted), withdrawing))) => (submitted, withdrawing),
             Ok(Ok(_)) => return Err("the call could not be asked about".to_owned()),
             Ok(Err(error)) => return Err(error.to_string()),
             Err(error) => return Err(error.to_string()),
@@ -112,7 +121,6 @@ impl Calls {
             Submitted::Impossible { told, .. } => return Err(told),
             Submitted::Decided { decided, .. } => return by_policy(decided),
         };
-        let withdrawing = Withdraw { gate: gate.clone(), change: Some(change) };
         let verdict = decided(&gate, after, change).await;
         withdrawing.over();
         verdict

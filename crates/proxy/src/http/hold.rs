@@ -18,7 +18,7 @@ use sayso_wire::Purpose;
 use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 
-use super::body::{BodyError, Inner, Reply};
+use super::body::{BodyError, Inner, Position, Reply};
 use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way, Whose};
 use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
 use crate::settings::Retry;
@@ -116,12 +116,19 @@ impl Held {
 
     /// Does something while the stream is kept alive.
     async fn alive<T>(&self, work: impl Future<Output = T>) -> Result<T, Gone> {
+        self.alive_at(&Position::default(), work).await
+    }
+
+    /// The same in the midst of an answer.
+    async fn alive_at<T>(&self, position: &Position, work: impl Future<Output = T>) -> Result<T, Gone> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return Ok(done),
                 () = self.frames.closed() => return Err(Gone),
-                () = tokio::time::sleep(self.every) => self.write(Bytes::from_static(self.api.keep_alive())).await?,
+                () = tokio::time::sleep(self.every), if position.is_between_events() => {
+                    self.write(Bytes::from_static(self.api.keep_alive())).await?;
+                }
             }
         }
     }
@@ -200,11 +207,14 @@ impl Held {
             let said = said.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             return self.break_off(&Refusal::Upstream { status: status.as_u16(), body: &said }).await;
         }
+        let mut position = Position::default();
         loop {
-            let frame = self.alive(std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx))).await?;
+            let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
+            let frame = self.alive_at(&position, next).await?;
             match frame {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
+                        position.pass(&data);
                         self.write(data).await?;
                     }
                 }

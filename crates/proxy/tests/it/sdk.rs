@@ -16,17 +16,19 @@ use std::time::Duration;
 
 use sayso_proxy::Settings;
 use sayso_review::{PauseReason, RequestEnd, RequestId, RequestMode, RequestRecord, Resumer};
-use sayso_testkit::model::{Answer, Fate, ModelServer, Turn};
+use sayso_testkit::model::{Answer, Fate, Gate, ModelServer, Turn};
 use sayso_wire::stream::{Api, CANCELED, Ending, Finish, Script, ScriptBlock, Usage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::scene::{NEVER, Scene, now, said_at, settings};
+use crate::scene::{NEVER, Scene, now, path, said_at, settings, turn};
 
 /// How long a test waits for something that must happen.
 const LIMIT: Duration = Duration::from_mins(1);
 /// What the model says: more than one piece of a stream.
 const HELLO: &str = "Hello, this is what the model says when it is asked.";
+/// How many times over it says that in a long answer.
+const LONG: usize = 200;
 /// How often a library sends a request: the first time, and twice again.
 const TRIES: usize = 3;
 
@@ -239,7 +241,7 @@ fn busy(status: u16) -> Answer {
 
 /// A long answer that breaks in the middle.
 fn cut() -> Answer {
-    Answer::from(Turn::says(&HELLO.repeat(50))).in_chunks_of(1_500).cut_after(1)
+    Answer::from(Turn::says(&HELLO.repeat(LONG))).in_chunks_of(1_500).cut_after(2)
 }
 
 async fn waits(scene: &Scene) -> RequestId {
@@ -419,15 +421,20 @@ async fn another_error_after_the_status_raises_with_what_the_upstream_said(libra
 
 async fn a_stream_that_is_cut_raises(library: &mut Library) {
     for grace in [NEVER, Duration::ZERO] {
-        let (scene, tap) = pausing(grace, [cut(), hello()]).await;
+        let gate = Gate::shut();
+        let (scene, tap) = pausing(grace, [cut().paced_by(&gate), hello()]).await;
         library.ask(&tap.url, Manner::Stream);
         let id = waits(&scene).await;
         if grace.is_zero() {
             committed(&scene, &tap, library.api).await;
         }
         scene.resume(id);
+        gate.let_through(1);
+        // Only what it has already is sure to arrive.
+        assert!(library.line().await["piece"].is_u64());
+        gate.open();
         let made = library.made().await;
-        assert!(made.text.starts_with("Hello") && made.text.len() < HELLO.len() * 50, "{made:?}");
+        assert!(made.text.starts_with("Hello") && made.text.len() < HELLO.len() * LONG, "{made:?}");
         made.raised();
         assert_eq!(scene.model.received().len(), 1);
         assert_eq!(scene.model.received()[0].fate(), Fate::Cut);
@@ -448,6 +455,30 @@ async fn a_plain_answer_that_is_cut_raises(library: &mut Library) {
     assert!(tries <= TRIES, "{tries}");
     received_the_edit(&scene, tries);
     assert_eq!(pauses(&scene).len(), 1);
+}
+
+/// Frames end anywhere. An upstream that is slow within an event is no reason to break it.
+async fn a_sign_of_life_never_comes_within_an_event(library: &mut Library) {
+    let gate = Gate::shut();
+    let (scene, tap) = pausing(Duration::ZERO, [hello().in_chunks_of(90).paced_by(&gate)]).await;
+    library.ask(&tap.url, Manner::Stream);
+    let id = waits(&scene).await;
+    committed(&scene, &tap, library.api).await;
+    scene.resume(id);
+    scene.model.until(|received| received.len() == 1).await;
+    // Another one that waits tells the time.
+    let clock = Tap::on(&scene);
+    let mut request = scene.request_of("clock", library.api, &turn(library.api, "hi"));
+    *request.uri_mut() = format!("{}{}", clock.url, path(library.api)).parse().unwrap();
+    let (_, _ticks) = scene.paused(request).await;
+    let fate = || scene.model.received()[0].fate();
+    while matches!(fate(), Fate::Waiting | Fate::Answering) {
+        gate.let_through(1);
+        let until = clock.signs(library.api) + 4;
+        scene.until("time passes", || clock.signs(library.api) >= until).await;
+    }
+    assert_eq!(fate(), Fate::Answered);
+    library.made().await.is_hello();
 }
 
 async fn a_reader_that_is_slow_gets_everything(library: &mut Library) {
@@ -510,6 +541,7 @@ async fn every_case(api: Api) {
         another_error_after_the_status_raises_with_what_the_upstream_said,
         a_stream_that_is_cut_raises,
         a_plain_answer_that_is_cut_raises,
+        a_sign_of_life_never_comes_within_an_event,
         a_reader_that_is_slow_gets_everything,
     );
 }
