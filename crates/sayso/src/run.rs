@@ -58,15 +58,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let registered = notes.register_run(speaker.name(), &state.folder).map_err(|error| {
         Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
     })?;
-    match hooked {
-        Some(_) => {
-            say(&format!("sayso: {speaker} runs under the gate in {}", state.root.display()));
-            say("sayso: decide in another terminal: sayso review --follow");
-        }
-        None => {
-            say(&format!("sayso: {speaker}'s requests come through sayso in {}", state.root.display()));
-            say(&format!("warning: sayso has no hooks of {speaker} yet: what it writes and runs is not asked about"));
-        }
+    let place = state.root.display();
+    if hooked.is_some() {
+        say(&format!("sayso: {speaker} runs under the gate in {place}"));
+        say("sayso: decide in another terminal: sayso review --follow");
+    } else {
+        say(&format!("sayso: {speaker}'s requests come through sayso in {place}"));
+        say(&format!("warning: sayso has no hooks of {speaker} yet: what it writes and runs is not asked about"));
     }
     say("sayso: its requests wait if you say so: sayso request mode pause-next");
     let started = now();

@@ -58,7 +58,7 @@ impl Guard {
     /// Looks at the head of a request that came in at an address of ours.
     pub(crate) fn admit<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
         match self.origin(request, ours) {
-            Err(refused) => refused,
+            Err(message) => refuse(ErrorCode::PermissionDenied, message),
             Ok(Some(origin)) if is_preflight(request) => Admission::Preflight(origin),
             Ok(origin) => match self.check(request.headers()) {
                 Ok(()) => Admission::Enter(origin),
@@ -70,34 +70,31 @@ impl Guard {
     /// The same for an agent's requests to a model, whose path is what they have to show. No page sends any.
     pub(crate) fn admit_agent<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
         match self.origin(request, ours) {
-            Err(refused) => refused,
+            Err(message) => refuse(ErrorCode::PermissionDenied, message),
             Ok(None) => Admission::Enter(None),
             Ok(Some(_)) => refuse(ErrorCode::PermissionDenied, "pages may not send requests to models"),
         }
     }
 
-    /// The origin of the page that a request comes from, if it comes from one that may call.
-    fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, Admission> {
+    /// The origin of the page that a request comes from, if it comes from one that may call; else why it may not.
+    fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, &'static str> {
         let headers = request.headers();
         let host = request.uri().authority().map(|authority| authority.as_str().to_owned());
         let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
         if !host.is_some_and(|host| self.is_ours(&host)) {
-            let message = "the request does not name this server as its host";
-            return Err(refuse(ErrorCode::PermissionDenied, message));
+            return Err("the request does not name this server as its host");
         }
         let origin = match headers.get(ORIGIN) {
             None => None,
             Some(origin) if self.may_call(origin, ours) => Some(origin.clone()),
             Some(_) => {
-                let message = "pages of that origin may not call this server";
-                return Err(refuse(ErrorCode::PermissionDenied, message));
+                return Err("pages of that origin may not call this server");
             }
         };
         // A browser that leaves the origin out says where it comes from all the same.
         let cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site");
         if origin.is_none() && cross_site {
-            let message = "pages of other sites may not call this server";
-            return Err(refuse(ErrorCode::PermissionDenied, message));
+            return Err("pages of other sites may not call this server");
         }
         Ok(origin)
     }

@@ -306,7 +306,7 @@ impl Desk {
             let mut record = lock(&self.bodies).cut(&whose.session, body);
             record.cut = complete == Complete::No;
             let api = crate::route::api_of(came.head.route());
-            let seen = self.seen(&whose, came, api, record.clone());
+            let seen = Self::seen(&whose, came, api, record.clone());
             let body = (record, Arc::clone(body));
             self.log.step_with(request, RequestStep::Seen(Box::new(seen)), body, Haste::Soon, room);
             let sent = RequestStep::Sent { body: None, saved: SavedOutcome::default() };
@@ -320,14 +320,14 @@ impl Desk {
         let settings = self.settings();
         let mut parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
         let whose = Whose::by_marks(&came.run, &came.head, came.key.as_deref(), &body, parsed.marks());
-        let api = parsed.dialect().map(|dialect| dialect.api());
+        let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api);
         let purpose = parsed.purpose();
         self.met(request, &whose, &came, &body, &settings, now);
         let mut state = lock(&self.state);
         let identity = parsed.identity();
         let record = || {
             let record = lock(&self.bodies).cut(&whose.session, &body);
-            let seen = self.seen(&whose, &came, api, record.clone());
+            let seen = Self::seen(&whose, &came, api, record.clone());
             (RequestStep::Seen(Box::new(seen)), (record, Arc::clone(&body)))
         };
         let see = |haste| {
@@ -451,7 +451,7 @@ impl Desk {
         }
     }
 
-    fn seen(&self, whose: &Whose, came: &Came, api: Option<Api>, body: BodyRecord) -> RequestSeen {
+    fn seen(whose: &Whose, came: &Came, api: Option<Api>, body: BodyRecord) -> RequestSeen {
         let api = api.and_then(|api| serde_json::to_value(api).ok()?.as_str().map(str::to_owned));
         RequestSeen {
             origin: whose.origin(),

@@ -151,8 +151,8 @@ async fn decided(gate: &Gate, after: u64, change: ChangeId) -> Result<(), String
         }
         match event {
             Event::Decided { told, .. } => said = Some(told.clone()),
-            Event::Permitted { .. } => return Ok(()),
-            Event::Ended { outcome: Outcome::Applied | Outcome::Ran { .. } | Outcome::Sent, .. } => return Ok(()),
+            Event::Permitted { .. }
+            | Event::Ended { outcome: Outcome::Applied | Outcome::Ran { .. } | Outcome::Sent, .. } => return Ok(()),
             Event::Ended { told, .. } => {
                 return Err(told.clone().or(said).unwrap_or_else(|| "the call was denied".to_owned()));
             }

@@ -164,9 +164,8 @@ impl Held {
                 Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => {
                     wait(&settings.retry, tried, answer.headers())
                 }
-                Ok(_) => None,
                 Err(error) if error.is_connect() => wait(&settings.retry, tried, &HeaderMap::new()),
-                Err(_) => None,
+                _ => None,
             };
             if let Some(wait) = wait {
                 tried += 1;

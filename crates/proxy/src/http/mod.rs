@@ -74,7 +74,7 @@ impl Proxy {
         let settings = self.desk.settings();
         let way = match self.way(&request, settings) {
             Ok(way) => way,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         // Held until the head of the answer is there, or the request waits for a person.
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
@@ -87,16 +87,16 @@ impl Proxy {
     }
 
     /// Finds out where a request is to go.
-    fn way(&self, request: &Request<Incoming>, settings: Arc<Settings>) -> Result<Way, Response<Reply>> {
+    fn way(&self, request: &Request<Incoming>, settings: Arc<Settings>) -> Result<Way, Box<Response<Reply>>> {
         let Some((capability, name, path)) = entrance::parse(request.uri()) else {
             let message =
                 "sayso passes on what comes beneath /p/<capability>/<upstream>; `sayso env` prints the address";
-            return Err(plain(StatusCode::NOT_FOUND, message));
+            return Err(plain(StatusCode::NOT_FOUND, message).into());
         };
         let Some(entrance) = self.entrances.find(capability) else {
             let message = "sayso does not know this address, or its run is over; start the agent with `sayso run`, or \
                            take the address that `sayso env` prints";
-            return Err(plain(StatusCode::UNAUTHORIZED, message));
+            return Err(plain(StatusCode::UNAUTHORIZED, message).into());
         };
         let own = entrance.upstreams.get(name).and_then(|base| base.parse().ok());
         let base = own.or_else(|| base_of(&settings, name, request.headers()));
@@ -107,7 +107,7 @@ impl Proxy {
                 "sayso knows no upstream `{name}`; there are {}. Add [upstream.{name}] with a `url` to your configuration",
                 known.join(", ")
             );
-            return Err(plain(StatusCode::NOT_FOUND, &message));
+            return Err(plain(StatusCode::NOT_FOUND, &message).into());
         };
         Ok(Way { upstream: name.to_owned(), entrance, base, address, path, settings })
     }
@@ -151,7 +151,7 @@ impl Proxy {
         }
     }
 
-    fn came(&self, way: &Way, method: &Method, headers: &HeaderMap, head: sayso_wire::Head) -> Came {
+    fn came(way: &Way, method: &Method, headers: &HeaderMap, head: sayso_wire::Head) -> Came {
         let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let query = way.path.split_once('?').map(|(_, query)| query);
         let seconds = headers.get("x-stainless-timeout").and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
@@ -177,7 +177,7 @@ impl Proxy {
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
-        let came = self.came(&way, &parts.method, &parts.headers, head);
+        let came = Self::came(&way, &parts.method, &parts.headers, head);
         let whose = Whose::by_head(&came.run, &came.head).unwrap_or_default();
         let id = self.desk.number();
         let most = way.settings.largest_body;
@@ -224,7 +224,7 @@ impl Proxy {
             Ok(Err(error)) => return refused(api, &format!("the request could not be read: {error}")),
             Err(_) => return refused(api, "the request took too long to arrive"),
         };
-        let came = self.came(&way, &parts.method, &parts.headers, head);
+        let came = Self::came(&way, &parts.method, &parts.headers, head);
         let Ok(body) = decoded(&came, &raw, most) else {
             // What cannot be read cannot be shown; the upstream says what is wrong with it.
             let onward = onward(&way, parts.method, parts.headers, upstream::whole(raw));

@@ -103,7 +103,7 @@ impl Proxy {
         let id = self.desk.number();
         let came = crate::desk::Came {
             encoding: None,
-            ..self.came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
+            ..Self::came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
         };
         self.desk.passed(id, &came, &body, crate::desk::Complete::Yes, None, crate::log::now());
         let api = crate::route::api_of(came.head.route());

@@ -101,7 +101,7 @@ fn beside(
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(
         config.join("config.toml"),
-        "[policy]\nrun = 'allow'\nread = 'allow'\n[[rule]]\ntool = '*'\nthen = 'allow'\n",
+        "[policy]\nrun = 'allow'\nread = 'allow'\ntool = 'allow'\ndelegate = 'allow'\n",
     )
     .unwrap();
     let terminal = Terminal { workspace: workspace.path(), home: &home };
