@@ -103,7 +103,7 @@ async fn a_request_that_there_is_not_is_told_from_one_that_does_not_wait() {
     let client = server.near();
     let error = client.show_request(proto::ShowRequestRequest { request: 7, ..Default::default() }).await.unwrap_err();
     assert!(error.to_string().contains('7'), "{error}");
-    assert_eq!(error.hint().as_deref(), Some("`sayso request list` lists them"));
+    assert_eq!(error.hint(), Some("`sayso request list` lists them"));
     let resumed = client.resume_request(proto::ResumeRequestRequest { request: 7, ..Default::default() }).await;
     assert_eq!(resumed.unwrap_err().to_string(), error.to_string());
 }
