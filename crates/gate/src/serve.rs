@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use sayso_journal::{Collected, Compacted};
-use sayso_review::{ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, Policy, SnapshotId, Target, VerdictError};
+use sayso_review::{
+    Act, ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, Policy, Ruled, SnapshotId, Target, VerdictError, Who,
+};
 
 use crate::action::Finished;
 use crate::engine::Engine;
@@ -64,6 +66,19 @@ impl Gate {
         let mut state = self.state();
         let State { engine, rules, .. } = &mut *state;
         engine.judge(&Submission { syntax, ..submission }, rules)
+    }
+
+    /// What policy says to a request to a model; nothing, if it says nothing about any.
+    pub fn judge_request(
+        &self,
+        upstream: &str,
+        agent: Option<&str>,
+        session: &str,
+    ) -> Result<Option<Ruled>, GateError> {
+        self.policy(Some(session), |policy| {
+            let who = Who { agent, session: Some(session) };
+            policy.judges_requests().then(|| policy.judge(&Act::Send { upstream }, &who))
+        })
     }
 
     /// Looks at the policy as it is for a session.

@@ -258,6 +258,7 @@ impl From<&RequestEnd> for proto::RequestEnd {
             RequestEnd::ClientGone => Kind::ClientGone,
             RequestEnd::EngineStopped => Kind::EngineStopped,
             RequestEnd::Failed { .. } => Kind::Failed,
+            RequestEnd::Denied { .. } => Kind::Denied,
         };
         let superseded_by = if let RequestEnd::Superseded { by } = end { Some(*by) } else { None };
         Self { kind: kind.into(), message: end.message(), superseded_by, ..Default::default() }
@@ -281,6 +282,7 @@ impl TryFrom<proto::RequestEnd> for RequestEnd {
             Kind::ClientGone => Self::ClientGone,
             Kind::EngineStopped => Self::EngineStopped,
             Kind::Failed => Self::Failed { message: end.message },
+            Kind::Denied => Self::Denied { message: end.message },
         })
     }
 }

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
 use sayso_review::{
-    BodyRecord, Event, PauseReason, RequestEnd, RequestId, RequestSeen, RequestStep, Resumer,
+    BodyRecord, Event, PauseReason, RequestEnd, RequestId, RequestSeen, RequestStep, Resumer, Ruling,
     SavedEdits as SavedOutcome,
 };
 use sayso_wire::stream::Api;
@@ -224,6 +224,8 @@ pub struct Desk {
     last: AtomicU64,
     /// Whether every request is sent as it comes.
     quiet: AtomicBool,
+    /// Whether the policy says anything about requests.
+    judged: AtomicBool,
     state: Mutex<State>,
     bodies: Mutex<Bodies>,
     counter: Mutex<TokenCounter>,
@@ -238,6 +240,7 @@ impl Desk {
     /// Opens the desk of a workspace, with its journal's folder and sayso's own.
     pub fn open(gate: Gate, settings: Settings, journal: &Path, home: &Path) -> Result<Arc<Self>, GateError> {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
+        let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Log::start(gate.clone()).map_err(GateError::Thread)?;
         let state = State {
             waiting: BTreeMap::new(),
@@ -253,6 +256,7 @@ impl Desk {
             settings: RwLock::new(Arc::new(settings)),
             last: AtomicU64::new(last),
             quiet: AtomicBool::new(false),
+            judged: AtomicBool::new(gate_judges),
             state: Mutex::new(state),
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
@@ -269,6 +273,9 @@ impl Desk {
     /// Goes by other settings from now on.
     pub fn configure(&self, settings: Settings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        // What cannot be asked judges: the answer is then why nothing is sent.
+        let judges = self.gate.policy(None, sayso_review::Policy::judges_requests).unwrap_or(true);
+        self.judged.store(judges, Ordering::Release);
         self.notice(&lock(&self.state));
     }
 
@@ -280,7 +287,8 @@ impl Desk {
     /// Takes note of whether there is anything to look out for.
     fn notice(&self, state: &State) {
         let forgotten = state.past.is_empty() && state.waiting.is_empty();
-        let quiet = state.modes.is_quiet() && forgotten && self.settings().rules.is_empty();
+        let ruled = self.judged.load(Ordering::Acquire) || !self.settings().rules.is_empty();
+        let quiet = state.modes.is_quiet() && forgotten && !ruled;
         self.quiet.store(quiet, Ordering::Release);
     }
 
@@ -323,6 +331,7 @@ impl Desk {
         let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api);
         let purpose = parsed.purpose();
         self.met(request, &whose, &came, &body, &settings, now);
+        let ruled = self.ruled(&whose, &came.upstream);
         let mut state = lock(&self.state);
         let identity = parsed.identity();
         let record = || {
@@ -334,6 +343,12 @@ impl Desk {
             let (step, body) = record();
             self.log.step_with(request, step, body, haste, None);
         };
+        if let Some((Ruling::Deny, message)) = ruled {
+            see(Haste::Now);
+            let why = RequestEnd::Denied { message };
+            self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+            return Arrived::Refuse { request, api, why };
+        }
         // What a client sends again is not asked about again, and goes the way that it went.
         state.past.forget_old(now);
         let again = state.past.take(&whose.conversation(), &identity, now);
@@ -373,7 +388,9 @@ impl Desk {
         let why = {
             let mut counter = lock(&self.counter);
             let by_rule = pause::reason(&whose, &parsed, effective, saved, &settings.rules, &mut counter);
-            by_rule.or(inherited.is_some().then_some(PauseReason::Retry))
+            let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
+            let by_policy = by_policy.map(|(_, rule)| PauseReason::Rule { rule });
+            by_policy.or(by_rule).or(inherited.is_some().then_some(PauseReason::Retry))
         };
         let mut outcome = SavedOutcome::default();
         let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
@@ -424,6 +441,24 @@ impl Desk {
         self.notice(&state);
         drop(state);
         Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
+    }
+
+    /// What policy says to a request, and the rule.
+    fn ruled(&self, whose: &Whose, upstream: &str) -> Option<(Ruling, String)> {
+        if !self.judged.load(Ordering::Acquire) {
+            return None;
+        }
+        let ruled = match self.gate.judge_request(upstream, whose.agent.as_deref(), &whose.session) {
+            Ok(ruled) => ruled?,
+            Err(error) => return Some((Ruling::Deny, error.to_string())),
+        };
+        let rule = ruled.by.short();
+        let message = match (&ruled.ruling, &ruled.reason) {
+            (Ruling::Deny, Some(reason)) => format!("Request denied by {rule}: {reason}"),
+            (Ruling::Deny, None) => format!("Request denied by {rule}"),
+            _ => rule,
+        };
+        Some((ruled.ruling, message))
     }
 
     /// Takes note of a request's session, and of its subagent.

@@ -20,9 +20,12 @@ pub(crate) enum Saved {
 /// Whether it is one that pauses where nobody says otherwise: a turn of an agent that works for the person. Subagents, requests
 /// without tools and questions for a number of tokens are none.
 pub(crate) fn is_turn(whose: &Whose, request: &ModelRequest) -> bool {
-    whose.subagent.is_none()
-        && request.has_tools()
-        && matches!(request.purpose(), Some(Purpose::Answer | Purpose::Stream))
+    whose.subagent.is_none() && request.has_tools() && is_answered(request)
+}
+
+/// Whether a model is to answer it.
+pub(crate) fn is_answered(request: &ModelRequest) -> bool {
+    matches!(request.purpose(), Some(Purpose::Answer | Purpose::Stream))
 }
 
 /// Why a request waits, if it does.
@@ -34,7 +37,7 @@ pub(crate) fn reason(
     rules: &[PauseRule],
     counter: &mut TokenCounter,
 ) -> Option<PauseReason> {
-    if request.purpose().is_none_or(|purpose| purpose == Purpose::CountTokens) {
+    if !is_answered(request) {
         return None;
     }
     if let Some(rule) = rules.iter().find(|rule| fits(rule, whose, request, counter)) {

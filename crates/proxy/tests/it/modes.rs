@@ -4,7 +4,7 @@ use http::Request;
 use http_body_util::Full;
 use sayso_proxy::desk::Once;
 use sayso_proxy::{Pause, PauseRule, Settings};
-use sayso_review::{PauseReason, RequestEnd, RequestMode, RequestStatus};
+use sayso_review::{PauseReason, RequestEnd, RequestMode, RequestStatus, Rule, Ruling};
 use sayso_testkit::model::ModelServer;
 use sayso_wire::stream::Api;
 use serde_json::{Value, json};
@@ -238,4 +238,29 @@ async fn sessions_without_a_mark_are_told_apart_by_what_was_said_first() {
     let (_, sent) = scene.paused(unnamed("one", "k1")).await;
     assert_eq!(session(), first);
     sent.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policy_denies_requests_or_has_them_wait_by_upstream() {
+    let rule = |then, upstream: &str| Rule {
+        name: Some(format!("about {upstream}")),
+        send: vec![upstream.to_owned()],
+        reason: Some("not from here".to_owned()),
+        ..Rule::new(then)
+    };
+    let rules = vec![rule(Ruling::Deny, "anthropic"), rule(Ruling::Ask, "openai")];
+    let scene = Scene::ruled(settings(), ModelServer::start([]), rules).await;
+    assert!(!scene.desk.is_quiet());
+    let denied = scene.send(scene.request(API, &turn(API, "hi"))).await;
+    assert_eq!(denied.status(), 400);
+    assert!(body(denied).await.contains("not from here"));
+    assert!(matches!(scene.end(1), Some(RequestEnd::Denied { .. })));
+    let (id, sent) = scene.paused(scene.request(Api::OpenAiChat, &turn(Api::OpenAiChat, "hi"))).await;
+    assert!(
+        matches!(scene.desk.record(id).unwrap().paused, Some(PauseReason::Rule { rule }) if rule.contains("about openai"))
+    );
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    passes(&scene, scene.request(Api::Gemini, &turn(Api::Gemini, "hi"))).await;
+    assert_eq!(scene.model.hits(|request| request.path().ends_with("/messages")), 0);
 }

@@ -17,6 +17,7 @@ use sayso_gate::{Engine, Gate, Rules, Silence};
 use sayso_journal::{Journal, Options};
 use sayso_proxy::desk::{Edit, Expected, FromNowOn, Place};
 use sayso_proxy::{Desk, Entrance, Entrances, Proxy, Retry, Settings, Upstream};
+use sayso_review::{Defaults, Layer, Rule, Standing};
 use sayso_review::{Event, EventBody, RequestEnd, RequestId, RequestStatus, RequestStep};
 use sayso_testkit::model::ModelServer;
 use sayso_wire::stream::Api;
@@ -53,15 +54,26 @@ pub(crate) fn settings() -> Settings {
 
 impl Scene {
     pub(crate) async fn new(settings: Settings, model: ModelServer) -> Self {
-        let (root, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        Self::within(root, state, settings, model).await
+        Self::ruled(settings, model, Vec::new()).await
     }
 
-    async fn within(root: TempDir, state: TempDir, mut settings: Settings, model: ModelServer) -> Self {
+    /// With rules of the user's.
+    pub(crate) async fn ruled(settings: Settings, model: ModelServer, rules: Vec<Rule>) -> Self {
+        let (root, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        Self::within(root, state, settings, model, rules).await
+    }
+
+    async fn within(
+        root: TempDir,
+        state: TempDir,
+        mut settings: Settings,
+        model: ModelServer,
+        rules: Vec<Rule>,
+    ) -> Self {
         let workspace = Workspace::open(root.path()).unwrap();
         let journal = Journal::open(state.path(), Options { wait: Duration::ZERO }).unwrap();
         let (engine, _) = Engine::open(workspace, journal, 1).unwrap();
-        let gate = Gate::new(engine, Rules::new(Vec::new(), Vec::new()).unwrap(), Box::new(Silence), 1).unwrap();
+        let gate = Gate::new(engine, rules_of(rules), Box::new(Silence), 1).unwrap();
         for name in ["anthropic", "openai", "gemini"] {
             settings.upstreams.insert(name.to_owned(), Upstream::new(model.url().parse().unwrap()));
         }
@@ -109,7 +121,7 @@ impl Scene {
                 }
             }
         }
-        Self::within(root, copy, settings, model).await
+        Self::within(root, copy, settings, model, Vec::new()).await
     }
 
     pub(crate) fn state(&self) -> &std::path::Path {
@@ -190,6 +202,12 @@ impl Scene {
         });
         told.collect()
     }
+}
+
+fn rules_of(rules: Vec<Rule>) -> Rules {
+    let defaults = Defaults::default();
+    let layer = Layer { file: "config.toml".to_owned(), standing: Standing::Full, defaults, rules };
+    Rules::new(vec![layer], Vec::new()).unwrap()
 }
 
 /// An answer that is waited for.

@@ -21,6 +21,7 @@ pub struct Policy {
     pub(super) tool: Texts,
     pub(super) delegate: Texts,
     pub(super) send: Texts,
+    judges_requests: bool,
     defaults: [(Ruling, RuleId); 6],
     ignored: Vec<Ignored>,
 }
@@ -165,7 +166,10 @@ impl Policy {
                 });
             }
         }
+        let about_sending = |layer: &Layer| layer.rules.iter().any(|rule| !rule.patterns(Access::Send).is_empty());
+        let judges_requests = layers.iter().any(about_sending) || defaults[Access::Send as usize].0 != Ruling::Allow;
         Ok(Self {
+            judges_requests,
             always: Always::new(protected).map_err(|error| too_large(error.to_string()))?,
             rules,
             read: builder.read.build().map_err(too_large)?,
@@ -182,6 +186,11 @@ impl Policy {
     /// What does not count because the workspace's file is not trusted.
     pub fn ignored(&self) -> &[Ignored] {
         &self.ignored
+    }
+
+    /// Whether anything is said about sending requests to models, so that each has to be judged.
+    pub fn judges_requests(&self) -> bool {
+        self.judges_requests
     }
 
     /// What is done where no rule is about it, and who says so.

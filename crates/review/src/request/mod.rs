@@ -295,6 +295,11 @@ pub enum RequestEnd {
     ClientGone,
     /// The engine stopped.
     EngineStopped,
+    /// A rule denies it.
+    Denied {
+        /// Which, and why.
+        message: String,
+    },
     /// It could not be sent.
     Failed {
         /// Why.
@@ -313,7 +318,7 @@ impl RequestEnd {
             Self::Superseded { by } => format!("Superseded by request {by}"),
             Self::ClientGone => "The agent went away before it was sent".to_owned(),
             Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
-            Self::Failed { message } => message.clone(),
+            Self::Denied { message } | Self::Failed { message } => message.clone(),
         }
     }
 }
