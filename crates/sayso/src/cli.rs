@@ -56,7 +56,7 @@ Examples:
   sayso review                             decide about what waits, and about what happened at once
   sayso review --follow                    stay, and decide about each change as it comes
   sayso serve                              serve this workspace's engine; prints its address
-  sayso request mode pause-next            have the next request of an agent wait, to look at or edit
+  sayso request mode pause-next            have an agent's next request wait, to edit it
   sayso policy explain run 'rm -rf build'  what the rules make of it, and which one decides
   sayso log                                what was proposed and what became of it
   sayso undo                               take the last change back, whoever made it
