@@ -55,7 +55,7 @@ impl Entrances {
 
     /// Opens one for a run, with upstreams of its own.
     pub fn open(&self, agent: Option<String>, upstreams: BTreeMap<String, String>) -> Result<Entrance, SavedError> {
-        let entrance = Entrance { capability: random(), agent, upstreams, lasting: false };
+        let entrance = Entrance { capability: self.capability()?, agent, upstreams, lasting: false };
         self.change(|open| {
             let surplus = (open.len() + 1).saturating_sub(MOST);
             // The oldest runs are long over.
@@ -78,7 +78,7 @@ impl Entrances {
         if let Some(found) = found {
             return Ok(found);
         }
-        let entrance = Entrance { capability: random(), agent, upstreams: BTreeMap::new(), lasting: true };
+        let entrance = Entrance { capability: self.capability()?, agent, upstreams: BTreeMap::new(), lasting: true };
         self.change(|open| open.push(entrance.clone()))?;
         Ok(entrance)
     }
@@ -106,6 +106,11 @@ impl Entrances {
         found
     }
 
+    /// A name that nobody knows. Without randomness there is none, and no entrance.
+    fn capability(&self) -> Result<String, SavedError> {
+        random().map_err(|error| SavedError::new(&self.file, "given a name", error.to_string()))
+    }
+
     fn change(&self, change: impl FnOnce(&mut Vec<Entrance>)) -> Result<(), SavedError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = open.clone();
@@ -121,21 +126,17 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
 }
 
-fn random() -> String {
+fn random() -> Result<String, rustix::io::Errno> {
     let mut bytes = [0; 16];
     let mut filled = 0;
     while filled < bytes.len() {
         match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
             Ok(count) => filled += count,
             Err(rustix::io::Errno::INTR) => {}
-            // Without randomness nothing here is safe; a name that nobody knows is still better than one that all do.
-            Err(error) => {
-                tracing::error!(%error, "no randomness");
-                break;
-            }
+            Err(error) => return Err(error),
         }
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// What a path beneath `/p/` names: the capability, the upstream, and the path there.

@@ -18,7 +18,8 @@ pub(crate) fn run(arguments: &EnvArguments) -> Result<ExitCode, Failure> {
         Failure::of(error.kind(), error.to_string()).hint(error.hint())
     })?;
     let state = State::find(&arguments.place)?;
-    let connected = Connected::to(&state)?;
+    // Where nothing was ever recorded nobody serves, and no trace of the question is left.
+    let connected = Connected::asking(&state)?;
     let request = proto::LastingEntranceRequest { agent: Some(speaker.name().to_owned()), ..Default::default() };
     let entrance = connected.block(connected.client().lasting_entrance(request))?.entrance;
     let Some(url) = &entrance.url else {

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// Why saved edits could not be kept or read.
 #[derive(Debug, Error)]
-#[error("the saved edits in `{}` cannot be {verb}: {reason}", path.display())]
+#[error("what is kept in `{}` cannot be {verb}: {reason}", path.display())]
 pub struct SavedError {
     path: PathBuf,
     verb: &'static str,
@@ -19,6 +19,10 @@ pub struct SavedError {
 }
 
 impl SavedError {
+    pub(crate) fn new(path: &Path, verb: &'static str, reason: String) -> Self {
+        Self { path: path.to_owned(), verb, reason }
+    }
+
     /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Unavailable
