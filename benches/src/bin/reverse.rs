@@ -12,7 +12,11 @@ use tokio::net::TcpListener;
 
 type Upstream = Client<HttpConnector, Incoming>;
 
-async fn pass(client: Upstream, authority: String, mut request: Request<Incoming>) -> Result<Response<Incoming>, Error> {
+async fn pass(
+    client: Upstream,
+    authority: String,
+    mut request: Request<Incoming>,
+) -> Result<Response<Incoming>, Error> {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     // The authority was one when the program started, and the path came from a request.
     *request.uri_mut() = format!("http://{authority}{path}").parse::<Uri>().unwrap_or_default();

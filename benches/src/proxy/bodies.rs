@@ -93,7 +93,8 @@ impl Start {
     pub fn of(kind: Kind, size: Size, bytes: usize) -> Result<Self> {
         let mut request: Value = serde_json::from_slice(&agent_request("anthropic", bytes))?;
         if size == Size::Small {
-            request["system"] = json!([{"type": "text", "text": "Answer in one sentence, and say what you do not know."}]);
+            request["system"] =
+                json!([{"type": "text", "text": "Answer in one sentence, and say what you do not know."}]);
             request["tools"] = json!([{"name": "read", "description": "Reads a file.", "input_schema":
                 {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}]);
         }
@@ -141,7 +142,9 @@ impl Session {
         let (session, turn) = (self.number, self.turns);
         self.turns += 1;
         let text = if self.start.size.lines() == 0 {
-            format!(r#",{{"role":"assistant","content":"Step {turn}."}},{{"role":"user","content":"Go on with {session}."}}"#)
+            format!(
+                r#",{{"role":"assistant","content":"Step {turn}."}},{{"role":"user","content":"Go on with {session}."}}"#
+            )
         } else {
             let call = format!("toolu_{session:08}_{turn:04}");
             let line = |line| format!("{line:>6}\tlet value_{session}_{turn}_{line} = self.reader.next()?;\n");
@@ -150,7 +153,8 @@ impl Session {
                 {"type": "text", "text": format!("Step {turn} of {session}: I read the file first.")},
                 {"type": "tool_use", "id": call, "name": "read", "input": {"path": format!("src/{session}/{turn}.rs")}},
             ]});
-            let told = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": result}]});
+            let told =
+                json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": result}]});
             format!(",{said},{told}")
         };
         self.added.push_str(&text);

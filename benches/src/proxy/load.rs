@@ -77,7 +77,12 @@ impl Connection {
         }
         let whole = start.elapsed();
         let said = String::from_utf8_lossy(&text);
-        ensure!(status == StatusCode::OK, "{status} from {}: {}", self.host, said.chars().take(400).collect::<String>());
+        ensure!(
+            status == StatusCode::OK,
+            "{status} from {}: {}",
+            self.host,
+            said.chars().take(400).collect::<String>()
+        );
         let complete = match kind {
             Kind::Plain => text.ends_with(b"}"),
             Kind::Streaming => said.trim_end().ends_with(r#"{"type":"message_stop"}"#),
@@ -94,7 +99,9 @@ pub async fn until_ready(process: &mut Process, start: &Start, kind: Kind) -> Re
         let tried = async { Connection::open(process).await?.send(&mut new_session(start), kind).await };
         match tried.await {
             Ok(_) => return Ok(()),
-            Err(error) if begin.elapsed() > Duration::from_mins(3) => return Err(error.context("it does not get ready")),
+            Err(error) if begin.elapsed() > Duration::from_mins(3) => {
+                return Err(error.context("it does not get ready"));
+            }
             Err(_) if !process.runs()? => bail!("it ended instead of getting ready"),
             Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
         }
@@ -102,7 +109,13 @@ pub async fn until_ready(process: &mut Process, start: &Start, kind: Kind) -> Re
 }
 
 /// Sends `count` requests over `connections` at once; how long each answer took.
-pub async fn send_many(to: &Process, start: &Start, kind: Kind, connections: usize, count: usize) -> Result<Vec<Duration>> {
+pub async fn send_many(
+    to: &Process,
+    start: &Start,
+    kind: Kind,
+    connections: usize,
+    count: usize,
+) -> Result<Vec<Duration>> {
     let mut opened = Vec::new();
     for _ in 0..connections {
         opened.push(Connection::open(to).await?);

@@ -18,14 +18,14 @@ const WAITING_BYTES: usize = 77_000;
 
 /// Measures a server that is idle, and another with requests that wait.
 pub fn section(runtime: &Runtime, program: &Path, upstream: &Process) -> Result<Section> {
-    let note = "resident memory of `sayso serve`, everything recorded; each request that waits is on a connection of its own";
+    let note =
+        "resident memory of `sayso serve`, everything recorded; each request that waits is on a connection of its own";
     let mut section = Section::new("Memory of the gateway", &["MB"], "MB").note(note);
     let served = Process::sayso(program, upstream.address, Log::All)?;
     let before = served.memory("VmRSS")?;
     let start = Start::new(Kind::Streaming, Size::Middle)?;
-    runtime.block_on(async {
-        Connection::open(&served).await?.send(&mut new_session(&start), Kind::Streaming).await
-    })?;
+    runtime
+        .block_on(async { Connection::open(&served).await?.send(&mut new_session(&start), Kind::Streaming).await })?;
     served.settled_cpu()?;
     let beyond = served.memory("VmRSS")? - before;
     section.row("idle, nothing passed", vec![format!("{before:.1}")], None);
@@ -62,11 +62,9 @@ async fn wait(served: &Process) -> Result<()> {
             let outcome = ended?.err().map_or_else(|| "it was answered".to_owned(), |error| error.to_string());
             anyhow::bail!("a request did not wait: {outcome}");
         }
-        let settled = served.settled_cpu()?;
         let waiting = waiting(served)?;
         if waiting == WAITING {
-            // Once more, so that what listing them took is no part of it being busy.
-            let _ = settled;
+            served.settled_cpu()?;
             tasks.detach_all();
             return Ok(());
         }
@@ -76,7 +74,7 @@ async fn wait(served: &Process) -> Result<()> {
 
 fn waiting(served: &Process) -> Result<usize> {
     let limit = (WAITING * 2).to_string();
-    let said = served.ask(&["request", "list", "--waiting", "--json", "--limit", &limit])?;
+    let said = served.ask(&["request", "list", "--waiting", "--json", "--number", &limit])?;
     let said: serde_json::Value = serde_json::from_slice(&said)?;
     Ok(said["requests"].as_array().map_or(0, Vec::len))
 }

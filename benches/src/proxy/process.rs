@@ -64,7 +64,8 @@ impl Process {
             .stderr(Stdio::null())
             .spawn()?;
         let said: serde_json::Value = serde_json::from_str(&first_line(&mut child)?)?;
-        let address = said["url"].as_str().and_then(|url| url.strip_prefix("http://")).context("no address")?.parse()?;
+        let address =
+            said["url"].as_str().and_then(|url| url.strip_prefix("http://")).context("no address")?.parse()?;
         let mut process = Self { child, address, prefix: String::new(), home, program: program.to_owned() };
         let said: serde_json::Value = serde_json::from_slice(&process.ask(&["env", "claude", "--json"])?)?;
         let base = said["variables"]["ANTHROPIC_BASE_URL"].as_str().context("no base URL")?;
@@ -92,7 +93,8 @@ impl Process {
         let (home, address) = (home()?, free_address()?);
         let settings = home.path().join("config.yaml");
         std::fs::write(&settings, "model_list: []\nlitellm_settings:\n  telemetry: false\n")?;
-        let mut command = python_program(python, home.path(), "from litellm.proxy.proxy_cli import run_server; run_server()");
+        let mut command =
+            python_program(python, home.path(), "from litellm.proxy.proxy_cli import run_server; run_server()");
         command.env("ANTHROPIC_API_BASE", format!("http://{upstream}")).env("ANTHROPIC_API_KEY", "none");
         // Prices that came with it: nothing is fetched.
         command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("LITELLM_LOG", "ERROR");
