@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tokio::runtime::Runtime;
 
 use crate::clock::{median, microseconds, percentile, ratio};
@@ -71,6 +71,24 @@ impl Gateway {
             Self::Litellm => peer("litellm").map(|python| Process::litellm(&python, to)).transpose()?,
         })
     }
+
+    /// Whether a request that went through it is on record where it should be: a journal that is not written costs nothing.
+    fn check(self, process: &Process) -> Result<()> {
+        match self {
+            Self::JournalOn => ensure!(recorded(process)? == 1, "the journal has no request"),
+            Self::JournalOff => ensure!(recorded(process)? == 0, "the journal has a request that did not wait"),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// How many requests are on record, up to one.
+fn recorded(process: &Process) -> Result<usize> {
+    process.settled_cpu()?;
+    let said = process.ask(&["request", "list", "--json", "--number", "1"])?;
+    let said: serde_json::Value = serde_json::from_slice(&said)?;
+    Ok(said["requests"].as_array().map_or(0, Vec::len))
 }
 
 /// The interpreter of a peer's virtual environment, installed now if it can be.
@@ -137,7 +155,7 @@ fn measure(
     for gateway in Gateway::ALL {
         if let Some(mut process) = gateway.start(kind, program, upstream)? {
             let ready = runtime.block_on(load::until_ready(&mut process, &small, kind));
-            match ready {
+            match ready.and_then(|()| gateway.check(&process)) {
                 Ok(()) => running.push((gateway, process)),
                 // Others' troubles are not ours.
                 Err(error) if gateway.is_peer() => eprintln!("note: without {}: {error:#}", gateway.name()),
