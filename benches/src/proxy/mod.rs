@@ -56,8 +56,8 @@ impl Gateway {
     }
 
     /// Starts it; `None` where a peer is not installed.
-    fn start(self, kind: Kind, program: &Path, upstream: &Process) -> Result<Option<Process>> {
-        let to = upstream.address;
+    fn start(self, kind: Kind, rig: &Rig) -> Result<Option<Process>> {
+        let (program, to) = (&rig.program, rig.upstream.address);
         Ok(match self {
             // Another one, so that its CPU time is its own.
             Self::Direct => Some(Process::own(&build("upstream")?, &[])?),
@@ -66,9 +66,9 @@ impl Gateway {
             Self::JournalOn => Some(Process::sayso(program, to, Log::All)?),
             Self::Mitmproxy => {
                 let answers = if kind == Kind::Plain { Answers::Whole } else { Answers::AsTheyCome };
-                peer("mitmproxy").map(|python| Process::mitmproxy(&python, to, answers)).transpose()?
+                rig.peer("mitmproxy").map(|python| Process::mitmproxy(&python, to, answers)).transpose()?
             }
-            Self::Litellm => peer("litellm").map(|python| Process::litellm(&python, to)).transpose()?,
+            Self::Litellm => rig.peer("litellm").map(|python| Process::litellm(&python, to)).transpose()?,
         })
     }
 
@@ -91,13 +91,30 @@ fn recorded(process: &Process) -> Result<usize> {
     Ok(said["requests"].as_array().map_or(0, Vec::len))
 }
 
-/// The interpreter of a peer's virtual environment, installed now if it can be.
-fn peer(name: &str) -> Option<PathBuf> {
+/// What all gateways are measured with.
+struct Rig {
+    runtime: Runtime,
+    program: PathBuf,
+    upstream: Process,
+    /// Where the peers are installed.
+    peers: Option<PathBuf>,
+    extent: Extent,
+    rounds: usize,
+}
+
+impl Rig {
+    /// The interpreter of a peer's virtual environment.
+    fn peer(&self, name: &str) -> Option<PathBuf> {
+        self.peers.as_ref().map(|folder| folder.join(name).join("bin/python")).filter(|python| python.exists())
+    }
+}
+
+/// Where the peers are, installed now if they can be. Asked once: trying takes a while where there is no network.
+fn peers() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/setup");
     let output = Command::new(script).arg("--peers").stderr(Stdio::inherit()).output().ok()?;
     let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
-    let python = folder.join(name).join("bin/python");
-    (folder.is_absolute() && python.exists()).then_some(python)
+    folder.is_absolute().then_some(folder)
 }
 
 /// What one gateway did with requests of one size, over so many connections.
@@ -132,28 +149,23 @@ pub fn sections(extent: Extent, rounds: usize) -> Result<Vec<Section>> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let upstream = Process::own(&build("upstream")?, &[])?;
+    let rig = Rig { runtime, program, upstream, peers: peers(), extent, rounds };
     let mut sections = Vec::new();
     for kind in Kind::ALL {
-        let measured = measure(&runtime, &program, &upstream, kind, extent, rounds)?;
+        let measured = measure(&rig, kind)?;
         sections.push(cpu_section(kind, &measured, rounds));
         sections.push(latency_section(kind, &measured));
     }
-    sections.push(memory::section(&runtime, &program, &upstream)?);
+    sections.push(memory::section(&rig.runtime, &rig.program, &rig.upstream)?);
     Ok(sections)
 }
 
-fn measure(
-    runtime: &Runtime,
-    program: &Path,
-    upstream: &Process,
-    kind: Kind,
-    extent: Extent,
-    rounds: usize,
-) -> Result<Vec<Measured>> {
+fn measure(rig: &Rig, kind: Kind) -> Result<Vec<Measured>> {
+    let runtime = &rig.runtime;
     let small = Start::new(kind, Size::Small)?;
     let mut running = Vec::new();
     for gateway in Gateway::ALL {
-        if let Some(mut process) = gateway.start(kind, program, upstream)? {
+        if let Some(mut process) = gateway.start(kind, rig)? {
             let ready = runtime.block_on(load::until_ready(&mut process, &small, kind));
             match ready.and_then(|()| gateway.check(&process)) {
                 Ok(()) => running.push((gateway, process)),
@@ -169,9 +181,9 @@ fn measure(
         for connections in CONNECTIONS {
             let new = |gateway| Measured { gateway, size, connections, cpu: Vec::new(), latencies: Vec::new() };
             let mut here: Vec<Measured> = running.iter().map(|(gateway, _)| new(*gateway)).collect();
-            for round in 0..=rounds {
+            for round in 0..=rig.rounds {
                 for ((gateway, process), measured) in running.iter().zip(&mut here) {
-                    let count = count(*gateway, kind, size, connections, extent);
+                    let count = count(*gateway, kind, size, connections, rig.extent);
                     let before = process.settled_cpu()?;
                     let times = runtime
                         .block_on(load::send_many(process, &start, kind, connections, count))
