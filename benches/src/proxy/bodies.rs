@@ -93,8 +93,8 @@ impl Start {
     pub fn of(kind: Kind, size: Size, bytes: usize) -> Result<Self> {
         let mut request: Value = serde_json::from_slice(&agent_request("anthropic", bytes))?;
         if size == Size::Small {
-            request["system"] =
-                json!([{"type": "text", "text": "Answer in one sentence, and say what you do not know."}]);
+            let guide = "Answer in one sentence, and say what you do not know. ".repeat(6);
+            request["system"] = json!([{"type": "text", "text": guide}]);
             request["tools"] = json!([{"name": "read", "description": "Reads a file.", "input_schema":
                 {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}]);
         }
