@@ -96,6 +96,8 @@ impl Process {
         let mut command =
             python_program(python, home.path(), "from litellm.proxy.proxy_cli import run_server; run_server()");
         command.env("ANTHROPIC_API_BASE", format!("http://{upstream}")).env("ANTHROPIC_API_KEY", "none");
+        // It listens on this machine only, for minutes, and holds no key: asking for one would only slow it down.
+        command.env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
         // Prices that came with it: nothing is fetched.
         command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("LITELLM_LOG", "ERROR");
         command.args(["--host", "127.0.0.1", "--port", &address.port().to_string(), "--config"]).arg(settings);
