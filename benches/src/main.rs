@@ -17,6 +17,7 @@ mod memory;
 mod pathological;
 mod policy;
 mod programs;
+mod proxy;
 mod scans;
 mod served;
 mod source;
@@ -43,9 +44,9 @@ static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
 parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire,
-wire-stream";
+wire-stream, proxy";
 
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "whole",
     "instructions",
     "cases",
@@ -61,6 +62,7 @@ const PARTS: [&str; 15] = [
     "served",
     "wire",
     "wire-stream",
+    "proxy",
 ];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
@@ -156,6 +158,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("wire-stream") {
         add(wire_stream::section(options.rounds(15))?);
+    }
+    if options.wants("proxy") {
+        proxy::sections(options.extent, options.rounds(5))?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

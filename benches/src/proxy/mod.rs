@@ -1,0 +1,258 @@
+//! Requests through the gateway: what it costs beside a bare reverse proxy, and what it adds beside other gateways.
+
+mod bodies;
+mod load;
+mod memory;
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::runtime::Runtime;
+
+use crate::clock::{median, microseconds, percentile, ratio};
+use crate::corpus::Extent;
+use crate::startup::{build, sayso};
+use crate::table::{Check, Section, Target};
+use bodies::{Kind, Size, Start};
+use process::{Answers, Log, Process};
+
+const CONNECTIONS: [usize; 2] = [1, 64];
+
+/// Who passes requests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gateway {
+    /// Nobody: the upstream itself.
+    Direct,
+    /// hyper, and nothing else.
+    Bare,
+    /// sayso that records only what waits.
+    JournalOff,
+    /// sayso that records everything, as it does by itself.
+    JournalOn,
+    Mitmproxy,
+    Litellm,
+}
+
+impl Gateway {
+    const ALL: [Self; 6] =
+        [Self::Direct, Self::Bare, Self::JournalOff, Self::JournalOn, Self::Mitmproxy, Self::Litellm];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Bare => "bare hyper",
+            Self::JournalOff => "sayso, journal off",
+            Self::JournalOn => "sayso, journal on",
+            Self::Mitmproxy => "mitmproxy",
+            Self::Litellm => "LiteLLM",
+        }
+    }
+
+    fn is_peer(self) -> bool {
+        matches!(self, Self::Mitmproxy | Self::Litellm)
+    }
+
+    /// Starts it; `None` where a peer is not installed.
+    fn start(self, kind: Kind, rig: &Rig) -> Result<Option<Process>> {
+        let (program, to) = (&rig.program, rig.upstream.address);
+        Ok(match self {
+            // Another one, so that its CPU time is its own.
+            Self::Direct => Some(Process::own(&build("upstream")?, &[])?),
+            Self::Bare => Some(Process::own(&build("reverse")?, &[to.to_string()])?),
+            Self::JournalOff => Some(Process::sayso(program, to, Log::Paused)?),
+            Self::JournalOn => Some(Process::sayso(program, to, Log::All)?),
+            Self::Mitmproxy => {
+                let answers = if kind == Kind::Plain { Answers::Whole } else { Answers::AsTheyCome };
+                rig.peer("mitmproxy").map(|python| Process::mitmproxy(&python, to, answers)).transpose()?
+            }
+            Self::Litellm => rig.peer("litellm").map(|python| Process::litellm(&python, to)).transpose()?,
+        })
+    }
+
+    /// Whether a request that went through it is on record where it should be: a journal that is not written costs nothing.
+    fn check(self, process: &Process) -> Result<()> {
+        match self {
+            Self::JournalOn => ensure!(recorded(process)? == 1, "the journal has no request"),
+            Self::JournalOff => ensure!(recorded(process)? == 0, "the journal has a request that did not wait"),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// How many requests are on record, up to one.
+fn recorded(process: &Process) -> Result<usize> {
+    process.settled_cpu()?;
+    let said = process.ask(&["request", "list", "--json", "--number", "1"])?;
+    let said: serde_json::Value = serde_json::from_slice(&said)?;
+    Ok(said["requests"].as_array().map_or(0, Vec::len))
+}
+
+/// What all gateways are measured with.
+struct Rig {
+    runtime: Runtime,
+    program: PathBuf,
+    upstream: Process,
+    /// Where the peers are installed.
+    peers: Option<PathBuf>,
+    extent: Extent,
+    rounds: usize,
+}
+
+impl Rig {
+    /// The interpreter of a peer's virtual environment.
+    fn peer(&self, name: &str) -> Option<PathBuf> {
+        self.peers.as_ref().map(|folder| folder.join(name).join("bin/python")).filter(|python| python.exists())
+    }
+}
+
+/// Where the peers are, installed now if they can be. Asked once: trying takes a while where there is no network.
+fn peers() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/setup");
+    let output = Command::new(script).arg("--peers").stderr(Stdio::inherit()).output().ok()?;
+    let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
+    folder.is_absolute().then_some(folder)
+}
+
+/// What one gateway did with requests of one size, over so many connections.
+struct Measured {
+    gateway: Gateway,
+    size: Size,
+    connections: usize,
+    /// CPU time of its process for each request, a figure a round.
+    cpu: Vec<Duration>,
+    latencies: Vec<Duration>,
+}
+
+/// Requests of a round: fewer of what takes longer.
+fn count(gateway: Gateway, kind: Kind, size: Size, connections: usize, extent: Extent) -> usize {
+    let plain = match size {
+        Size::Small => 800,
+        Size::Middle => 400,
+        Size::Large => 80,
+    };
+    // A stream takes some 50 ms.
+    let alone = if kind == Kind::Plain { plain } else { 24 };
+    let count = if connections == 1 { alone } else { alone.max(connections * 4) };
+    let count = if gateway.is_peer() { count / 4 } else { count };
+    (if extent == Extent::Quick { count / 8 } else { count }).max(connections).max(4)
+}
+
+/// Measures the release build beside its peers.
+pub fn sections(extent: Extent, rounds: usize) -> Result<Vec<Section>> {
+    let Some(program) = sayso() else {
+        let note = "not built: `cargo build --release` in the repository, or set SAYSO_BIN";
+        return Ok(vec![Section::new("The gateway", &[], "").note(note)]);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let upstream = Process::own(&build("upstream")?, &[])?;
+    let rig = Rig { runtime, program, upstream, peers: peers(), extent, rounds };
+    let mut sections = Vec::new();
+    for kind in Kind::ALL {
+        let measured = measure(&rig, kind)?;
+        sections.push(cpu_section(kind, &measured, rounds));
+        sections.push(latency_section(kind, &measured));
+    }
+    sections.push(memory::section(&rig.runtime, &rig.program, &rig.upstream)?);
+    Ok(sections)
+}
+
+fn measure(rig: &Rig, kind: Kind) -> Result<Vec<Measured>> {
+    let runtime = &rig.runtime;
+    let small = Start::new(kind, Size::Small)?;
+    let mut running = Vec::new();
+    for gateway in Gateway::ALL {
+        if let Some(mut process) = gateway.start(kind, rig)? {
+            let ready = runtime.block_on(load::until_ready(&mut process, &small, kind));
+            match ready.and_then(|()| gateway.check(&process)) {
+                Ok(()) => running.push((gateway, process)),
+                // Others' troubles are not ours.
+                Err(error) if gateway.is_peer() => eprintln!("note: without {}: {error:#}", gateway.name()),
+                Err(error) => return Err(error.context(gateway.name())),
+            }
+        }
+    }
+    let mut measured = Vec::new();
+    for size in Size::ALL {
+        let start = Start::new(kind, size)?;
+        for connections in CONNECTIONS {
+            let new = |gateway| Measured { gateway, size, connections, cpu: Vec::new(), latencies: Vec::new() };
+            let mut here: Vec<Measured> = running.iter().map(|(gateway, _)| new(*gateway)).collect();
+            for round in 0..=rig.rounds {
+                for ((gateway, process), measured) in running.iter().zip(&mut here) {
+                    let count = count(*gateway, kind, size, connections, rig.extent);
+                    let before = process.settled_cpu()?;
+                    let times = runtime
+                        .block_on(load::send_many(process, &start, kind, connections, count))
+                        .with_context(|| format!("{} with {}", gateway.name(), size.name()))?;
+                    let cpu = process.settled_cpu()?.saturating_sub(before) / u32::try_from(times.len())?;
+                    // The first round is for warming up.
+                    if round > 0 {
+                        measured.cpu.push(cpu);
+                        measured.latencies.extend(times);
+                    }
+                }
+            }
+            measured.extend(here);
+        }
+    }
+    Ok(measured)
+}
+
+/// The one that `of` is compared with.
+fn beside<'a>(all: &'a [Measured], of: &Measured, gateway: Gateway) -> Option<&'a Measured> {
+    all.iter().find(|other| other.gateway == gateway && other.size == of.size && other.connections == of.connections)
+}
+
+fn row_name(measured: &Measured) -> String {
+    format!("{} × {}, {}", measured.size.name(), measured.connections, measured.gateway.name())
+}
+
+fn what(kind: Kind) -> &'static str {
+    if kind == Kind::Plain { "plain" } else { "streaming" }
+}
+
+fn cpu_section(kind: Kind, all: &[Measured], rounds: usize) -> Section {
+    let note = format!(
+        "user and system time of the gateway's process for each request, what it does after the answer included; median of {rounds} rounds in turns; × connections"
+    );
+    let title = format!("CPU of the gateway, {}", what(kind));
+    let mut section = Section::new(title, &["CPU µs"], "times bare hyper").note(note);
+    let middle = |measured: &Measured| median(&mut measured.cpu.clone());
+    for measured in all.iter().filter(|measured| measured.gateway != Gateway::Direct) {
+        let bare = beside(all, measured, Gateway::Bare).map(middle).unwrap_or_default();
+        let times = ratio(middle(measured), bare);
+        let check = match measured.gateway {
+            Gateway::JournalOff => Some(Check::new(times, Target::AtMost(1.5))),
+            Gateway::JournalOn => Some(Check::new(times, Target::AtMost(3.0))),
+            Gateway::Mitmproxy | Gateway::Litellm => Some(Check::note(times)),
+            Gateway::Direct | Gateway::Bare => None,
+        };
+        section.row(row_name(measured), vec![microseconds(middle(measured))], check);
+    }
+    section
+}
+
+fn latency_section(kind: Kind, all: &[Measured]) -> Section {
+    let until = if kind == Kind::Plain { "the whole answer" } else { "the first event" };
+    let note = format!(
+        "wall time until {until} was here, less that of a direct connection, whose own is in its row; a peer's ratio is how many times more it adds at p50 than sayso with its journal on"
+    );
+    let title = format!("Latency that the gateway adds, {}", what(kind));
+    let mut section = Section::new(title, &["p50 µs", "p99 µs"], "peer's / sayso's").note(note);
+    let at = |measured: &Measured, percent| percentile(&mut measured.latencies.clone(), percent).as_secs_f64() * 1e6;
+    for measured in all {
+        let direct = beside(all, measured, Gateway::Direct);
+        let added = |of: &Measured, percent| at(of, percent) - direct.map_or(0.0, |direct| at(direct, percent));
+        let own = measured.gateway == Gateway::Direct;
+        let cells = [50, 99].map(|percent| if own { at(measured, percent) } else { added(measured, percent) });
+        let ours = beside(all, measured, Gateway::JournalOn).filter(|_| measured.gateway.is_peer());
+        // Less than a microsecond is noise, and not infinitely better.
+        let check = ours.map(|ours| Check::new(added(measured, 50) / added(ours, 50).max(1.0), Target::AtLeast(10.0)));
+        section.row(row_name(measured), cells.map(|cell| format!("{cell:.0}")).to_vec(), check);
+    }
+    section
+}
