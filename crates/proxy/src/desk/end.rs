@@ -104,8 +104,9 @@ impl Desk {
         let edited = waiting.request.take().filter(|request| request.is_dirty());
         let fate = Fate::Approved { edited };
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
-        // Should the client be gone by now, its ticket says so.
-        let _ = waiting.verdict.send(Verdict::Send(Outgoing { request, api: waiting.api, body, keeps: Keeps::Yes }));
+        // Should the client be gone by now, it is recorded that there will be no answer.
+        let unanswered = self.unanswered(request, Keeps::Yes);
+        let _ = waiting.verdict.send(Verdict::Send(Outgoing { api: waiting.api, body, unanswered }));
         self.notice(&state);
         Ok(())
     }

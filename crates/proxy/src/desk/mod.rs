@@ -12,6 +12,7 @@ mod monitor;
 mod past;
 mod pause;
 mod saved;
+mod unanswered;
 mod view;
 mod whose;
 
@@ -45,6 +46,7 @@ pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
 pub use saved::SavedError;
 pub(crate) use saved::write as write_file;
+pub use unanswered::Unanswered;
 pub use view::{Looked, OverrideView, SessionView, Waits};
 pub use whose::{Run, Whose};
 
@@ -107,16 +109,14 @@ pub enum Arrived {
 }
 
 /// A request that goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Outgoing {
-    /// Its number.
-    pub request: RequestId,
     /// The API that its client speaks.
     pub api: Option<Api>,
     /// What is sent, if that is not what came.
     pub body: Option<Arc<[u8]>>,
-    /// Whether its answer is recorded.
-    pub keeps: Keeps,
+    /// What becomes of it.
+    pub unanswered: Unanswered,
 }
 
 /// Whether an answer is recorded.
@@ -219,7 +219,7 @@ struct State {
 #[derive(Debug)]
 pub struct Desk {
     pub(crate) gate: Gate,
-    pub(crate) log: Log,
+    pub(crate) log: Arc<Log>,
     settings: RwLock<Arc<Settings>>,
     last: AtomicU64,
     /// Whether every request is sent as it comes.
@@ -241,7 +241,7 @@ impl Desk {
     pub fn open(gate: Gate, settings: Settings, journal: &Path, home: &Path) -> Result<Arc<Self>, GateError> {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
-        let log = Log::start(gate.clone()).map_err(GateError::Thread)?;
+        let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
         let state = State {
             waiting: BTreeMap::new(),
             modes: Modes::new(modes),
@@ -366,7 +366,7 @@ impl Desk {
                 let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
                 self.sent(request, sent.as_ref(), SavedOutcome::default());
                 state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
-                return Arrived::Send(Outgoing { request, api, body: sent, keeps: Keeps::Yes });
+                return Arrived::Send(Outgoing { api, body: sent, unanswered: self.unanswered(request, Keeps::Yes) });
             }
             Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
             None => {}
@@ -410,7 +410,7 @@ impl Desk {
             }
             self.notice(&state);
             let keeps = if keep { Keeps::Yes } else { Keeps::No };
-            return Arrived::Send(Outgoing { request, api, body, keeps });
+            return Arrived::Send(Outgoing { api, body, unanswered: self.unanswered(request, keeps) });
         };
         match why {
             PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),

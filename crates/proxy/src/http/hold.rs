@@ -51,20 +51,19 @@ impl Sending {
         async move { sender.send(request).await }
     }
 
-    fn asked(&self, outgoing: &Outgoing, started: Instant, retries: u32) -> Asked {
-        let Outgoing { request, api, keeps, .. } = *outgoing;
-        Asked { request, api, whose: self.whose.clone(), started, retries, keeps }
+    fn asked(&self, outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
+        let Outgoing { unanswered, api, .. } = outgoing;
+        Asked { unanswered, api, whose: self.whose.clone(), started, retries }
     }
 
     /// Sends it, and passes the answer on as it is.
     pub(super) async fn now(self, outgoing: Outgoing) -> Response<Reply> {
         let started = Instant::now();
-        let Outgoing { request, api, .. } = outgoing;
         match self.send(&outgoing, self.headers.clone()).await {
-            Ok(answer) => self.proxy.looked_at(answer, self.asked(&outgoing, started, 0)),
+            Ok(answer) => self.proxy.looked_at(answer, self.asked(outgoing, started, 0)),
             Err(error) => {
-                self.proxy.failed(request, &error, outgoing.keeps);
-                unreachable(api, &self.way, &error)
+                outgoing.unanswered.failed(upstream::reason(&error));
+                unreachable(outgoing.api, &self.way, &error)
             }
         }
     }
@@ -170,7 +169,7 @@ impl Held {
             if let Some(wait) = wait {
                 tried += 1;
                 tracing::info!(
-                    request = outgoing.request,
+                    request = outgoing.unanswered.request,
                     tried,
                     ?wait,
                     "the upstream is overloaded; it is tried again"
@@ -179,9 +178,9 @@ impl Held {
                 continue;
             }
             return match sent {
-                Ok(answer) => self.answer(sending, &outgoing, answer, started, tried).await,
+                Ok(answer) => self.answer(sending, outgoing, answer, started, tried).await,
                 Err(error) => {
-                    sending.proxy.failed(outgoing.request, &error, outgoing.keeps);
+                    outgoing.unanswered.failed(upstream::reason(&error));
                     let message = unreachable_message(&sending.way, &error);
                     self.break_off(&Refusal::Refused { message: &message }).await
                 }
@@ -193,7 +192,7 @@ impl Held {
     async fn answer(
         &self,
         sending: &Sending,
-        outgoing: &Outgoing,
+        outgoing: Outgoing,
         answer: Response<Incoming>,
         started: Instant,
         tried: u32,

@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, V
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use sayso_review::{RequestEnd, RequestId, RequestStep};
+use sayso_review::RequestEnd;
 use sayso_wire::stream::{Api, Refusal};
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
@@ -26,9 +26,9 @@ use tokio::sync::OwnedSemaphorePermit;
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
 
-use crate::desk::{Arrived, Came, Keeps, Outgoing, Signed, Ticket, Verdict, Whose};
+use crate::desk::{Arrived, Came, Keeps, Outgoing, Signed, Ticket, Unanswered, Verdict, Whose};
 use crate::entrance::{self, Entrance};
-use crate::log::{Haste, now};
+use crate::log::now;
 use crate::proxy::Proxy;
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
@@ -54,13 +54,12 @@ struct Way {
 
 /// What an answer belongs to.
 struct Asked {
-    request: RequestId,
+    unanswered: Unanswered,
     api: Option<Api>,
     whose: Whose,
     started: Instant,
     /// How often it was sent before.
     retries: u32,
-    keeps: Keeps,
 }
 
 /// Whether what passes is recorded.
@@ -193,15 +192,12 @@ impl Proxy {
             }),
         );
         let started = Instant::now();
+        let unanswered = self.desk.unanswered(id, keeps(&way.settings));
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
         match self.sender().send(onward).await {
-            Ok(answer) => {
-                let asked =
-                    Asked { request: id, api: Some(api), whose, started, retries: 0, keeps: keeps(&way.settings) };
-                self.looked_at(answer, asked)
-            }
+            Ok(answer) => self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0 }),
             Err(error) => {
-                self.failed(id, &error, keeps(&way.settings));
+                unanswered.failed(upstream::reason(&error));
                 unreachable(Some(api), &way, &error)
             }
         }
@@ -258,7 +254,8 @@ impl Proxy {
     fn looked_at(&self, answer: Response<Incoming>, asked: Asked) -> Response<Reply> {
         answer_with(answer, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let Asked { request, api, whose, started, retries, keeps } = asked;
+            let Asked { unanswered, api, whose, started, retries } = asked;
+            let (request, keeps) = unanswered.answered();
             let desk = Arc::clone(&self.desk);
             let exchange = Exchange {
                 request,
@@ -274,14 +271,6 @@ impl Proxy {
             };
             Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))
         })
-    }
-
-    /// Records that a request could not be sent.
-    fn failed(&self, request: RequestId, error: &(dyn std::error::Error + 'static), keeps: Keeps) {
-        if keeps == Keeps::Yes {
-            let why = RequestEnd::Failed { message: upstream::reason(error) };
-            self.desk.log.step(request, RequestStep::Ended { why }, Haste::Soon);
-        }
     }
 }
 

@@ -108,19 +108,19 @@ impl Proxy {
         self.desk.passed(id, &came, &body, crate::desk::Complete::Yes, None, crate::log::now());
         let api = crate::route::api_of(came.head.route());
         let started = Instant::now();
+        let unanswered = self.desk.unanswered(id, super::keeps(&way.settings));
         let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;
         let answer = match sent {
             Ok(answer) => answer,
             Err(error) => {
-                self.failed(id, &error, super::keeps(&way.settings));
+                unanswered.failed(upstream::reason(&error));
                 return Err(ReplayError::Failed(upstream::reason(&error)));
             }
         };
         let (status, kind) = (answer.status().as_u16(), content_type(answer.headers()));
         let whose = crate::desk::Whose::by_glance(&came.run, &came.head, None, &body);
         // Nobody carries the calls in it out, so that there is nothing to keep for them.
-        let keeps = super::keeps(&way.settings);
-        let asked = super::Asked { request: id, api: None, whose, started, retries: 0, keeps };
+        let asked = super::Asked { unanswered, api: None, whose, started, retries: 0 };
         let looked = self.looked_at(answer, asked);
         let bytes = looked.into_body().collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
         let now = readable(api, kind.as_deref(), &bytes.to_bytes());

@@ -128,6 +128,38 @@ async fn a_client_that_goes_away_cancels_the_upstream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
+    for (mode, grace) in [
+        (RequestMode::Off, NEVER),
+        (RequestMode::InterceptAlways, NEVER),
+        (RequestMode::InterceptAlways, Duration::ZERO),
+    ] {
+        let (model, gate) = (ModelServer::start([]), Gate::shut());
+        model.then(Answer::from(Turn::says("hello")).waits_at(&gate));
+        let scene = Scene::new(Settings { grace, ..settings() }, model).await;
+        scene.desk.set_mode(None, Some(mode));
+        let request = scene.request(API, &turn(API, "hi"));
+        let sent = if mode == RequestMode::Off {
+            let client = scene.client.clone();
+            Sent(tokio::spawn(async move { client.request(request).await.unwrap() }))
+        } else {
+            let (id, sent) = scene.paused(request).await;
+            scene.resume(id);
+            sent
+        };
+        scene.model.until(|received| received.len() == 1).await;
+        // After the grace there is an answer, without anything of the upstream's in it.
+        if grace.is_zero() {
+            drop(sent.answer().await)
+        } else {
+            sent.gone()
+        }
+        scene.model.until(|received| received[0].fate() == Fate::ClientGone).await;
+        scene.until("it is recorded", || scene.end(1) == Some(RequestEnd::ClientGone)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_not_there_is_named() {
     let model = ModelServer::start([]);
     let mut settings = settings();

@@ -316,7 +316,7 @@ impl RequestEnd {
             Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
             Self::Superseded { by } => format!("Superseded by request {by}"),
-            Self::ClientGone => "The agent went away before it was sent".to_owned(),
+            Self::ClientGone => "The agent went away before there was an answer".to_owned(),
             Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
             Self::Denied { message } | Self::Failed { message } => message.clone(),
         }

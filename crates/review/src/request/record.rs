@@ -68,16 +68,19 @@ pub struct RequestRecord {
 impl RequestRecord {
     /// What events say of one request; nothing, if they do not say that it came.
     pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
-        let mut record: Option<Self> = None;
+        let (mut record, mut early) = (None, Vec::new());
         for Recorded { time, body, .. } in events {
             let EventBody::Known(Event::Request(RequestEvent { request, step })) = body else { continue };
             match (&mut record, step) {
                 (None, RequestStep::Seen(seen)) => record = Some(Self::new(request, time, *seen)),
-                (Some(record), step) => record.play(step),
-                (None, _) => {}
+                (Some(record), step) => Self::play(record, step),
+                // An upstream can answer what it has not read to the end, which is known when it is.
+                (None, step) => early.push(step),
             }
         }
-        record
+        let mut record = record?;
+        early.into_iter().for_each(|step| record.play(step));
+        Some(record)
     }
 
     fn new(request: RequestId, time: i64, seen: RequestSeen) -> Self {

@@ -1,0 +1,52 @@
+//! A request between being sent and being answered.
+
+use std::sync::Arc;
+
+use sayso_review::{RequestEnd, RequestId, RequestStep};
+
+use super::{Desk, Keeps};
+use crate::log::{Haste, Log};
+
+/// A request that was sent and has no answer yet. Dropped so, its client went away: nobody can forget to record it.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// The request.
+    pub request: RequestId,
+    /// Whether what becomes of it is recorded.
+    pub keeps: Keeps,
+    /// `None` once it has an answer, or never will.
+    log: Option<Arc<Log>>,
+}
+
+impl Desk {
+    pub(crate) fn unanswered(&self, request: RequestId, keeps: Keeps) -> Unanswered {
+        Unanswered { request, keeps, log: Some(Arc::clone(&self.log)) }
+    }
+}
+
+impl Unanswered {
+    /// Its answer is there.
+    pub(crate) fn answered(mut self) -> (RequestId, Keeps) {
+        self.log = None;
+        (self.request, self.keeps)
+    }
+
+    /// It could not be sent.
+    pub(crate) fn failed(mut self, message: String) {
+        self.end(RequestEnd::Failed { message });
+    }
+
+    fn end(&mut self, why: RequestEnd) {
+        if let Some(log) = self.log.take()
+            && self.keeps == Keeps::Yes
+        {
+            log.step(self.request, RequestStep::Ended { why }, Haste::Soon);
+        }
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.end(RequestEnd::ClientGone);
+    }
+}
