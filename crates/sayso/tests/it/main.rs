@@ -25,6 +25,7 @@ mod live_requests;
 mod policy;
 mod propose;
 mod request_agent;
+mod request_tls;
 mod requests;
 mod review;
 mod running;

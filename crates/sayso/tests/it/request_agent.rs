@@ -33,12 +33,21 @@ pub(crate) struct Got {
 impl Stage {
     /// Where the user has configured this besides the upstream. A pause is held without a byte for longer than any test takes.
     pub(crate) fn new(configuration: &str) -> Self {
+        Self::behind(configuration, |model| model.url().to_owned(), &[])
+    }
+
+    /// With something in front of the model, and something more in the engine's environment.
+    pub(crate) fn behind(
+        configuration: &str,
+        front: impl FnOnce(&ModelServer) -> String,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let scene = Scene::new(&[]);
         let says = || Turn::says("Done.");
         let model = ModelServer::start([says(), says(), says(), says()]);
-        let upstream = format!("[upstream.anthropic]\nurl = \"{}\"\n", model.url());
+        let upstream = format!("[upstream.anthropic]\nurl = \"{}\"\n", front(&model));
         scene.configure(&format!("[request]\ngrace = \"1 h\"\n{configuration}\n{upstream}"));
-        let served = Served::start(&scene, &[]);
+        let served = Served::start_with(&scene, environment);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let client = served.client(Patience::Always);
         let request = proto::OpenEntranceRequest { agent: Some("claude".to_owned()), ..Default::default() };
@@ -52,15 +61,13 @@ impl Stage {
     }
 
     pub(crate) fn send_with(&self, body: &Value, headers: &str) -> JoinHandle<Got> {
-        let rest = self.base.strip_prefix("http://").unwrap();
-        let (address, path) = rest.split_once('/').unwrap();
+        let (address, path) = self.entrance();
         let body = body.to_string();
         let text = format!(
             "POST /{path}/anthropic/v1/messages HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: secret-key\r\n\
              content-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
             body.len()
         );
-        let address = address.to_owned();
         std::thread::spawn(move || {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_read_timeout(Some(LONG)).unwrap();
@@ -70,6 +77,12 @@ impl Stage {
             let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
             Got { status, text: answer }
         })
+    }
+
+    /// Where agents come in: the address, and the path that theirs is beneath.
+    pub(crate) fn entrance(&self) -> (String, String) {
+        let (address, path) = self.base.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        (address.to_owned(), path.to_owned())
     }
 
     /// Waits until so many requests wait, and says which.

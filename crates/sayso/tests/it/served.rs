@@ -31,17 +31,23 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Self {
-        Self::begin(scene, arguments).wait_for_word()
+        Self::begin(scene, arguments, &[]).wait_for_word()
+    }
+
+    /// Starts it with something more in its environment.
+    pub(crate) fn start_with(scene: &Scene, environment: &[(&str, &str)]) -> Self {
+        Self::begin(scene, &[], environment).wait_for_word()
     }
 
     /// Starts it, and does not wait until it says where it is.
-    fn begin(scene: &Scene, arguments: &[&str]) -> Beginning {
+    fn begin(scene: &Scene, arguments: &[&str], environment: &[(&str, &str)]) -> Beginning {
         let child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["serve", "--json", "--port", "0"])
             .args(arguments)
             .current_dir(scene.directory.path())
             .env_clear()
             .envs(scene.environment())
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -174,7 +180,7 @@ fn the_token_is_in_no_line_of_the_log() {
 fn of_many_starts_at_once_one_wins_and_the_others_name_it() {
     let scene = Scene::new(&[]);
     for round in 0..12 {
-        let starts: Vec<Beginning> = (0..3).map(|_| Served::begin(&scene, &[])).collect();
+        let starts: Vec<Beginning> = (0..3).map(|_| Served::begin(&scene, &[], &[])).collect();
         let (mut winners, mut losers) = (Vec::new(), Vec::new());
         for served in starts.into_iter().map(Beginning::wait_for_word) {
             if served.said["already"] == true { losers.push(served) } else { winners.push(served) }
