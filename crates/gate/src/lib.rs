@@ -46,7 +46,7 @@ pub use live::{Attached, Client, Gate, Reply};
 pub use observe::SnapshotLimits;
 pub use peer::{Agents, Process, parent_of};
 pub use proposed::{Decided, Proposed};
-pub use request::RequestEntry;
+pub use request::{CutBody, Piece, RequestEntry, Stored};
 pub use rules::Rules;
 pub use sayso_review::{ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, Extent, SnapshotRecord};
 pub use serve::{Reversal, Upkeep};

@@ -1,7 +1,7 @@
 //! Requests to models in the journal: recorded in batches, since one that passes must not wait for a disk, and read again.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
+use sayso_journal::AppendError;
 use sayso_review::{
     BodyRecord, ContentHash, Event, EventBody, ModeSet, PIECE, RequestEvent, RequestId, RequestRecord, RequestStep,
 };
@@ -24,7 +24,74 @@ pub struct RequestEntry {
     /// What happened.
     pub event: Event,
     /// The body that it names, if it names one.
-    pub body: Option<(BodyRecord, Arc<[u8]>)>,
+    pub body: Option<CutBody>,
+}
+
+/// A body in the pieces in which it is stored.
+#[derive(Clone, Debug)]
+pub struct CutBody {
+    /// All of it.
+    pub bytes: Bytes,
+    /// The pieces, in order.
+    pub pieces: Vec<Piece>,
+}
+
+/// A piece of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its name.
+    pub hash: ContentHash,
+    /// How many bytes it has, at most [`PIECE`].
+    pub size: usize,
+    /// Whether it is in the journal.
+    pub stored: Stored,
+}
+
+/// Whether something is in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It should be: it was in a body before.
+    Before,
+    /// It may not be.
+    Unknown,
+}
+
+impl CutBody {
+    /// A body of which nothing is known.
+    pub fn new(bytes: Bytes) -> Self {
+        let pieces = bytes.chunks(PIECE).map(Piece::new).collect();
+        Self { bytes, pieces }
+    }
+
+    /// As it is recorded.
+    pub fn record(&self) -> BodyRecord {
+        let pieces = self.pieces.iter().map(|piece| piece.hash).collect();
+        BodyRecord { size: self.bytes.len() as u64, pieces, cut: false }
+    }
+
+    /// Each piece with its bytes.
+    fn contents(&self) -> impl Iterator<Item = (Piece, &[u8])> {
+        let mut rest = &self.bytes[..];
+        self.pieces.iter().map(move |piece| {
+            let (bytes, after) = rest.split_at(piece.size.min(rest.len()));
+            rest = after;
+            (*piece, bytes)
+        })
+    }
+}
+
+impl Piece {
+    /// A piece of which nothing is known.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self { hash: ContentHash::of(bytes), size: bytes.len(), stored: Stored::Unknown }
+    }
+}
+
+/// Whether what should be stored is taken to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    Yes,
+    No,
 }
 
 /// What an event about a request can be found by.
@@ -49,13 +116,29 @@ fn requests_key(session: &str) -> String {
 impl Gate {
     /// Records what happened to requests, in order, all or nothing.
     pub fn record_requests(&self, entries: &[RequestEntry], now: i64) -> Result<(), GateError> {
+        match self.record_trusting(entries, Trust::Yes, now) {
+            // What was to store it failed, or it was given up since.
+            Err(GateError::Append(AppendError::MissingBlob(_))) => self.record_trusting(entries, Trust::No, now),
+            done => done,
+        }
+    }
+
+    fn record_trusting(&self, entries: &[RequestEntry], trust: Trust, now: i64) -> Result<(), GateError> {
         let mut last = 0;
         let mut batch = Entry::default();
+        let (mut blobs, mut stored): (Vec<(ContentHash, &[u8])>, Vec<ContentHash>) = (Vec::new(), Vec::new());
         for RequestEntry { event, body } in entries {
             last = last.max(event.request().unwrap_or_default());
-            let pieces = body.as_ref().map(|(record, bytes)| record.pieces.iter().copied().zip(bytes.chunks(PIECE)));
-            let blobs: Vec<(ContentHash, &[u8])> = pieces.into_iter().flatten().collect();
-            batch.push_blobs(event.clone(), &blobs, &[]);
+            blobs.clear();
+            stored.clear();
+            for (piece, bytes) in body.iter().flat_map(CutBody::contents) {
+                if trust == Trust::Yes && piece.stored == Stored::Before {
+                    stored.push(piece.hash);
+                } else {
+                    blobs.push((piece.hash, bytes));
+                }
+            }
+            batch.push_blobs(event.clone(), &blobs, &stored);
         }
         let mut state = self.state();
         // A batch may hold earlier numbers only; a counter never goes back.

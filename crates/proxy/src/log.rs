@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sayso_gate::{Gate, RequestEntry};
-use sayso_review::{BodyRecord, Event, RequestEvent, RequestId, RequestStep};
+use sayso_review::{Event, RequestEvent, RequestId, RequestStep};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long what passes may wait for others to be recorded with.
@@ -27,8 +27,11 @@ pub(crate) enum Haste {
     Soon,
 }
 
+type Work = Box<dyn FnOnce() -> Vec<RequestEntry> + Send>;
+
 enum Message {
-    Entry { entry: Box<RequestEntry>, haste: Haste, _room: Option<OwnedSemaphorePermit> },
+    Entry { entry: Box<RequestEntry>, haste: Haste },
+    Later { work: Work, haste: Haste, room: Option<OwnedSemaphorePermit> },
     Flush(SyncSender<()>),
 }
 
@@ -65,27 +68,19 @@ impl Log {
         self.event(Event::Request(RequestEvent { request, step }), haste);
     }
 
-    /// Records a step that names a body.
-    pub(crate) fn step_with(
+    /// Records what is yet to be worked out, which is done on the thread that records.
+    pub(crate) fn later(
         &self,
-        request: RequestId,
-        step: RequestStep,
-        body: (BodyRecord, Arc<[u8]>),
         haste: Haste,
         room: Option<OwnedSemaphorePermit>,
+        work: impl FnOnce() -> Vec<RequestEntry> + Send + 'static,
     ) {
-        let event = Event::Request(RequestEvent { request, step });
-        self.push(RequestEntry { event, body: Some(body) }, haste, room);
+        self.send(Message::Later { work: Box::new(work), haste, room });
     }
 
     /// Records something else.
     pub(crate) fn event(&self, event: Event, haste: Haste) {
-        self.push(RequestEntry { event, body: None }, haste, None);
-    }
-
-    fn push(&self, entry: RequestEntry, haste: Haste, room: Option<OwnedSemaphorePermit>) {
-        let message = Message::Entry { entry: Box::new(entry), haste, _room: room };
-        self.send(message);
+        self.send(Message::Entry { entry: Box::new(RequestEntry { event, body: None }), haste });
     }
 
     fn send(&self, message: Message) {
@@ -107,8 +102,10 @@ impl Drop for Log {
     fn drop(&mut self) {
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // What was told is recorded before we go.
-            let _ = thread.join();
+            // What was told is recorded before we go; nobody waits for themselves.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -117,10 +114,10 @@ fn record(gate: &Gate, receiver: &Receiver<Message>) {
     let mut over = false;
     while !over {
         let Ok(first) = receiver.recv() else { return };
-        let (mut batch, mut waiting) = (Vec::new(), Vec::new());
+        let (mut batch, mut waiting) = (Entries::default(), Vec::new());
         let mut hurry = take(first, &mut batch, &mut waiting);
         let until = Instant::now() + TOGETHER;
-        while batch.len() < MOST {
+        while batch.entries.len() < MOST {
             let wait = if hurry { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
             match receiver.recv_timeout(wait) {
                 Ok(message) => hurry |= take(message, &mut batch, &mut waiting),
@@ -139,13 +136,23 @@ fn record(gate: &Gate, receiver: &Receiver<Message>) {
     }
 }
 
-type Entries = Vec<(Box<RequestEntry>, Option<OwnedSemaphorePermit>)>;
+/// What is recorded together, and the room that it takes until then.
+#[derive(Default)]
+struct Entries {
+    entries: Vec<RequestEntry>,
+    room: Vec<OwnedSemaphorePermit>,
+}
 
 /// Puts a message where it belongs, and says whether there is haste.
 fn take(message: Message, batch: &mut Entries, waiting: &mut Vec<SyncSender<()>>) -> bool {
     match message {
-        Message::Entry { entry, haste, _room: room } => {
-            batch.push((entry, room));
+        Message::Entry { entry, haste } => {
+            batch.entries.push(*entry);
+            haste == Haste::Now
+        }
+        Message::Later { work, haste, room } => {
+            batch.entries.extend(work());
+            batch.room.extend(room);
             haste == Haste::Now
         }
         Message::Flush(done) => {
@@ -155,15 +162,15 @@ fn take(message: Message, batch: &mut Entries, waiting: &mut Vec<SyncSender<()>>
     }
 }
 
-fn write(gate: &Gate, batch: Entries) {
-    if batch.is_empty() {
+fn write(gate: &Gate, Entries { entries, room }: Entries) {
+    if entries.is_empty() {
         return;
     }
-    let (entries, _room): (Vec<RequestEntry>, Vec<_>) = batch.into_iter().map(|(entry, room)| (*entry, room)).unzip();
     if let Err(error) = gate.record_requests(&entries, now()) {
         // Requests go on: that they cannot be recorded is no reason to stop an agent in the middle of its work.
         tracing::error!(%error, lost = entries.len(), "what happened to requests could not be recorded");
     }
+    drop(room);
 }
 
 /// Milliseconds since 1970.

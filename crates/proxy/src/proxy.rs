@@ -56,12 +56,11 @@ impl Proxy {
 
     /// Remembers the credentials of a request, for those that are sent again.
     pub(crate) fn remember(&self, upstream: &str, base: &Uri, headers: &HeaderMap) {
-        let found = headers::credentials(headers);
         let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.get_mut(upstream) {
-            Some(known) if known.credentials == found && known.base == *base => {}
-            Some(known) => *known = Remembered { base: base.clone(), credentials: found },
-            None => drop(all.insert(upstream.to_owned(), Remembered { base: base.clone(), credentials: found })),
+        let known = all.get(upstream);
+        if !known.is_some_and(|known| known.base == *base && headers::are_credentials(&known.credentials, headers)) {
+            let remembered = Remembered { base: base.clone(), credentials: headers::credentials(headers) };
+            all.insert(upstream.to_owned(), remembered);
         }
     }
 

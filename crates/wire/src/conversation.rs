@@ -20,7 +20,7 @@ pub struct Glance {
 impl Glance {
     /// Looks for the model alone, which most agents name first.
     pub fn for_model(body: &[u8]) -> Self {
-        Self::new(body, 4 << 10, |glance| glance.model.is_some())
+        Self::new(body, GLANCE, |glance| glance.model.is_some())
     }
 
     /// Looks for the model and for what the user said first.

@@ -4,11 +4,13 @@
 //! [`Ticket`] by which its client waits. Surfaces look at what waits, edit it, and end the waiting; a ticket that is dropped says that
 //! the client went away.
 
+mod arrive;
 mod bodies;
 mod edit;
 mod end;
 mod mode;
 mod monitor;
+mod passed;
 mod past;
 mod pause;
 mod saved;
@@ -22,28 +24,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
-use sayso_review::{
-    BodyRecord, Event, PauseReason, RequestEnd, RequestId, RequestSeen, RequestStep, Resumer, Ruling,
-    SavedEdits as SavedOutcome,
-};
+use sayso_review::{PauseReason, RequestEnd, RequestId, SavedEdits as SavedOutcome};
 use sayso_wire::stream::Api;
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{Head, ModelRequest, Purpose};
 use tokio::sync::oneshot;
 
-use crate::log::{Haste, Log};
-use crate::settings::{Keep, Settings};
+use crate::log::Log;
+use crate::settings::Settings;
 use bodies::Bodies;
 use mode::Modes;
 use monitor::Monitor;
-use past::{Fate, Past};
-use pause::Saved;
+use past::Past;
 use saved::SavedEdits;
 
 pub use edit::{Edit, EditRequestError, Edited, FromNowOn, Place};
 pub use end::{EndError, Expected};
 pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
+pub(crate) use passed::entry;
 pub use saved::SavedError;
 pub(crate) use saved::write as write_file;
 pub use unanswered::Unanswered;
@@ -295,255 +294,5 @@ impl Desk {
     /// The number of the next request.
     pub fn number(&self) -> RequestId {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
-    }
-
-    /// Takes note of a request that was sent as it came.
-    pub(crate) fn passed(
-        &self,
-        request: RequestId,
-        came: &Came,
-        body: &Arc<[u8]>,
-        complete: Complete,
-        room: Option<tokio::sync::OwnedSemaphorePermit>,
-        now: i64,
-    ) {
-        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), body);
-        let settings = self.settings();
-        self.met(request, &whose, came, body, &settings, now);
-        if settings.keep == Keep::All {
-            let mut record = lock(&self.bodies).cut(&whose.session, body);
-            record.cut = complete == Complete::No;
-            let api = crate::route::api_of(came.head.route());
-            let seen = Self::seen(&whose, came, api, record.clone());
-            let body = (record, Arc::clone(body));
-            self.log.step_with(request, RequestStep::Seen(Box::new(seen)), body, Haste::Soon, room);
-            let sent = RequestStep::Sent { body: None, saved: SavedOutcome::default() };
-            self.log.step(request, sent, Haste::Soon);
-        }
-    }
-
-    /// Takes in a request, and says what becomes of it.
-    pub fn arrive(self: &Arc<Self>, came: Came, body: Arc<[u8]>, now: i64) -> Arrived {
-        let request = self.number();
-        let settings = self.settings();
-        let mut parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
-        let whose = Whose::by_marks(&came.run, &came.head, came.key.as_deref(), &body, parsed.marks());
-        let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api);
-        let purpose = parsed.purpose();
-        self.met(request, &whose, &came, &body, &settings, now);
-        let ruled = self.ruled(&whose, &came.upstream);
-        let mut state = lock(&self.state);
-        let identity = parsed.identity();
-        let record = || {
-            let record = lock(&self.bodies).cut(&whose.session, &body);
-            let seen = Self::seen(&whose, &came, api, record.clone());
-            (RequestStep::Seen(Box::new(seen)), (record, Arc::clone(&body)))
-        };
-        let see = |haste| {
-            let (step, body) = record();
-            self.log.step_with(request, step, body, haste, None);
-        };
-        if let Some((Ruling::Deny, message)) = ruled {
-            see(Haste::Now);
-            let why = RequestEnd::Denied { message };
-            self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
-            return Arrived::Refuse { request, api, why };
-        }
-        // What a client sends again is not asked about again, and goes the way that it went.
-        state.past.forget_old(now);
-        let again = state.past.take(&whose.conversation(), &identity, now);
-        let mut inherited = None;
-        match again {
-            Some((_, Fate::Canceled)) => {
-                see(Haste::Now);
-                let why = RequestEnd::CanceledBefore;
-                self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
-                return Arrived::Refuse { request, api, why };
-            }
-            Some((_, Fate::Approved { edited })) if edit::go_on(edited.as_deref(), &mut parsed) => {
-                see(Haste::Now);
-                self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
-                let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
-                self.sent(request, sent.as_ref(), SavedOutcome::default());
-                state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
-                return Arrived::Send(Outgoing { api, body: sent, unanswered: self.unanswered(request, Keeps::Yes) });
-            }
-            Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
-            None => {}
-        }
-        let said = parsed.conversation();
-        if let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity) {
-            inherited = Some(edits);
-        }
-        let effective = state.modes.effective(Some(&whose.session));
-        let turn = pause::is_turn(&whose, &parsed);
-        let overrides = match state.saved.all(&whose.session, settings.preview_limit) {
-            Ok(overrides) => overrides,
-            Err(error) => {
-                tracing::error!(%error, "saved edits are not applied");
-                sayso_wire::Overrides::default()
-            }
-        };
-        let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
-        let why = {
-            let mut counter = lock(&self.counter);
-            let by_rule = pause::reason(&whose, &parsed, effective, saved, &settings.rules, &mut counter);
-            let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
-            let by_policy = by_policy.map(|(_, rule)| PauseReason::Rule { rule });
-            by_policy.or(by_rule).or(inherited.is_some().then_some(PauseReason::Retry))
-        };
-        let mut outcome = SavedOutcome::default();
-        let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
-        let edits = inherited.as_mut().and_then(|(_, edited)| edited.take());
-        if let Some(edited) = edits {
-            // What cannot be carried over is not there any more; the person looks at it anyway.
-            let _ = edit::go_on(Some(&edited), &mut parsed);
-        } else if applies {
-            outcome = edit::apply_saved(&overrides, &mut parsed);
-        }
-        let Some(why) = why else {
-            let body = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
-            let keep = settings.keep == Keep::All || body.is_some() || !outcome.is_empty();
-            if keep {
-                see(Haste::Soon);
-                self.sent(request, body.as_ref(), outcome);
-            }
-            self.notice(&state);
-            let keeps = if keep { Keeps::Yes } else { Keeps::No };
-            return Arrived::Send(Outgoing { api, body, unanswered: self.unanswered(request, keeps) });
-        };
-        match why {
-            PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),
-            PauseReason::Capture => self.disarm(&mut state, &whose.session, Once::Capture),
-            _ => {}
-        }
-        see(Haste::Now);
-        let inherits = inherited.map(|(earlier, _)| earlier);
-        let paused = RequestStep::Paused { why: why.clone(), deadline: came.deadline, inherits };
-        self.log.step(request, paused, Haste::Now);
-        let (sender, verdict) = oneshot::channel();
-        let edited = parsed.is_dirty().then(|| Box::new(parsed));
-        let waiting = Waiting {
-            whose,
-            came,
-            body,
-            api,
-            why,
-            since: now,
-            request: edited,
-            said,
-            identity,
-            saved: outcome,
-            revision: 0,
-            verdict: sender,
-        };
-        state.waiting.insert(request, waiting);
-        self.notice(&state);
-        drop(state);
-        Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
-    }
-
-    /// What policy says to a request, and the rule.
-    fn ruled(&self, whose: &Whose, upstream: &str) -> Option<(Ruling, String)> {
-        if !self.judged.load(Ordering::Acquire) {
-            return None;
-        }
-        let ruled = match self.gate.judge_request(upstream, whose.agent.as_deref(), &whose.session) {
-            Ok(ruled) => ruled?,
-            Err(error) => return Some((Ruling::Deny, error.to_string())),
-        };
-        let rule = ruled.by.short();
-        let message = match (&ruled.ruling, &ruled.reason) {
-            (Ruling::Deny, Some(reason)) => format!("Request denied by {rule}: {reason}"),
-            (Ruling::Deny, None) => format!("Request denied by {rule}"),
-            _ => rule,
-        };
-        Some((ruled.ruling, message))
-    }
-
-    /// Takes note of a request's session, and of its subagent.
-    fn met(&self, request: RequestId, whose: &Whose, came: &Came, body: &Arc<[u8]>, settings: &Settings, now: i64) {
-        let mut state = lock(&self.state);
-        if !state.sessions.contains_key(&whose.session) && state.sessions.len() >= MOST_SESSIONS {
-            let oldest = state.sessions.iter().min_by_key(|(_, session)| session.last).map(|(name, _)| name.clone());
-            oldest.map(|oldest| state.sessions.remove(&oldest));
-        }
-        let session = state.sessions.entry(whose.session.clone()).or_insert_with(|| Session {
-            agent: whose.agent.clone(),
-            model: None,
-            run: came.run.name.clone(),
-            last: now,
-            requests: 0,
-        });
-        session.last = now;
-        session.requests += 1;
-        if whose.subagent.is_none() && whose.model.is_some() {
-            session.model.clone_from(&whose.model);
-        }
-        if whose.subagent.is_some() {
-            let (head, body) = (came.head.clone(), Arc::clone(body));
-            state.monitor.saw(request, whose, head, body, settings.monitor, now);
-        }
-    }
-
-    fn seen(whose: &Whose, came: &Came, api: Option<Api>, body: BodyRecord) -> RequestSeen {
-        let api = api.and_then(|api| serde_json::to_value(api).ok()?.as_str().map(str::to_owned));
-        RequestSeen {
-            origin: whose.origin(),
-            upstream: came.upstream.clone(),
-            method: came.method.clone(),
-            path: came.head.path.clone(),
-            api,
-            model: whose.model.clone(),
-            subagent: whose.subagent.clone(),
-            body,
-            encoding: came.encoding.clone(),
-            headers: came.head.headers.clone(),
-        }
-    }
-
-    /// Records that a request goes on.
-    fn sent(&self, request: RequestId, body: Option<&Arc<[u8]>>, saved: SavedOutcome) {
-        let record = body.map(|body| BodyRecord::of(body));
-        let step = RequestStep::Sent { body: record.clone(), saved };
-        match (record, body) {
-            (Some(record), Some(body)) => {
-                self.log.step_with(request, step, (record, Arc::clone(body)), Haste::Soon, None);
-            }
-            _ => self.log.step(request, step, Haste::Soon),
-        }
-    }
-
-    fn disarm(&self, state: &mut State, session: &str, once: Once) {
-        if let Some(set) = state.modes.disarm(session, once) {
-            self.log.event(Event::RequestMode(set), Haste::Now);
-        }
-        self.notice(state);
-    }
-
-    /// Ends requests that this one takes the place of, and hands over the edits of one that is the same.
-    fn supersede(
-        &self,
-        state: &mut State,
-        request: RequestId,
-        whose: &Whose,
-        said: &[String],
-        identity: &str,
-    ) -> Option<(RequestId, Option<Box<ModelRequest>>)> {
-        let conversation = whose.conversation();
-        let goes_on = |waiting: &Waiting| {
-            waiting.whose.conversation() == conversation && !waiting.said.is_empty() && said.starts_with(&waiting.said)
-        };
-        let old: Vec<RequestId> =
-            state.waiting.iter().filter(|(_, waiting)| goes_on(waiting)).map(|(id, _)| *id).collect();
-        let mut inherited = None;
-        for id in old {
-            let Some(mut waiting) = state.waiting.remove(&id) else { continue };
-            if waiting.identity == identity {
-                inherited = Some((id, waiting.request.take()));
-            }
-            self.close(id, waiting, RequestEnd::Superseded { by: request });
-        }
-        inherited
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use sayso_review::RequestId;
 use sayso_wire::{Head, ModelRequest};
 
@@ -22,13 +23,13 @@ pub struct SubagentRun {
     /// How many requests it sent.
     pub requests: u64,
     head: Head,
-    body: Arc<[u8]>,
+    body: Bytes,
 }
 
 impl SubagentRun {
     /// The last request, in sections.
     pub fn request(&self) -> ModelRequest {
-        ModelRequest::new(self.request.to_string(), self.head.clone(), Arc::clone(&self.body))
+        ModelRequest::new(self.request.to_string(), self.head.clone(), Arc::<[u8]>::from(&self.body[..]))
     }
 }
 
@@ -40,15 +41,7 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     /// Takes in a request of a subagent, and drops the oldest runs beyond a number.
-    pub(crate) fn saw(
-        &mut self,
-        request: RequestId,
-        whose: &Whose,
-        head: Head,
-        body: Arc<[u8]>,
-        most: usize,
-        now: i64,
-    ) {
+    pub(crate) fn saw(&mut self, request: RequestId, whose: &Whose, head: Head, body: Bytes, most: usize, now: i64) {
         let same = |run: &SubagentRun| run.whose.session == whose.session && run.whose.subagent == whose.subagent;
         // Those that have no name cannot be told apart, and each request counts as a run.
         let named = whose.subagent.as_ref().is_some_and(|mark| mark.id.is_some() || mark.parent.is_some());

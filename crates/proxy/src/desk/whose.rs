@@ -28,11 +28,18 @@ pub struct Whose {
 }
 
 /// What supersedes what: requests of one conversation. Another model is another conversation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Conversation {
     session: String,
     subagent: Option<String>,
     model: Option<String>,
+}
+
+impl Conversation {
+    /// Whether it belongs to a session.
+    pub(super) fn is_of(&self, session: &str) -> bool {
+        self.session == session
+    }
 }
 
 impl Whose {
@@ -44,13 +51,15 @@ impl Whose {
 
     /// By what the beginning of its body says, too.
     pub fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &[u8]) -> Self {
-        let glance = Glance::for_conversation(body);
-        let mut whose = Self::by_head(run, head).unwrap_or_else(|| Self {
-            agent: agent(run, head),
-            session: unnamed(run, head, key, glance.first_words.as_deref()),
-            subagent: subagent(head.subagent()),
-            ..Self::default()
-        });
+        let (glance, mut whose) = match Self::by_head(run, head) {
+            Some(whose) => (Glance::for_model(body), whose),
+            None => {
+                let glance = Glance::for_conversation(body);
+                let session = unnamed(run, head, key, glance.first_words.as_deref());
+                let (agent, subagent) = (agent(run, head), subagent(head.subagent()));
+                (glance, Self { agent, session, subagent, ..Self::default() })
+            }
+        };
         whose.model = glance.model.or_else(|| model_in_path(head));
         whose
     }

@@ -13,15 +13,17 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
+use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{BodyRecord, RequestAnswer, RequestId, RequestStep, TokenUsage};
 use sayso_wire::stream::{Api, Decoder, StreamEvent, Usage, collect};
 use serde_json::Value;
 use tokio::time::{Instant as Later, Sleep};
 
-use super::body::{BodyError, Position};
+use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
-use crate::desk::{Desk, Keeps};
+use super::events::{Position, WholeEvents};
+use crate::desk::{Desk, Keeps, entry};
 use crate::log::Haste;
 
 /// The most of an answer that is kept.
@@ -49,16 +51,33 @@ pub(super) struct AnswerTap {
     inflate: Inflate,
     decoder: Option<Decoder>,
     open: BTreeMap<u32, Call>,
-    kept: Vec<Bytes>,
+    /// Whole events only, where calls in them may have to wait.
+    whole: Option<WholeEvents>,
+    kept: Vec<u8>,
     size: usize,
     usage: Usage,
     finish: Option<String>,
     problem: Option<String>,
+    /// Whether what came in one piece was looked at, or need not be before it is recorded.
+    read: Read,
+    /// Why there is no more, once what began before is passed on.
+    error: Option<BodyError>,
     /// What was read and waits until calls in it are dealt with.
     held: Option<Held>,
     position: Position,
     over: bool,
     told: bool,
+}
+
+/// Whether an answer in one piece was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// It may not be complete.
+    NotYet,
+    /// It has no call in it. The rest is of interest only to those who record it.
+    Later(Api),
+    /// It was.
+    Done,
 }
 
 struct Held {
@@ -74,6 +93,7 @@ impl AnswerTap {
         let streams = exchange.content_type.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream"));
         let decoder = exchange.api.filter(|_| streams).map(Api::decoder);
         let inflate = Inflate::new(exchange.encoding.as_deref());
+        let splits = decoder.is_some() && inflate.is_plain() && exchange.calls.may_hold();
         Self {
             inner,
             exchange,
@@ -81,11 +101,14 @@ impl AnswerTap {
             inflate,
             decoder,
             open: BTreeMap::new(),
+            whole: splits.then(WholeEvents::default),
             kept: Vec::new(),
             size: 0,
             usage: Usage::default(),
             finish: None,
             problem: None,
+            read: Read::NotYet,
+            error: None,
             held: None,
             position: Position::default(),
             over: false,
@@ -113,41 +136,56 @@ impl AnswerTap {
             if self.held.is_some() {
                 return self.poll_held(cx);
             }
+            if let Some(error) = self.error.take() {
+                return Poll::Ready(Some(Err(error)));
+            }
             if self.over {
                 return Poll::Ready(None);
             }
-            let frame = match ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
-                Some(Ok(frame)) => frame,
+            let came = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+            let (frame, calls) = match came {
+                Some(Ok(frame)) => {
+                    self.first.get_or_insert_with(|| self.exchange.started.elapsed());
+                    let calls = frame.data_ref().map(|data| self.look(data)).unwrap_or_default();
+                    // What comes in one piece is complete with its last frame, before which nothing can be done with it.
+                    let last = self.decoder.is_none() && self.inner.is_end_stream();
+                    let calls = if last { self.end() } else { calls };
+                    (self.whole_events(frame), calls)
+                }
                 Some(Err(error)) => {
                     self.problem.get_or_insert_with(|| format!("the answer was cut off: {error}"));
+                    self.error = Some(error.into());
                     self.over = true;
                     self.tell();
-                    return Poll::Ready(Some(Err(error.into())));
+                    (self.begun(), Vec::new())
                 }
                 None => {
                     self.over = true;
                     let calls = self.end();
                     self.tell();
-                    if calls.is_empty() {
-                        return Poll::Ready(None);
-                    }
-                    self.hold(None, calls);
-                    continue;
+                    (self.begun(), calls)
                 }
             };
-            self.first.get_or_insert_with(|| self.exchange.started.elapsed());
-            let calls = match frame.data_ref() {
-                Some(data) => self.look(&data.clone()),
-                None => Vec::new(),
-            };
-            // What comes in one piece is complete with its last frame, before which nothing can be done with it.
-            let last = self.decoder.is_none() && self.inner.is_end_stream();
-            let calls = if last { self.end() } else { calls };
-            if calls.is_empty() {
-                return Poll::Ready(Some(Ok(frame)));
+            match (frame, calls.is_empty()) {
+                (Some(frame), true) => return Poll::Ready(Some(Ok(frame))),
+                (frame, false) => self.hold(frame, calls),
+                (None, true) => {}
             }
-            self.hold(Some(frame), calls);
         }
+    }
+
+    /// What of a frame can be passed on.
+    fn whole_events(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
+        let Some(whole) = &mut self.whole else { return Some(frame) };
+        match frame.into_data() {
+            Ok(data) => Some(whole.pass(&data)).filter(|data| !data.is_empty()).map(Frame::data),
+            Err(trailers) => Some(trailers),
+        }
+    }
+
+    /// What began and is not going to end.
+    fn begun(&mut self) -> Option<Frame<Bytes>> {
+        self.whole.as_mut().map(WholeEvents::rest).filter(|data| !data.is_empty()).map(Frame::data)
     }
 
     /// Holds a frame until the calls in it are dealt with.
@@ -191,15 +229,23 @@ impl AnswerTap {
 
     /// Looks at a chunk, and says which calls are complete with it.
     fn look(&mut self, chunk: &Bytes) -> Vec<Call> {
-        let chunk = if self.inflate.is_plain() { chunk.clone() } else { self.inflate.feed(chunk).into() };
+        let inflated;
+        let chunk: &[u8] = if self.inflate.is_plain() {
+            chunk
+        } else {
+            inflated = self.inflate.feed(chunk);
+            &inflated
+        };
         self.size += chunk.len();
-        if self.size <= MOST {
-            self.kept.push(chunk.clone());
+        // What comes in one piece is read when all of it is there.
+        let wanted = self.exchange.keeps == Keeps::Yes || self.decoder.is_none();
+        if wanted && self.size <= MOST {
+            self.kept.extend_from_slice(chunk);
         }
         let mut complete = Vec::new();
         let Self { decoder, open, usage, finish, problem, .. } = self;
         if let Some(decoder) = decoder {
-            decoder.feed(&chunk, &mut |positioned| {
+            decoder.feed(chunk, &mut |positioned| {
                 take(positioned.event, open, &mut complete, usage, finish, problem);
             });
         }
@@ -212,11 +258,13 @@ impl AnswerTap {
         if let Some(mut decoder) = self.decoder.take() {
             let Self { open, usage, finish, problem, .. } = self;
             decoder.end(&mut |positioned| take(positioned.event, open, &mut complete, usage, finish, problem));
-        } else if let Some(api) = self.exchange.api.filter(|_| self.finish.is_none() && self.exchange.status == 200) {
-            let whole = self.kept.concat();
-            if let Ok(answer) = collect::from_body(api, &whole) {
+        } else if let Some(api) = self.exchange.api.filter(|_| self.read == Read::NotYet && self.exchange.status == 200)
+        {
+            let calls = self.exchange.calls.may_hold() || collect::may_call(api, &self.kept);
+            self.read = if calls { Read::Done } else { Read::Later(api) };
+            if let (true, Ok(answer)) = (calls, collect::from_body(api, &self.kept)) {
                 self.usage = answer.usage;
-                self.finish = Some(answer.finish.map(|(said, _)| said).unwrap_or_default());
+                self.finish = answer.finish.map(|(said, _)| said);
                 complete = answer.blocks.into_iter().filter_map(|block| Call::of(block.content)).collect();
             }
         }
@@ -237,22 +285,33 @@ impl AnswerTap {
         if *keeps == Keeps::No {
             return;
         }
-        let kept: Arc<[u8]> = self.kept.concat().into();
+        let kept = Bytes::from(std::mem::take(&mut self.kept));
         let cut = self.size > kept.len() || self.problem.is_some();
-        let body = BodyRecord { cut, ..BodyRecord::of(&kept) };
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-        let answer = RequestAnswer {
+        let mut answer = RequestAnswer {
             status: *status,
-            body: body.clone(),
+            body: BodyRecord::default(),
             content_type: content_type.clone(),
             usage: counted(self.usage),
-            finish: self.finish.take().filter(|finish| !finish.is_empty()),
+            finish: self.finish.take(),
             problem: self.problem.clone(),
             first_byte_ms: millis(self.first.unwrap_or_else(|| started.elapsed())),
             total_ms: millis(started.elapsed()),
             retries: *retries,
         };
-        desk.log.step_with(*request, RequestStep::Answered(Box::new(answer)), (body, kept), Haste::Soon, None);
+        let (request, read) = (*request, self.read);
+        desk.log.later(Haste::Soon, None, move || {
+            if let Read::Later(api) = read
+                && let Ok(said) = collect::from_body(api, &kept)
+            {
+                answer.usage = counted(said.usage);
+                answer.finish = said.finish.map(|(said, _)| said);
+            }
+            answer.finish = answer.finish.filter(|finish| !finish.is_empty());
+            let body = CutBody::new(kept);
+            answer.body = BodyRecord { cut, ..body.record() };
+            vec![RequestEntry { body: Some(body), ..entry(request, RequestStep::Answered(Box::new(answer))) }]
+        });
     }
 }
 

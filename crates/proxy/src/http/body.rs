@@ -54,26 +54,49 @@ impl Body for Outbound {
     }
 }
 
-/// Who is told what a body was: its chunks, and whether these are all.
-type Told = Box<dyn FnOnce(Vec<Bytes>, Complete) + Send>;
+/// Who is told what a body was, and whether that is all of what was wanted.
+type Told = Box<dyn FnOnce(Vec<u8>, Complete) + Send>;
+
+/// How much of a body somebody wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All of it.
+    Whole,
+    /// What it begins with.
+    Beginning,
+}
+
+impl Wanted {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Whole => usize::MAX,
+            Self::Beginning => 4 << 10,
+        }
+    }
+}
 
 /// A body that somebody is told of, once it was passed on.
+///
+/// Its bytes are copied, and not its chunks kept: these are parts of a buffer, which is used again once nobody holds on to it.
 pub(super) struct RequestTap {
     inner: Incoming,
-    chunks: Vec<Bytes>,
+    copied: Vec<u8>,
+    wanted: usize,
     left: usize,
     told: Option<Told>,
 }
 
 impl RequestTap {
     /// Passes on no more than so many bytes.
-    pub(super) fn new(inner: Incoming, most: usize, told: Told) -> Self {
-        Self { inner, chunks: Vec::new(), left: most, told: Some(told) }
+    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
+        let wanted = wanted.bytes();
+        let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
+        Self { inner, copied: Vec::with_capacity(size.min(wanted)), wanted, left: most, told: Some(told) }
     }
 
     fn tell(&mut self, complete: Complete) {
         if let Some(told) = self.told.take() {
-            told(std::mem::take(&mut self.chunks), complete);
+            told(std::mem::take(&mut self.copied), complete);
         }
     }
 
@@ -85,8 +108,8 @@ impl RequestTap {
                 return Poll::Ready(Some(Err(error)));
             };
             self.left = left;
-            let data = data.clone();
-            self.chunks.push(data);
+            let room = self.wanted - self.copied.len();
+            self.copied.extend_from_slice(&data[..data.len().min(room)]);
         }
         if frame.is_none() || self.inner.is_end_stream() {
             self.tell(Complete::Yes);
@@ -98,33 +121,6 @@ impl RequestTap {
 impl Drop for RequestTap {
     fn drop(&mut self) {
         self.tell(Complete::No);
-    }
-}
-
-/// Where a stream of events is that was passed on so far. Frames end anywhere, but a sign of life within an event would break it.
-#[derive(Debug)]
-pub(super) struct Position {
-    last: [u8; 3],
-}
-
-impl Default for Position {
-    /// At the beginning, which is as good as an empty line.
-    fn default() -> Self {
-        Self { last: [b'\n'; 3] }
-    }
-}
-
-impl Position {
-    /// Takes note of what is passed on.
-    pub(super) fn pass(&mut self, data: &[u8]) {
-        for byte in &data[data.len().saturating_sub(3)..] {
-            self.last = [self.last[1], self.last[2], *byte];
-        }
-    }
-
-    /// Whether no event has begun that is not over.
-    pub(super) fn is_between_events(&self) -> bool {
-        matches!(self.last, [_, b'\n', b'\n'] | [b'\n', b'\r', b'\n'] | [_, b'\r', b'\r'])
     }
 }
 

@@ -39,10 +39,22 @@ pub(super) fn is_secret(name: &HeaderName) -> bool {
     if [AUTHORIZATION, COOKIE, SET_COOKIE, PROXY_AUTHORIZATION].contains(name) {
         return true;
     }
-    let name = name.as_str();
-    let telling = ["key", "token", "secret", "auth", "password", "credential", "signature", "session-cookie"];
+    let name = name.as_str().as_bytes();
+    // One pass: it is asked about every header of every request.
+    let telling = (0..name.len()).any(|at| {
+        let rest = &name[at..];
+        match rest[0] {
+            b'a' => rest.starts_with(b"auth"),
+            b'c' => rest.starts_with(b"credential"),
+            b'k' => rest.starts_with(b"key"),
+            b'p' => rest.starts_with(b"password"),
+            b's' => [&b"secret"[..], b"signature", b"session-cookie"].iter().any(|word| rest.starts_with(word)),
+            b't' => rest.starts_with(b"token"),
+            _ => false,
+        }
+    });
     // What an agent calls its session is no secret, and says whose a request is.
-    telling.iter().any(|part| name.contains(part)) && !name.starts_with("anthropic-beta")
+    telling && !name.starts_with(b"anthropic-beta")
 }
 
 /// The credentials of a request, for those that are sent again.
@@ -56,6 +68,17 @@ pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
         }
     }
     kept
+}
+
+/// Whether these are the credentials of a request.
+pub(crate) fn are_credentials(known: &HeaderMap, headers: &HeaderMap) -> bool {
+    let mut found = headers.iter().filter(|(name, _)| is_secret(name) && **name != SET_COOKIE);
+    let mut count = 0;
+    let all = found.all(|(name, value)| {
+        count += 1;
+        known.get_all(name).iter().any(|own| own == value)
+    });
+    all && count == known.len()
 }
 
 /// The hash of the key that a request came with.
@@ -93,6 +116,12 @@ pub(super) fn head(path: &str, headers: &HeaderMap) -> Head {
     let readable = headers.iter().filter(|(name, _)| !is_secret(name));
     let kept = readable.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
     Head { path: without_keys(path), headers: kept.collect() }
+}
+
+/// The same with the headers only that tell whose a request is, which is all that is needed of one that is not recorded.
+pub(super) fn marks(path: &str, headers: &HeaderMap) -> Head {
+    let found = Head::MARKS.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
+    Head { path: without_keys(path), headers: found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect() }
 }
 
 /// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body.

@@ -18,7 +18,8 @@ use sayso_wire::Purpose;
 use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 
-use super::body::{BodyError, Inner, Position, Reply};
+use super::body::{BodyError, Inner, Reply};
+use super::events::Position;
 use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way, Whose};
 use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
 use crate::settings::Retry;

@@ -4,6 +4,7 @@ mod answer;
 mod body;
 mod calls;
 mod encoding;
+mod events;
 pub(crate) mod headers;
 mod hold;
 mod replay;
@@ -33,9 +34,9 @@ use crate::proxy::Proxy;
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
-use body::{Inner, Outbound, RequestTap};
+use body::{Inner, Outbound, RequestTap, Wanted};
 use calls::Calls;
-use encoding::Encoding;
+use encoding::{Encoding, Inflate};
 pub(crate) use upstream::Sender;
 
 /// How long a request may take to arrive whole.
@@ -132,11 +133,15 @@ impl Proxy {
         }
         let Some(api) = api else { return self.untouched(way, request).await };
         self.remember(&way.upstream, &way.base, request.headers());
-        let head = headers::head(&way.path, request.headers());
-        let run = way.entrance.run();
-        if self.desk.is_quiet() && Whose::by_head(&run, &head).is_some() {
-            return self.pass(way, api, head, request).await;
+        if self.desk.is_quiet() {
+            // What is not recorded is looked at as little as can be.
+            let recorded = way.settings.keep == Keep::All;
+            let head = if recorded { headers::head } else { headers::marks }(&way.path, request.headers());
+            if let Some(whose) = Whose::by_head(&way.entrance.run(), &head) {
+                return self.pass(way, api, head, whose, request).await;
+            }
         }
+        let head = headers::head(&way.path, request.headers());
         self.hold(way, api, head, request, permit).await
     }
 
@@ -173,24 +178,26 @@ impl Proxy {
         way: Way,
         api: Api,
         head: sayso_wire::Head,
+        whose: Whose,
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
         let came = Self::came(&way, &parts.method, &parts.headers, head);
-        let whose = Whose::by_head(&came.run, &came.head).unwrap_or_default();
         let id = self.desk.number();
         let most = way.settings.largest_body;
         let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-        let room = if way.settings.keep == Keep::All { self.desk.log.room(size).await } else { None };
+        let recorded = way.settings.keep == Keep::All;
+        let room = if recorded { self.desk.log.room(size).await } else { None };
+        let wanted = if recorded || whose.subagent.is_some() { Wanted::Whole } else { Wanted::Beginning };
         let desk = Arc::clone(&self.desk);
-        let tapped = RequestTap::new(
-            body,
-            most,
-            Box::new(move |chunks, complete| {
-                let body = decoded(&came, &Bytes::from(chunks.concat()), most);
-                desk.passed(id, &came, &body.unwrap_or_default(), complete, room, now());
-            }),
-        );
+        let told = move |bytes: Vec<u8>, complete| {
+            let body = match wanted {
+                Wanted::Whole => decoded(&came, bytes.into(), most).unwrap_or_default(),
+                Wanted::Beginning => Inflate::new(came.encoding.as_deref()).feed(&bytes).into(),
+            };
+            desk.passed(id, came, body, complete, room, now());
+        };
+        let tapped = RequestTap::new(body, most, wanted, Box::new(told));
         let started = Instant::now();
         let unanswered = self.desk.unanswered(id, keeps(&way.settings));
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
@@ -221,7 +228,7 @@ impl Proxy {
             Err(_) => return refused(api, "the request took too long to arrive"),
         };
         let came = Self::came(&way, &parts.method, &parts.headers, head);
-        let Ok(body) = decoded(&came, &raw, most) else {
+        let Ok(body) = decoded(&came, raw.clone(), most) else {
             // What cannot be read cannot be shown; the upstream says what is wrong with it.
             let onward = onward(&way, parts.method, parts.headers, upstream::whole(raw));
             return match self.sender().send(onward).await {
@@ -229,6 +236,9 @@ impl Proxy {
                 Err(error) => unreachable(Some(api), &way, &error),
             };
         };
+        // One copy for those who edit it and for sending it: a request may wait for hours.
+        let body: Arc<[u8]> = Arc::from(&body[..]);
+        let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
         let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
         let sending = hold::Sending {
             proxy: Arc::clone(&self),
@@ -287,10 +297,10 @@ fn base_of(settings: &Settings, name: &str, headers: &HeaderMap) -> Option<Uri> 
 }
 
 /// A body as it was before it was compressed.
-fn decoded(came: &Came, raw: &Bytes, most: usize) -> std::io::Result<Arc<[u8]>> {
+fn decoded(came: &Came, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
     match Encoding::parse(came.encoding.as_deref()).map_err(std::io::Error::other)? {
-        None => Ok(Arc::from(&raw[..])),
-        Some(encoding) => encoding.decode(raw, most).map(Arc::from),
+        None => Ok(raw),
+        Some(encoding) => encoding.decode(&raw, most).map(Bytes::from),
     }
 }
 
@@ -306,12 +316,12 @@ fn onward(way: &Way, method: Method, mut headers: HeaderMap, body: Outbound) -> 
 }
 
 /// The same with another body than came: not compressed, and of another length.
-fn edited(way: &Way, method: Method, mut headers: HeaderMap, body: &[u8]) -> Request<Outbound> {
+fn edited(way: &Way, method: Method, mut headers: HeaderMap, body: &Arc<[u8]>) -> Request<Outbound> {
     headers.remove(CONTENT_ENCODING);
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     headers.remove("content-md5");
     headers.remove("digest");
-    onward(way, method, headers, upstream::whole(Bytes::copy_from_slice(body)))
+    onward(way, method, headers, upstream::whole(Bytes::from_owner(Arc::clone(body))))
 }
 
 fn passed(answer: Response<Incoming>) -> Response<Reply> {

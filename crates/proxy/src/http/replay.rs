@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body_util::BodyExt as _;
@@ -105,8 +106,10 @@ impl Proxy {
             encoding: None,
             ..Self::came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
         };
-        self.desk.passed(id, &came, &body, crate::desk::Complete::Yes, None, crate::log::now());
         let api = crate::route::api_of(came.head.route());
+        let whose = crate::desk::Whose::by_glance(&came.run, &came.head, None, &body);
+        let bytes = Bytes::from_owner(Arc::clone(&body));
+        self.desk.passed(id, came, bytes, crate::desk::Complete::Yes, None, crate::log::now());
         let started = Instant::now();
         let unanswered = self.desk.unanswered(id, super::keeps(&way.settings));
         let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;
@@ -118,7 +121,6 @@ impl Proxy {
             }
         };
         let (status, kind) = (answer.status().as_u16(), content_type(answer.headers()));
-        let whose = crate::desk::Whose::by_glance(&came.run, &came.head, None, &body);
         // Nobody carries the calls in it out, so that there is nothing to keep for them.
         let asked = super::Asked { unanswered, api: None, whose, started, retries: 0 };
         let looked = self.looked_at(answer, asked);

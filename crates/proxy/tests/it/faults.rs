@@ -10,7 +10,7 @@ use sayso_review::{RequestEnd, RequestMode, RequestStatus};
 use sayso_testkit::model::{Answer, Fate, Gate, ModelServer, Turn};
 use sayso_wire::stream::Api;
 
-use crate::scene::{NEVER, Scene, body, settings, turn};
+use crate::scene::{NEVER, Scene, Sent, body, settings, turn};
 
 const API: Api = Api::AnthropicMessages;
 

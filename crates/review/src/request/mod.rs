@@ -123,7 +123,7 @@ pub struct SubagentMark {
 pub struct BodyRecord {
     /// Its size in bytes.
     pub size: u64,
-    /// Its pieces, each of [`PIECE`] bytes but for the last.
+    /// Its pieces, none of which is larger than [`PIECE`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<ContentHash>,
     /// Whether there is more that was not kept: it was too large, or the stream was cut.
@@ -132,17 +132,9 @@ pub struct BodyRecord {
 }
 
 impl BodyRecord {
-    /// A body, each of its pieces with its name.
+    /// A body in pieces of [`PIECE`] bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self { size: bytes.len() as u64, pieces: bytes.chunks(PIECE).map(ContentHash::of).collect(), cut: false }
-    }
-
-    /// A body of which the beginning is that of an earlier one, up to `shared` bytes.
-    pub fn after(bytes: &[u8], earlier: &Self, shared: usize) -> Self {
-        let same = (shared / PIECE).min(earlier.pieces.len()).min(bytes.len() / PIECE);
-        let rest = bytes[same * PIECE..].chunks(PIECE).map(ContentHash::of);
-        let pieces = earlier.pieces[..same].iter().copied().chain(rest).collect();
-        Self { size: bytes.len() as u64, pieces, cut: false }
     }
 }
 
@@ -385,19 +377,6 @@ pub struct OverridesSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_body_that_begins_like_an_earlier_one_has_the_same_pieces_without_hashing_them() {
-        let mut body = vec![b'a'; 3 * PIECE + 100];
-        let earlier = BodyRecord::of(&body);
-        assert_eq!(earlier.pieces.len(), 4);
-        body.extend_from_slice(b"more");
-        assert_eq!(BodyRecord::after(&body, &earlier, 3 * PIECE + 100), BodyRecord::of(&body));
-        assert_eq!(BodyRecord::after(&body[..PIECE], &earlier, PIECE), BodyRecord::of(&body[..PIECE]));
-        assert_eq!(BodyRecord::after(b"", &earlier, 0), BodyRecord::of(b""));
-        body[PIECE] = b'x';
-        assert_eq!(BodyRecord::after(&body, &earlier, PIECE), BodyRecord::of(&body));
-    }
 
     #[test]
     fn events_of_requests_are_written_and_read() {

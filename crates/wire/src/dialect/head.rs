@@ -9,7 +9,28 @@ pub struct Head {
     pub headers: Vec<(String, String)>,
 }
 
+const AGENT: &str = "user-agent";
+const KIND: &str = "x-interaction-type";
+const SESSION: [&str; 7] = [
+    "x-claude-code-session-id",
+    "session-id",
+    "session_id",
+    "thread-id",
+    "x-session-id",
+    "agent-session-id",
+    "x-session-affinity",
+];
+const SUBAGENT: [&str; 2] = ["x-claude-code-agent-id", "x-openai-subagent"];
+const PARENT: [&str; 3] = ["x-claude-code-parent-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
+
 impl Head {
+    /// The headers that tell whose a request is.
+    pub const MARKS: [&str; 14] = {
+        let [a, b, c, d, e, f, g] = SESSION;
+        let ([h, i], [j, k, l]) = (SUBAGENT, PARENT);
+        [AGENT, KIND, a, b, c, d, e, f, g, h, i, j, k, l]
+    };
+
     /// A request to a path.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), headers: Vec::new() }
@@ -41,7 +62,7 @@ impl Head {
 
     /// The agent, by what it calls itself.
     pub fn agent(&self) -> Option<&'static str> {
-        let name = self.header("user-agent")?.to_ascii_lowercase();
+        let name = self.header(AGENT)?.to_ascii_lowercase();
         let known = [
             ("claude-cli", "claude"),
             ("claude-code", "claude"),
@@ -58,22 +79,14 @@ impl Head {
 
     /// The conversation, by the headers of agents that send one.
     pub fn session(&self) -> Option<&str> {
-        self.any(&[
-            "x-claude-code-session-id",
-            "session-id",
-            "session_id",
-            "thread-id",
-            "x-session-id",
-            "agent-session-id",
-            "x-session-affinity",
-        ])
+        self.any(&SESSION)
     }
 
     /// The subagent, by the headers of agents that send one.
     pub fn subagent(&self) -> Option<super::Subagent> {
-        let id = self.any(&["x-claude-code-agent-id", "x-openai-subagent"]);
-        let parent = self.any(&["x-claude-code-parent-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"]);
-        let by_type = self.header("x-interaction-type").is_some_and(|kind| kind.contains("subagent"));
+        let id = self.any(&SUBAGENT);
+        let parent = self.any(&PARENT);
+        let by_type = self.header(KIND).is_some_and(|kind| kind.contains("subagent"));
         (id.is_some() || parent.is_some() || by_type)
             .then(|| super::Subagent { id: id.map(str::to_owned), parent: parent.map(str::to_owned) })
     }

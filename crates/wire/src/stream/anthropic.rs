@@ -23,24 +23,36 @@ impl StreamDialect for Anthropic {
     }
 
     /// An answer is the `message` of a stream with its blocks filled in, so it is read as the stream that would fill it.
-    fn body_events(&self, body: &Value, out: &mut dyn FnMut(StreamEvent<'_>)) {
+    fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
+        let (mut kind, mut blocks, mut stop_reason) = (None, Vec::new(), "null");
+        let walked = members(body, |name, value| {
+            match name {
+                "type" => kind = value.string()?,
+                "content" => blocks = value.raws()?,
+                "stop_reason" => stop_reason = value.raw()?,
+                _ => value.skip()?,
+            }
+            Ok(())
+        });
+        walked.map_err(|broken| broken.at as u64)?;
         let mut decoding = Decoding::default();
-        let mut tell = |event: Value| {
-            // Ours, and so not broken.
-            let _ = decoding.decode("", &event.to_string(), out);
-        };
-        if body["type"] == "error" {
-            return tell(body.clone());
+        let mut tell = |event: &str| decoding.decode("", event, out);
+        match kind.as_deref() {
+            Some("error") => tell(body),
+            Some("message") => {
+                tell(&format!(r#"{{"type":"message_start","message":{body}}}"#))?;
+                for (index, block) in blocks.into_iter().enumerate() {
+                    tell(&format!(r#"{{"type":"content_block_start","index":{index},"content_block":{block}}}"#))?;
+                    tell(&format!(r#"{{"type":"content_block_stop","index":{index}}}"#))?;
+                }
+                tell(&format!(r#"{{"type":"message_delta","delta":{{"stop_reason":{stop_reason}}}}}"#))
+            }
+            _ => Ok(()),
         }
-        if body["type"] != "message" {
-            return;
-        }
-        tell(json!({"type": "message_start", "message": body}));
-        for (index, block) in body["content"].as_array().into_iter().flatten().enumerate() {
-            tell(json!({"type": "content_block_start", "index": index, "content_block": block}));
-            tell(json!({"type": "content_block_stop", "index": index}));
-        }
-        tell(json!({"type": "message_delta", "delta": {"stop_reason": body["stop_reason"]}}));
+    }
+
+    fn call_marks(&self) -> &'static [&'static str] {
+        &["tool_use"]
     }
 
     fn stream(&self, script: &Script) -> Vec<Vec<u8>> {

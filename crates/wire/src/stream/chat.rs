@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, Problem, StreamEvent, ToolKind};
 use super::reply::{HttpReply, Refusal};
+use super::scan::has_any;
 use super::{Api, Script, encode};
 pub(super) use parts::error_parts;
 use parts::{CallPart, Parts};
@@ -27,11 +28,12 @@ impl StreamDialect for Chat {
     }
 
     /// An answer is one chunk that says `message` where a chunk says `delta`.
-    fn body_events(&self, body: &Value, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        if body.get("choices").is_some() || body.get("error").is_some() {
-            // Ours, and so not broken.
-            let _ = Decoding::default().decode("", &body.to_string(), out);
-        }
+    fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
+        if has_any(body, &["choices", "error"])? { Decoding::default().decode("", body, out) } else { Ok(()) }
+    }
+
+    fn call_marks(&self) -> &'static [&'static str] {
+        &["tool_calls", "function_call"]
     }
 
     fn stream(&self, script: &Script) -> Vec<Vec<u8>> {

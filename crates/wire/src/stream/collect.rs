@@ -179,14 +179,27 @@ pub fn from_stream(api: Api, bytes: &[u8]) -> Answer {
 
 /// Reads the body of an answer that was not streamed.
 pub fn from_body(api: Api, bytes: &[u8]) -> Result<Answer, BodyError> {
-    let body = serde_json::from_slice(bytes).map_err(|source| BodyError::NotJson { source })?;
+    // What is wrong, and where, is found out by those who say it best.
+    let broken = || match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        Err(source) => BodyError::NotJson { source },
+        Ok(_) => BodyError::NotAnAnswer { api },
+    };
+    let body = std::str::from_utf8(bytes).map_err(|_| broken())?;
     let mut collector = Collector::default();
     let mut said = false;
-    api.dialect().body_events(&body, &mut |event| {
+    let walked = api.dialect().body_events(body, &mut |event| {
         said = true;
         collector.take(event);
     });
+    walked.map_err(|_| broken())?;
     if said { Ok(collector.into_answer()) } else { Err(BodyError::NotAnAnswer { api }) }
+}
+
+/// Whether the body of an answer that was not streamed may have a call of a tool in it: if not, it need not be read to be passed on.
+pub fn may_call(api: Api, bytes: &[u8]) -> bool {
+    // A mark could be written with escapes, which nobody does.
+    let escaped = memchr::memmem::find(bytes, br"\u00").is_some();
+    escaped || api.dialect().call_marks().iter().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
 }
 
 /// Why a body could not be read as an answer.

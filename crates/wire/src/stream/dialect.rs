@@ -12,8 +12,12 @@ pub trait StreamDialect: Sync {
     /// A decoder of one stream, at its start.
     fn decoder(&self) -> Box<dyn Decode + Send>;
 
-    /// Says what an answer that was not streamed says, as events. A body that has nothing of an answer gives none.
-    fn body_events(&self, body: &Value, out: &mut dyn FnMut(StreamEvent<'_>));
+    /// Says what an answer that was not streamed says, as events. A body that has nothing of an answer gives none. Says where a
+    /// body is broken that is.
+    fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64>;
+
+    /// What is in every body that has a call of a tool in it.
+    fn call_marks(&self) -> &'static [&'static str];
 
     /// The server-sent events with which this API streams an answer, each as its bytes with the empty line, so that
     /// a caller can put pauses and keep-alives between them. What the API has no form for is left out.

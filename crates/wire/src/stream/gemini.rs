@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
 use super::reply::{Begun, HttpReply, Refusal};
-use super::scan::{Broken, Scan, members};
+use super::scan::{Broken, Scan, has_any, members};
 use super::{Api, Script, encode};
 
 /// The dialect.
@@ -26,11 +26,13 @@ impl StreamDialect for Gemini {
         Box::<Decoding>::default()
     }
 
-    fn body_events(&self, body: &Value, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        if ["candidates", "error", "promptFeedback"].iter().any(|key| body.get(key).is_some()) {
-            // Ours, and so not broken.
-            let _ = Decoding::default().decode("", &body.to_string(), out);
-        }
+    fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
+        let answers = has_any(body, &["candidates", "error", "promptFeedback"])?;
+        if answers { Decoding::default().decode("", body, out) } else { Ok(()) }
+    }
+
+    fn call_marks(&self) -> &'static [&'static str] {
+        &["functionCall", "function_call"]
     }
 
     fn stream(&self, script: &Script) -> Vec<Vec<u8>> {

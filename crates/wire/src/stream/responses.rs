@@ -14,7 +14,7 @@ use super::chat::{error_parts, openai_error};
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, OpaqueKind, Problem, StreamEvent};
 use super::reply::{HttpReply, Refusal};
-use super::scan::Broken;
+use super::scan::{Broken, members};
 use super::{Api, Script, encode};
 use parts::{Inner, Parts};
 
@@ -31,24 +31,41 @@ impl StreamDialect for Responses {
     }
 
     /// An answer is the response that a stream ends with, its items those that the stream would have ended one by one.
-    fn body_events(&self, body: &Value, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        let mut decoding = Decoding::default();
-        let mut tell = |event: Value| {
-            // Ours, and so not broken.
-            let _ = decoding.decode("", &event.to_string(), out);
-        };
-        if body["object"] != "response" {
-            if let Some(error) = body.get("error").filter(|error| error.is_object()) {
-                tell(json!({"type": "error", "error": error}));
+    fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
+        let (mut object, mut error, mut items, mut status) = (None, "null", Vec::new(), None);
+        let (mut id, mut model) = ("null", "null");
+        let walked = members(body, |name, value| {
+            match name {
+                "object" => object = value.string()?,
+                "error" => error = value.raw()?,
+                "id" => id = value.raw()?,
+                "model" => model = value.raw()?,
+                "output" => items = value.raws()?,
+                "status" => status = value.string()?,
+                _ => value.skip()?,
             }
-            return;
+            Ok(())
+        });
+        walked.map_err(|broken| broken.at as u64)?;
+        let mut decoding = Decoding::default();
+        let mut tell = |event: &str| decoding.decode("", event, out);
+        if object.as_deref() != Some("response") {
+            return if error.starts_with('{') {
+                tell(&format!(r#"{{"type":"error","error":{error}}}"#))
+            } else {
+                Ok(())
+            };
         }
-        tell(json!({"type": "response.created", "response": {"id": body["id"], "model": body["model"]}}));
-        for (index, item) in body["output"].as_array().into_iter().flatten().enumerate() {
-            tell(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+        tell(&format!(r#"{{"type":"response.created","response":{{"id":{id},"model":{model}}}}}"#))?;
+        for (index, item) in items.into_iter().enumerate() {
+            tell(&format!(r#"{{"type":"response.output_item.done","output_index":{index},"item":{item}}}"#))?;
         }
-        let status = body["status"].as_str().unwrap_or("completed");
-        tell(json!({"type": format!("response.{status}"), "response": body}));
+        let kind = json!(format!("response.{}", status.as_deref().unwrap_or("completed")));
+        tell(&format!(r#"{{"type":{kind},"response":{body}}}"#))
+    }
+
+    fn call_marks(&self) -> &'static [&'static str] {
+        &["_call"]
     }
 
     fn stream(&self, script: &Script) -> Vec<Vec<u8>> {

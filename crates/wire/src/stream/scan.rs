@@ -35,6 +35,16 @@ pub(crate) fn members<'a>(
     if scan.at == text.len() { Ok(()) } else { Err(scan.broken()) }
 }
 
+/// Whether an object that is the whole text has one of these members; where the text is broken, if it is.
+pub(crate) fn has_any(text: &str, names: &[&str]) -> Result<bool, u64> {
+    let mut found = false;
+    let walked = members(text, |name, value| {
+        found |= names.contains(&name);
+        value.skip()
+    });
+    walked.map(|()| found).map_err(|broken| broken.at as u64)
+}
+
 /// Walks the elements of an array that is the whole text; another value has none.
 pub(crate) fn elements<'a>(
     text: &'a str,
@@ -190,6 +200,16 @@ impl<'a> Scan<'a> {
         let start = self.at;
         self.skip()?;
         Ok(&self.text[start..self.at])
+    }
+
+    /// The elements of an array, each as it is written; another value has none.
+    pub(crate) fn raws(&mut self) -> Result<Vec<&'a str>, Broken> {
+        let mut raws = Vec::new();
+        self.elements(&mut |element| {
+            raws.push(element.raw()?);
+            Ok(())
+        })?;
+        Ok(raws)
     }
 
     /// What lies between this place and a later one.

@@ -1,0 +1,187 @@
+//! What becomes of a request that was taken in whole.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use sayso_review::{
+    Event, PauseReason, RequestEnd, RequestId, RequestStep, Resumer, Ruling, SavedEdits as SavedOutcome,
+};
+use sayso_wire::ModelRequest;
+use tokio::sync::oneshot;
+
+use super::past::Fate;
+use super::pause::{self, Saved};
+use super::{Arrived, Came, Complete, Desk, Keeps, Once, Outgoing, Signed, State, Ticket, Waiting, Whose, edit, lock};
+use crate::log::Haste;
+use crate::settings::Keep;
+
+impl Desk {
+    /// Takes in a request, and says what becomes of it.
+    pub fn arrive(self: &Arc<Self>, came: Came, body: Arc<[u8]>, now: i64) -> Arrived {
+        let request = self.number();
+        let settings = self.settings();
+        let mut parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
+        let whose = Whose::by_marks(&came.run, &came.head, came.key.as_deref(), &body, parsed.marks());
+        let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api);
+        let purpose = parsed.purpose();
+        let bytes = Bytes::from_owner(Arc::clone(&body));
+        self.met(request, &whose, &came, &bytes, &settings, now);
+        let ruled = self.ruled(&whose, &came.upstream);
+        // Before the lock: others do not wait for the hashes of this one.
+        let (identity, said) = (parsed.identity(), parsed.conversation());
+        let mut state = lock(&self.state);
+        let see = |haste| {
+            let (whose, came, bytes) = (whose.clone(), came.clone(), bytes.clone());
+            self.see(request, whose, came, api, bytes, Complete::Yes, (haste, None), []);
+        };
+        if let Some((Ruling::Deny, message)) = ruled {
+            see(Haste::Now);
+            let why = RequestEnd::Denied { message };
+            self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+            return Arrived::Refuse { request, api, why };
+        }
+        // What a client sends again is not asked about again, and goes the way that it went.
+        state.past.forget_old(now);
+        let again = state.past.take(&whose.conversation(), &identity, now);
+        let mut inherited = None;
+        match again {
+            Some((_, Fate::Canceled)) => {
+                see(Haste::Now);
+                let why = RequestEnd::CanceledBefore;
+                self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+                return Arrived::Refuse { request, api, why };
+            }
+            Some((_, Fate::Approved { edited })) if edit::go_on(edited.as_deref(), &mut parsed) => {
+                see(Haste::Now);
+                self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
+                let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
+                self.sent(request, sent.as_ref(), SavedOutcome::default());
+                state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
+                return Arrived::Send(Outgoing { api, body: sent, unanswered: self.unanswered(request, Keeps::Yes) });
+            }
+            Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
+            None => {}
+        }
+        if let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity) {
+            inherited = Some(edits);
+        }
+        let effective = state.modes.effective(Some(&whose.session));
+        let turn = pause::is_turn(&whose, &parsed);
+        let overrides = match state.saved.all(&whose.session, settings.preview_limit) {
+            Ok(overrides) => overrides,
+            Err(error) => {
+                tracing::error!(%error, "saved edits are not applied");
+                sayso_wire::Overrides::default()
+            }
+        };
+        let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
+        let why = {
+            let mut counter = lock(&self.counter);
+            let by_rule = pause::reason(&whose, &parsed, effective, saved, &settings.rules, &mut counter);
+            let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
+            let by_policy = by_policy.map(|(_, rule)| PauseReason::Rule { rule });
+            by_policy.or(by_rule).or(inherited.is_some().then_some(PauseReason::Retry))
+        };
+        let mut outcome = SavedOutcome::default();
+        let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
+        let edits = inherited.as_mut().and_then(|(_, edited)| edited.take());
+        if let Some(edited) = edits {
+            // What cannot be carried over is not there any more; the person looks at it anyway.
+            let _ = edit::go_on(Some(&edited), &mut parsed);
+        } else if applies {
+            outcome = edit::apply_saved(&overrides, &mut parsed);
+        }
+        let Some(why) = why else {
+            let body = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
+            let keep = settings.keep == Keep::All || body.is_some() || !outcome.is_empty();
+            if keep {
+                see(Haste::Soon);
+                self.sent(request, body.as_ref(), outcome);
+            }
+            self.notice(&state);
+            let keeps = if keep { Keeps::Yes } else { Keeps::No };
+            return Arrived::Send(Outgoing { api, body, unanswered: self.unanswered(request, keeps) });
+        };
+        match why {
+            PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),
+            PauseReason::Capture => self.disarm(&mut state, &whose.session, Once::Capture),
+            _ => {}
+        }
+        see(Haste::Now);
+        let inherits = inherited.map(|(earlier, _)| earlier);
+        let paused = RequestStep::Paused { why: why.clone(), deadline: came.deadline, inherits };
+        self.log.step(request, paused, Haste::Now);
+        let (sender, verdict) = oneshot::channel();
+        let edited = parsed.is_dirty().then(|| Box::new(parsed));
+        let waiting = Waiting {
+            whose,
+            came,
+            body,
+            api,
+            why,
+            since: now,
+            request: edited,
+            said,
+            identity,
+            saved: outcome,
+            revision: 0,
+            verdict: sender,
+        };
+        state.waiting.insert(request, waiting);
+        self.notice(&state);
+        drop(state);
+        Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
+    }
+
+    /// What policy says to a request, and the rule.
+    fn ruled(&self, whose: &Whose, upstream: &str) -> Option<(Ruling, String)> {
+        if !self.judged.load(Ordering::Acquire) {
+            return None;
+        }
+        let ruled = match self.gate.judge_request(upstream, whose.agent.as_deref(), &whose.session) {
+            Ok(ruled) => ruled?,
+            Err(error) => return Some((Ruling::Deny, error.to_string())),
+        };
+        let rule = ruled.by.short();
+        let message = match (&ruled.ruling, &ruled.reason) {
+            (Ruling::Deny, Some(reason)) => format!("Request denied by {rule}: {reason}"),
+            (Ruling::Deny, None) => format!("Request denied by {rule}"),
+            _ => rule,
+        };
+        Some((ruled.ruling, message))
+    }
+
+    fn disarm(&self, state: &mut State, session: &str, once: Once) {
+        if let Some(set) = state.modes.disarm(session, once) {
+            self.log.event(Event::RequestMode(set), Haste::Now);
+        }
+        self.notice(state);
+    }
+
+    /// Ends requests that this one takes the place of, and hands over the edits of one that is the same.
+    fn supersede(
+        &self,
+        state: &mut State,
+        request: RequestId,
+        whose: &Whose,
+        said: &[String],
+        identity: &str,
+    ) -> Option<(RequestId, Option<Box<ModelRequest>>)> {
+        let conversation = whose.conversation();
+        let goes_on = |waiting: &Waiting| {
+            waiting.whose.conversation() == conversation && !waiting.said.is_empty() && said.starts_with(&waiting.said)
+        };
+        let old: Vec<RequestId> =
+            state.waiting.iter().filter(|(_, waiting)| goes_on(waiting)).map(|(id, _)| *id).collect();
+        let mut inherited = None;
+        for id in old {
+            let Some(mut waiting) = state.waiting.remove(&id) else { continue };
+            if waiting.identity == identity {
+                inherited = Some((id, waiting.request.take()));
+            }
+            self.close(id, waiting, RequestEnd::Superseded { by: request });
+        }
+        inherited
+    }
+}

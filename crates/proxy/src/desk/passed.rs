@@ -1,0 +1,129 @@
+//! What is taken note of: sessions, subagents, and the bodies that go into the journal.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sayso_gate::RequestEntry;
+use sayso_review::{BodyRecord, Event, RequestEvent, RequestId, RequestSeen, RequestStep, SavedEdits as SavedOutcome};
+use sayso_wire::stream::Api;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{Came, Complete, Desk, MOST_SESSIONS, Session, Whose, lock};
+use crate::log::Haste;
+use crate::settings::{Keep, Settings};
+
+/// Something to be recorded that names no body.
+pub(crate) fn entry(request: RequestId, step: RequestStep) -> RequestEntry {
+    RequestEntry { event: Event::Request(RequestEvent { request, step }), body: None }
+}
+
+impl Desk {
+    /// Takes note of a request that was sent as it came. Of one that is neither recorded nor a subagent's, the beginning is enough.
+    pub(crate) fn passed(
+        self: &Arc<Self>,
+        request: RequestId,
+        came: Came,
+        body: Bytes,
+        complete: Complete,
+        room: Option<OwnedSemaphorePermit>,
+        now: i64,
+    ) {
+        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
+        let settings = self.settings();
+        self.met(request, &whose, &came, &body, &settings, now);
+        if settings.keep == Keep::All {
+            let api = crate::route::api_of(came.head.route());
+            let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+            self.see(request, whose, came, api, body, complete, (Haste::Soon, room), [sent]);
+        }
+    }
+
+    /// Records that a request came, and what happened to it at once.
+    #[expect(clippy::too_many_arguments, reason = "each of them is recorded")]
+    pub(super) fn see<const N: usize>(
+        self: &Arc<Self>,
+        request: RequestId,
+        whose: Whose,
+        came: Came,
+        api: Option<Api>,
+        body: Bytes,
+        complete: Complete,
+        (haste, room): (Haste, Option<OwnedSemaphorePermit>),
+        then: [RequestEntry; N],
+    ) {
+        let desk = Arc::clone(self);
+        // Cutting and hashing a megabyte takes longer than passing it on does.
+        self.log.later(haste, room, move || {
+            let body = lock(&desk.bodies).cut(&whose.conversation(), body);
+            let record = BodyRecord { cut: complete == Complete::No, ..body.record() };
+            let RequestEntry { event, .. } =
+                entry(request, RequestStep::Seen(Box::new(seen(whose, came, api, record))));
+            std::iter::once(RequestEntry { event, body: Some(body) }).chain(then).collect()
+        });
+    }
+
+    /// Takes note of a request's session, and of its subagent.
+    pub(super) fn met(
+        &self,
+        request: RequestId,
+        whose: &Whose,
+        came: &Came,
+        body: &Bytes,
+        settings: &Settings,
+        now: i64,
+    ) {
+        let mut state = lock(&self.state);
+        if let Some(session) = state.sessions.get_mut(&whose.session) {
+            session.saw(whose, now);
+        } else {
+            if state.sessions.len() >= MOST_SESSIONS {
+                let oldest = state.sessions.iter().min_by_key(|(_, session)| session.last);
+                let oldest = oldest.map(|(name, _)| name.clone());
+                oldest.map(|oldest| state.sessions.remove(&oldest));
+            }
+            let (agent, run) = (whose.agent.clone(), came.run.name.clone());
+            let mut session = Session { agent, model: None, run, last: now, requests: 0 };
+            session.saw(whose, now);
+            state.sessions.insert(whose.session.clone(), session);
+        }
+        if whose.subagent.is_some() {
+            state.monitor.saw(request, whose, came.head.clone(), body.clone(), settings.monitor, now);
+        }
+    }
+
+    /// Records that a request goes on.
+    pub(super) fn sent(&self, request: RequestId, body: Option<&Arc<[u8]>>, saved: SavedOutcome) {
+        let body = body.map(|body| Bytes::from_owner(Arc::clone(body)));
+        self.log.later(Haste::Soon, None, move || {
+            let body = body.map(sayso_gate::CutBody::new);
+            let step = RequestStep::Sent { body: body.as_ref().map(sayso_gate::CutBody::record), saved };
+            vec![RequestEntry { body, ..entry(request, step) }]
+        });
+    }
+}
+
+impl Session {
+    fn saw(&mut self, whose: &Whose, now: i64) {
+        self.last = now;
+        self.requests += 1;
+        if whose.subagent.is_none() && whose.model.is_some() && self.model != whose.model {
+            self.model.clone_from(&whose.model);
+        }
+    }
+}
+
+fn seen(whose: Whose, came: Came, api: Option<Api>, body: BodyRecord) -> RequestSeen {
+    let api = api.and_then(|api| serde_json::to_value(api).ok()?.as_str().map(str::to_owned));
+    RequestSeen {
+        origin: whose.origin(),
+        upstream: came.upstream,
+        method: came.method,
+        path: came.head.path,
+        api,
+        model: whose.model,
+        subagent: whose.subagent,
+        body,
+        encoding: came.encoding,
+        headers: came.head.headers,
+    }
+}
