@@ -1,9 +1,9 @@
 //! What is recorded of requests, on a thread of its own and in batches: traffic that passes does not wait for a disk.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sayso_gate::{Gate, RequestEntry};
 use sayso_review::{Event, RequestEvent, RequestId, RequestStep};
@@ -30,28 +30,103 @@ pub(crate) enum Haste {
 type Work = Box<dyn FnOnce() -> Vec<RequestEntry> + Send>;
 
 enum Message {
-    Entry { entry: Box<RequestEntry>, haste: Haste },
-    Later { work: Work, haste: Haste, room: Option<OwnedSemaphorePermit> },
+    Entry(Box<RequestEntry>),
+    Later { work: Work, room: Option<OwnedSemaphorePermit> },
     Flush(SyncSender<()>),
 }
 
+/// What waits to be recorded. Whoever adds to it wakes the thread seldom: waking somebody takes longer than all else here.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: Vec<Message>,
+    hurry: bool,
+    /// Nothing more is told.
+    closed: bool,
+    /// Nothing more is recorded.
+    over: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing that holds it leaves it half changed.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, message: Message, haste: Haste) {
+        let mut waiting = self.lock();
+        if waiting.over {
+            return;
+        }
+        let first = waiting.messages.is_empty();
+        waiting.messages.push(message);
+        let now = !waiting.hurry && (haste == Haste::Now || waiting.messages.len() >= MOST);
+        waiting.hurry |= now;
+        drop(waiting);
+        if first || now {
+            self.changed.notify_one();
+        }
+    }
+
+    /// What is to be recorded next; `None` once there is nothing any more, and will not be.
+    fn next(&self) -> Option<Vec<Message>> {
+        let idle = |waiting: &mut Waiting| waiting.messages.is_empty() && !waiting.closed;
+        let waiting = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.closed;
+        let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
+        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        waiting.hurry = false;
+        let messages = std::mem::take(&mut waiting.messages);
+        (!messages.is_empty()).then_some(messages)
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+}
+
+/// Whoever records. Should that end in a panic, nobody is to wait for it.
+struct Recorder(Arc<Queue>);
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.over = true;
+        waiting.messages.clear();
+    }
+}
+
 /// Records what happens to requests, in the order in which it is told.
-#[derive(Debug)]
 pub(crate) struct Log {
-    sender: Mutex<Option<Sender<Message>>>,
+    queue: Arc<Queue>,
     room: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("room", &self.room).finish_non_exhaustive()
+    }
+}
+
 impl Log {
     pub(crate) fn start(gate: Gate) -> std::io::Result<Self> {
-        let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(move || record(&gate, &receiver))?;
-        Ok(Self {
-            sender: Mutex::new(Some(sender)),
-            room: Arc::new(Semaphore::new(ROOM / UNIT)),
-            thread: Mutex::new(Some(thread)),
-        })
+        let queue = Arc::new(Queue::default());
+        let recorder = Recorder(Arc::clone(&queue));
+        let record = move || {
+            while let Some(messages) = recorder.0.next() {
+                record(&gate, messages);
+            }
+        };
+        let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(record)?;
+        let room = Arc::new(Semaphore::new(ROOM / UNIT));
+        Ok(Self { queue, room, thread: Mutex::new(Some(thread)) })
     }
 
     /// Waits until there is room for a body.
@@ -75,32 +150,25 @@ impl Log {
         room: Option<OwnedSemaphorePermit>,
         work: impl FnOnce() -> Vec<RequestEntry> + Send + 'static,
     ) {
-        self.send(Message::Later { work: Box::new(work), haste, room });
+        self.queue.push(Message::Later { work: Box::new(work), room }, haste);
     }
 
     /// Records something else.
     pub(crate) fn event(&self, event: Event, haste: Haste) {
-        self.send(Message::Entry { entry: Box::new(RequestEntry { event, body: None }), haste });
-    }
-
-    fn send(&self, message: Message) {
-        if let Some(sender) = &*self.sender.lock().unwrap_or_else(PoisonError::into_inner) {
-            // The thread ends when the last sender is gone, and not before.
-            let _ = sender.send(message);
-        }
+        self.queue.push(Message::Entry(Box::new(RequestEntry { event, body: None })), haste);
     }
 
     /// Waits until all that was told so far is recorded.
     pub(crate) fn flush(&self) {
         let (done, wait) = sync_channel(1);
-        self.send(Message::Flush(done));
+        self.queue.push(Message::Flush(done), Haste::Now);
         let _ = wait.recv();
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.queue.close();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // What was told is recorded before we go; nobody waits for themselves.
             if thread.thread().id() != std::thread::current().id() {
@@ -110,67 +178,29 @@ impl Drop for Log {
     }
 }
 
-fn record(gate: &Gate, receiver: &Receiver<Message>) {
-    let mut over = false;
-    while !over {
-        let Ok(first) = receiver.recv() else { return };
-        let (mut batch, mut waiting) = (Entries::default(), Vec::new());
-        let mut hurry = take(first, &mut batch, &mut waiting);
-        let until = Instant::now() + TOGETHER;
-        while batch.entries.len() < MOST {
-            let wait = if hurry { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
-            match receiver.recv_timeout(wait) {
-                Ok(message) => hurry |= take(message, &mut batch, &mut waiting),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => {
-                    over = true;
-                    break;
-                }
+fn record(gate: &Gate, messages: Vec<Message>) {
+    let (mut entries, mut taken, mut waiting) = (Vec::with_capacity(messages.len() * 2), Vec::new(), Vec::new());
+    for message in messages {
+        match message {
+            Message::Entry(entry) => entries.push(*entry),
+            Message::Later { work, room } => {
+                entries.extend(work());
+                taken.extend(room);
             }
-        }
-        write(gate, batch);
-        for done in waiting {
-            // Whoever asked may have gone.
-            let _: Result<(), _> = done.send(());
+            Message::Flush(done) => waiting.push(done),
         }
     }
-}
-
-/// What is recorded together, and the room that it takes until then.
-#[derive(Default)]
-struct Entries {
-    entries: Vec<RequestEntry>,
-    room: Vec<OwnedSemaphorePermit>,
-}
-
-/// Puts a message where it belongs, and says whether there is haste.
-fn take(message: Message, batch: &mut Entries, waiting: &mut Vec<SyncSender<()>>) -> bool {
-    match message {
-        Message::Entry { entry, haste } => {
-            batch.entries.push(*entry);
-            haste == Haste::Now
-        }
-        Message::Later { work, haste, room } => {
-            batch.entries.extend(work());
-            batch.room.extend(room);
-            haste == Haste::Now
-        }
-        Message::Flush(done) => {
-            waiting.push(done);
-            true
-        }
-    }
-}
-
-fn write(gate: &Gate, Entries { entries, room }: Entries) {
-    if entries.is_empty() {
-        return;
-    }
-    if let Err(error) = gate.record_requests(&entries, now()) {
+    if !entries.is_empty()
+        && let Err(error) = gate.record_requests(&entries, now())
+    {
         // Requests go on: that they cannot be recorded is no reason to stop an agent in the middle of its work.
         tracing::error!(%error, lost = entries.len(), "what happened to requests could not be recorded");
     }
-    drop(room);
+    drop(taken);
+    for done in waiting {
+        // Whoever asked may have gone.
+        let _: Result<(), _> = done.send(());
+    }
 }
 
 /// Milliseconds since 1970.

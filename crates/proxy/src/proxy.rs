@@ -1,11 +1,11 @@
 //! The gateway of a workspace.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{HeaderMap, Uri};
 use sayso_review::{Event, EventBody};
-use tokio::sync::Semaphore;
 
 use crate::desk::Desk;
 use crate::entrance::Entrances;
@@ -18,7 +18,8 @@ pub struct Proxy {
     pub desk: Arc<Desk>,
     /// Where agents come in.
     pub entrances: Entrances,
-    pub(crate) permits: Arc<Semaphore>,
+    /// How many requests are under way.
+    places: Arc<AtomicUsize>,
     /// Made when it is first needed: certificates are many.
     sender: OnceLock<Sender>,
     /// The credentials of the last request to each upstream, in memory only, and where it went.
@@ -40,8 +41,8 @@ impl std::fmt::Debug for Remembered {
 impl Proxy {
     /// A gateway with a desk and entrances.
     pub fn new(desk: Arc<Desk>, entrances: Entrances) -> Self {
-        let permits = Arc::new(Semaphore::new(desk.settings().most_at_once));
-        Self { desk, entrances, permits, sender: OnceLock::new(), credentials: Mutex::default() }
+        let places = Arc::new(AtomicUsize::new(0));
+        Self { desk, entrances, places, sender: OnceLock::new(), credentials: Mutex::default() }
     }
 
     /// Follows what happens in the workspace: with a session, all that belongs to it here is over.
@@ -70,7 +71,23 @@ impl Proxy {
         all.get(upstream).map(|known| (known.base.clone(), known.credentials.clone()))
     }
 
+    /// A place for a request, unless as many are taken as may be.
+    pub(crate) fn place(&self, most: usize) -> Option<Place> {
+        let place = Place(Arc::clone(&self.places));
+        // One too many gives its own back when it is dropped.
+        (self.places.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
+    }
+
     pub(crate) fn sender(&self) -> &Sender {
         self.sender.get_or_init(Sender::new)
+    }
+}
+
+/// A place of a request that is under way.
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

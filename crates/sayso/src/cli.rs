@@ -38,8 +38,9 @@ const STYLES: Styles = Styles::styled()
 /// Nothing your coding agent does happens without your say-so.
 ///
 /// sayso stands between a coding agent and what it touches. Every change is shown as a diff before it happens, byte for
-/// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. This version decides about
-/// proposals and commands from files, pipes and terminals; Claude Code and Codex run under it; editors and browsers come next.
+/// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. Its requests to a model can wait
+/// for you, too, to be read and edited before they are sent. Claude Code, Codex, Gemini CLI, Copilot CLI and opencode run
+/// under it; proposals and commands come from files, pipes and terminals as well; editors and browsers come next.
 #[derive(Parser)]
 #[command(name = "sayso", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -52,7 +53,7 @@ Examples:
   sayso propose change.patch               decide hunk by hunk, as with `git add -p`
   sayso propose change.json --approve 1,3  take two hunks and refuse the rest
   sayso exec 'make fmt'                    run a command under the gate, and find what it changed
-  sayso run -- claude                      run Claude Code, or codex, under the gate
+  sayso run -- claude                      run claude, codex, gemini, copilot or opencode
   sayso review                             decide about what waits, and about what happened at once
   sayso review --follow                    stay, and decide about each change as it comes
   sayso serve                              serve this workspace's engine; prints its address

@@ -57,15 +57,18 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// How long a client may take. What a person has configured does not change it; tests take less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A connection to its first request, and each request to send its head.
+    /// A connection to its first request.
     pub head: Duration,
+    /// A connection to each of its next ones: agents keep theirs while they work, and so do libraries.
+    pub idle: Duration,
     /// A request to arrive whole.
     pub whole: Duration,
 }
 
 impl Timing {
     /// What suits people.
-    pub const USUAL: Self = Self { head: Duration::from_secs(10), whole: Duration::from_mins(1) };
+    pub const USUAL: Self =
+        Self { head: Duration::from_secs(10), idle: Duration::from_mins(2), whole: Duration::from_mins(1) };
 }
 
 /// Where agents' requests to models come in.
@@ -206,23 +209,26 @@ impl Serving {
         let proxy = Arc::clone(&self.host.proxy);
         let service = service_fn(move |request: Request<Incoming>| {
             saw.store(true, Ordering::Relaxed);
-            let (service, proxy, guard) = (service.clone(), Arc::clone(&proxy), guard.clone());
+            let guard = guard.clone();
+            // What is passed on verbatim costs no more than it must.
+            let goes_to =
+                if request.uri().path().starts_with(ENTRANCE) { Ok(Arc::clone(&proxy)) } else { Err(service.clone()) };
             async move {
-                if request.uri().path().starts_with(ENTRANCE) {
-                    return Ok(agents(proxy, request, guard).await);
+                match goes_to {
+                    Ok(proxy) => Ok(agents(proxy, request, guard).await),
+                    Err(_) if door == Door::Models => {
+                        let error = ConnectError::permission_denied("only requests to models come in here");
+                        Ok(refused(request, error, None, guard::request_id()))
+                    }
+                    Err(service) => answer(service, request, peer, guard, timing.whole).await,
                 }
-                if door == Door::Models {
-                    let error = ConnectError::permission_denied("only requests to models come in here");
-                    return Ok(refused(request, error, None, guard::request_id()));
-                }
-                answer(service, request, peer, guard, timing.whole).await
             }
         });
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(timing.head)
+            .header_read_timeout(timing.idle)
             .max_headers(64)
             .max_buf_size(64 << 10);
         builder

@@ -18,6 +18,7 @@ mod model_both;
 mod model_reference;
 mod model_steps;
 mod model_threads;
+mod requests;
 mod review_findings;
 mod scenarios;
 mod state_machine;

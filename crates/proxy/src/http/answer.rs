@@ -116,6 +116,10 @@ impl AnswerTap {
         }
     }
 
+    pub(super) fn is_end_stream(&self) -> bool {
+        self.over && self.held.is_none() && self.error.is_none()
+    }
+
     pub(super) fn size_hint(&self) -> SizeHint {
         // A rule may break it off.
         if self.exchange.calls.may_hold() { SizeHint::default() } else { self.inner.size_hint() }
@@ -147,10 +151,11 @@ impl AnswerTap {
                 Some(Ok(frame)) => {
                     self.first.get_or_insert_with(|| self.exchange.started.elapsed());
                     let calls = frame.data_ref().map(|data| self.look(data)).unwrap_or_default();
-                    // What comes in one piece is complete with its last frame, before which nothing can be done with it.
-                    let last = self.decoder.is_none() && self.inner.is_end_stream();
-                    let calls = if last { self.end() } else { calls };
-                    (self.whole_events(frame), calls)
+                    let frame = self.whole_events(frame);
+                    // Often it is known that a frame is the last one, so that nobody need ask for another.
+                    let last = self.inner.is_end_stream() && self.whole.is_none();
+                    let calls = if last { self.finish(calls) } else { calls };
+                    (frame, calls)
                 }
                 Some(Err(error)) => {
                     self.problem.get_or_insert_with(|| format!("the answer was cut off: {error}"));
@@ -160,9 +165,7 @@ impl AnswerTap {
                     (self.begun(), Vec::new())
                 }
                 None => {
-                    self.over = true;
-                    let calls = self.end();
-                    self.tell();
+                    let calls = self.finish(Vec::new());
                     (self.begun(), calls)
                 }
             };
@@ -172,6 +175,17 @@ impl AnswerTap {
                 (None, true) => {}
             }
         }
+    }
+
+    /// Takes note that there is no more, and says which calls are complete.
+    fn finish(&mut self, mut calls: Vec<Call>) -> Vec<Call> {
+        self.over = true;
+        calls.extend(self.end());
+        // With calls it is over when these are dealt with.
+        if calls.is_empty() {
+            self.tell();
+        }
+        calls
     }
 
     /// What of a frame can be passed on.
@@ -202,10 +216,12 @@ impl AnswerTap {
             let frame = held.frame.take();
             self.held = None;
             return match passage {
-                Passage::Open => match frame {
-                    Some(frame) => Poll::Ready(Some(Ok(frame))),
-                    None => Poll::Ready(None),
-                },
+                Passage::Open => {
+                    if self.over {
+                        self.tell();
+                    }
+                    Poll::Ready(frame.map(Ok))
+                }
                 Passage::Closed(instead) => {
                     self.problem = Some("a call of a tool was denied".to_owned());
                     self.over = true;
@@ -262,7 +278,7 @@ impl AnswerTap {
         {
             let calls = self.exchange.calls.may_hold() || collect::may_call(api, &self.kept);
             self.read = if calls { Read::Done } else { Read::Later(api) };
-            if let (true, Ok(answer)) = (calls, collect::from_body(api, &self.kept)) {
+            if calls && let Ok(answer) = collect::from_body(api, &self.kept) {
                 self.usage = answer.usage;
                 self.finish = answer.finish.map(|(said, _)| said);
                 complete = answer.blocks.into_iter().filter_map(|block| Call::of(block.content)).collect();

@@ -167,8 +167,9 @@ impl Body for Reply {
         match &self.0 {
             Inner::Passed(body) => body.is_end_stream(),
             Inner::Whole(body) => body.is_end_stream(),
-            // Whether it is over, it says itself.
-            Inner::Answer(_) | Inner::Held(_) => false,
+            Inner::Answer(body) => body.is_end_stream(),
+            // Whether it is over, whoever sends it says.
+            Inner::Held(_) => false,
         }
     }
 

@@ -120,8 +120,10 @@ pub(super) fn head(path: &str, headers: &HeaderMap) -> Head {
 
 /// The same with the headers only that tell whose a request is, which is all that is needed of one that is not recorded.
 pub(super) fn marks(path: &str, headers: &HeaderMap) -> Head {
-    let found = Head::MARKS.iter().filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?)));
-    Head { path: without_keys(path), headers: found.map(|(name, value)| (name.to_owned(), value.to_owned())).collect() }
+    // In this order: each name is looked for by its length, which is faster than by its hash.
+    let found = headers.iter().filter(|(name, _)| Head::MARKS.contains(&name.as_str()));
+    let kept = found.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    Head { path: without_keys(path), headers: kept.collect() }
 }
 
 /// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body.

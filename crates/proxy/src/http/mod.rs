@@ -22,7 +22,6 @@ use hyper::body::Incoming;
 use sayso_review::RequestEnd;
 use sayso_wire::stream::{Api, Refusal};
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
@@ -30,7 +29,7 @@ pub use replay::{ReplayError, Replayed, Which};
 use crate::desk::{Arrived, Came, Keeps, Outgoing, Signed, Ticket, Unanswered, Verdict, Whose};
 use crate::entrance::{self, Entrance};
 use crate::log::now;
-use crate::proxy::Proxy;
+use crate::proxy::{Place, Proxy};
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
@@ -72,18 +71,19 @@ impl Proxy {
     /// Serves a request beneath `/p/`.
     pub async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
         let settings = self.desk.settings();
+        let most = settings.most_at_once;
         let way = match self.way(&request, settings) {
             Ok(way) => way,
             Err(refused) => return *refused,
         };
         // Held until the head of the answer is there, or the request waits for a person.
-        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+        let Some(place) = self.place(most) else {
             let message = "too many requests are under way; raise `most_at_once` under [request]";
             let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, message);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return response;
         };
-        self.route(way, request, permit).await
+        self.route(way, request, place).await
     }
 
     /// Finds out where a request is to go.
@@ -112,12 +112,7 @@ impl Proxy {
         Ok(Way { upstream: name.to_owned(), entrance, base, address, path, settings })
     }
 
-    async fn route(
-        self: Arc<Self>,
-        way: Way,
-        request: Request<Incoming>,
-        permit: OwnedSemaphorePermit,
-    ) -> Response<Reply> {
+    async fn route(self: Arc<Self>, way: Way, request: Request<Incoming>, place: Place) -> Response<Reply> {
         let upgrades =
             request.headers().get("upgrade").is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if upgrades {
@@ -142,7 +137,7 @@ impl Proxy {
             }
         }
         let head = headers::head(&way.path, request.headers());
-        self.hold(way, api, head, request, permit).await
+        self.hold(way, api, head, request, place).await
     }
 
     /// Passes on what is no request to a model.
@@ -217,7 +212,7 @@ impl Proxy {
         api: Api,
         head: sayso_wire::Head,
         request: Request<Incoming>,
-        permit: OwnedSemaphorePermit,
+        place: Place,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
         let most = way.settings.largest_body;
@@ -254,7 +249,7 @@ impl Proxy {
             Arrived::Refuse { api: known, why, .. } => ended(known.unwrap_or(api), &why),
             Arrived::Wait(ticket) => {
                 // One that waits takes nobody's place.
-                drop(permit);
+                drop(place);
                 sending.when_decided(ticket, api).await
             }
         }

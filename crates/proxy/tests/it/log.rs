@@ -164,6 +164,35 @@ async fn a_call_that_is_denied_ends_the_answer_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_gets_signs_of_life_whatever_the_frames() {
+    for size in [1, 7, 50, 10_000] {
+        let settings =
+            Settings { hold_tools: vec!["*".to_owned()], keep_alive: Duration::from_millis(2), ..settings() };
+        let model = ModelServer::start([]);
+        let answer = || Answer::from(Turn::calls("Write", json!({"file_path": "a.txt", "content": "new"})));
+        model.then(answer().in_chunks_of(size));
+        let scene = Scene::new(settings, model).await;
+        let mut answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
+        let mut text = Vec::new();
+        let ping = API.keep_alive();
+        while !text.windows(ping.len()).any(|window| window == ping) {
+            text.extend_from_slice(&answer.frame().await.unwrap().unwrap().into_data().unwrap());
+        }
+        scene.until("a call waits", || !scene.gate.waiting().unwrap().is_empty()).await;
+        let verdict = verdict(scene.gate.proposed(1).unwrap().hash(), sayso_review::Answer::Approve);
+        let decide = Command::Decide { change: 1, verdict, from_now_on: None };
+        scene.gate.command(sayso_gate::Client::Person, decide, now()).unwrap();
+        text.extend_from_slice(body(answer).await.as_bytes());
+        let text = String::from_utf8(text).unwrap();
+        let said = text.replace(std::str::from_utf8(ping).unwrap(), "");
+        assert!(text.len() > said.len());
+        let recorded = scene.desk.record(1).unwrap().answer.unwrap().body;
+        let recorded = scene.gate.read(|history| history.body(&recorded)).unwrap();
+        assert_eq!(said.as_bytes(), recorded, "between the signs is what the upstream said, in frames of {size}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_agent_went_away_no_longer_waits() {
     let (scene, answer) = held().await;
     answer.abort();

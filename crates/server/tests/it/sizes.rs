@@ -12,7 +12,8 @@ use crate::scene::{LONG, Scene};
 const HOST: (&str, &str) = ("host", "localhost");
 
 /// Short enough to wait for, long enough for a busy machine to answer within.
-const SHORT: Timing = Timing { head: Duration::from_secs(2), whole: Duration::from_secs(2) };
+const SHORT: Timing =
+    Timing { head: Duration::from_secs(2), idle: Duration::from_secs(2), whole: Duration::from_secs(2) };
 
 /// More than is ever taken.
 const LARGEST: usize = 96 << 20;
