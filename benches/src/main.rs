@@ -44,9 +44,9 @@ static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
 parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire,
-wire-stream, proxy";
+wire-stream, proxy, proxy-memory";
 
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "whole",
     "instructions",
     "cases",
@@ -63,6 +63,7 @@ const PARTS: [&str; 16] = [
     "wire",
     "wire-stream",
     "proxy",
+    "proxy-memory",
 ];
 /// The parts that compare contents, and so need the corpus and a check that comparing is right.
 const DIFF_PARTS: [&str; 6] = ["whole", "instructions", "cases", "words", "inline", "memory"];
@@ -161,6 +162,9 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("proxy") {
         proxy::sections(options.extent, options.rounds(5))?.into_iter().for_each(&mut add);
+    }
+    if options.wants("proxy-memory") {
+        proxy::memory()?.into_iter().for_each(&mut add);
     }
     print!("{}", table::summary(&sections));
     if let Some(path) = &options.json {

@@ -111,6 +111,9 @@ impl Rig {
 
 /// Where the peers are, installed now if they can be. Asked once: trying takes a while where there is no network.
 fn peers() -> Option<PathBuf> {
+    if std::env::var_os("SAYSO_BENCH_PEERS").is_some_and(|place| place == "none") {
+        return None;
+    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/setup");
     let output = Command::new(script).arg("--peers").stderr(Stdio::inherit()).output().ok()?;
     let folder = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim_end());
@@ -156,8 +159,14 @@ pub fn sections(extent: Extent, rounds: usize) -> Result<Vec<Section>> {
         sections.push(cpu_section(kind, &measured, rounds));
         sections.push(latency_section(kind, &measured));
     }
-    sections.push(memory::section(&rig.runtime, &rig.program, &rig.upstream)?);
     Ok(sections)
+}
+
+/// Measures what the release build holds in memory.
+pub fn memory() -> Result<Option<Section>> {
+    let Some(program) = sayso() else { return Ok(None) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    memory::section(&runtime, &program, &Process::own(&build("upstream")?, &[])?).map(Some)
 }
 
 fn measure(rig: &Rig, kind: Kind) -> Result<Vec<Measured>> {

@@ -49,6 +49,10 @@ use rustix::process::{Resource, Rlimit};
 use crate::cli::{Cli, Command};
 use crate::undo::Direction;
 
+/// What agents send is allocated on one thread and freed on another, for which the system's own takes a fifth of all time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A change set holds every directory open that it writes to, and the usual limit is from times of smaller programs.
 fn raise_open_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);

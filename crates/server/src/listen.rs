@@ -44,6 +44,10 @@ use crate::start::loopback;
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
+/// What is read in one go at most: bodies of agents have a megabyte, and reading costs by how often.
+const LARGEST_READ: usize = 256 << 10;
+/// The largest head, of which one of an agent has a few kilobytes.
+const LARGEST_HEAD: usize = 64 << 10;
 /// Connections at a time, each of which costs memory whatever is sent on it.
 const MOST_CONNECTIONS: usize = 4_096;
 /// After which an HTTP/2 connection that says nothing is asked whether it is there.
@@ -210,11 +214,17 @@ impl Serving {
         let service = service_fn(move |request: Request<Incoming>| {
             saw.store(true, Ordering::Relaxed);
             let guard = guard.clone();
+            let large = size_of_head(&request) > LARGEST_HEAD;
             // What is passed on verbatim costs no more than it must.
             let goes_to =
                 if request.uri().path().starts_with(ENTRANCE) { Ok(Arc::clone(&proxy)) } else { Err(service.clone()) };
             async move {
                 match goes_to {
+                    _ if large => {
+                        let mut response = Response::new(own("the head of this request is larger than 64 kB\n"));
+                        *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                        Ok(response)
+                    }
                     Ok(proxy) => Ok(agents(proxy, request, guard).await),
                     Err(_) if door == Door::Models => {
                         let error = ConnectError::permission_denied("only requests to models come in here");
@@ -230,7 +240,7 @@ impl Serving {
             .timer(TokioTimer::new())
             .header_read_timeout(timing.idle)
             .max_headers(64)
-            .max_buf_size(64 << 10);
+            .max_buf_size(LARGEST_READ);
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -252,6 +262,11 @@ impl Serving {
             }
         });
     }
+}
+
+fn size_of_head<B>(request: &Request<B>) -> usize {
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
+    headers + request.uri().path().len() + request.uri().query().map_or(0, str::len)
 }
 
 fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
