@@ -187,7 +187,7 @@ impl Body for Pieces {
 mod tests {
     use super::*;
 
-    fn text(pieces: Pieces) -> Vec<u8> {
+    fn text(pieces: &Pieces) -> Vec<u8> {
         pieces.0.iter().flat_map(|piece| piece.to_vec()).collect()
     }
 
@@ -195,7 +195,7 @@ mod tests {
     fn each_request_of_a_session_is_the_one_before_and_a_turn_more() {
         for size in Size::ALL {
             let mut session = Start::new(Kind::Streaming, size).unwrap().session(7);
-            let [first, second] = [(); 2].map(|()| serde_json::from_slice::<Value>(&text(session.next())).unwrap());
+            let [first, second] = [(); 2].map(|()| serde_json::from_slice::<Value>(&text(&session.next())).unwrap());
             let [first, second] = [&first, &second].map(|request| request["messages"].as_array().unwrap());
             assert_eq!(second.len(), first.len() + 2);
             assert_eq!(second[..first.len()], first[..]);
@@ -207,7 +207,7 @@ mod tests {
         for (size, bytes) in Size::ALL.into_iter().zip([1_000, 100_000, 1_000_000]) {
             let mut session = Start::new(Kind::Plain, size).unwrap().session(1);
             while !session.is_over() {
-                let length = text(session.next()).len();
+                let length = text(&session.next()).len();
                 assert!((bytes * 3 / 4..bytes * 4 / 3).contains(&length), "{length} for {bytes}");
             }
         }

@@ -13,6 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const TOGETHER: Duration = Duration::from_millis(20);
 /// And how many at most.
 const MOST: usize = 512;
+/// Kilobytes of bodies that are recorded at once: soon after, they are still near at hand, and their memory serves the next ones.
+const MUCH: usize = 2 << 10;
 /// Bytes that may wait to be recorded; whoever comes with more waits.
 const ROOM: usize = 64 << 20;
 /// The unit in which room is counted.
@@ -45,6 +47,7 @@ struct Queue {
 #[derive(Default)]
 struct Waiting {
     messages: Vec<Message>,
+    kilobytes: usize,
     hurry: bool,
     /// Nothing more is told.
     closed: bool,
@@ -64,8 +67,12 @@ impl Queue {
             return;
         }
         let first = waiting.messages.is_empty();
+        if let Message::Later { room: Some(room), .. } = &message {
+            waiting.kilobytes += room.num_permits();
+        }
         waiting.messages.push(message);
-        let now = !waiting.hurry && (haste == Haste::Now || waiting.messages.len() >= MOST);
+        let full = waiting.messages.len() >= MOST || waiting.kilobytes >= MUCH;
+        let now = !waiting.hurry && (haste == Haste::Now || full);
         waiting.hurry |= now;
         drop(waiting);
         if first || now {
@@ -80,7 +87,7 @@ impl Queue {
         let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.closed;
         let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        waiting.hurry = false;
+        (waiting.hurry, waiting.kilobytes) = (false, 0);
         let messages = std::mem::take(&mut waiting.messages);
         (!messages.is_empty()).then_some(messages)
     }

@@ -51,14 +51,13 @@ impl Whose {
 
     /// By what the beginning of its body says, too.
     pub fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &[u8]) -> Self {
-        let (glance, mut whose) = match Self::by_head(run, head) {
-            Some(whose) => (Glance::for_model(body), whose),
-            None => {
-                let glance = Glance::for_conversation(body);
-                let session = unnamed(run, head, key, glance.first_words.as_deref());
-                let (agent, subagent) = (agent(run, head), subagent(head.subagent()));
-                (glance, Self { agent, session, subagent, ..Self::default() })
-            }
+        let (glance, mut whose) = if let Some(whose) = Self::by_head(run, head) {
+            (Glance::for_model(body), whose)
+        } else {
+            let glance = Glance::for_conversation(body);
+            let session = unnamed(run, head, key, glance.first_words.as_deref());
+            let (agent, subagent) = (agent(run, head), subagent(head.subagent()));
+            (glance, Self { agent, session, subagent, ..Self::default() })
         };
         whose.model = glance.model.or_else(|| model_in_path(head));
         whose

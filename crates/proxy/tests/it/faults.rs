@@ -150,9 +150,9 @@ async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
         scene.model.until(|received| received.len() == 1).await;
         // After the grace there is an answer, without anything of the upstream's in it.
         if grace.is_zero() {
-            drop(sent.answer().await)
+            drop(sent.answer().await);
         } else {
-            sent.gone()
+            sent.gone();
         }
         scene.model.until(|received| received[0].fate() == Fate::ClientGone).await;
         scene.until("it is recorded", || scene.end(1) == Some(RequestEnd::ClientGone)).await;

@@ -79,7 +79,9 @@ impl RequestRecord {
             }
         }
         let mut record = record?;
-        early.into_iter().for_each(|step| record.play(step));
+        for step in early {
+            record.play(step);
+        }
         Some(record)
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Got {
 impl Stage {
     /// Where the user has configured this besides the upstream. A pause is held without a byte for longer than any test takes.
     pub(crate) fn new(configuration: &str) -> Self {
-        Self::behind(configuration, |model| model.url().to_owned(), &[])
+        Self::behind(configuration, ModelServer::url, &[])
     }
 
     /// With something in front of the model, and something more in the engine's environment.
