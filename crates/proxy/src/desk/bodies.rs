@@ -100,6 +100,8 @@ fn alike_at_end(one: &[u8], other: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
     use super::*;
 
     /// Whether the pieces are what they say.
