@@ -38,8 +38,8 @@ const STYLES: Styles = Styles::styled()
 /// Nothing your coding agent does happens without your say-so.
 ///
 /// sayso stands between a coding agent and what it touches. Every change is shown as a diff before it happens, byte for
-/// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. Its requests to a model can wait
-/// for you, too, to be read and edited before they are sent. Claude Code, Codex, Gemini CLI, Copilot CLI and opencode run
+/// byte, and you decide, hunk by hunk; what was applied can be undone, with or without git. The agent's requests to its model
+/// can wait for you, too, to be read and edited before they are sent. Claude Code, Codex, Gemini CLI, Copilot CLI and opencode run
 /// under it; proposals and commands come from files, pipes and terminals as well; editors and browsers come next.
 #[derive(Parser)]
 #[command(name = "sayso", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
