@@ -1,5 +1,6 @@
 //! What is recorded of requests, on a thread of its own and in batches: traffic that passes does not wait for a disk.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +20,13 @@ const MUCH: usize = 2 << 10;
 const ROOM: usize = 64 << 20;
 /// The unit in which room is counted.
 const UNIT: usize = 1 << 10;
+/// How long a request waits for others to be recorded.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// How much room a body takes: no more than an eighth of all, so that none has to wait until there is nothing else.
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.min(ROOM / 8) / UNIT).unwrap_or(0)
+}
 
 /// When something is to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +95,11 @@ impl Queue {
         let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.closed;
         let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (waiting.hurry, waiting.kilobytes) = (false, 0);
-        let messages = std::mem::take(&mut waiting.messages);
+        // Not all at once after a stall: a batch is written as a whole, or lost.
+        let rest = waiting.messages.len().min(MOST);
+        let rest = waiting.messages.split_off(rest);
+        (waiting.hurry, waiting.kilobytes) = (!rest.is_empty(), 0);
+        let messages = std::mem::replace(&mut waiting.messages, rest);
         (!messages.is_empty()).then_some(messages)
     }
 
@@ -105,7 +116,10 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         waiting.over = true;
-        waiting.messages.clear();
+        let lost = std::mem::take(&mut waiting.messages);
+        // What they hold may want the lock when it goes.
+        drop(waiting);
+        drop(lost);
     }
 }
 
@@ -136,13 +150,15 @@ impl Log {
         Ok(Self { queue, room, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Waits until there is room for a body.
-    pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let units = u32::try_from(bytes.min(ROOM) / UNIT).unwrap_or(0);
-        if units == 0 {
-            return None;
-        }
-        Arc::clone(&self.room).acquire_many_owned(units).await.ok()
+    /// Waits, though not for long, until there is room for a body. It takes none before it is there: one that comes slowly stops
+    /// nobody else.
+    pub(crate) async fn wait_for_room(&self, bytes: usize) {
+        let _ = tokio::time::timeout(PATIENCE, self.room.acquire_many(units(bytes))).await;
+    }
+
+    /// Room for a body that is there; `None` where there is not enough, and it is recorded all the same.
+    pub(crate) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_many_owned(units(bytes)).ok()
     }
 
     /// Records a step of a request.
@@ -191,7 +207,11 @@ fn record(gate: &Gate, messages: Vec<Message>) {
         match message {
             Message::Entry(entry) => entries.push(*entry),
             Message::Later { work, room } => {
-                entries.extend(work());
+                // One that cannot be worked out is lost; those after it are not.
+                match catch_unwind(AssertUnwindSafe(work)) {
+                    Ok(worked_out) => entries.extend(worked_out),
+                    Err(_) => tracing::error!("what happened to a request could not be worked out"),
+                }
                 taken.extend(room);
             }
             Message::Flush(done) => waiting.push(done),

@@ -4,7 +4,7 @@ use sayso_wire::stream::Api;
 
 /// The API that a path belongs to, if it is one where a model answers.
 pub(crate) fn api_of(route: &str) -> Option<Api> {
-    if route.ends_with("/messages") || route.ends_with("/messages/count_tokens") {
+    if route.ends_with("/v1/messages") || route == "/messages" || route.ends_with("/messages/count_tokens") {
         Some(Api::AnthropicMessages)
     } else if route.ends_with("/chat/completions") {
         Some(Api::OpenAiChat)

@@ -58,7 +58,8 @@ impl Desk {
                 let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
                 self.sent(request, sent.as_ref(), SavedOutcome::default());
                 state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
-                return Arrived::Send(Outgoing { api, body: sent, unanswered: self.unanswered(request, Keeps::Yes) });
+                let unanswered = self.unanswered(request, Keeps::Yes);
+                return Arrived::Send(Outgoing { api, whose, body: sent, unanswered });
             }
             Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
             None => {}
@@ -101,7 +102,7 @@ impl Desk {
             }
             self.notice(&state);
             let keeps = if keep { Keeps::Yes } else { Keeps::No };
-            return Arrived::Send(Outgoing { api, body, unanswered: self.unanswered(request, keeps) });
+            return Arrived::Send(Outgoing { api, whose, body, unanswered: self.unanswered(request, keeps) });
         };
         match why {
             PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),

@@ -106,7 +106,8 @@ impl Desk {
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, it is recorded that there will be no answer.
         let unanswered = self.unanswered(request, Keeps::Yes);
-        let _ = waiting.verdict.send(Verdict::Send(Outgoing { api: waiting.api, body, unanswered }));
+        let _ =
+            waiting.verdict.send(Verdict::Send(Outgoing { api: waiting.api, whose: waiting.whose, body, unanswered }));
         self.notice(&state);
         Ok(())
     }

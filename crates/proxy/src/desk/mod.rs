@@ -112,6 +112,8 @@ pub enum Arrived {
 pub struct Outgoing {
     /// The API that its client speaks.
     pub api: Option<Api>,
+    /// Whose it is.
+    pub whose: Whose,
     /// What is sent, if that is not what came.
     pub body: Option<Arc<[u8]>>,
     /// What becomes of it.

@@ -15,14 +15,14 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{BodyRecord, RequestAnswer, RequestId, RequestStep, TokenUsage};
-use sayso_wire::stream::{Api, Decoder, StreamEvent, Usage, collect};
+use sayso_wire::stream::{Api, Begun, Decoder, Refusal, StreamEvent, Usage, collect};
 use serde_json::Value;
 use tokio::time::{Instant as Later, Sleep};
 
 use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
-use super::events::{Position, WholeEvents};
+use super::events::{Back, Position, WholeEvents};
 use crate::desk::{Desk, Keeps, entry};
 use crate::log::Haste;
 
@@ -51,8 +51,11 @@ pub(super) struct AnswerTap {
     inflate: Inflate,
     decoder: Option<Decoder>,
     open: BTreeMap<u32, Call>,
-    /// Whole events only, where calls in them may have to wait.
-    whole: Option<WholeEvents>,
+    back: Back,
+    /// Whether it is a stream of events.
+    streams: bool,
+    /// Whether anything of it was passed on.
+    begun: bool,
     kept: Vec<u8>,
     size: usize,
     usage: Usage,
@@ -90,10 +93,15 @@ struct Held {
 
 impl AnswerTap {
     pub(super) fn new(inner: Incoming, exchange: Exchange) -> Self {
-        let streams = exchange.content_type.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let kind = exchange.content_type.as_deref().map(str::to_ascii_lowercase);
+        let streams = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
         let decoder = exchange.api.filter(|_| streams).map(Api::decoder);
         let inflate = Inflate::new(exchange.encoding.as_deref());
-        let splits = decoder.is_some() && inflate.is_plain() && exchange.calls.may_hold();
+        let back = match (&decoder, exchange.api) {
+            (None, Some(_)) if exchange.status == 200 => Back::Frame(Bytes::new()),
+            (Some(_), _) if inflate.is_plain() && exchange.calls.may_hold() => Back::Event(WholeEvents::default()),
+            _ => Back::Nothing,
+        };
         Self {
             inner,
             exchange,
@@ -101,7 +109,9 @@ impl AnswerTap {
             inflate,
             decoder,
             open: BTreeMap::new(),
-            whole: splits.then(WholeEvents::default),
+            back,
+            streams,
+            begun: false,
             kept: Vec::new(),
             size: 0,
             usage: Usage::default(),
@@ -131,6 +141,7 @@ impl AnswerTap {
             && let Some(data) = frame.data_ref()
         {
             self.position.pass(data);
+            self.begun = true;
         }
         polled
     }
@@ -151,22 +162,21 @@ impl AnswerTap {
                 Some(Ok(frame)) => {
                     self.first.get_or_insert_with(|| self.exchange.started.elapsed());
                     let calls = frame.data_ref().map(|data| self.look(data)).unwrap_or_default();
-                    let frame = self.whole_events(frame);
                     // Often it is known that a frame is the last one, so that nobody need ask for another.
-                    let last = self.inner.is_end_stream() && self.whole.is_none();
+                    let last = self.inner.is_end_stream();
                     let calls = if last { self.finish(calls) } else { calls };
-                    (frame, calls)
+                    (self.pass_on(frame, last), calls)
                 }
                 Some(Err(error)) => {
                     self.problem.get_or_insert_with(|| format!("the answer was cut off: {error}"));
                     self.error = Some(error.into());
                     self.over = true;
                     self.tell();
-                    (self.begun(), Vec::new())
+                    (self.rest(), Vec::new())
                 }
                 None => {
                     let calls = self.finish(Vec::new());
-                    (self.begun(), calls)
+                    (self.rest(), calls)
                 }
             };
             match (frame, calls.is_empty()) {
@@ -189,17 +199,22 @@ impl AnswerTap {
     }
 
     /// What of a frame can be passed on.
-    fn whole_events(&mut self, frame: Frame<Bytes>) -> Option<Frame<Bytes>> {
-        let Some(whole) = &mut self.whole else { return Some(frame) };
-        match frame.into_data() {
-            Ok(data) => Some(whole.pass(&data)).filter(|data| !data.is_empty()).map(Frame::data),
-            Err(trailers) => Some(trailers),
-        }
+    fn pass_on(&mut self, frame: Frame<Bytes>, last: bool) -> Option<Frame<Bytes>> {
+        let data = match frame.into_data() {
+            Ok(data) => self.back.pass(data),
+            Err(trailers) => return Some(trailers),
+        };
+        let data = match (last.then(|| self.back.rest()), data.is_empty()) {
+            (None, _) => data,
+            (Some(rest), true) => rest,
+            (Some(rest), false) => [data, rest].concat().into(),
+        };
+        Some(data).filter(|data| !data.is_empty()).map(Frame::data)
     }
 
-    /// What began and is not going to end.
-    fn begun(&mut self) -> Option<Frame<Bytes>> {
-        self.whole.as_mut().map(WholeEvents::rest).filter(|data| !data.is_empty()).map(Frame::data)
+    /// What was held back, at the end.
+    fn rest(&mut self) -> Option<Frame<Bytes>> {
+        Some(self.back.rest()).filter(|data| !data.is_empty()).map(Frame::data)
     }
 
     /// Holds a frame until the calls in it are dealt with.
@@ -222,11 +237,11 @@ impl AnswerTap {
                     }
                     Poll::Ready(frame.map(Ok))
                 }
-                Passage::Closed(instead) => {
+                Passage::Closed(why) => {
                     self.problem = Some("a call of a tool was denied".to_owned());
                     self.over = true;
                     self.tell();
-                    Poll::Ready(Some(Ok(Frame::data(instead.into()))))
+                    Poll::Ready(Some(self.instead(&why)))
                 }
             };
         }
@@ -241,6 +256,18 @@ impl AnswerTap {
             // What is no stream, or a compressed one, or within an event, has no room for a sign of life.
             _ => Poll::Pending,
         }
+    }
+
+    /// What is said in place of a call that was denied.
+    fn instead(&self, why: &str) -> Result<Frame<Bytes>, BodyError> {
+        let refusal = Refusal::Refused { message: why };
+        let said = match self.exchange.api {
+            Some(api) if self.streams => api.end_for_good(&refusal, Begun::Yes),
+            Some(api) if !self.begun => api.refuse(&refusal).body,
+            // In the middle of something there is nothing to say; it breaks off.
+            _ => return Err(why.into()),
+        };
+        Ok(Frame::data(said.into()))
     }
 
     /// Looks at a chunk, and says which calls are complete with it.

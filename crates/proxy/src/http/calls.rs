@@ -6,7 +6,6 @@ use std::time::Duration;
 use sayso_gate::{Client, Decided, Gate, GateError, Reply, Submitted};
 use sayso_review::{ChangeId, Command, Event, EventBody, Intent, Origin, Outcome, Performer, Tier};
 use sayso_wire::stream::collect::Content;
-use sayso_wire::stream::{Api, Begun, Refusal};
 
 use super::answer::arguments;
 use crate::desk::{Desk, Whose};
@@ -37,8 +36,8 @@ impl Call {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Passage {
     Open,
-    /// This is, in its place.
-    Closed(Vec<u8>),
+    /// It is not, for this reason.
+    Closed(String),
 }
 
 /// Who deals with calls.
@@ -46,7 +45,6 @@ pub(super) enum Passage {
 pub(super) struct Calls {
     pub(super) desk: Arc<Desk>,
     pub(super) whose: Whose,
-    pub(super) api: Option<Api>,
 }
 
 impl Calls {
@@ -61,8 +59,7 @@ impl Calls {
             self.capture(&call).await;
             let held = self.desk.settings().hold_tools.iter().any(|tool| tool == "*" || *tool == call.name);
             if held && let Err(reason) = self.review(&call).await {
-                let refusal = Refusal::Refused { message: &reason };
-                return Passage::Closed(self.api.map(|api| api.end_for_good(&refusal, Begun::Yes)).unwrap_or_default());
+                return Passage::Closed(reason);
             }
         }
         Passage::Open

@@ -44,10 +44,10 @@ impl Encoding {
 /// Decompresses a stream as it comes.
 pub(super) enum Inflate {
     Plain,
-    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
-    Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
-    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
-    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+    Gzip(flate2::write::MultiGzDecoder<Capped>),
+    Deflate(flate2::write::ZlibDecoder<Capped>),
+    Brotli(Box<brotli::DecompressorWriter<Capped>>),
+    Zstd(zstd::stream::write::Decoder<'static, Capped>),
     /// What comes cannot be read; it is passed on all the same.
     Broken,
 }
@@ -56,10 +56,14 @@ impl Inflate {
     pub(super) fn new(encoding: Option<&str>) -> Self {
         match Encoding::parse(encoding) {
             Ok(None) => Self::Plain,
-            Ok(Some(Encoding::Gzip)) => Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new())),
-            Ok(Some(Encoding::Deflate)) => Self::Deflate(flate2::write::ZlibDecoder::new(Vec::new())),
-            Ok(Some(Encoding::Brotli)) => Self::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), 4 << 10))),
-            Ok(Some(Encoding::Zstd)) => zstd::stream::write::Decoder::new(Vec::new()).map_or(Self::Broken, Self::Zstd),
+            Ok(Some(Encoding::Gzip)) => Self::Gzip(flate2::write::MultiGzDecoder::new(Capped::default())),
+            Ok(Some(Encoding::Deflate)) => Self::Deflate(flate2::write::ZlibDecoder::new(Capped::default())),
+            Ok(Some(Encoding::Brotli)) => {
+                Self::Brotli(Box::new(brotli::DecompressorWriter::new(Capped::default(), 4 << 10)))
+            }
+            Ok(Some(Encoding::Zstd)) => {
+                zstd::stream::write::Decoder::new(Capped::default()).map_or(Self::Broken, Self::Zstd)
+            }
             Err(_) => Self::Broken,
         }
     }
@@ -86,11 +90,31 @@ impl Inflate {
     }
 }
 
-fn feed<W: Write>(writer: &mut W, chunk: &[u8], inner: impl Fn(&mut W) -> &mut Vec<u8>) -> io::Result<Vec<u8>> {
+fn feed<W: Write>(writer: &mut W, chunk: &[u8], inner: impl Fn(&mut W) -> &mut Capped) -> io::Result<Vec<u8>> {
     writer.write_all(chunk)?;
     writer.flush()?;
-    Ok(std::mem::take(inner(writer)))
+    Ok(std::mem::take(&mut inner(writer).0))
 }
+
+/// What a chunk holds, if that is not far too much: a few kilobytes can be made to hold gigabytes.
+#[derive(Default)]
+pub(super) struct Capped(Vec<u8>);
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST {
+            return Err(io::Error::other("a chunk holds too much"));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The most that one chunk may hold.
+const MOST: usize = 32 << 20;
 
 #[cfg(test)]
 pub(super) mod tests {

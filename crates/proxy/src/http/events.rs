@@ -59,6 +59,37 @@ impl WholeEvents {
     }
 }
 
+/// What of an answer is held back until it is known whether calls in it have to be dealt with first.
+#[derive(Debug)]
+pub(super) enum Back {
+    /// Nothing.
+    Nothing,
+    /// The beginning of an event.
+    Event(WholeEvents),
+    /// The last frame so far: what comes in one piece can be used once all of it is there.
+    Frame(Bytes),
+}
+
+impl Back {
+    /// Takes in what came, and gives what can be passed on.
+    pub(super) fn pass(&mut self, data: Bytes) -> Bytes {
+        match self {
+            Self::Nothing => data,
+            Self::Event(events) => events.pass(&data),
+            Self::Frame(last) => std::mem::replace(last, data),
+        }
+    }
+
+    /// What is left at the end.
+    pub(super) fn rest(&mut self) -> Bytes {
+        match self {
+            Self::Nothing => Bytes::new(),
+            Self::Event(events) => events.rest(),
+            Self::Frame(last) => std::mem::take(last),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

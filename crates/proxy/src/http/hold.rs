@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use super::body::{BodyError, Inner, Reply};
 use super::events::Position;
-use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way, Whose};
+use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way};
 use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
 use crate::settings::Retry;
 
@@ -36,7 +36,6 @@ pub(super) struct Sending {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) raw: Bytes,
-    pub(super) whose: Whose,
 }
 
 type Sent = Result<Response<Incoming>, hyper_util::client::legacy::Error>;
@@ -52,16 +51,11 @@ impl Sending {
         async move { sender.send(request).await }
     }
 
-    fn asked(&self, outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
-        let Outgoing { unanswered, api, .. } = outgoing;
-        Asked { unanswered, api, whose: self.whose.clone(), started, retries }
-    }
-
     /// Sends it, and passes the answer on as it is.
     pub(super) async fn now(self, outgoing: Outgoing) -> Response<Reply> {
         let started = Instant::now();
         match self.send(&outgoing, self.headers.clone()).await {
-            Ok(answer) => self.proxy.looked_at(answer, self.asked(outgoing, started, 0)),
+            Ok(answer) => self.proxy.looked_at(answer, asked(outgoing, started, 0)),
             Err(error) => {
                 outgoing.unanswered.failed(upstream::reason(&error));
                 unreachable(outgoing.api, &self.way, &error)
@@ -96,6 +90,11 @@ impl Sending {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         response
     }
+}
+
+fn asked(outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
+    let Outgoing { unanswered, api, whose, .. } = outgoing;
+    Asked { unanswered, api, whose, started, retries }
 }
 
 /// The client is gone.
@@ -199,7 +198,7 @@ impl Held {
         tried: u32,
     ) -> Result<(), Gone> {
         let status = answer.status();
-        let response = sending.proxy.looked_at(answer, sending.asked(outgoing, started, tried));
+        let response = sending.proxy.looked_at(answer, asked(outgoing, started, tried));
         let mut body = response.into_body();
         if status != StatusCode::OK {
             let said = self.alive(Limited::new(body, MOST_ERROR).collect()).await?;
@@ -231,7 +230,31 @@ fn wait(retry: &Retry, tried: u32, headers: &HeaderMap) -> Option<Duration> {
         return None;
     }
     let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
-    let asked = asked.filter(|seconds| seconds.is_finite() && *seconds >= 0.0).map(Duration::from_secs_f64);
+    let asked = asked.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let doubled = retry.first.saturating_mul(2_u32.saturating_pow(tried));
     Some(asked.unwrap_or(doubled).min(retry.longest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_long_an_upstream_asks_to_wait_it_is_no_longer_than_may_be() {
+        let retry = Retry { times: 2, first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+        let asked = |value: &'static str, tried| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
+            wait(&retry, tried, &headers).map(|wait| wait.as_secs())
+        };
+        for (value, tried, seconds) in [
+            ("7", 0, Some(7)),
+            ("7", 2, None),
+            ("60", 0, Some(30)),
+            ("1e20", 1, Some(2)),
+            ("inf", 0, Some(1)),
+            ("-1", 0, Some(1)),
+        ] {
+            assert_eq!(asked(value, tried), seconds, "{value}");
+        }
+    }
 }

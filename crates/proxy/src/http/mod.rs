@@ -26,7 +26,7 @@ use serde_json::json;
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
 
-use crate::desk::{Arrived, Came, Keeps, Outgoing, Signed, Ticket, Unanswered, Verdict, Whose};
+use crate::desk::{Arrived, Came, Complete, Keeps, Outgoing, Signed, Ticket, Unanswered, Verdict, Whose};
 use crate::entrance::{self, Entrance};
 use crate::log::now;
 use crate::proxy::{Place, Proxy};
@@ -154,7 +154,8 @@ impl Proxy {
         let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let query = way.path.split_once('?').map(|(_, query)| query);
         let seconds = headers.get("x-stainless-timeout").and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
-        let deadline = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| now() + (seconds * 1e3) as i64);
+        let deadline =
+            seconds.filter(|seconds| *seconds > 0.0).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
         Came {
             run: way.entrance.run(),
             upstream: way.upstream.clone(),
@@ -182,13 +183,20 @@ impl Proxy {
         let most = way.settings.largest_body;
         let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
         let recorded = way.settings.keep == Keep::All;
-        let room = if recorded { self.desk.log.room(size).await } else { None };
+        if recorded {
+            self.desk.log.wait_for_room(size).await;
+        }
         let wanted = if recorded || whose.subagent.is_some() { Wanted::Whole } else { Wanted::Beginning };
         let desk = Arc::clone(&self.desk);
         let told = move |bytes: Vec<u8>, complete| {
-            let body = match wanted {
-                Wanted::Whole => decoded(&came, bytes.into(), most).unwrap_or_default(),
-                Wanted::Beginning => Inflate::new(came.encoding.as_deref()).feed(&bytes).into(),
+            let room = if recorded { desk.log.room(bytes.len()) } else { None };
+            let (body, complete) = match wanted {
+                Wanted::Beginning => (Inflate::new(came.encoding.as_deref()).feed(&bytes).into(), complete),
+                // Of what cannot be read there is no record but that it was.
+                Wanted::Whole => match decoded(&came, bytes.into(), most) {
+                    Ok(body) => (body, complete),
+                    Err(_) => (Bytes::new(), Complete::No),
+                },
             };
             desk.passed(id, came, body, complete, room, now());
         };
@@ -223,8 +231,20 @@ impl Proxy {
             Err(_) => return refused(api, "the request took too long to arrive"),
         };
         let came = Self::came(&way, &parts.method, &parts.headers, head);
-        let Ok(body) = decoded(&came, raw.clone(), most) else {
-            // What cannot be read cannot be shown; the upstream says what is wrong with it.
+        let read = decoded(&came, raw.clone(), most);
+        if let Err(error) = &read
+            && !self.desk.is_quiet()
+        {
+            // It might be one that is to wait, or that a rule denies.
+            let encoding = came.encoding.unwrap_or_default();
+            let message = format!(
+                "sayso cannot read this request (content-encoding `{encoding}`: {error}), so that nobody could look at it; send \
+                 it without compression, or have requests sent as they come: `sayso request mode normal`"
+            );
+            return refused(api, &message);
+        }
+        let Ok(body) = read else {
+            // The upstream says what is wrong with it.
             let onward = onward(&way, parts.method, parts.headers, upstream::whole(raw));
             return match self.sender().send(onward).await {
                 Ok(answer) => passed(answer),
@@ -234,14 +254,12 @@ impl Proxy {
         // One copy for those who edit it and for sending it: a request may wait for hours.
         let body: Arc<[u8]> = Arc::from(&body[..]);
         let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
-        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
         let sending = hold::Sending {
             proxy: Arc::clone(&self),
             way: Arc::new(way),
             method: parts.method,
             headers: parts.headers,
             raw,
-            whose,
         };
         let desk = Arc::clone(&self.desk);
         match desk.arrive(came, body, now()) {
@@ -256,7 +274,11 @@ impl Proxy {
     }
 
     /// An answer that is looked at on its way.
-    fn looked_at(&self, answer: Response<Incoming>, asked: Asked) -> Response<Reply> {
+    fn looked_at(&self, mut answer: Response<Incoming>, asked: Asked) -> Response<Reply> {
+        if !self.desk.settings().hold_tools.is_empty() {
+            // What is said in place of a call, or while one waits, has another length.
+            answer.headers_mut().remove(CONTENT_LENGTH);
+        }
         answer_with(answer, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
             let Asked { unanswered, api, whose, started, retries } = asked;
@@ -271,7 +293,7 @@ impl Proxy {
                 encoding: text(CONTENT_ENCODING),
                 keeps,
                 retries,
-                calls: Calls { desk: Arc::clone(&desk), whose, api },
+                calls: Calls { desk: Arc::clone(&desk), whose },
                 desk,
             };
             Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))
@@ -302,6 +324,10 @@ fn decoded(came: &Came, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
 /// A request as it goes to an upstream.
 fn onward(way: &Way, method: Method, mut headers: HeaderMap, body: Outbound) -> Request<Outbound> {
     headers::onward(&mut headers);
+    if !way.settings.hold_tools.is_empty() {
+        // Calls are to be found in the answer.
+        accept_plain(&mut headers);
+    }
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = way.address.clone();

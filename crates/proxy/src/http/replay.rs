@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
 use sayso_diff::{Diff, Rendering, UnifiedOptions};
 use sayso_review::{ErrorKind, RequestId, RequestRecord};
 use sayso_wire::stream::collect::{self, Content};
@@ -83,6 +83,9 @@ impl ReplayError {
     }
 }
 
+/// The largest answer that is shown.
+const MOST_ANSWER: usize = 64 << 20;
+
 impl Proxy {
     /// Sends a recorded request again, with credentials from memory or from the configuration, and compares the answers.
     pub async fn replay(&self, request: RequestId, which: Which) -> Result<Replayed, ReplayError> {
@@ -124,7 +127,8 @@ impl Proxy {
         // Nobody carries the calls in it out, so that there is nothing to keep for them.
         let asked = super::Asked { unanswered, api: None, whose, started, retries: 0 };
         let looked = self.looked_at(answer, asked);
-        let bytes = looked.into_body().collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
+        let body = Limited::new(looked.into_body(), MOST_ANSWER);
+        let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
         let now = readable(api, kind.as_deref(), &bytes.to_bytes());
         let then_kind = record.answer.as_ref().and_then(|answer| answer.content_type.clone());
         let earlier = earlier.map(|bytes| readable(api, then_kind.as_deref(), &bytes));
@@ -144,15 +148,25 @@ impl Proxy {
         for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
             headers.remove(name);
         }
-        let (base, remembered) = self.remembered(name).unzip();
-        let base = base.or_else(|| super::base_of(&settings, name, &headers));
-        let base = base.ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
+        // The answer is shown to a person.
+        super::accept_plain(&mut headers);
         let configured = settings.upstreams.get(name).and_then(|upstream| upstream.credential.clone());
-        match (configured, remembered) {
-            (Some((name, value)), _) => drop(headers.insert(name, value)),
-            (None, Some(remembered)) => headers.extend(remembered),
-            (None, None) => return Err(ReplayError::NoCredentials(name.clone())),
-        }
+        // A key goes where it belongs: a configured one to the configured address, one that was seen to where it went.
+        let base = match (configured, self.remembered(name)) {
+            (Some((header, value)), _) => {
+                headers.insert(header, value);
+                super::base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
+            }
+            (None, Some((base, remembered))) => {
+                headers.extend(remembered);
+                base
+            }
+            (None, None) => {
+                let known = super::base_of(&settings, name, &headers).is_some();
+                let name = name.clone();
+                return Err(if known { ReplayError::NoCredentials(name) } else { ReplayError::NoUpstream(name) });
+            }
+        };
         let path = record.seen.path.clone();
         let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
         let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };

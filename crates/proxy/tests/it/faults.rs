@@ -160,6 +160,41 @@ async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_not_sent_where_something_may_have_to_wait() {
+    let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
+    let request = || {
+        let request = Request::post(scene.url("anthropic/v1/messages")).header("content-encoding", "gzip, gzip");
+        request.body(Full::from("no gzip")).unwrap()
+    };
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let answer = scene.send(request()).await;
+    assert_eq!(answer.status(), 400);
+    let text = body(answer).await;
+    assert!(text.contains("gzip, gzip") && text.contains("sayso request mode normal"), "{text}");
+    assert_eq!(scene.model.received().len(), 0);
+    // Otherwise the upstream says what is wrong with it.
+    scene.desk.set_mode(None, Some(RequestMode::Off));
+    let _ = scene.send(request()).await;
+    assert_eq!(scene.model.received()[0].raw, "no gzip");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_waits_where_the_upstreams_address_has_the_version() {
+    let model = ModelServer::start([Turn::says("hello")]);
+    let mut settings = settings();
+    let base = format!("{}/v1", model.url()).parse().unwrap();
+    settings.upstreams.insert("versioned".to_owned(), sayso_proxy::Upstream::new(base));
+    let scene = Scene::new(settings, model).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    for path in ["versioned/messages", "anthropic/v1/messages", "anthropic/v1/messages//"] {
+        let request = Request::post(scene.url(path)).body(Full::from(turn(API, path).to_string())).unwrap();
+        let (id, sent) = scene.paused(request).await;
+        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        assert_eq!(sent.answer().await.status(), 400);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_is_not_there_is_named() {
     let model = ModelServer::start([]);
     let mut settings = settings();
@@ -215,10 +250,19 @@ async fn what_is_too_large_is_refused_with_the_setting_that_allows_it() {
     }
     // A small one that grows when it is unpacked is not held in memory either.
     let packed = zstd::encode_all(&vec![b' '; 1 << 20][..], 1).unwrap();
-    let mut request = scene.request(API, &turn(API, "hi"));
-    *request.body_mut() = Full::from(Bytes::from(packed.clone()));
-    request.headers_mut().insert("content-encoding", "zstd".parse().unwrap());
-    let _ = body(scene.send(request).await).await;
+    let request = || {
+        let mut request = scene.request(API, &turn(API, "hi"));
+        *request.body_mut() = Full::from(Bytes::from(packed.clone()));
+        request.headers_mut().insert("content-encoding", "zstd".parse().unwrap());
+        request
+    };
+    let answer = scene.send(request()).await;
+    assert_eq!(answer.status(), 400);
+    let text = body(answer).await;
+    assert!(text.contains("more than 1000 bytes"), "{text}");
+    assert_eq!(scene.model.received().len(), 0);
+    scene.desk.set_mode(None, Some(RequestMode::Off));
+    let _ = body(scene.send(request()).await).await;
     assert_eq!(scene.model.received().pop().unwrap().raw, packed);
 }
 

@@ -164,6 +164,43 @@ async fn a_call_that_is_denied_ends_the_answer_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_denied_in_an_answer_in_one_piece_is_not_in_what_is_said_instead() {
+    for size in [50, 10_000] {
+        let model = ModelServer::start([]);
+        let answer = || Answer::from(Turn::calls("Write", json!({"file_path": "a.txt", "content": "new"})));
+        model.then(answer().in_chunks_of(size));
+        let scene = Scene::new(Settings { hold_tools: vec!["*".to_owned()], ..settings() }, model).await;
+        let mut request = turn(API, "hi");
+        request["stream"] = false.into();
+        let mut answer = scene.send(scene.request(API, &request)).await;
+        scene.until("a call waits", || !scene.gate.waiting().unwrap().is_empty()).await;
+        let deny = sayso_review::Answer::Deny { reason: Some("not that file".to_owned()) };
+        let verdict = verdict(scene.gate.proposed(1).unwrap().hash(), deny);
+        scene
+            .gate
+            .command(sayso_gate::Client::Person, Command::Decide { change: 1, verdict, from_now_on: None }, now())
+            .unwrap();
+        let mut said = Vec::new();
+        let mut broken = false;
+        while let Some(frame) = answer.frame().await {
+            match frame {
+                Ok(frame) => said.extend_from_slice(&frame.into_data().unwrap()),
+                Err(_) => broken = true,
+            }
+        }
+        let text = String::from_utf8(said).unwrap();
+        if broken {
+            // Something was passed on, so that all that was left was to break off.
+            assert!(serde_json::from_str::<Value>(&text).is_err(), "{text}");
+        } else {
+            assert!(text.contains("not that file") && !text.contains("tool_use"), "{text}");
+        }
+        let recorded = scene.desk.record(1).unwrap().answer.unwrap();
+        assert_eq!(recorded.problem.as_deref(), Some("a call of a tool was denied"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_gets_signs_of_life_whatever_the_frames() {
     for size in [1, 7, 50, 10_000] {
         let settings =

@@ -1,5 +1,6 @@
 //! Lets a person change the new lines of a hunk in their own editor.
 
+use std::io::IsTerminal as _;
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -39,11 +40,11 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
 /// A text as the person leaves it in their own editor; `None` if they changed nothing, emptied it or left the editor with an error.
 pub(crate) fn in_editor(name: &str, text: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
     let failed = |error: std::io::Error| Failure::bad_input("what is to be edited could not be written").why(&error);
+    let editor = editor()?;
     // A folder of its own, readable by nobody else, with the file's own name, so that the editor knows the language.
     let folder = folder().map_err(failed)?;
     let path = folder.path().join(name);
     std::fs::write(&path, text).map_err(failed)?;
-    let editor = editor();
     // Through the shell, as git does, since a setting may hold arguments.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(&path).status();
     match status {
@@ -87,9 +88,17 @@ fn with_crlf(bytes: &[u8]) -> Vec<u8> {
     result
 }
 
-fn editor() -> String {
+/// The person's own editor, or the one that is everywhere, which needs a terminal.
+fn editor() -> Result<String, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned())
+    match variable("VISUAL").or_else(|| variable("EDITOR")) {
+        Some(editor) => Ok(editor),
+        None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => Ok("vi".to_owned()),
+        None => {
+            Err(Failure::bad_input("there is no terminal to open an editor in")
+                .hint("set EDITOR to one that needs none"))
+        }
+    }
 }
 
 fn folder() -> std::io::Result<tempfile::TempDir> {

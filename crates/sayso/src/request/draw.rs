@@ -73,7 +73,9 @@ impl<'s> Tree<'s> {
             Some((section.id.as_str(), *parent))
         };
         let parents = sections.iter().filter_map(parent).collect();
-        let within = |section: &&proto::Section| section.node.as_known() != Some(NodeType::Tag);
+        // A tag is part of what a section says, and a field beside it says something else.
+        let beside = [Some(NodeType::Tag), Some(NodeType::Metadata)];
+        let within = |section: &&proto::Section| !beside.contains(&section.node.as_known());
         let holding = sections.iter().filter(within).filter_map(|section| section.parent.as_deref()).collect();
         Self { parents, holding, known }
     }

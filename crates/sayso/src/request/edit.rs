@@ -191,6 +191,10 @@ fn set(asking: &Asking<'_>, id: u64, edits: &[String], later: &Later) -> Result<
     let mut made = Vec::new();
     for text in edits {
         let (path, value, json) = match split(text) {
+            Some(("", ..)) => {
+                return Err(Failure::bad_input(format!("there is no path before the `=` in `{text}`"))
+                    .hint(format!("`sayso request show {id}` names the paths")));
+            }
             Some((path, value, json)) => (path.to_owned(), value.to_owned(), json),
             None => match opened(asking, id, text)? {
                 Some((path, value)) => (path, value, false),
@@ -272,7 +276,9 @@ fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {
     let request = proto::CancelRequestRequest { request: id, ..Default::default() };
     let answer = asking.connected.block(asking.connected.client().cancel_request(request))?;
     if !asking.json(&answer)? {
-        print(&format!("Request {id} is not sent; its agent is told `Request canceled before sending`.\n"))?;
+        print(&format!(
+            "Request {id} is not sent; its agent is told `Request canceled before sending`, for the next 30 seconds also if it sends the same again.\n"
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -64,6 +64,22 @@ fn a_request_that_waits_is_shown_edited_and_sent_on() {
 }
 
 #[test]
+fn what_is_kept_in_the_cache_is_shown_with_its_text() {
+    let stage = paused("");
+    let mut body = request("Fix it.", "text");
+    body["system"][0]["cache_control"] = serde_json::json!({"type": "ephemeral"});
+    let _agent = stage.send(&body);
+    stage.waiting(1);
+    for arguments in [&["request", "show", "1"][..], &["request", "show", "1", "--section", "system[0]"]] {
+        let shown = stage.said(arguments);
+        assert!(shown.contains("You answer in one line.") && shown.contains("ephemeral"), "{shown}");
+    }
+    let wrong = stage.said(&["request", "edit", "1", "=x"]);
+    assert!(wrong.contains("there is no path before the `=`") && wrong.ends_with("--- exit 2\n"), "{wrong}");
+    stage.end();
+}
+
+#[test]
 fn what_cannot_be_done_says_why_and_what_to_do() {
     let stage = paused("");
     assert_snapshot!("no_such_request", stage.said(&["request", "show", "9"]));

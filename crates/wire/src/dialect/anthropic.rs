@@ -60,7 +60,8 @@ impl Dialect for Anthropic {
         if head.route().ends_with("/messages/count_tokens") {
             return Some(Purpose::CountTokens);
         }
-        if !head.route().ends_with("/v1/messages") {
+        // Without the version where the upstream's own address has it.
+        if !head.route().ends_with("/v1/messages") && head.route() != "/messages" {
             return None;
         }
         Some(Purpose::by_flag(body))

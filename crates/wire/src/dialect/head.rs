@@ -46,7 +46,7 @@ impl Head {
     /// The path without the query and without a slash at its end.
     pub fn route(&self) -> &str {
         let path = self.path.split_once('?').map_or(self.path.as_str(), |(path, _)| path);
-        path.strip_suffix('/').unwrap_or(path)
+        path.trim_end_matches('/')
     }
 
     /// The first header of a name.
