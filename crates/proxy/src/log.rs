@@ -208,9 +208,10 @@ fn record(gate: &Gate, messages: Vec<Message>) {
             Message::Entry(entry) => entries.push(*entry),
             Message::Later { work, room } => {
                 // One that cannot be worked out is lost; those after it are not.
-                match catch_unwind(AssertUnwindSafe(work)) {
-                    Ok(worked_out) => entries.extend(worked_out),
-                    Err(_) => tracing::error!("what happened to a request could not be worked out"),
+                if let Ok(worked_out) = catch_unwind(AssertUnwindSafe(work)) {
+                    entries.extend(worked_out);
+                } else {
+                    tracing::error!("what happened to a request could not be worked out");
                 }
                 taken.extend(room);
             }

@@ -52,8 +52,7 @@ pub(super) struct AnswerTap {
     decoder: Option<Decoder>,
     open: BTreeMap<u32, Call>,
     back: Back,
-    /// Whether it is a stream of events.
-    streams: bool,
+    form: Form,
     /// Whether anything of it was passed on.
     begun: bool,
     kept: Vec<u8>,
@@ -70,6 +69,15 @@ pub(super) struct AnswerTap {
     position: Position,
     over: bool,
     told: bool,
+}
+
+/// In what form an answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As events.
+    Events,
+    /// In one piece.
+    Piece,
 }
 
 /// Whether an answer in one piece was read.
@@ -110,7 +118,7 @@ impl AnswerTap {
             decoder,
             open: BTreeMap::new(),
             back,
-            streams,
+            form: if streams { Form::Events } else { Form::Piece },
             begun: false,
             kept: Vec::new(),
             size: 0,
@@ -262,7 +270,7 @@ impl AnswerTap {
     fn instead(&self, why: &str) -> Result<Frame<Bytes>, BodyError> {
         let refusal = Refusal::Refused { message: why };
         let said = match self.exchange.api {
-            Some(api) if self.streams => api.end_for_good(&refusal, Begun::Yes),
+            Some(api) if self.form == Form::Events => api.end_for_good(&refusal, Begun::Yes),
             Some(api) if !self.begun => api.refuse(&refusal).body,
             // In the middle of something there is nothing to say; it breaks off.
             _ => return Err(why.into()),
