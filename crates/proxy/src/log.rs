@@ -141,6 +141,7 @@ impl Log {
         let queue = Arc::new(Queue::default());
         let recorder = Recorder(Arc::clone(&queue));
         let record = move || {
+            give_way();
             while let Some(messages) = recorder.0.next() {
                 record(&gate, messages);
             }
@@ -229,6 +230,13 @@ fn record(gate: &Gate, messages: Vec<Message>) {
         // Whoever asked may have gone.
         let _: Result<(), _> = done.send(());
     }
+}
+
+/// Has the other threads go first: what passes does not wait for what is recorded of it.
+fn give_way() {
+    // Elsewhere than on Linux, that would be said of all threads.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 10);
 }
 
 /// Milliseconds since 1970.

@@ -50,6 +50,8 @@ pub(crate) struct Host {
     /// How programs that the engine starts find others.
     pub(crate) environment: sayso_workspace::git::Environment,
     refreshing: Mutex<()>,
+    /// What was wrong with the configuration when it was last said.
+    unreadable: Mutex<Option<String>>,
     /// How many wait for what becomes of a change.
     awaited: Mutex<BTreeMap<ChangeId, usize>>,
     /// Which run of an agent has which session.
@@ -93,6 +95,7 @@ impl Host {
             url: OnceLock::new(),
             environment,
             refreshing: Mutex::new(()),
+            unreadable: Mutex::new(None),
             awaited: Mutex::default(),
             sessions: Mutex::default(),
             deadline: Mutex::new(deadline),
@@ -112,9 +115,21 @@ impl Host {
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
             self.gate.use_rules(current.rules, current.snapshots);
             self.proxy.desk.configure(current.requests);
+            *self.unreadable.lock().unwrap_or_else(PoisonError::into_inner) = None;
             tracing::info!("the configuration changed");
         }
         Ok(())
+    }
+
+    /// The same for what does not go by rules: what cannot be understood is no reason not to do it, and the last configuration counts.
+    pub(crate) fn refresh_if_readable(&self) {
+        if let Err(failure) = self.refresh() {
+            let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.as_ref() != Some(&failure.message) {
+                tracing::warn!(reason = failure.message, "the configuration cannot be read; the last one counts");
+                *told = Some(failure.message);
+            }
+        }
     }
 
     /// When something that comes now is denied if nobody decides.

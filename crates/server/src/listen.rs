@@ -45,7 +45,7 @@ use crate::start::loopback;
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
 /// What is read in one go at most: bodies of agents have a megabyte, and reading costs by how often.
-const LARGEST_READ: usize = 256 << 10;
+const LARGEST_READ: usize = 1 << 20;
 /// The largest head, of which one of an agent has a few kilobytes.
 const LARGEST_HEAD: usize = 64 << 10;
 /// Connections at a time, each of which costs memory whatever is sent on it.

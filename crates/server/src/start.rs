@@ -256,8 +256,8 @@ async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
                 return Ok(());
             }
             host.settle()?;
-            // Requests to models go by it, too. One that cannot be read is told to whoever calls; until then the last one counts.
-            let _ = host.refresh();
+            // Requests to models go by it, too.
+            host.refresh_if_readable();
             // What waits may be outrun by files or by its deadline; without it there is nothing to do.
             if host.gate.read(|history| history.status())?.pending > 0 {
                 host.gate.tick(now())?;

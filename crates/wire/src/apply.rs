@@ -52,8 +52,17 @@ impl ModelRequest {
     /// Edits one value: a text where a text is, JSON elsewhere.
     pub fn edit(&mut self, target: Target, value: &str) -> Result<&EditOp, EditError> {
         let document = self.known_document(target)?;
-        let raw = if document.kind(target) == Kind::String { text::encode(value) } else { value.as_bytes().to_vec() };
-        self.edit_raw(target, &raw)
+        let kind = document.kind(target);
+        if kind == Kind::String {
+            return self.edit_raw(target, &text::encode(value));
+        }
+        // What is no JSON at all is refused below. Structures have several forms in most APIs, settings have one.
+        let given = Document::parse(value.as_bytes()).map_or(kind, |given| given.kind(given.root()));
+        if given != kind && given != Kind::Null && matches!(kind, Kind::Bool | Kind::Number) {
+            let value = value.chars().take(SHOWN).collect();
+            return Err(EditError::OtherKind { path: document.path(target), kind: kind.name(), value });
+        }
+        self.edit_raw(target, value.as_bytes())
     }
 
     /// Edits one value, whatever it was, with JSON.
@@ -354,8 +363,11 @@ fn is_option(path: &str) -> bool {
     !name.is_empty() && !name.contains(['.', '['])
 }
 
+/// Characters of a value that are shown where it is refused.
+const SHOWN: usize = 60;
+
 fn not_json(path: &str, raw: &[u8], error: crate::json::ParseError) -> EditError {
-    let value: String = String::from_utf8_lossy(raw).chars().take(60).collect();
+    let value: String = String::from_utf8_lossy(raw).chars().take(SHOWN).collect();
     EditError::NotJson { path: path.to_owned(), value, error }
 }
 

@@ -136,6 +136,16 @@ pub enum EditError {
         /// What is wrong with it.
         error: ParseError,
     },
+    /// What it would be is of another kind than what is there.
+    #[error("`{path}` is {kind}, and `{value}` is none")]
+    OtherKind {
+        /// Where.
+        path: String,
+        /// What is there.
+        kind: &'static str,
+        /// What was given.
+        value: String,
+    },
     /// Several values are there.
     #[error("`{path}` holds several values")]
     NotALeaf {
@@ -166,6 +176,7 @@ impl EditError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoSuchPath(error) => error.hint(),
+            Self::OtherKind { .. } => "where another kind of value is meant, say so: `PATH:=JSON`",
             Self::NoSuchSection(_) => "list the sections to see their names",
             Self::Fixed { .. } => "append a message instead, or edit another section",
             Self::NotJson { .. } => "give a number, true, false, null, or a text in quotes",

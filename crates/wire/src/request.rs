@@ -8,7 +8,7 @@ use crate::dialect::{self, Dialect, Group, Head, Marks, Projection, Purpose};
 use crate::edit::{EditHistory, EditOp, Step};
 use crate::json::{Change, Document, Kind, ParseError, Target, text};
 use crate::section::{ContentKind, Editable, NodeType, Section, SectionId, SectionKind};
-use crate::validate::{Problem, validate};
+use crate::validate::{Problem, ProblemKind, validate};
 
 /// A request to a model, as it came and as it is to be sent.
 #[derive(Clone, Debug)]
@@ -215,9 +215,22 @@ impl ModelRequest {
     /// What is wrong with it, as it would be sent. What is not understood is not judged.
     pub fn problems(&self) -> Vec<Problem> {
         match &self.body {
-            Body::Known { dialect, document, .. } => validate(*dialect, document),
+            Body::Known { dialect, document, purpose } => {
+                let mut problems = validate(*dialect, document);
+                problems.extend(self.other_answer(*dialect, document, *purpose));
+                problems
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// A client reads what it asked for: a stream, or one piece.
+    fn other_answer(&self, dialect: &dyn Dialect, document: &Document, came: Purpose) -> Option<Problem> {
+        dialect.recognise(&self.head, document).filter(|now| *now != came)?;
+        let waits_for = if came == Purpose::Stream { "a stream" } else { "an answer in one piece" };
+        let target = self.at("stream").unwrap_or(document.root());
+        let message = format!("its client waits for {waits_for}, and cannot read what this asks for");
+        Some(Problem { kind: ProblemKind::OtherAnswer, target, message, repairs: Vec::new() })
     }
 
     /// Whether it can be sent: unedited, always, since that is for the server to judge.

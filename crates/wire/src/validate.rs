@@ -25,6 +25,8 @@ pub enum ProblemKind {
     BrokenArguments,
     /// The block that says whose request it is, elsewhere than first.
     AttributionMoved,
+    /// It asks for another form of answer than its client waits for.
+    OtherAnswer,
 }
 
 /// Something that would make a request invalid.

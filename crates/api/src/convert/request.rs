@@ -42,15 +42,20 @@ impl From<&RequestRecord> for proto::RequestSummary {
             paused: record.paused.as_ref().map(proto::PauseReason::from).into(),
             deadline_ms: record.deadline,
             revision: record.edits,
-            edited: record.sent.is_some(),
+            edited: record.is_edited(),
             resumed_by: record.resumed.map(proto::Resumer::from).unwrap_or_default().into(),
             sent: record.sent.as_ref().map(proto::BodySize::from).into(),
             saved: saved(&record.saved).into(),
             answer: record.answer.as_ref().map(proto::RequestAnswer::from).into(),
-            ended: record.ended.as_ref().map(proto::RequestEnd::from).into(),
+            ended: record.ended.as_ref().map(|why| ended(why, record.edited.as_ref())).into(),
             ..Default::default()
         }
     }
+}
+
+/// Why a request ended, and what it had been edited to.
+pub(super) fn ended(why: &RequestEnd, edited: Option<&BodyRecord>) -> proto::RequestEnd {
+    proto::RequestEnd { edited: edited.map(proto::BodySize::from).into(), ..why.into() }
 }
 
 /// What became of saved edits, if there were any.
@@ -88,6 +93,7 @@ impl From<&RequestSeen> for proto::RequestSeen {
             body: MessageField::some((&seen.body).into()),
             encoding: seen.encoding.clone(),
             headers: seen.headers.iter().map(header).collect(),
+            replay_of: seen.replay_of,
             ..Default::default()
         }
     }
@@ -108,6 +114,7 @@ impl TryFrom<proto::RequestSeen> for RequestSeen {
             body: required(seen.body, "body")?,
             encoding: seen.encoding,
             headers: seen.headers.into_iter().map(|header| (header.name, header.value)).collect(),
+            replay_of: seen.replay_of,
         })
     }
 }

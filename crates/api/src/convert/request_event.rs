@@ -5,7 +5,7 @@ use sayso_review::{ModeSet, OverridesSet, RequestEvent, RequestMode, RequestStep
 
 use super::BadMessage;
 use super::field::{enumeration, oneof, optional, required};
-use super::request::saved;
+use super::request::{ended, saved};
 use crate::proto;
 use crate::proto::oneof::request_event::Step;
 use crate::proto::request_event::{Edited, Paused, Resumed, Sent};
@@ -44,7 +44,7 @@ impl From<&RequestStep> for Step {
             }
             .into(),
             RequestStep::Answered(answer) => proto::RequestAnswer::from(&**answer).into(),
-            RequestStep::Ended { why } => proto::RequestEnd::from(why).into(),
+            RequestStep::Ended { why, edited } => ended(why, edited.as_ref()).into(),
         }
     }
 }
@@ -74,7 +74,10 @@ impl TryFrom<proto::RequestEvent> for RequestEvent {
             Step::Answered(answer) => {
                 RequestStep::Answered(Box::new((*answer).try_into().map_err(within("answered"))?))
             }
-            Step::Ended(end) => RequestStep::Ended { why: (*end).try_into().map_err(within("ended"))? },
+            Step::Ended(mut end) => RequestStep::Ended {
+                edited: optional(std::mem::take(&mut end.edited), "ended.edited")?,
+                why: (*end).try_into().map_err(within("ended"))?,
+            },
         };
         Ok(Self { request: event.request, step })
     }

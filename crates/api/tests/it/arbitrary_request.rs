@@ -19,8 +19,8 @@ fn bodies() -> impl Strategy<Value = BodyRecord> {
 fn seen() -> impl Strategy<Value = RequestSeen> {
     let subagent = (maybe(), maybe()).prop_map(|(id, parent)| SubagentMark { id, parent });
     let said = (text(), text(), text(), maybe(), maybe(), maybe());
-    (origins(), said, option::of(subagent), bodies(), vec((text(), text()), 0..3)).prop_map(
-        |(origin, (upstream, method, path, api, model, encoding), subagent, body, headers)| RequestSeen {
+    (origins(), said, option::of(subagent), bodies(), vec((text(), text()), 0..3), option::of(any::<u64>())).prop_map(
+        |(origin, (upstream, method, path, api, model, encoding), subagent, body, headers, replay_of)| RequestSeen {
             origin,
             upstream,
             method,
@@ -31,6 +31,7 @@ fn seen() -> impl Strategy<Value = RequestSeen> {
             body,
             encoding,
             headers,
+            replay_of,
         },
     )
 }
@@ -121,7 +122,7 @@ fn steps() -> impl Strategy<Value = RequestStep> {
         select(vec![Resumer::Person, Resumer::Retry]).prop_map(|by| RequestStep::Resumed { by }),
         (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, saved }),
         answers().prop_map(|answer| RequestStep::Answered(Box::new(answer))),
-        ends().prop_map(|why| RequestStep::Ended { why }),
+        (ends(), option::of(bodies())).prop_map(|(why, edited)| RequestStep::Ended { why, edited }),
     ]
 }
 
@@ -150,9 +151,26 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
     let start = (any::<u64>(), any::<i64>(), status, seen());
     let paused = (option::of(reasons()), option::of(any::<i64>()), any::<u64>());
     let resumed = option::of(select(vec![Resumer::Person, Resumer::Retry]));
-    let over = (resumed, option::of(bodies()), saved(), option::of(answers()), option::of(ends()));
+    let ended = option::of((ends(), option::of(bodies())));
+    let over = (resumed, option::of(bodies()), saved(), option::of(answers()), ended);
     (start, paused, over).prop_map(|((request, time, status, seen), (paused, deadline, edits), over)| {
         let (resumed, sent, saved, answer, ended) = over;
-        RequestRecord { request, time, status, seen, paused, deadline, edits, resumed, sent, saved, answer, ended }
+        let (ended, edited) = ended.unzip();
+        let edited = edited.flatten();
+        RequestRecord {
+            request,
+            time,
+            status,
+            seen,
+            paused,
+            deadline,
+            edits,
+            resumed,
+            sent,
+            edited,
+            saved,
+            answer,
+            ended,
+        }
     })
 }

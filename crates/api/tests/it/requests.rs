@@ -19,7 +19,7 @@ proptest! {
             prop_assert_eq!(enumeration::<_, Resumer>(message.resumed_by, "resumed_by").ok(), record.resumed);
             prop_assert_eq!(optional::<_, _, RequestAnswer>(message.answer, "answer"), Ok(record.answer.clone()));
             prop_assert_eq!(optional::<_, _, RequestEnd>(message.ended, "ended"), Ok(record.ended.clone()));
-            prop_assert_eq!(message.edited, record.sent.is_some());
+            prop_assert_eq!(message.edited, record.is_edited());
             let saved = optional::<_, _, SavedEdits>(message.saved, "saved").unwrap().unwrap_or_default();
             prop_assert_eq!(saved, record.saved.clone());
         }

@@ -17,6 +17,7 @@ fn seen(request: RequestId, body: CutBody) -> RequestEntry {
         body: body.record(),
         encoding: None,
         headers: Vec::new(),
+        replay_of: None,
     };
     let event = Event::Request(RequestEvent { request, step: RequestStep::Seen(Box::new(seen)) });
     RequestEntry { event, body: Some(body) }

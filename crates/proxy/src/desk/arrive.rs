@@ -28,17 +28,19 @@ impl Desk {
         let bytes = Bytes::from_owner(Arc::clone(&body));
         self.met(request, &whose, &came, &bytes, &settings, now);
         let ruled = self.ruled(&whose, &came.upstream);
-        // Before the lock: others do not wait for the hashes of this one.
+        // Before the lock: others do not wait for the hashes and the tokens of this one.
+        let rule = pause::rule(&whose, &parsed, &settings.rules, || lock(&self.rules_counter));
         let (identity, said) = (parsed.identity(), parsed.conversation());
         let mut state = lock(&self.state);
         let see = |haste| {
             let (whose, came, bytes) = (whose.clone(), came.clone(), bytes.clone());
-            self.see(request, whose, came, api, bytes, Complete::Yes, (haste, None), []);
+            let room = self.log.room(bytes.len());
+            self.see(request, whose, came, api, bytes, Complete::Yes, (haste, room), []);
         };
         if let Some((Ruling::Deny, message)) = ruled {
             see(Haste::Now);
             let why = RequestEnd::Denied { message };
-            self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+            self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
             return Arrived::Refuse { request, api, why };
         }
         // What a client sends again is not asked about again, and goes the way that it went.
@@ -49,7 +51,7 @@ impl Desk {
             Some((_, Fate::Canceled)) => {
                 see(Haste::Now);
                 let why = RequestEnd::CanceledBefore;
-                self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+                self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
                 return Arrived::Refuse { request, api, why };
             }
             Some((_, Fate::Approved { edited })) if edit::go_on(edited.as_deref(), &mut parsed) => {
@@ -77,13 +79,11 @@ impl Desk {
             }
         };
         let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
-        let why = {
-            let mut counter = lock(&self.counter);
-            let by_rule = pause::reason(&whose, &parsed, effective, saved, &settings.rules, &mut counter);
-            let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
-            let by_policy = by_policy.map(|(_, rule)| PauseReason::Rule { rule });
-            by_policy.or(by_rule).or(inherited.is_some().then_some(PauseReason::Retry))
-        };
+        let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
+        let why = by_policy
+            .map(|(_, rule)| PauseReason::Rule { rule })
+            .or_else(|| pause::reason(&whose, &parsed, effective, saved, rule))
+            .or(inherited.is_some().then_some(PauseReason::Retry));
         let mut outcome = SavedOutcome::default();
         let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
         let edits = inherited.as_mut().and_then(|(_, edited)| edited.take());
@@ -114,7 +114,7 @@ impl Desk {
         let paused = RequestStep::Paused { why: why.clone(), deadline: came.deadline, inherits };
         self.log.step(request, paused, Haste::Now);
         let (sender, verdict) = oneshot::channel();
-        let edited = parsed.is_dirty().then(|| Box::new(parsed));
+        let edited = parsed.is_dirty().then(|| Arc::new(parsed));
         let waiting = Waiting {
             whose,
             came,
@@ -136,7 +136,7 @@ impl Desk {
     }
 
     /// What policy says to a request, and the rule.
-    fn ruled(&self, whose: &Whose, upstream: &str) -> Option<(Ruling, String)> {
+    pub(super) fn ruled(&self, whose: &Whose, upstream: &str) -> Option<(Ruling, String)> {
         if !self.judged.load(Ordering::Acquire) {
             return None;
         }
@@ -168,7 +168,7 @@ impl Desk {
         whose: &Whose,
         said: &[String],
         identity: &str,
-    ) -> Option<(RequestId, Option<Box<ModelRequest>>)> {
+    ) -> Option<(RequestId, Option<Arc<ModelRequest>>)> {
         let conversation = whose.conversation();
         let goes_on = |waiting: &Waiting| {
             waiting.whose.conversation() == conversation && !waiting.said.is_empty() && said.starts_with(&waiting.said)
@@ -177,9 +177,9 @@ impl Desk {
             state.waiting.iter().filter(|(_, waiting)| goes_on(waiting)).map(|(id, _)| *id).collect();
         let mut inherited = None;
         for id in old {
-            let Some(mut waiting) = state.waiting.remove(&id) else { continue };
+            let Some(waiting) = state.waiting.remove(&id) else { continue };
             if waiting.identity == identity {
-                inherited = Some((id, waiting.request.take()));
+                inherited = Some((id, waiting.request.clone()));
             }
             self.close(id, waiting, RequestEnd::Superseded { by: request });
         }

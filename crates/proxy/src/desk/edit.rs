@@ -1,5 +1,7 @@
 //! What a person makes of a request that waits.
 
+use std::sync::Arc;
+
 use sayso_review::{EditKind, ErrorKind, RequestId, RequestMode, RequestStep, SavedEdits as SavedOutcome};
 use sayso_wire::{Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId};
 use thiserror::Error;
@@ -96,6 +98,10 @@ pub struct Edited {
     pub revision: u64,
     /// Where it was made.
     pub path: String,
+    /// Whether nothing was there before.
+    pub added: bool,
+    /// How many tokens fewer it makes the request.
+    pub fewer: i64,
     /// What the edits so far mean for the server.
     pub consequences: Option<Consequences>,
     /// How many edits were saved.
@@ -160,8 +166,9 @@ impl Desk {
             return Err(EditRequestError::Signed(request));
         }
         let parsed = waiting.request(request);
-        let path = make(parsed, edit)?;
-        let consequences = parsed.consequences(&mut lock(&self.counter));
+        let before = Arc::clone(parsed);
+        let path = make(Arc::make_mut(parsed), edit)?;
+        let parsed = Arc::clone(parsed);
         waiting.revision += 1;
         let (revision, session) = (waiting.revision, waiting.whose.session.clone());
         let step = RequestStep::Edited { version: revision, path: path.clone(), edit: kind(edit) };
@@ -175,10 +182,14 @@ impl Desk {
             }
         }
         drop(state);
+        let counter = &mut lock(&self.counter);
+        let consequences = parsed.consequences(counter);
+        let fewer = before.total_tokens(counter).count.cast_signed() - parsed.total_tokens(counter).count.cast_signed();
+        let added = matches!(edit, Edit::Set { .. } | Edit::SetJson { .. }) && before.at(&path).is_err();
         if switched.is_some() {
             self.set_mode(Some(&session), switched);
         }
-        Ok(Edited { revision, path, consequences, saved, switched })
+        Ok(Edited { revision, path, added, fewer, consequences, saved, switched })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
@@ -9,6 +10,7 @@ use sayso_wire::{Problem, Scope};
 use thiserror::Error;
 
 use super::mode::Once;
+use super::passed::entry;
 use super::past::Fate;
 use super::saved::SavedError;
 use super::{Desk, Keeps, Outgoing, Signed, State, Verdict, Waiting, lock};
@@ -125,15 +127,22 @@ impl Desk {
 
     /// Ends a request that was taken out of those that wait.
     pub(super) fn close(&self, request: RequestId, waiting: Waiting, why: RequestEnd) {
-        self.log.step(request, RequestStep::Ended { why: why.clone() }, Haste::Now);
+        // What a person made of it is not lost with it.
+        let edited = waiting.request.as_ref().filter(|parsed| parsed.is_dirty()).map(Arc::clone);
+        let ended = why.clone();
+        self.log.later(Haste::Now, None, move || {
+            let body = edited.map(|parsed| CutBody::new(parsed.to_bytes().into_owned().into()));
+            let step = RequestStep::Ended { why: ended, edited: body.as_ref().map(CutBody::record) };
+            vec![RequestEntry { body, ..entry(request, step) }]
+        });
         let _ = waiting.verdict.send(Verdict::End(why));
     }
 
     /// The client of a request went away. Does nothing if it no longer waits.
     pub(super) fn client_gone(&self, request: RequestId, now: i64) {
         let mut state = lock(&self.state);
-        let Some(mut waiting) = state.waiting.remove(&request) else { return };
-        let edited = if waiting.is_edited() { waiting.request.take() } else { None };
+        let Some(waiting) = state.waiting.remove(&request) else { return };
+        let edited = if waiting.is_edited() { waiting.request.clone() } else { None };
         let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
         state.past.remember(request, conversation, identity, Fate::Gone { edited }, now);
         self.close(request, waiting, RequestEnd::ClientGone);

@@ -15,6 +15,7 @@ mod past;
 mod pause;
 mod saved;
 mod unanswered;
+mod unreadable;
 mod view;
 mod whose;
 
@@ -43,6 +44,7 @@ pub use end::{EndError, Expected};
 pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
 pub(crate) use passed::entry;
+pub use pause::no_turn_because;
 pub use saved::SavedError;
 pub(crate) use saved::write as write_file;
 pub use unanswered::Unanswered;
@@ -71,6 +73,8 @@ pub struct Came {
     pub signed: Signed,
     /// When its client will have given up, in milliseconds since 1970.
     pub deadline: Option<i64>,
+    /// The earlier one that a person had sent again.
+    pub replay_of: Option<RequestId>,
 }
 
 /// Whether all of a body came.
@@ -175,7 +179,8 @@ pub(crate) struct Waiting {
     why: PauseReason,
     since: i64,
     /// Made when somebody looks, or when there are edits: sections of a thousand requests that nobody looks at cost too much.
-    request: Option<Box<ModelRequest>>,
+    /// Shared with those who look, so that nobody else waits for them.
+    request: Option<Arc<ModelRequest>>,
     /// The messages and the whole, for comparing.
     said: Vec<String>,
     identity: String,
@@ -187,9 +192,9 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// The request in sections.
-    fn request(&mut self, id: RequestId) -> &mut ModelRequest {
+    fn request(&mut self, id: RequestId) -> &mut Arc<ModelRequest> {
         let (head, body) = (&self.came.head, &self.body);
-        self.request.get_or_insert_with(|| Box::new(ModelRequest::new(id.to_string(), head.clone(), Arc::clone(body))))
+        self.request.get_or_insert_with(|| Arc::new(ModelRequest::new(id.to_string(), head.clone(), Arc::clone(body))))
     }
 
     fn is_edited(&self) -> bool {
@@ -230,6 +235,8 @@ pub struct Desk {
     state: Mutex<State>,
     bodies: Mutex<Bodies>,
     counter: Mutex<TokenCounter>,
+    /// Another one for rules: requests do not wait for those who look at one.
+    rules_counter: Mutex<TokenCounter>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -261,6 +268,7 @@ impl Desk {
             state: Mutex::new(state),
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
+            rules_counter: Mutex::new(TokenCounter::new(1 << 10)),
         };
         desk.notice(&lock(&desk.state));
         Ok(Arc::new(desk))

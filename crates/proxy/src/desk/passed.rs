@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use sayso_gate::RequestEntry;
-use sayso_review::{BodyRecord, Event, RequestEvent, RequestId, RequestSeen, RequestStep, SavedEdits as SavedOutcome};
+use sayso_review::{
+    BodyRecord, Event, RequestEvent, RequestId, RequestRecord, RequestSeen, RequestStep, SavedEdits as SavedOutcome,
+};
 use sayso_wire::stream::Api;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -36,6 +38,28 @@ impl Desk {
             let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
             self.see(request, whose, came, api, body, complete, (Haste::Soon, room), [sent]);
         }
+    }
+
+    /// Takes note of a request that a person sends again. It belongs to whom the first one belonged to.
+    pub(crate) fn replayed(
+        self: &Arc<Self>,
+        request: RequestId,
+        first: &RequestRecord,
+        came: Came,
+        body: Bytes,
+    ) -> Whose {
+        let (api, RequestSeen { origin, model, subagent, .. }) = (crate::route::api_of(came.head.route()), &first.seen);
+        let whose = Whose {
+            agent: origin.agent.clone(),
+            session: origin.session.clone().unwrap_or_default(),
+            turn: origin.turn.clone(),
+            subagent: subagent.clone(),
+            model: model.clone(),
+        };
+        let came = Came { replay_of: Some(first.request), ..came };
+        let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+        self.see(request, whose.clone(), came, api, body, Complete::Yes, (Haste::Now, None), [sent]);
+        whose
     }
 
     /// Records that a request came, and what happened to it at once.
@@ -125,5 +149,6 @@ fn seen(whose: Whose, came: Came, api: Option<Api>, body: BodyRecord) -> Request
         body,
         encoding: came.encoding,
         headers: came.head.headers,
+        replay_of: came.replay_of,
     }
 }

@@ -1,6 +1,7 @@
 //! What a client may send again: it is not asked about twice, and never for ever.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use sayso_review::RequestId;
 use sayso_wire::ModelRequest;
@@ -22,12 +23,12 @@ pub(crate) enum Fate {
     /// A person let it go on, and there is no answer yet: should it come again, it goes on in the same way.
     Approved {
         /// With its edits, if there were any.
-        edited: Option<Box<ModelRequest>>,
+        edited: Option<Arc<ModelRequest>>,
     },
     /// Its client went away while it waited: should it come again, its edits are still there.
     Gone {
         /// With the edits.
-        edited: Option<Box<ModelRequest>>,
+        edited: Option<Arc<ModelRequest>>,
     },
 }
 

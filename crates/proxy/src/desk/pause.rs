@@ -1,5 +1,7 @@
 //! Whether a request waits for a person.
 
+use std::ops::DerefMut;
+
 use sayso_review::{PauseReason, RequestMode};
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{ModelRequest, Purpose};
@@ -20,12 +22,35 @@ pub(crate) enum Saved {
 /// Whether it is one that pauses where nobody says otherwise: a turn of an agent that works for the person. Subagents, requests
 /// without tools and questions for a number of tokens are none.
 pub(crate) fn is_turn(whose: &Whose, request: &ModelRequest) -> bool {
-    whose.subagent.is_none() && request.has_tools() && is_answered(request)
+    no_turn_because(whose.subagent.is_some(), request).is_none()
+}
+
+/// Why a request is none that pauses where nobody says otherwise, for a person.
+pub fn no_turn_because(subagent: bool, request: &ModelRequest) -> Option<&'static str> {
+    match request.purpose() {
+        None => Some("it is not understood, and such requests are sent as they come"),
+        Some(Purpose::CountTokens) => {
+            Some("it asks for a number of tokens only, and such requests are sent as they come")
+        }
+        Some(_) if subagent => Some("it is a subagent's; a rule with `subagent = true` has those wait"),
+        Some(_) if !request.has_tools() => Some("it offers no tools; a rule has such requests wait"),
+        Some(Purpose::Answer | Purpose::Stream) => None,
+    }
 }
 
 /// Whether a model is to answer it.
 pub(crate) fn is_answered(request: &ModelRequest) -> bool {
     matches!(request.purpose(), Some(Purpose::Answer | Purpose::Stream))
+}
+
+/// The first of the user's rules that fits.
+pub(crate) fn rule<'r, C: DerefMut<Target = TokenCounter>>(
+    whose: &Whose,
+    request: &ModelRequest,
+    rules: &'r [PauseRule],
+    counter: impl Fn() -> C,
+) -> Option<&'r PauseRule> {
+    rules.iter().find(|rule| fits(rule, whose, request, &counter))
 }
 
 /// Why a request waits, if it does.
@@ -34,13 +59,12 @@ pub(crate) fn reason(
     request: &ModelRequest,
     effective: Effective,
     saved: Saved,
-    rules: &[PauseRule],
-    counter: &mut TokenCounter,
+    rule: Option<&PauseRule>,
 ) -> Option<PauseReason> {
     if !is_answered(request) {
         return None;
     }
-    if let Some(rule) = rules.iter().find(|rule| fits(rule, whose, request, counter)) {
+    if let Some(rule) = rule {
         return match rule.pause {
             Pause::Yes => Some(PauseReason::Rule { rule: rule.name.clone() }),
             Pause::No => None,
@@ -60,7 +84,12 @@ pub(crate) fn reason(
     }
 }
 
-fn fits(rule: &PauseRule, whose: &Whose, request: &ModelRequest, counter: &mut TokenCounter) -> bool {
+fn fits<C: DerefMut<Target = TokenCounter>>(
+    rule: &PauseRule,
+    whose: &Whose,
+    request: &ModelRequest,
+    counter: &impl Fn() -> C,
+) -> bool {
     let PauseRule { agent, subagent, larger_than, tool_result_tokens, text, .. } = rule;
     agent.as_ref().is_none_or(|agent| whose.agent.as_ref() == Some(agent))
         && subagent.is_none_or(|subagent| whose.subagent.is_some() == subagent)
@@ -68,7 +97,8 @@ fn fits(rule: &PauseRule, whose: &Whose, request: &ModelRequest, counter: &mut T
         && text.as_ref().is_none_or(|text| says(request, text))
         // Last, as it takes the longest.
         && tool_result_tokens.is_none_or(|most| {
-            request.new_results().into_iter().any(|result| request.tokens(counter, result).count > most)
+            let mut counter = counter();
+            request.new_results().into_iter().any(|result| request.tokens(&mut counter, result).count > most)
         })
 }
 

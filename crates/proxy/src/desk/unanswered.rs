@@ -40,7 +40,7 @@ impl Unanswered {
         if let Some(log) = self.log.take()
             && self.keeps == Keeps::Yes
         {
-            log.step(self.request, RequestStep::Ended { why }, Haste::Soon);
+            log.step(self.request, RequestStep::Ended { why, edited: None }, Haste::Soon);
         }
     }
 }

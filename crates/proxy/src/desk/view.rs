@@ -18,18 +18,18 @@ pub struct Looked<'r> {
     /// The request with its edits.
     pub request: &'r ModelRequest,
     /// How it waits, if it does.
-    pub waiting: Option<Waits<'r>>,
+    pub waiting: Option<Waits>,
     /// What counts tokens.
     pub counter: &'r mut TokenCounter,
 }
 
 /// How a request waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits<'r> {
+#[derive(Clone, Debug)]
+pub struct Waits {
     /// Whose it is.
-    pub whose: &'r Whose,
+    pub whose: Whose,
     /// Why.
-    pub why: &'r PauseReason,
+    pub why: PauseReason,
     /// Since when, in milliseconds since 1970.
     pub since: i64,
     /// When its client will have given up.
@@ -37,11 +37,11 @@ pub struct Waits<'r> {
     /// How many edits there were, undone ones included.
     pub revision: u64,
     /// What became of saved edits.
-    pub saved: &'r SavedOutcome,
+    pub saved: SavedOutcome,
     /// Whether its body is signed.
     pub signed: Signed,
     /// Its upstream.
-    pub upstream: &'r str,
+    pub upstream: String,
 }
 
 /// A session for a person to choose.
@@ -84,28 +84,26 @@ impl Desk {
 
     /// Looks at a request: one that waits with its edits, another as it was sent.
     pub fn look<T>(&self, request: RequestId, look: impl FnOnce(Looked<'_>) -> T) -> Result<T, GateError> {
-        let mut state = lock(&self.state);
-        if let Some(waiting) = state.waiting.get_mut(&request) {
-            waiting.request(request);
-            let waiting = &*waiting;
-            if let Some(parsed) = &waiting.request {
-                let waits = Waits {
-                    whose: &waiting.whose,
-                    why: &waiting.why,
-                    since: waiting.since,
-                    deadline: waiting.came.deadline,
-                    revision: waiting.revision,
-                    saved: &waiting.saved,
-                    signed: waiting.came.signed,
-                    upstream: &waiting.came.upstream,
-                };
-                let counter = &mut lock(&self.counter);
-                return Ok(look(Looked { request: parsed, waiting: Some(waits), counter }));
-            }
+        // Nobody else waits while somebody looks.
+        let waiting = lock(&self.state).waiting.get_mut(&request).map(|waiting| {
+            let waits = Waits {
+                whose: waiting.whose.clone(),
+                why: waiting.why.clone(),
+                since: waiting.since,
+                deadline: waiting.came.deadline,
+                revision: waiting.revision,
+                saved: waiting.saved.clone(),
+                signed: waiting.came.signed,
+                upstream: waiting.came.upstream.clone(),
+            };
+            (Arc::clone(waiting.request(request)), waits)
+        });
+        if let Some((parsed, waits)) = waiting {
+            let counter = &mut lock(&self.counter);
+            return Ok(look(Looked { request: &parsed, waiting: Some(waits), counter }));
         }
-        drop(state);
         let record = self.record(request)?;
-        let body = self.gate.read(|history| history.body(record.sent.as_ref().unwrap_or(&record.seen.body)))?;
+        let body = self.gate.read(|history| history.body(record.latest()))?;
         let head = Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
         let parsed = ModelRequest::new(request.to_string(), head, Arc::<[u8]>::from(body));
         Ok(look(Looked { request: &parsed, waiting: None, counter: &mut lock(&self.counter) }))
@@ -113,9 +111,8 @@ impl Desk {
 
     /// Looks at a request if it waits.
     pub fn look_if_waiting<T>(&self, request: RequestId, look: impl FnOnce(&ModelRequest) -> T) -> Option<T> {
-        let mut state = lock(&self.state);
-        let waiting = state.waiting.get_mut(&request)?;
-        Some(look(waiting.request(request)))
+        let parsed = lock(&self.state).waiting.get_mut(&request).map(|waiting| Arc::clone(waiting.request(request)))?;
+        Some(look(&parsed))
     }
 
     /// Whether a request that waits has edits; `None` of one that does not wait. Cheaper than to look at it.

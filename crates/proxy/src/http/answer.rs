@@ -3,7 +3,6 @@
 //! Calls of tools are handed to the engine when they are complete and before their end is passed on, so that what files were before
 //! is kept before the agent can change them. By rule, a call waits there for a person.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,15 +13,15 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sayso_gate::{CutBody, RequestEntry};
-use sayso_review::{BodyRecord, RequestAnswer, RequestId, RequestStep, TokenUsage};
-use sayso_wire::stream::{Api, Begun, Decoder, Refusal, StreamEvent, Usage, collect};
-use serde_json::Value;
+use sayso_review::{BodyRecord, RequestAnswer, RequestId, RequestStep};
+use sayso_wire::stream::{Api, Begun, Decoder, Refusal, collect};
 use tokio::time::{Instant as Later, Sleep};
 
 use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
 use super::events::{Back, Position, WholeEvents};
+use super::said::{Said, counted};
 use crate::desk::{Desk, Keeps, entry};
 use crate::log::Haste;
 
@@ -43,6 +42,12 @@ pub(super) struct Exchange {
     pub(super) calls: Calls,
 }
 
+impl Exchange {
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
 /// An answer that is looked at on its way.
 pub(super) struct AnswerTap {
     inner: Incoming,
@@ -50,16 +55,13 @@ pub(super) struct AnswerTap {
     first: Option<Duration>,
     inflate: Inflate,
     decoder: Option<Decoder>,
-    open: BTreeMap<u32, Call>,
+    said: Said,
     back: Back,
     form: Form,
     /// Whether anything of it was passed on.
     begun: bool,
     kept: Vec<u8>,
     size: usize,
-    usage: Usage,
-    finish: Option<String>,
-    problem: Option<String>,
     /// Whether what came in one piece was looked at, or need not be before it is recorded.
     read: Read,
     /// Why there is no more, once what began before is passed on.
@@ -106,7 +108,7 @@ impl AnswerTap {
         let decoder = exchange.api.filter(|_| streams).map(Api::decoder);
         let inflate = Inflate::new(exchange.encoding.as_deref());
         let back = match (&decoder, exchange.api) {
-            (None, Some(_)) if exchange.status == 200 => Back::Frame(Bytes::new()),
+            (None, Some(_)) if exchange.is_success() => Back::Frame(Bytes::new()),
             (Some(_), _) if inflate.is_plain() && exchange.calls.may_hold() => Back::Event(WholeEvents::default()),
             _ => Back::Nothing,
         };
@@ -116,15 +118,12 @@ impl AnswerTap {
             first: None,
             inflate,
             decoder,
-            open: BTreeMap::new(),
+            said: Said::default(),
             back,
             form: if streams { Form::Events } else { Form::Piece },
             begun: false,
             kept: Vec::new(),
             size: 0,
-            usage: Usage::default(),
-            finish: None,
-            problem: None,
             read: Read::NotYet,
             error: None,
             held: None,
@@ -176,7 +175,7 @@ impl AnswerTap {
                     (self.pass_on(frame, last), calls)
                 }
                 Some(Err(error)) => {
-                    self.problem.get_or_insert_with(|| format!("the answer was cut off: {error}"));
+                    self.said.problem.get_or_insert_with(|| format!("the answer was cut off: {error}"));
                     self.error = Some(error.into());
                     self.over = true;
                     self.tell();
@@ -187,6 +186,9 @@ impl AnswerTap {
                     (self.rest(), calls)
                 }
             };
+            if self.is_closed() {
+                return Poll::Ready(Some(self.close_unread()));
+            }
             match (frame, calls.is_empty()) {
                 (Some(frame), true) => return Poll::Ready(Some(Ok(frame))),
                 (frame, false) => self.hold(frame, calls),
@@ -200,7 +202,7 @@ impl AnswerTap {
         self.over = true;
         calls.extend(self.end());
         // With calls it is over when these are dealt with.
-        if calls.is_empty() {
+        if calls.is_empty() && !self.is_closed() {
             self.tell();
         }
         calls
@@ -245,12 +247,7 @@ impl AnswerTap {
                     }
                     Poll::Ready(frame.map(Ok))
                 }
-                Passage::Closed(why) => {
-                    self.problem = Some("a call of a tool was denied".to_owned());
-                    self.over = true;
-                    self.tell();
-                    Poll::Ready(Some(self.instead(&why)))
-                }
+                Passage::Closed(why) => Poll::Ready(Some(self.close("a call of a tool was denied", &why))),
             };
         }
         ready!(held.alive.as_mut().poll(cx));
@@ -266,7 +263,30 @@ impl AnswerTap {
         }
     }
 
-    /// What is said in place of a call that was denied.
+    /// Whether it ends here: calls in it are to wait, and what cannot be read may hold one.
+    fn is_closed(&self) -> bool {
+        self.said.unread.is_some() && self.exchange.calls.may_hold() && self.exchange.is_success()
+    }
+
+    fn close_unread(&mut self) -> Result<Frame<Bytes>, BodyError> {
+        let why = self.said.unread.take().unwrap_or_default();
+        let told = format!(
+            "sayso cannot read this answer ({why}), and so not tell whether a tool is called in it that `hold_tools` under \
+             [request] holds back"
+        );
+        self.close(&format!("it was not passed on: {why}"), &told)
+    }
+
+    /// Ends it before its end.
+    fn close(&mut self, problem: &str, told: &str) -> Result<Frame<Bytes>, BodyError> {
+        self.said.problem = Some(problem.to_owned());
+        self.over = true;
+        self.error = None;
+        self.tell();
+        self.instead(told)
+    }
+
+    /// What is said in place of what is not passed on.
     fn instead(&self, why: &str) -> Result<Frame<Bytes>, BodyError> {
         let refusal = Refusal::Refused { message: why };
         let said = match self.exchange.api {
@@ -285,6 +305,9 @@ impl AnswerTap {
             chunk
         } else {
             inflated = self.inflate.feed(chunk);
+            if self.inflate.is_broken() {
+                self.said.unread("it is compressed in a way that cannot be read");
+            }
             &inflated
         };
         self.size += chunk.len();
@@ -294,11 +317,9 @@ impl AnswerTap {
             self.kept.extend_from_slice(chunk);
         }
         let mut complete = Vec::new();
-        let Self { decoder, open, usage, finish, problem, .. } = self;
+        let Self { decoder, said, .. } = self;
         if let Some(decoder) = decoder {
-            decoder.feed(chunk, &mut |positioned| {
-                take(positioned.event, open, &mut complete, usage, finish, problem);
-            });
+            decoder.feed(chunk, &mut |positioned| said.take(positioned.event, &mut complete));
         }
         complete
     }
@@ -306,17 +327,20 @@ impl AnswerTap {
     /// Looks at what there is at the end of an answer.
     fn end(&mut self) -> Vec<Call> {
         let mut complete = Vec::new();
-        if let Some(mut decoder) = self.decoder.take() {
-            let Self { open, usage, finish, problem, .. } = self;
-            decoder.end(&mut |positioned| take(positioned.event, open, &mut complete, usage, finish, problem));
-        } else if let Some(api) = self.exchange.api.filter(|_| self.read == Read::NotYet && self.exchange.status == 200)
-        {
-            let calls = self.exchange.calls.may_hold() || collect::may_call(api, &self.kept);
-            self.read = if calls { Read::Done } else { Read::Later(api) };
-            if calls && let Ok(answer) = collect::from_body(api, &self.kept) {
-                self.usage = answer.usage;
-                self.finish = answer.finish.map(|(said, _)| said);
-                complete = answer.blocks.into_iter().filter_map(|block| Call::of(block.content)).collect();
+        let Self { decoder, said, kept, size, read, exchange, .. } = self;
+        if let Some(mut decoder) = decoder.take() {
+            decoder.end(&mut |positioned| said.take(positioned.event, &mut complete));
+        } else if let Some(api) = exchange.api.filter(|_| *read == Read::NotYet && exchange.is_success()) {
+            let may_call = collect::may_call(api, kept);
+            let calls = may_call || exchange.calls.may_hold();
+            *read = if calls { Read::Done } else { Read::Later(api) };
+            match calls.then(|| collect::from_body(api, kept)) {
+                None => {}
+                Some(Ok(answer)) => complete = said.whole(answer),
+                Some(Err(_)) if *size > kept.len() => said.unread("it is too large"),
+                Some(Err(error)) if may_call => said.unread(error),
+                // Whatever it is, there is no call in it.
+                Some(Err(_)) => {}
             }
         }
         complete
@@ -329,7 +353,7 @@ impl AnswerTap {
         }
         let Exchange { desk, request, started, status, content_type, keeps, retries, .. } = &self.exchange;
         // What a client sends again after an overload is still what it was.
-        let again = *status == 408 || *status == 409 || *status == 429 || *status >= 500 || self.problem.is_some();
+        let again = *status == 408 || *status == 409 || *status == 429 || *status >= 500 || self.said.problem.is_some();
         if !again {
             desk.answered(*request);
         }
@@ -337,21 +361,22 @@ impl AnswerTap {
             return;
         }
         let kept = Bytes::from(std::mem::take(&mut self.kept));
-        let cut = self.size > kept.len() || self.problem.is_some();
+        let cut = self.size > kept.len() || self.said.problem.is_some();
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let mut answer = RequestAnswer {
             status: *status,
             body: BodyRecord::default(),
             content_type: content_type.clone(),
-            usage: counted(self.usage),
-            finish: self.finish.take(),
-            problem: self.problem.clone(),
+            usage: counted(self.said.usage),
+            finish: self.said.finish.take(),
+            problem: self.said.problem.clone(),
             first_byte_ms: millis(self.first.unwrap_or_else(|| started.elapsed())),
             total_ms: millis(started.elapsed()),
             retries: *retries,
         };
         let (request, read) = (*request, self.read);
-        desk.log.later(Haste::Soon, None, move || {
+        let room = desk.log.room(kept.len());
+        desk.log.later(Haste::Soon, room, move || {
             if let Read::Later(api) = read
                 && let Ok(said) = collect::from_body(api, &kept)
             {
@@ -369,48 +394,8 @@ impl AnswerTap {
 impl Drop for AnswerTap {
     fn drop(&mut self) {
         if !self.told {
-            self.problem.get_or_insert_with(|| "the agent went away before the end of the answer".to_owned());
+            self.said.problem.get_or_insert_with(|| "the agent went away before the end of the answer".to_owned());
             self.tell();
         }
     }
-}
-
-pub(super) fn counted(usage: Usage) -> TokenUsage {
-    let Usage { input, output, cache_read, cache_written, reasoning } = usage;
-    TokenUsage { input, output, cache_read, cache_written, reasoning }
-}
-
-fn take(
-    event: StreamEvent<'_>,
-    open: &mut BTreeMap<u32, Call>,
-    complete: &mut Vec<Call>,
-    usage: &mut Usage,
-    finish: &mut Option<String>,
-    problem: &mut Option<String>,
-) {
-    match event {
-        StreamEvent::ToolCallStarted { block, id, name, .. } => {
-            open.insert(block, Call { id: id.into(), name: name.into(), arguments: String::new() });
-        }
-        StreamEvent::ToolArguments { block, piece } => {
-            if let Some(call) = open.get_mut(&block) {
-                call.arguments.push_str(&piece);
-            }
-        }
-        StreamEvent::ToolCallComplete { block, id, name, whole } => {
-            let call = open.remove(&block);
-            let arguments = whole.map(Into::into).or(call.map(|call| call.arguments)).unwrap_or_default();
-            complete.push(Call { id: id.into(), name: name.into(), arguments });
-        }
-        StreamEvent::Usage(later) => usage.update(later),
-        StreamEvent::Finished { reason, .. } => *finish = Some(reason.into()),
-        StreamEvent::Error { kind, message, .. } => *problem = Some(format!("{kind}: {message}")),
-        StreamEvent::Problem(found) => *problem = Some(found.to_string()),
-        _ => {}
-    }
-}
-
-/// Arguments as a tool gets them: JSON where they are, else text.
-pub(super) fn arguments(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }

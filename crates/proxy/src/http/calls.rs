@@ -7,7 +7,7 @@ use sayso_gate::{Client, Decided, Gate, GateError, Reply, Submitted};
 use sayso_review::{ChangeId, Command, Event, EventBody, Intent, Origin, Outcome, Performer, Tier};
 use sayso_wire::stream::collect::Content;
 
-use super::answer::arguments;
+use super::said::arguments;
 use crate::desk::{Desk, Whose};
 use crate::log::now;
 

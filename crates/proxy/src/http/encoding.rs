@@ -73,6 +73,11 @@ impl Inflate {
         matches!(self, Self::Plain)
     }
 
+    /// Whether what came cannot be read.
+    pub(super) fn is_broken(&self) -> bool {
+        matches!(self, Self::Broken)
+    }
+
     /// What a chunk holds, as far as it is known by now.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Vec<u8> {
         let fed = match self {

@@ -8,6 +8,7 @@ mod events;
 pub(crate) mod headers;
 mod hold;
 mod replay;
+mod said;
 mod upstream;
 
 use std::sync::Arc;
@@ -164,6 +165,7 @@ impl Proxy {
             key: if head.session().is_none() { headers::key_hash(headers, query) } else { None },
             signed: if headers::is_signed(headers) { Signed::Yes } else { Signed::No },
             deadline,
+            replay_of: None,
             head,
         }
     }
@@ -231,29 +233,16 @@ impl Proxy {
             Err(_) => return refused(api, "the request took too long to arrive"),
         };
         let came = Self::came(&way, &parts.method, &parts.headers, head);
-        let read = decoded(&came, raw.clone(), most);
-        if let Err(error) = &read
-            && !self.desk.is_quiet()
-        {
-            // It might be one that is to wait, or that a rule denies.
-            let encoding = came.encoding.unwrap_or_default();
-            let message = format!(
-                "sayso cannot read this request (content-encoding `{encoding}`: {error}), so that nobody could look at it; send \
-                 it without compression, or have requests sent as they come: `sayso request mode normal`"
-            );
-            return refused(api, &message);
-        }
-        let Ok(body) = read else {
-            // The upstream says what is wrong with it.
-            let onward = onward(&way, parts.method, parts.headers, upstream::whole(raw));
-            return match self.sender().send(onward).await {
-                Ok(answer) => passed(answer),
-                Err(error) => unreachable(Some(api), &way, &error),
-            };
+        let desk = Arc::clone(&self.desk);
+        let (arrived, raw) = match decoded(&came, raw.clone(), most) {
+            Ok(body) => {
+                // One copy for those who edit it and for sending it: a request may wait for hours.
+                let body: Arc<[u8]> = Arc::from(&body[..]);
+                let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
+                (desk.arrive(came, body, now()), raw)
+            }
+            Err(error) => (desk.unreadable(came, api, &error.to_string(), now()), raw),
         };
-        // One copy for those who edit it and for sending it: a request may wait for hours.
-        let body: Arc<[u8]> = Arc::from(&body[..]);
-        let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
         let sending = hold::Sending {
             proxy: Arc::clone(&self),
             way: Arc::new(way),
@@ -261,8 +250,7 @@ impl Proxy {
             headers: parts.headers,
             raw,
         };
-        let desk = Arc::clone(&self.desk);
-        match desk.arrive(came, body, now()) {
+        match arrived {
             Arrived::Send(outgoing) => sending.now(outgoing).await,
             Arrived::Refuse { api: known, why, .. } => ended(known.unwrap_or(api), &why),
             Arrived::Wait(ticket) => {
@@ -381,6 +369,13 @@ fn refused(api: Api, message: &str) -> Response<Reply> {
 fn ended(api: Api, why: &RequestEnd) -> Response<Reply> {
     match why {
         RequestEnd::Canceled | RequestEnd::CanceledBefore => replied(api, &Refusal::Canceled),
+        RequestEnd::EngineStopped => {
+            // Another engine may be there soon, and the person looks at it there.
+            let mut response = refused(api, &why.message());
+            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            response.headers_mut().remove("x-should-retry");
+            response
+        }
         other => refused(api, &other.message()),
     }
 }

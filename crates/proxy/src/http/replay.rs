@@ -14,7 +14,7 @@ use sayso_wire::stream::{Answer, Api};
 use thiserror::Error;
 
 use super::{Way, edited, headers, upstream};
-use crate::desk::Run;
+use crate::desk::{Keeps, Run};
 use crate::entrance::Entrance;
 use crate::proxy::Proxy;
 
@@ -23,7 +23,7 @@ use crate::proxy::Proxy;
 pub enum Which {
     /// As it came.
     AsItCame,
-    /// As it was sent, with its edits.
+    /// As it was sent, or would have been, with its edits.
     AsItWasSent,
 }
 
@@ -92,9 +92,9 @@ impl Proxy {
         let desk = Arc::clone(&self.desk);
         let read = move || -> Result<_, ReplayError> {
             let record = desk.record(request)?;
-            let body = match (which, &record.sent) {
-                (Which::AsItWasSent, Some(sent)) => sent.clone(),
-                _ => record.seen.body.clone(),
+            let body = match which {
+                Which::AsItCame => record.seen.body.clone(),
+                Which::AsItWasSent => record.latest().clone(),
             };
             let body: Arc<[u8]> = desk.gate.read(|history| history.body(&body))?.into();
             let answer = record.answer.as_ref().map(|answer| answer.body.clone());
@@ -110,11 +110,9 @@ impl Proxy {
             ..Self::came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
         };
         let api = crate::route::api_of(came.head.route());
-        let whose = crate::desk::Whose::by_glance(&came.run, &came.head, None, &body);
-        let bytes = Bytes::from_owner(Arc::clone(&body));
-        self.desk.passed(id, came, bytes, crate::desk::Complete::Yes, None, crate::log::now());
+        let whose = self.desk.replayed(id, &record, came, Bytes::from_owner(Arc::clone(&body)));
         let started = Instant::now();
-        let unanswered = self.desk.unanswered(id, super::keeps(&way.settings));
+        let unanswered = self.desk.unanswered(id, Keeps::Yes);
         let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;
         let answer = match sent {
             Ok(answer) => answer,

@@ -162,3 +162,21 @@ async fn what_does_not_wait_is_neither_resumed_nor_cancelled() {
     assert!(matches!(scene.desk.resume(9, Expected::Any, now()), Err(EndError::NotWaiting(9))));
     assert!(matches!(scene.desk.cancel(9, now()), Err(EndError::NotWaiting(9))));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_made_of_a_request_is_kept_when_the_engine_stops() {
+    let scene = scene().await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(id, said_at(API), "edited with care");
+    scene.desk.stop();
+    let answer = sent.answer().await;
+    // Its client may try again: another engine may be there by then.
+    assert_eq!(answer.status(), 503);
+    assert!(!answer.headers().contains_key("x-should-retry"));
+    let record = scene.desk.record(id).unwrap();
+    assert_eq!(record.ended, Some(RequestEnd::EngineStopped));
+    let kept = scene.gate.read(|history| history.body(record.latest())).unwrap();
+    assert!(String::from_utf8(kept).unwrap().contains("edited with care"));
+    assert!(scene.desk.look(id, |looked| looked.request.to_bytes().len()).is_ok());
+    assert_eq!(scene.model.received().len(), 0);
+}

@@ -15,6 +15,7 @@ mod modes;
 mod saved;
 mod scene;
 mod sdk;
+mod unread;
 
 #[test]
 fn every_file_here_is_part_of_this_binary() {

@@ -74,6 +74,9 @@ pub enum RequestStep {
     Ended {
         /// Why.
         why: RequestEnd,
+        /// What it had been edited to, if it had been and was not sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        edited: Option<BodyRecord>,
     },
 }
 
@@ -105,6 +108,9 @@ pub struct RequestSeen {
     /// The headers that are no credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
+    /// The earlier one that a person had sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_of: Option<RequestId>,
 }
 
 /// A part of an agent that works on its own.
@@ -380,7 +386,7 @@ mod tests {
 
     #[test]
     fn events_of_requests_are_written_and_read() {
-        let step = RequestStep::Ended { why: RequestEnd::ModeDisabled };
+        let step = RequestStep::Ended { why: RequestEnd::ModeDisabled, edited: None };
         let event = crate::Event::Request(RequestEvent { request: 7, step });
         let text = serde_json::to_string(&event).unwrap_or_default();
         assert_eq!(text, r#"{"event":"request","request":7,"step":"ended","why":{"reason":"modeDisabled"}}"#);

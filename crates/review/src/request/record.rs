@@ -57,6 +57,8 @@ pub struct RequestRecord {
     pub resumed: Option<Resumer>,
     /// What was sent, if that is not what came.
     pub sent: Option<BodyRecord>,
+    /// What it had been edited to when it ended without being sent.
+    pub edited: Option<BodyRecord>,
     /// What became of saved edits.
     pub saved: SavedEdits,
     /// What the model answered.
@@ -66,6 +68,16 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// Its body with the edits that were made, whether it was sent or not.
+    pub fn latest(&self) -> &BodyRecord {
+        self.sent.as_ref().or(self.edited.as_ref()).unwrap_or(&self.seen.body)
+    }
+
+    /// Whether that is not what came.
+    pub fn is_edited(&self) -> bool {
+        self.sent.is_some() || self.edited.is_some()
+    }
+
     /// What events say of one request; nothing, if they do not say that it came.
     pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
         let (mut record, mut early) = (None, Vec::new());
@@ -96,6 +108,7 @@ impl RequestRecord {
             edits: 0,
             resumed: None,
             sent: None,
+            edited: None,
             saved: SavedEdits::default(),
             answer: None,
             ended: None,
@@ -116,7 +129,9 @@ impl RequestRecord {
             RequestStep::Answered(answer) => {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
             }
-            RequestStep::Ended { why } => (self.ended, self.status) = (Some(why), RequestStatus::Ended),
+            RequestStep::Ended { why, edited } => {
+                (self.ended, self.edited, self.status) = (Some(why), edited, RequestStatus::Ended);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::level::{Draft, Group, Level, Line, Opening, Standing, Until};
+use super::level::{Before, Draft, Group, Level, Line, Opening, Standing, Until};
 use super::output::{MOST_DEPTH, Output};
 use super::{Course, Doubt, SimpleCommand};
 
@@ -86,12 +86,16 @@ impl<'t, 'o> Reader<'t, 'o> {
             draft: Draft::default(),
             here_documents: Vec::new(),
             is_function: false,
+            before: Before::Nothing,
             line,
         };
         while self.step(&mut level) {
             if self.output.is_full() && self.at < self.text.len() {
                 self.give_up(Doubt::TooMany);
             }
+        }
+        if level.before == Before::Operator {
+            self.unexpected("|");
         }
         self.end_list(&mut level, Course::Straight);
         for document in mem::take(&mut level.here_documents) {
@@ -122,6 +126,7 @@ impl<'t, 'o> Reader<'t, 'o> {
     fn step(&mut self, level: &mut Level) -> bool {
         self.skip_blanks();
         let Some(byte) = self.byte(0) else { return false };
+        self.place(level, byte);
         match byte {
             b'#' => self.skip_comment(),
             b'\n' => {
@@ -136,6 +141,8 @@ impl<'t, 'o> Reader<'t, 'o> {
                 if ends_branch {
                     if level.groups.last().is_some_and(|group| group.opening == Opening::Case) {
                         self.case_patterns(level);
+                        // Patterns, or `esac`.
+                        level.before = Before::Command;
                     } else {
                         self.unexpected(";;");
                     }
@@ -166,6 +173,29 @@ impl<'t, 'o> Reader<'t, 'o> {
             _ => self.word_or_reserved(level),
         }
         true
+    }
+
+    /// Takes note of what stands before the next token, and doubts an operator that lacks a command before or behind it.
+    fn place(&mut self, level: &mut Level, byte: u8) {
+        let before = level.before;
+        level.before = match byte {
+            b'#' => return,
+            b'\n' if before == Before::Operator => return,
+            b'\n' => Before::Nothing,
+            b'&' if self.starts_with("&>") => Before::Command,
+            b';' | b'&' | b'|' => {
+                // A branch of `case` may be empty.
+                if before != Before::Command && (before == Before::Operator || !self.starts_with(";;")) {
+                    self.unexpected(char::from(byte).encode_utf8(&mut [0; 4]));
+                }
+                if byte == b'|' || self.starts_with("&&") { Before::Operator } else { Before::Nothing }
+            }
+            b')' if before == Before::Operator => {
+                self.unexpected(")");
+                Before::Command
+            }
+            _ => Before::Command,
+        };
     }
 
     fn open_parenthesis(&mut self, level: &mut Level) {

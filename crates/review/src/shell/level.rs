@@ -22,6 +22,17 @@ pub(super) enum Until {
     Parenthesis,
 }
 
+/// What stands right before the place that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// Nothing that an operator could follow: the beginning, a new line or `;`.
+    Nothing,
+    /// A command, or the beginning of one.
+    Command,
+    /// `|`, `&&` or `||`, which a command has to follow.
+    Operator,
+}
+
 /// What opens a group of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
@@ -73,6 +84,7 @@ pub(super) struct Level {
     pub(super) draft: Draft,
     pub(super) here_documents: Vec<HereDocument>,
     pub(super) is_function: bool,
+    pub(super) before: Before,
     pub(super) line: Line,
 }
 

@@ -275,6 +275,31 @@ fn what_feeds_a_command_is_known() {
     assert_eq!(fed("a | sudo sh"), Some(0));
 }
 
+#[test]
+fn an_operator_has_a_command_on_either_side() {
+    let unexpected =
+        |text: &str| Script::parse(text).doubts.iter().any(|doubt| matches!(doubt, Doubt::Unexpected { .. }));
+    for wrong in ["a |; b", "a | # b", "a ; ; b", "; a", "| a", "a && | b", "(a |)", "a & ; b", "a ||", "a\n&& b"] {
+        assert!(unexpected(wrong), "{wrong:?}");
+    }
+    for right in [
+        "a; b;",
+        "a &\nb",
+        "a |\n\n# c\nb",
+        "a && \\\n b",
+        "(a; b;)",
+        "{ a; }; b",
+        "if a; then b; else c; fi | d",
+        "case x in a) ;; b) c;; esac; d",
+        "for x in a b; do c; done && d",
+        "a &> b; c",
+        "",
+        "\n\n",
+    ] {
+        assert!(!unexpected(right), "{right:?}: {:?}", Script::parse(right).doubts);
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_without_harm(text in "([a-z$(){}'\"`\\\\;|&<>= \n#*~]|\\PC|if |fi |do |done |case |in |esac |<<E|sh -c ){0,60}") {

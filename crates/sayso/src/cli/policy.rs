@@ -42,6 +42,25 @@ Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
 
 A deny wins; else the narrower rule (session, agent, everybody), and then the last one.";
 
+/// Shown where people look for how requests to models are treated.
+const REQUESTS: &str = "\
+Requests to models, which `sayso request` shows:
+
+  [request]
+  grace = \"20 s\"               # how long one that waits is held before its stream is kept alive by other means
+  log = \"all\"                  # or \"paused\": only those that waited, or that saved edits were applied to
+  scope = \"session\"            # where captured edits are saved: session | workspace | global
+  hold_tools = [\"Bash\"]        # calls of these tools wait in the answer; \"*\" is any
+  largest_body = \"64 MB\"       # also keep_alive, monitor, most_at_once, preview_limit
+
+  [[request.rule]]              # what pauses whatever the mode; the first that fits decides
+  name = \"large results\"
+  tool_result_tokens = 20000    # also agent, subagent, larger_than, text; pause = false for what never does
+
+  [upstream.local]              # a server of your own: http://127.0.0.1:PORT/p/…/local
+  url = \"http://127.0.0.1:8080\"
+  key_variable = \"LOCAL_KEY\"   # for replays; key_header, if it is not the usual one";
+
 /// Says what the rules make of something.
 #[derive(Args)]
 #[command(after_help = RULES)]
@@ -139,7 +158,7 @@ pub(crate) struct TrustArguments {
 /// Defaults come first, then the user's config.toml, then the workspace's sayso.toml, of which only what makes things stricter counts
 /// until it is trusted.
 #[derive(Args)]
-#[command(after_help = RULES)]
+#[command(after_help = format!("{RULES}\n\n{REQUESTS}"))]
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
     pub(crate) place: Place,

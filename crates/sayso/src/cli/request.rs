@@ -7,7 +7,8 @@ use super::{Place, number};
 /// Shown where people look for how paths are written.
 const PATHS: &str = "\
 A PATH names a value as it is now: messages[3].content[1].text, system[0].text, requestOptions.temperature. `sayso request show ID` lists
-the paths of all sections; a section's id, such as 0:12, does as well and stays the same whatever is edited around it.
+the paths of all sections. A section's id, such as 0:12, does as well and stays the same whatever is edited around it; `--json` has
+the ids.
 
 Examples:
   sayso request mode pause-next                     have the next turn of an agent wait
@@ -177,7 +178,7 @@ pub(crate) enum RequestCommand {
         /// What to do.
         #[arg(value_enum, default_value = "list")]
         action: OverridesAction,
-        /// Of which scope; `remove` needs one, and takes the configured one, if not given.
+        /// Of which scope; if not given, `list` shows all and `remove` takes the configured one.
         #[arg(long, value_enum)]
         scope: Option<ScopeChoice>,
         /// Of which session; the beginning or the end of its id will do.

@@ -9,7 +9,7 @@ use sayso_api::proto::oneof::edit_request_request::Edit;
 use sayso_review::ErrorKind;
 use sayso_wire::{Head, ModelRequest};
 
-use super::show::{meaning, problems};
+use super::show::{change, meaning, problems};
 use super::{Asking, print};
 use crate::cli::{At, Later, RequestCommand};
 use crate::failure::Failure;
@@ -73,8 +73,9 @@ fn only(asking: &Asking<'_>, id: u64, edit: Edit) -> Result<(), Failure> {
 fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result<(), Failure> {
     let scope = later.from_now_on.map(|choice| asking.scope(choice)).transpose()?.unwrap_or_default();
     let mut last = None;
-    let mut paths = Vec::new();
+    let mut made = Vec::new();
     for edit in edits {
+        let verb = verb(&edit);
         let request = proto::EditRequestRequest {
             request: id,
             edit: Some(edit),
@@ -83,12 +84,13 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
         };
         match asking.connected.block(asking.connected.client().edit_request(request)) {
             Ok(answer) => {
-                paths.push(answer.path.clone());
+                made.push((if answer.added { "Added" } else { verb }, answer.path.clone(), answer.tokens_saved_here));
                 last = Some(answer);
             }
             Err(failure) => {
                 near(asking, id, &failure);
-                if !paths.is_empty() {
+                if !made.is_empty() {
+                    let paths: Vec<_> = made.iter().map(|(_, path, _)| visible(path)).collect();
                     say(&format!("note: what came before it was edited: {}", paths.join(", ")));
                 }
                 return Err(failure);
@@ -100,14 +102,22 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
         return Ok(());
     }
     let mut text = String::new();
-    for path in &paths {
-        text.push_str(&format!("Edited {} of request {id}; revision {}.\n", visible(path), answer.revision));
+    for (verb, path, fewer) in &made {
+        let path = if *verb == RESET { String::new() } else { format!(" {}", visible(path)) };
+        let fewer = match fewer {
+            0 => String::new(),
+            fewer => format!("; {}", change(*fewer)),
+        };
+        text.push_str(&format!("{verb}{path} of request {id}{fewer}.\n"));
     }
+    text.push_str(&format!("revision: {}\n", answer.revision));
     text.push_str(&meaning(answer.consequences.as_option()));
     match answer.saved {
         0 if later.from_now_on.is_some() => text.push_str("saved: nothing, as no edit is left that could be\n"),
         0 => {}
-        saved => text.push_str(&format!("saved: {saved} for what comes\n")),
+        1 => text.push_str("saved: 1 edit, applied to every turn from now on that is not sent normally\n"),
+        saved => text
+            .push_str(&format!("saved: {saved} edits, applied to every turn from now on that is not sent normally\n")),
     }
     if let Some(mode) = answer.switched_to.as_known()
         && let Some(mode) = Option::<sayso_review::RequestMode>::from(mode)
@@ -116,6 +126,25 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
     }
     text.push_str(&problems(id, &answer.problems));
     print(&text)
+}
+
+const RESET: &str = "Took back all edits";
+
+/// What was done, for a person.
+fn verb(edit: &Edit) -> &'static str {
+    match edit {
+        Edit::Set(_) | Edit::SetJson(_) | Edit::Patch(_) => "Edited",
+        Edit::Delete(_) => "Left out",
+        Edit::Restore(_) => "Put back",
+        Edit::Append(_) => "Added",
+        Edit::Shrink(_) => "Shrank",
+        Edit::Repair(_) => "Mended",
+        Edit::Pin(_) => "Pinned",
+        Edit::Unpin(_) => "Unpinned",
+        Edit::Undo(_) => "Took back the edit of",
+        Edit::Redo(_) => "Made again the edit of",
+        Edit::Reset(_) => RESET,
+    }
 }
 
 /// Names paths that are there, where one is not.

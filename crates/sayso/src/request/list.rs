@@ -59,13 +59,23 @@ pub(super) fn list(
     let digits = requests.iter().map(|request| request.request.to_string().len()).max().unwrap_or(1);
     let words = requests.iter().map(|request| status(request).len()).max().unwrap_or(0);
     let names = requests.iter().map(|request| visible(&request.conversation).chars().count()).max().unwrap_or(0);
+    let before = digits + words + 6 + 4;
+    let widest = requests.iter().map(|request| about(request).chars().count()).max().unwrap_or(0);
+    // Where there is too little room for one line, what there is to say comes beneath.
+    let narrow = width::known().is_some_and(|window| before + 2 + names + 2 + widest > window);
     let mut text = String::new();
     for request in &requests {
         styles.paint(&mut text, styles.title, &format!("{:>digits$}", request.request));
         let style = if request.waiting { styles.note } else { styles.hunk };
         styles.paint(&mut text, style, &format!("  {:<words$}", status(request)));
         styles.paint(&mut text, styles.number, &format!("  {:>6}", ago(now() - request.time_ms)));
-        text.push_str(&format!("  {:<names$}  {}\n", visible(&request.conversation), about(request)));
+        let name = visible(&request.conversation);
+        if narrow {
+            let (room, indent) = (width::window().saturating_sub(before + 2), " ".repeat(digits));
+            text.push_str(&format!("  {}\n{indent}  {}\n", width::short(&name, room), about(request)));
+        } else {
+            text.push_str(&format!("  {name:<names$}  {}\n", about(request)));
+        }
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -75,6 +85,9 @@ pub(super) fn list(
 fn about(request: &RequestSummary) -> String {
     let size = request.seen.as_option().and_then(|seen| seen.body.as_option()).map_or(0, |body| body.size);
     let mut parts = vec![format!("{} kB", size.div_ceil(1000))];
+    if let Some(first) = request.seen.as_option().and_then(|seen| seen.replay_of) {
+        parts.push(format!("replay of {first}"));
+    }
     if request.edited {
         parts.push("edited".to_owned());
     }

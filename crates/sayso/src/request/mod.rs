@@ -22,6 +22,9 @@ use crate::state::State;
 use crate::terminal::Terminal;
 use crate::visible::visible;
 
+/// Characters that no agent's session ids have fewer than.
+const SHORT: usize = 16;
+
 /// What every subcommand needs.
 struct Asking<'a> {
     state: &'a State,
@@ -94,6 +97,12 @@ impl Asking<'_> {
         let found: Vec<&String> = known.iter().filter(alike).collect();
         match found.as_slice() {
             [one] => Ok(Some((*one).clone())),
+            // One that will come, or that was before the engine started, is named in full.
+            [] if given.chars().count() < SHORT => {
+                Err(Failure::bad_input(format!("no session's id begins or ends with `{}`", visible(given))).hint(
+                    "`sayso request mode` lists the sessions; one that has yet to send something is named in full",
+                ))
+            }
             [] => {
                 say(&format!("note: no session `{given}` has sent a request since the engine started"));
                 Ok(Some(given.to_owned()))

@@ -15,6 +15,9 @@ use crate::state::now;
 use crate::visible::visible;
 use crate::watch::clock;
 
+/// Sessions that are shown, though nothing is special about them.
+const SOME: usize = 10;
+
 /// How requests are treated, in words: the mode, and what is up for the next turn.
 pub(super) fn state_text(state: &ModeState, banner: Option<&proto::GetModesResponse>) -> String {
     let mut parts = vec![visible(&state.label).into_owned()];
@@ -90,7 +93,16 @@ fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
         let scope = scope_name(modes.scope.as_known());
         text.push_str(&format!("Auto-apply edits · {scope}  {} saved\n", all.saved));
     }
-    for session in &modes.sessions {
+    // The latest first; those that differ, or in which something waits, are shown however old they are.
+    let shown: Vec<_> = modes
+        .sessions
+        .iter()
+        .enumerate()
+        .filter(|(place, session)| *place < SOME || session.own || session.waiting > 0)
+        .map(|(_, session)| session)
+        .collect();
+    let window = super::width::known().unwrap_or(usize::MAX);
+    for session in &shown {
         styles.paint(&mut text, styles.title, &visible(&session.conversation));
         let state = session.state.as_option().cloned().unwrap_or_default();
         let own = if session.own { " (its own)" } else { "" };
@@ -98,8 +110,16 @@ fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
         let last = if session.last_ms > 0 { format!(", {} ago", ago(now() - session.last_ms)) } else { String::new() };
         let count =
             if session.requests == 1 { "1 request".to_owned() } else { format!("{} requests", session.requests) };
-        text.push_str(&format!("  {}{own}  {count}{waits}{last}\n", state_text(&state, Some(&modes))));
+        let (how, much) = (format!("{}{own}", state_text(&state, Some(&modes))), format!("{count}{waits}{last}"));
+        let long =
+            [&*visible(&session.conversation), &how, &much].map(|part| part.chars().count() + 2).iter().sum::<usize>();
+        let between = if long > window + 2 { "\n  " } else { "  " };
+        text.push_str(&format!("{between}{how}{between}{much}\n"));
         styles.paint(&mut text, styles.number, &format!("  session {}\n", visible(&session.session)));
+    }
+    let more = modes.sessions.len() - shown.len();
+    if more > 0 {
+        text.push_str(&format!("{more} older sessions are not shown; --json has all\n"));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -184,7 +204,8 @@ pub(super) fn save(asking: &Asking<'_>, id: u64, scope: Option<ScopeChoice>) -> 
         let text = match answer.saved {
             0 => format!("Nothing was saved: request {id} has no edits that could be.\n"),
             saved => format!(
-                "{} for the {name}. They are applied where the mode is Auto-apply saved edits: `sayso request mode auto-apply`.\n",
+                "{} for the {name}. They are applied to every turn that is not sent normally: `sayso request mode auto-apply` sends \
+                 turns on with them.\n",
                 edits(saved)
             ),
         };

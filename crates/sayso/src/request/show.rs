@@ -114,8 +114,19 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
         let when = if left > 0 { format!("in {}", ago(left)) } else { "by now".to_owned() };
         text.push_str(&format!("deadline: its agent gives up {when}\n"));
     }
+    if let Some(first) = seen.and_then(|seen| seen.replay_of) {
+        text.push_str(&format!("replay of: request {first}\n"));
+    }
+    if let Some(why) = shown.not_paused_because.as_ref().filter(|_| is_paused_by_mode(shown)) {
+        text.push_str(&format!("not paused: {}\n", visible(why)));
+    }
     if summary.edited || summary.revision > 0 {
-        let word = if summary.edited { "edited" } else { "as it came" };
+        let left_behind = summary.status.as_known() == Some(RequestStatus::Paused) && !summary.waiting;
+        let word = match (summary.edited, left_behind) {
+            (true, _) => "edited",
+            (false, true) => "its edits went with the engine that was killed",
+            (false, false) => "as it came",
+        };
         text.push_str(&format!("revision: {} ({word})\n", summary.revision));
     }
     if let Some(state) = shown.mode.as_option().filter(|_| summary.waiting) {
@@ -128,6 +139,12 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     text.push_str(&meaning(shown.consequences.as_option()));
     text.push_str(&problems(summary.request, &shown.problems));
     text
+}
+
+/// Whether a turn would be paused where this request was sent.
+fn is_paused_by_mode(shown: &ShowRequestResponse) -> bool {
+    let mode = shown.mode.as_option().and_then(|state| state.mode.as_known());
+    mode.is_some_and(|mode| mode != proto::RequestMode::Off)
 }
 
 /// The tokens, and how much of what the model reads they are.
@@ -175,8 +192,8 @@ pub(super) fn meaning(found: Option<&proto::RequestConsequences>) -> String {
     let count = |tokens: Option<&proto::Tokens>| tokens.map_or(0, |tokens| tokens.count);
     let (before, after) = (count(found.before.as_option()), count(found.after.as_option()));
     if before != after {
-        let (more, word) = if before > after { (before - after, "fewer") } else { (after - before, "more") };
-        text.push_str(&format!("edits: {more} tokens {word} than what came\n"));
+        let fewer = before.cast_signed() - after.cast_signed();
+        text.push_str(&format!("edits: {} than what came\n", change(fewer)));
     }
     if count(found.reread.as_option()) > 0 {
         let lost = found.breakpoints_lost.len();
@@ -195,6 +212,13 @@ pub(super) fn meaning(found: Option<&proto::RequestConsequences>) -> String {
         text.push_str(&format!("instead: {}\n", visible(alternative)));
     }
     text
+}
+
+/// How many tokens fewer something is.
+pub(super) fn change(fewer: i64) -> String {
+    let (count, word) = (fewer.unsigned_abs(), if fewer < 0 { "more" } else { "fewer" });
+    let tokens = if count == 1 { "token" } else { "tokens" };
+    format!("{count} {tokens} {word}")
 }
 
 /// What would be refused, and how to mend it. Repairs are counted over all problems.

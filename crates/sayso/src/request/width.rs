@@ -5,11 +5,16 @@ const USUAL: usize = 100;
 /// Nobody reads what is narrower.
 const LEAST: usize = 20;
 
-/// The width of the window: what COLUMNS says, or the terminal.
+/// The width of the window, or of a usual one.
 pub(super) fn window() -> usize {
+    known().unwrap_or(USUAL)
+}
+
+/// The width of the window, if there is one: what COLUMNS says, or the terminal.
+pub(super) fn known() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
     let asked = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(asked).filter(|width| *width > 0).unwrap_or(USUAL).max(LEAST)
+    said.or_else(asked).filter(|width| *width > 0).map(|width| width.max(LEAST))
 }
 
 /// A text of at most so many characters, with a sign where something is missing.

@@ -99,7 +99,7 @@ impl Requests {
         once: Once,
     ) -> Result<proto::ModeState, ConnectError> {
         let armed = self.person(context, move |host| {
-            host.refresh()?;
+            host.refresh_if_readable();
             host.proxy.desk.arm(session.as_deref(), once);
             mode::state(host, session.as_deref())
         });
@@ -202,7 +202,7 @@ impl proto::RequestService for Requests {
             return Err(BadMessage::new("mode", "it is not said, and there is no session that could do without").into());
         }
         let set = self.person(&context, move |host| {
-            host.refresh()?;
+            host.refresh_if_readable();
             let ended = host.proxy.desk.set_mode(request.session.as_deref(), mode) as u64;
             let state = mode::state(host, request.session.as_deref())?;
             Ok(proto::SetModeResponse { ended, state: state.into(), ..Default::default() })
@@ -248,7 +248,7 @@ impl proto::RequestService for Requests {
     ) -> ServiceResult<proto::SaveOverridesResponse> {
         let (id, wanted) = (request.request, scope(request.to_owned_message().scope, "scope")?);
         let saved = self.person(&context, move |host| {
-            host.refresh()?;
+            host.refresh_if_readable();
             known(host, id)?;
             let scope = wanted.unwrap_or_else(|| host.proxy.desk.settings().scope);
             let saved = host.proxy.desk.save(id, scope, now())? as u64;

@@ -28,6 +28,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What people call it, with its article.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a text",
+            Self::Array => "a list",
+            Self::Object => "an object",
+        }
+    }
+}
+
+impl Kind {
     /// Whether nothing is in it that could be edited by itself.
     pub fn is_leaf(self) -> bool {
         !matches!(self, Self::Array | Self::Object)

@@ -13,7 +13,7 @@ use super::reply::{HttpReply, Refusal};
 use super::scan::has_any;
 use super::{Api, Script, encode};
 pub(super) use parts::error_parts;
-use parts::{CallPart, Parts};
+use parts::{CallPart, Choice, Parts};
 
 /// The dialect.
 pub(super) struct Chat;
@@ -95,6 +95,9 @@ struct Decoding {
 /// More calls than this are not followed.
 const CALL_LIMIT: usize = 1 << 10;
 
+/// The calls of a choice are numbered from a multiple of this on.
+const CALLS_OF_A_CHOICE: u64 = 1 << 32;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Text,
@@ -138,14 +141,19 @@ impl Decode for Decoding {
         for part in choice.calls {
             self.call(part, out);
         }
+        let more = !parts.more.is_empty();
+        for other in parts.more {
+            self.aside(other, out);
+        }
         if let Some(reason) = choice.finish {
-            self.complete(out);
+            self.silent(out);
+            self.complete(0, out);
             self.ended = true;
             let finish = finish(&reason, !self.calls.is_empty());
             out(StreamEvent::Finished { reason, finish });
         }
         parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
-        if parts.more || !parts.known && !said.get() {
+        if more || !parts.known && !said.get() {
             out(StreamEvent::Other { name: name.into(), raw: data.into() });
         } else if !said.get() {
             out(StreamEvent::Framing { name: "chat.completion.chunk".into() });
@@ -154,7 +162,7 @@ impl Decode for Decoding {
     }
 
     fn done(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.complete(out);
+        self.complete_all(out);
         self.ended = true;
     }
 
@@ -197,14 +205,35 @@ impl Decoding {
     }
 
     /// Nothing comes for what is open.
-    fn complete(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
+    fn complete_all(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
         self.silent(out);
-        for call in &mut self.calls {
+        self.complete_where(|_| true, out);
+    }
+
+    /// Nothing comes for the calls of a choice.
+    fn complete(&mut self, choice: u64, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        self.complete_where(|call| call.index / CALLS_OF_A_CHOICE == choice, out);
+    }
+
+    fn complete_where(&mut self, wanted: impl Fn(&Call) -> bool, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        for call in self.calls.iter_mut().filter(|call| wanted(call)) {
             let block = call.block;
             if let Some((id, name)) = call.open.take() {
                 out(StreamEvent::ToolCallComplete { block, id: id.into(), name: name.into(), whole: None });
                 out(StreamEvent::BlockEnded { block });
             }
+        }
+    }
+
+    /// A choice beyond the first. What it says is left to the reader of the whole; what it calls is not, as an agent may take it.
+    fn aside(&mut self, choice: Choice<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        let first = choice.number.saturating_mul(CALLS_OF_A_CHOICE);
+        for (place, part) in (0..).zip(choice.calls) {
+            let index = first.saturating_add(part.index.unwrap_or(place));
+            self.call(CallPart { index: Some(index), ..part }, out);
+        }
+        if choice.finish.is_some() {
+            self.complete(choice.number, out);
         }
     }
 
@@ -232,7 +261,7 @@ impl Decoding {
         if part.index.is_some() && self.calls.iter().all(|call| call.index != index) {
             self.silent(out);
         } else {
-            self.complete(out);
+            self.complete_all(out);
         }
         if self.calls.len() == CALL_LIMIT {
             return out(StreamEvent::Problem(Problem::TooManyBlocks));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::dialect::{Decode, StreamDialect};
 use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
 use super::reply::{Begun, HttpReply, Refusal};
-use super::scan::{Broken, Scan, has_any, members};
+use super::scan::{Broken, Scan, elements, has_any, members};
 use super::{Api, Script, encode};
 
 /// The dialect.
@@ -26,9 +26,21 @@ impl StreamDialect for Gemini {
         Box::<Decoding>::default()
     }
 
+    /// One answer, or an array of them: a stream that was asked for without `alt=sse`.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let answers = has_any(body, &["candidates", "error", "promptFeedback"])?;
-        if answers { Decoding::default().decode("", body, out) } else { Ok(()) }
+        let mut decoding = Decoding::default();
+        let mut answer = |body: &str| {
+            let answers = has_any(body, &["candidates", "error", "promptFeedback"])?;
+            if answers { decoding.decode("", body, out) } else { Ok(()) }
+        };
+        if !body.trim_start().starts_with('[') {
+            return answer(body);
+        }
+        let walked = elements(body, |scan| {
+            let element = scan.raw()?;
+            answer(element).map_err(|at| Broken { at: at as usize })
+        });
+        walked.map_err(|broken| broken.at as u64)
     }
 
     fn call_marks(&self) -> &'static [&'static str] {
@@ -109,8 +121,9 @@ struct Parts<'a> {
     usage: Option<Usage>,
     blocked: Option<Cow<'a, str>>,
     error: Option<&'a str>,
-    /// Whether there is a candidate beyond the first.
+    /// Whether there is a candidate beyond the first, and what those call: an agent may take any of them.
     more: bool,
+    more_calls: Vec<Part<'a>>,
     known: bool,
 }
 
@@ -138,15 +151,10 @@ impl<'a> Parts<'a> {
                 "modelVersion" => parts.model = scan.string()?.unwrap_or_default(),
                 "candidates" => {
                     parts.known = true;
-                    let mut number = 0;
+                    let mut place = 0;
                     scan.elements(&mut |scan| {
-                        number += 1;
-                        if number == 1 {
-                            parts.candidate(scan)
-                        } else {
-                            parts.more = true;
-                            scan.skip()
-                        }
+                        place += 1;
+                        parts.candidate(scan, place - 1)
                     })?;
                 }
                 "usageMetadata" => {
@@ -168,11 +176,11 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    fn candidate(&mut self, scan: &mut Scan<'a>) -> Result<(), Broken> {
-        let (mut part, mut rest, mut finish, mut first) = (None, Vec::new(), None, true);
+    fn candidate(&mut self, scan: &mut Scan<'a>, place: u64) -> Result<(), Broken> {
+        let (mut part, mut rest, mut finish, mut number) = (None, Vec::new(), None, place);
         scan.members(&mut |key, scan| {
             match key {
-                "index" => first = scan.number()? == Some(0),
+                "index" => number = scan.number()?.unwrap_or(place),
                 "content" => scan.members(&mut |key, scan| {
                     match key {
                         "parts" => scan.elements(&mut |scan| {
@@ -192,10 +200,11 @@ impl<'a> Parts<'a> {
             }
             Ok(())
         })?;
-        if first {
+        if number == 0 {
             (self.first, self.rest, self.finish) = (part, rest, finish);
         } else {
             self.more = true;
+            self.more_calls.extend(part.into_iter().chain(rest).filter(|part| part.call.is_some()));
         }
         Ok(())
     }
@@ -210,7 +219,7 @@ impl<'a> Part<'a> {
                 "text" => part.text = scan.string()?,
                 "thought" => part.thought = scan.raw()? == "true",
                 "thoughtSignature" => part.signature = scan.string()?,
-                "functionCall" => {
+                "functionCall" | "function_call" => {
                     let mut call = Call { id: Cow::default(), name: Cow::default(), arguments: "{}" };
                     scan.members(&mut |key, scan| {
                         match key {
@@ -265,7 +274,7 @@ impl Decode for Decoding {
         if parts.known && !std::mem::replace(&mut self.started, true) {
             out(StreamEvent::MessageStarted { id: parts.id, model: parts.model });
         }
-        for part in parts.first.into_iter().chain(parts.rest) {
+        for part in parts.first.into_iter().chain(parts.rest).chain(parts.more_calls) {
             self.part(part, out);
         }
         parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));

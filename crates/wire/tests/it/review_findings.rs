@@ -303,8 +303,8 @@ fn a_repair_leaves_no_empty_list() {
 
 #[test]
 fn edits_do_not_nest_without_end() {
-    let deep = format!("{}1{}", "[".repeat(600), "]".repeat(600));
-    let mut request = chat(&json!({ "messages": [], "x": 1 }));
+    let deep = format!("{}null{}", "[".repeat(600), "]".repeat(600));
+    let mut request = chat(&json!({ "messages": [], "x": null }));
     request.edit_path("x", &deep).unwrap();
     let inner = format!("x{}", "[0]".repeat(600));
     assert!(matches!(request.edit_path(&inner, &deep), Err(EditError::NotJson { .. })));

@@ -140,3 +140,25 @@ fn an_attribution_block_that_moved_is_moved_back() {
     request.repair(problems[0].repairs[0]).unwrap();
     assert_eq!(kinds(&request), []);
 }
+
+#[test]
+fn a_client_gets_the_form_of_answer_that_it_waits_for() {
+    let mut request = example("openai-chat/opencode-subagent-parallel").request();
+    request.edit_path("stream", "false").unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].kind, ProblemKind::OtherAnswer);
+    assert!(problems[0].message.contains("waits for a stream"), "{}", problems[0].message);
+    request.undo();
+    assert_eq!(request.blocking(), []);
+}
+
+#[test]
+fn a_value_is_not_replaced_by_one_of_another_kind_unless_that_is_said() {
+    let mut request = example("openai-chat/opencode-subagent-parallel").request();
+    let error = request.edit_path("stream", "\"no\"").unwrap_err();
+    assert_eq!(error.to_string(), "`stream` is a boolean, and `\"no\"` is none");
+    assert!(!request.is_dirty());
+    let target = request.at("stream").unwrap();
+    assert!(request.edit_json(target, "\"no\"").is_ok());
+}

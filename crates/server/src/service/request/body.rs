@@ -23,7 +23,7 @@ pub(super) fn part(
     let (bytes, cut, content_type) = match enumeration::<_, proto::RequestBody>(asked.body, "body")? {
         proto::RequestBody::Unspecified | proto::RequestBody::AsSent => {
             let now = host.proxy.desk.look_if_waiting(record.request, |request| request.to_bytes().into_owned());
-            let sent = record.sent.as_ref().unwrap_or(&record.seen.body);
+            let sent = record.latest();
             (now.map_or_else(|| recorded(host, sent), Ok)?, sent.cut, of_requests(&record))
         }
         proto::RequestBody::AsCame => (recorded(host, &record.seen.body)?, record.seen.body.cut, of_requests(&record)),

@@ -38,11 +38,12 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
     let (sections, unified) = match waiting {
         Some(found) => found,
         // Its edits are no longer known by themselves.
-        None if record.sent.is_none() => Default::default(),
+        None if !record.is_edited() => Default::default(),
         None => {
             let came = readable(&body::as_it_came(host, &record)?);
             let sent = desk.look(asked.request, |looked| readable(looked.request))?;
-            (Vec::new(), unified(&came, &sent, context))
+            let label = if record.sent.is_some() { "as it was sent" } else { "as it was edited; it was not sent" };
+            (Vec::new(), unified(&came, &sent, label, context))
         }
     };
     Ok(proto::DiffRequestResponse { sections, unified, ..Default::default() })
@@ -66,14 +67,9 @@ fn readable(request: &ModelRequest) -> String {
     text
 }
 
-fn unified(old: &str, new: &str, context: usize) -> String {
-    let options = UnifiedOptions {
-        context,
-        old_label: "as it came",
-        new_label: "as it was sent",
-        rendering: Rendering::Readable,
-        limit: None,
-    };
+fn unified(old: &str, new: &str, new_label: &str, context: usize) -> String {
+    let options =
+        UnifiedOptions { context, old_label: "as it came", new_label, rendering: Rendering::Readable, limit: None };
     let text = Diff::new(old.as_bytes(), new.as_bytes()).unified(&options).into_text();
     String::from_utf8_lossy(&text).into_owned()
 }

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::host::{Host, now};
 
 pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<proto::EditRequestResponse, Failure> {
-    host.refresh()?;
+    host.refresh_if_readable();
     let request = asked.request;
     let edit = read(oneof(asked.edit, "edit")?)?;
     let from_now_on = super::scope(asked.from_now_on, "from_now_on")?.map_or(FromNowOn::No, FromNowOn::Yes);
@@ -34,6 +34,8 @@ pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<prot
         revision: edited.revision,
         path: edited.path,
         tokens_saved: saved,
+        tokens_saved_here: edited.fewer,
+        added: edited.added,
         consequences: meant.into(),
         problems: problems.into_iter().filter(|problem| problem.blocks).collect(),
         saved: edited.saved as u64,

@@ -37,7 +37,7 @@ pub(super) fn state(host: &Host, session: Option<&str>) -> Result<proto::ModeSta
 }
 
 pub(super) fn all(host: &Host) -> Result<proto::GetModesResponse, Failure> {
-    host.refresh()?;
+    host.refresh_if_readable();
     let desk = &host.proxy.desk;
     let mut sessions = Vec::new();
     for view in desk.sessions()? {

@@ -3,7 +3,7 @@
 use sayso_api::convert::conversation;
 use sayso_api::proto;
 use sayso_api::proto::show_request_response::Metadata;
-use sayso_proxy::desk::{Looked, Signed, SubagentRun};
+use sayso_proxy::desk::{Looked, Signed, SubagentRun, no_turn_because};
 use sayso_review::{PauseReason, RequestId};
 use sayso_wire::tokens::{TokenCounter, Tokens};
 use sayso_wire::{EditOp, ModelRequest, Section};
@@ -58,6 +58,9 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
             edits: request.history().undo.iter().map(edit).collect(),
             undone: request.history().redo.iter().map(edit).collect(),
             not_understood: request.not_understood(),
+            not_paused_because: no_turn_because(record.seen.subagent.is_some(), request)
+                .filter(|_| record.paused.is_none())
+                .map(str::to_owned),
             fixed_because: signed.then(|| "its body is signed, and would be refused with any other".to_owned()),
             ..Default::default()
         }

@@ -10,8 +10,8 @@ pub(super) struct Parts<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) model: Cow<'a, str>,
     pub(super) choice: Choice<'a>,
-    /// Whether there is a choice beyond the first, or a legacy function call.
-    pub(super) more: bool,
+    /// What there is beyond the first choice.
+    pub(super) more: Vec<Choice<'a>>,
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<&'a str>,
     pub(super) known: bool,
@@ -19,6 +19,7 @@ pub(super) struct Parts<'a> {
 
 #[derive(Default)]
 pub(super) struct Choice<'a> {
+    pub(super) number: u64,
     pub(super) text: Option<Cow<'a, str>>,
     pub(super) refusal: Option<Cow<'a, str>>,
     pub(super) thinking: Option<Cow<'a, str>>,
@@ -44,15 +45,16 @@ impl<'a> Parts<'a> {
                 "model" => parts.model = scan.string()?.unwrap_or_default(),
                 "choices" => {
                     parts.known = true;
-                    let mut number = 0;
+                    let mut place = 0;
                     scan.elements(&mut |scan| {
-                        number += 1;
-                        if number == 1 {
-                            parts.choice.parse(scan, &mut parts.more)
+                        let choice = Choice::parse(scan, place)?;
+                        place += 1;
+                        if choice.number == 0 {
+                            parts.choice = choice;
                         } else {
-                            parts.more = true;
-                            scan.skip()
+                            parts.more.push(choice);
                         }
+                        Ok(())
                     })?;
                 }
                 "usage" => parts.usage = usage(scan)?,
@@ -87,39 +89,38 @@ fn usage(scan: &mut Scan<'_>) -> Result<Option<Usage>, Broken> {
 }
 
 impl<'a> Choice<'a> {
-    pub(super) fn parse(&mut self, scan: &mut Scan<'a>, more: &mut bool) -> Result<(), Broken> {
-        let mut mine = Self::default();
-        let mut first = true;
+    fn parse(scan: &mut Scan<'a>, place: u64) -> Result<Self, Broken> {
+        let mut choice = Self { number: place, ..Self::default() };
         scan.members(&mut |key, scan| {
             match key {
-                "index" => first = scan.number()? == Some(0),
+                "index" => choice.number = scan.number()?.unwrap_or(place),
                 "delta" | "message" => scan.members(&mut |key, scan| {
                     match key {
-                        "content" => mine.text = scan.string()?,
-                        "refusal" => mine.refusal = scan.string()?,
-                        "reasoning_content" | "reasoning" => mine.thinking = scan.string()?.or(mine.thinking.take()),
+                        "content" => choice.text = scan.string()?,
+                        "refusal" => choice.refusal = scan.string()?,
+                        "reasoning_content" | "reasoning" => {
+                            choice.thinking = scan.string()?.or(choice.thinking.take());
+                        }
                         "tool_calls" => scan.elements(&mut |scan| {
-                            mine.calls.push(CallPart::parse(scan)?);
+                            choice.calls.push(CallPart::parse(scan)?);
                             Ok(())
                         })?,
-                        "function_call" => *more |= scan.raw()? != "null",
+                        "function_call" => choice.calls.extend(CallPart::legacy(scan)?),
                         _ => scan.skip()?,
                     }
                     Ok(())
                 })?,
-                "finish_reason" => mine.finish = scan.string()?,
+                "finish_reason" => choice.finish = scan.string()?,
                 _ => scan.skip()?,
             }
             Ok(())
         })?;
-        if first {
-            *self = mine;
-        } else {
-            *more = true;
-        }
-        Ok(())
+        Ok(choice)
     }
 }
+
+/// The index of the one call that there was before there could be several.
+const LEGACY: u64 = u32::MAX as u64;
 
 impl<'a> CallPart<'a> {
     pub(super) fn parse(scan: &mut Scan<'a>) -> Result<Self, Broken> {
@@ -130,20 +131,31 @@ impl<'a> CallPart<'a> {
                 "id" => part.id = scan.string()?.unwrap_or_default(),
                 "function" | "custom" => {
                     part.custom = key == "custom";
-                    scan.members(&mut |key, scan| {
-                        match key {
-                            "name" => part.name = scan.string()?.unwrap_or_default(),
-                            "arguments" | "input" => part.piece = scan.string()?.unwrap_or_default(),
-                            _ => scan.skip()?,
-                        }
-                        Ok(())
-                    })?;
+                    part.function(scan)?;
                 }
                 _ => scan.skip()?,
             }
             Ok(())
         })?;
         Ok(part)
+    }
+
+    /// The one call of an answer in the form without an id; `null` is none.
+    fn legacy(scan: &mut Scan<'a>) -> Result<Option<Self>, Broken> {
+        let mut part = Self { index: Some(LEGACY), ..Self::default() };
+        part.function(scan)?;
+        Ok((!part.name.is_empty() || !part.piece.is_empty()).then_some(part))
+    }
+
+    fn function(&mut self, scan: &mut Scan<'a>) -> Result<(), Broken> {
+        scan.members(&mut |key, scan| {
+            match key {
+                "name" => self.name = scan.string()?.unwrap_or_default(),
+                "arguments" | "input" => self.piece = scan.string()?.unwrap_or_default(),
+                _ => scan.skip()?,
+            }
+            Ok(())
+        })
     }
 }
 
