@@ -12,7 +12,7 @@ use sayso_review::PIECE;
 use super::whose::Conversation;
 
 /// Conversations of which the last body is remembered, and how large those may be together.
-const MOST: usize = 32;
+const MOST: usize = 256;
 const MOST_BYTES: usize = 64 << 20;
 /// Pieces beyond those that a body of its size has at least: with more, it is cut anew.
 const SURPLUS: usize = 32;

@@ -108,7 +108,7 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
             0 => String::new(),
             fewer => format!("; {}", change(*fewer)),
         };
-        text.push_str(&format!("{verb}{path} of request {id}{fewer}.\n"));
+        text.push_str(&format!("{verb}{path} in request {id}{fewer}.\n"));
     }
     text.push_str(&format!("revision: {}\n", answer.revision));
     text.push_str(&meaning(answer.consequences.as_option()));

@@ -113,7 +113,7 @@ fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
         let (how, much) = (format!("{}{own}", state_text(&state, Some(&modes))), format!("{count}{waits}{last}"));
         let long =
             [&*visible(&session.conversation), &how, &much].map(|part| part.chars().count() + 2).iter().sum::<usize>();
-        let between = if long > window + 2 { "\n  " } else { "  " };
+        let between = if long - 2 > window { "\n  " } else { "  " };
         text.push_str(&format!("{between}{how}{between}{much}\n"));
         styles.paint(&mut text, styles.number, &format!("  session {}\n", visible(&session.session)));
     }

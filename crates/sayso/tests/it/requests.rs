@@ -115,7 +115,7 @@ fn a_value_is_opened_in_the_editor_and_what_is_unchanged_is_not_taken() {
     let _agent = stage.send(&request("Please EDIT this.", "text"));
     stage.waiting(1);
     let said = stage.said(&["request", "edit", "1", "messages[0].content[0]"]);
-    assert!(said.contains("Edited messages[0].content[0].text of request 1; revision 1.\n"), "{said}");
+    assert!(said.contains("Edited messages[0].content[0].text in request 1.\nrevision: 1\n"), "{said}");
     let unchanged = stage.said(&["request", "edit", "1", "messages[0].content[0].text"]);
     assert!(unchanged.contains("Nothing was edited.\n") && !unchanged.contains("revision"), "{unchanged}");
     let (diff, code) = stage.scene.json(&["request", "diff", "1", "--json"]);
@@ -191,7 +191,8 @@ fn a_result_is_shrunk_from_now_on() {
         "--from-now-on",
         "session",
     ]);
-    assert!(shrunk.contains("tokens fewer than what came") && shrunk.contains("saved: 1 for what comes"), "{shrunk}");
+    assert!(shrunk.contains("Shrank messages[2].content[0].content in request 1; 9970 tokens fewer.\n"), "{shrunk}");
+    assert!(shrunk.contains("tokens fewer than what came") && shrunk.contains("saved: 1 edit, applied"), "{shrunk}");
     stage.said(&["request", "mode", "auto-apply"]);
     stage.said(&["request", "resume", "1"]);
     assert_eq!(agent.join().unwrap().status, 200);
@@ -250,5 +251,69 @@ fn a_narrow_window_still_reads() {
         "{text}"
     );
     assert!(sections.contains("█"), "{text}");
+    stage.end();
+}
+
+#[test]
+fn each_command_says_what_it_did_and_what_was_made_of_a_request_stays_known() {
+    let stage = paused("");
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    let edit = |edit: &str| stage.said(&["request", "edit", "1", edit]);
+    assert!(edit("max_tokens=77").contains("Edited max_tokens in request 1; 1 token fewer.\n"));
+    assert!(edit("max_tokens=many").contains("Error: `many` is no JSON value for `max_tokens`"));
+    assert!(edit("max_tokens=[1]").contains("Error: `max_tokens` is a number, and `[1]` is none\n"));
+    for (command, did) in [
+        ("undo", "Took back the edit of max_tokens in request 1; 1 token more.\n"),
+        ("redo", "Made again the edit of max_tokens in request 1; 1 token fewer.\n"),
+    ] {
+        let said = stage.said(&["request", command, "1"]);
+        assert!(said.contains(did), "{said}");
+    }
+    assert!(edit("stream:=true").contains("Added stream in request 1"));
+    let refused = stage.said(&["request", "resume", "1"]);
+    assert!(refused.contains("its client waits for an answer in one piece"), "{refused}");
+    assert!(stage.said(&["request", "reset", "1"]).contains("Took back all edits in request 1"));
+    assert!(stage.said(&["request", "delete", "1", "system[0]"]).contains("Left out system[0] in request 1"));
+    assert!(stage.said(&["request", "restore", "1", "system[0]"]).contains("Put back system[0] in request 1"));
+    assert!(edit("system[0].text=Be brief.").contains("Edited system[0].text in request 1"));
+    stage.said(&["request", "cancel", "1"]);
+    assert_eq!(agent.join().unwrap().status, 400);
+    assert_snapshot!("diff_cancelled", stage.said(&["request", "diff", "1"]));
+    assert!(stage.said(&["request", "show", "1"]).contains("(edited)\n"));
+    stage.end();
+}
+
+#[test]
+fn a_replay_is_marked_and_belongs_to_the_session_of_the_first() {
+    let stage = Stage::new("");
+    assert_eq!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 200);
+    assert_snapshot!("replay", stage.said(&["request", "replay", "1"]));
+    assert_snapshot!("list_replay", stage.said(&["request", "list"]));
+    let shown = stage.said(&["request", "show", "2"]);
+    assert!(shown.contains("replay of: request 1\n") && shown.contains(&format!("session: {SESSION}\n")), "{shown}");
+    assert_eq!(stage.model.received().len(), 2);
+    stage.end();
+}
+
+#[test]
+fn why_a_request_passed_is_said() {
+    let stage = paused("");
+    let mut body = request("Name this chat.", "text");
+    body.as_object_mut().unwrap().remove("tools");
+    assert_eq!(stage.send(&body).join().unwrap().status, 200);
+    let shown = stage.said(&["request", "show", "1"]);
+    assert!(shown.contains("\nnot paused: it offers no tools"), "{shown}");
+    stage.end();
+}
+
+#[test]
+fn requests_can_be_paused_though_the_configuration_cannot_be_read() {
+    let stage = Stage::new("");
+    stage.scene.configure("[request");
+    let said = stage.said(&["request", "mode", "pause-every"]);
+    assert!(said.contains("All sessions: Pause & review every turn") || said.contains("config.toml"), "{said}");
+    let _agent = stage.send(&request("Fix it.", "text"));
+    assert_eq!(stage.waiting(1), ["1"]);
     stage.end();
 }
