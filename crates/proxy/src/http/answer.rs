@@ -306,7 +306,7 @@ impl AnswerTap {
         } else {
             inflated = self.inflate.feed(chunk);
             if self.inflate.is_broken() {
-                self.said.unread("it is compressed in a way that cannot be read");
+                self.said.unread(&"it is compressed in a way that cannot be read");
             }
             &inflated
         };
@@ -335,12 +335,11 @@ impl AnswerTap {
             let calls = may_call || exchange.calls.may_hold();
             *read = if calls { Read::Done } else { Read::Later(api) };
             match calls.then(|| collect::from_body(api, kept)) {
-                None => {}
                 Some(Ok(answer)) => complete = said.whole(answer),
-                Some(Err(_)) if *size > kept.len() => said.unread("it is too large"),
-                Some(Err(error)) if may_call => said.unread(error),
+                Some(Err(_)) if *size > kept.len() => said.unread(&"it is too large"),
+                Some(Err(error)) if may_call => said.unread(&error),
                 // Whatever it is, there is no call in it.
-                Some(Err(_)) => {}
+                Some(Err(_)) | None => {}
             }
         }
         complete

@@ -45,16 +45,29 @@ pub(super) enum Passage {
 pub(super) struct Calls {
     pub(super) desk: Arc<Desk>,
     pub(super) whose: Whose,
+    pub(super) answers: Answers,
+}
+
+/// Whom an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// An agent, who carries out what is called in it.
+    Agent,
+    /// A person, who looks at it.
+    Person,
 }
 
 impl Calls {
     /// Whether some may be held.
     pub(super) fn may_hold(&self) -> bool {
-        !self.desk.settings().hold_tools.is_empty()
+        self.answers == Answers::Agent && !self.desk.settings().hold_tools.is_empty()
     }
 
     /// Deals with calls one after the other.
     pub(super) async fn pass(self, calls: Vec<Call>) -> Passage {
+        if self.answers == Answers::Person {
+            return Passage::Open;
+        }
         for call in calls {
             self.capture(&call).await;
             let held = self.desk.settings().hold_tools.iter().any(|tool| tool == "*" || *tool == call.name);

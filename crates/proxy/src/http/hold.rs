@@ -19,6 +19,7 @@ use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 
 use super::body::{BodyError, Inner, Reply};
+use super::calls::Answers;
 use super::events::Position;
 use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way};
 use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
@@ -94,7 +95,7 @@ impl Sending {
 
 fn asked(outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
     let Outgoing { unanswered, api, whose, .. } = outgoing;
-    Asked { unanswered, api, whose, started, retries }
+    Asked { unanswered, api, whose, started, retries, answers: Answers::Agent }
 }
 
 /// The client is gone.

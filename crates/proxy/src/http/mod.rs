@@ -35,7 +35,7 @@ use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
 use body::{Inner, Outbound, RequestTap, Wanted};
-use calls::Calls;
+use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
 pub(crate) use upstream::Sender;
 
@@ -61,6 +61,7 @@ struct Asked {
     started: Instant,
     /// How often it was sent before.
     retries: u32,
+    answers: Answers,
 }
 
 /// Whether what passes is recorded.
@@ -207,7 +208,10 @@ impl Proxy {
         let unanswered = self.desk.unanswered(id, keeps(&way.settings));
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
         match self.sender().send(onward).await {
-            Ok(answer) => self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0 }),
+            Ok(answer) => {
+                let answers = Answers::Agent;
+                self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0, answers })
+            }
             Err(error) => {
                 unanswered.failed(upstream::reason(&error));
                 unreachable(Some(api), &way, &error)
@@ -269,7 +273,7 @@ impl Proxy {
         }
         answer_with(answer, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let Asked { unanswered, api, whose, started, retries } = asked;
+            let Asked { unanswered, api, whose, started, retries, answers } = asked;
             let (request, keeps) = unanswered.answered();
             let desk = Arc::clone(&self.desk);
             let exchange = Exchange {
@@ -281,7 +285,7 @@ impl Proxy {
                 encoding: text(CONTENT_ENCODING),
                 keeps,
                 retries,
-                calls: Calls { desk: Arc::clone(&desk), whose },
+                calls: Calls { desk: Arc::clone(&desk), whose, answers },
                 desk,
             };
             Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))

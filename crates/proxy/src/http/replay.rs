@@ -13,6 +13,7 @@ use sayso_wire::stream::collect::{self, Content};
 use sayso_wire::stream::{Answer, Api};
 use thiserror::Error;
 
+use super::calls::Answers;
 use super::{Way, edited, headers, upstream};
 use crate::desk::{Keeps, Run};
 use crate::entrance::Entrance;
@@ -122,8 +123,7 @@ impl Proxy {
             }
         };
         let (status, kind) = (answer.status().as_u16(), content_type(answer.headers()));
-        // Nobody carries the calls in it out, so that there is nothing to keep for them.
-        let asked = super::Asked { unanswered, api: None, whose, started, retries: 0 };
+        let asked = super::Asked { unanswered, api, whose, started, retries: 0, answers: Answers::Person };
         let looked = self.looked_at(answer, asked);
         let body = Limited::new(looked.into_body(), MOST_ANSWER);
         let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;

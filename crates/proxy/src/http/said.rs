@@ -1,6 +1,7 @@
 //! What is known of an answer by what was read of it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use sayso_review::TokenUsage;
 use sayso_wire::stream::collect::Answer;
@@ -62,7 +63,7 @@ impl Said {
     }
 
     /// Takes note that part of it could not be read.
-    pub(super) fn unread(&mut self, why: impl ToString) {
+    pub(super) fn unread(&mut self, why: &dyn Display) {
         self.unread.get_or_insert_with(|| why.to_string());
     }
 }
