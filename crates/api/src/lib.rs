@@ -11,6 +11,9 @@
 pub mod client;
 pub mod convert;
 pub mod error;
+mod local;
+
+pub use local::LocalStream;
 
 /// The messages and services as they are generated; the values of `oneof` fields are in [`proto::oneof`].
 #[allow(

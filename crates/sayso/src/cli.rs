@@ -48,6 +48,33 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// What runs at every call of a tool and at every prompt of a shell. Read without the rest of the command line, whose description alone
+/// takes half of such a command's time.
+#[derive(Parser)]
+#[command(name = "sayso", version, styles = STYLES, max_term_width = 100)]
+struct Often {
+    #[command(subcommand)]
+    command: OftenCommand,
+}
+
+#[derive(Subcommand)]
+enum OftenCommand {
+    Hook(HookArguments),
+    Status(StatusArguments),
+}
+
+/// Reads the command line.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let arguments = with_inline_lines(arguments);
+    if !arguments.get(1).is_some_and(|name| name == "hook" || name == "status") {
+        return Cli::try_parse_from(arguments).map(|cli| cli.command);
+    }
+    Often::try_parse_from(arguments).map(|often| match often.command {
+        OftenCommand::Hook(arguments) => Command::Hook(arguments),
+        OftenCommand::Status(arguments) => Command::Status(arguments),
+    })
+}
+
 const EXAMPLES: &str = "\
 Examples:
   sayso propose change.patch               decide hunk by hunk, as with `git add -p`
@@ -78,7 +105,7 @@ Exit codes:
   70  a fault or a limit of sayso itself";
 
 /// Gives a bare `--inline` its number, so that a file name may follow it.
-pub(crate) fn with_inline_lines(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn with_inline_lines(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let is_number = |argument: &OsString| argument.to_str().is_some_and(|text| text.parse::<usize>().is_ok());
     for at in 0..arguments.len() {
@@ -363,4 +390,28 @@ pub(crate) struct GcArguments {
     pub(crate) repair: bool,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn what_runs_often_is_read_as_it_would_be_with_all_the_rest() {
+        let (mut all, mut often) = (Cli::command(), Often::command());
+        all.build();
+        often.build();
+        for command in often.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            let same = all.find_subcommand_mut(command.get_name()).unwrap();
+            assert_eq!(command.render_long_help().to_string(), same.render_long_help().to_string());
+        }
+        let parsed = |words: &str| parse(words.split(' ').map(OsString::from));
+        assert!(matches!(parsed("sayso status --short"), Ok(Command::Status(StatusArguments { short: true, .. }))));
+        assert!(matches!(parsed("sayso hook codex --timeout 7"), Ok(Command::Hook(HookArguments { timeout: 7, .. }))));
+        assert!(parsed("sayso hook").is_err());
+    }
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sayso_api::LocalStream;
 use sayso_api::client::{Client, ClientError, Connection, Dial, Extent, Patience, Role, Watch};
 use sayso_server::agents::Notes;
 use sayso_server::{EnginePlace, Here, StartError};
@@ -149,11 +150,7 @@ impl Finding {
             let socket = self.place.socket();
             Failure::bad_input(format!("the engine's socket `{}` cannot be used", socket.display())).why(&error)
         };
-        let stream = self.place.connect().map_err(failed)?;
-        if let Some(stream) = &stream {
-            stream.set_nonblocking(true).map_err(failed)?;
-        }
-        Ok(stream)
+        self.place.connect().map_err(failed)
     }
 }
 
@@ -172,7 +169,7 @@ impl Dial for Dialling {
                     None => finding.find().map_err(|failure| io::Error::other(failure.message()))?,
                 };
                 match found {
-                    Some(stream) => return Ok(Box::new(tokio::net::UnixStream::from_std(stream)?) as Connection),
+                    Some(stream) => return Ok(Box::new(LocalStream::new(stream)?) as Connection),
                     None if waited >= WAIT => return Err(io::Error::other(StartError::Taken.to_string())),
                     None => {}
                 }

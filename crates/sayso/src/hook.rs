@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use sayso_adapters::hook::{Agent, Context, HookCall, HookEvent, Pending, Permission};
+use sayso_api::LocalStream;
 use sayso_api::client::{Client, ClientError, Connection, Dial, Patience};
 use sayso_review::{ChangeId, ErrorKind};
 use sayso_server::EnginePlace;
@@ -187,8 +188,7 @@ impl Dial for Running {
         let place = self.0.clone();
         async move {
             let stream = place.connect()?.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?;
-            stream.set_nonblocking(true)?;
-            Ok(Box::new(tokio::net::UnixStream::from_std(stream)?) as Connection)
+            Ok(Box::new(LocalStream::new(stream)?) as Connection)
         }
         .boxed()
     }

@@ -43,10 +43,9 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use rustix::process::{Resource, Rlimit};
 
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 use crate::undo::Direction;
 
 /// What agents send is allocated on one thread and freed on another, for which the system's own takes a fifth of all time.
@@ -62,12 +61,12 @@ fn raise_open_files() {
 
 fn main() -> ExitCode {
     raise_open_files();
-    let cli = match Cli::try_parse_from(cli::with_inline_lines(std::env::args_os())) {
-        Ok(cli) => cli,
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
         Err(error) => return cli::report(&error),
     };
-    let json = cli.command.wants_json();
-    let code = match cli.command {
+    let json = command.wants_json();
+    let code = match command {
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),

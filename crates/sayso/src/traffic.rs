@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use sayso_adapters::traffic::{Pointing, Speaker, Telling, Told};
-use sayso_api::proto;
+use sayso_api::{LocalStream, proto};
 use sayso_server::EnginePlace;
+use tokio::io::copy_bidirectional_with_sizes;
 use tokio::sync::Notify;
 
 use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
 use crate::state::State;
+
+/// What is passed on in one go at most: agents send a megabyte at a time, and reading costs by how often.
+const LARGEST_READ: usize = 128 << 10;
 
 /// What the user has told an agent, by the environment and the agent's own configuration.
 pub(crate) struct Here(pub(crate) Speaker);
@@ -113,10 +117,9 @@ async fn forward(listener: TcpListener, place: EnginePlace) {
             // An engine that is about to be there is waited for; without one, the connection ends.
             for _ in 0..200 {
                 if let Ok(Some(engine)) = place.connect_traffic() {
-                    let ready = engine.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(engine));
-                    let Ok(mut engine) = ready else { return };
+                    let Ok(mut engine) = LocalStream::new(engine) else { return };
                     // Either end may go away at any time.
-                    let _ = tokio::io::copy_bidirectional(&mut stream, &mut engine).await;
+                    let _ = copy_bidirectional_with_sizes(&mut stream, &mut engine, LARGEST_READ, LARGEST_READ).await;
                     return;
                 }
                 tokio::time::sleep(std::time::Duration::from_millis(25)).await;

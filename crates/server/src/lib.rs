@@ -32,7 +32,6 @@ mod place;
 mod progress;
 mod service;
 mod settings;
-mod socket;
 mod start;
 mod token;
 mod wanted;

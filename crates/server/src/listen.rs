@@ -21,6 +21,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use sayso_api::LocalStream;
 use sayso_api::proto::{
     IntentServiceExt as _, RequestServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
 };
@@ -39,7 +40,6 @@ use crate::service::request::Requests;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
-use crate::socket::Socket;
 use crate::start::loopback;
 
 /// The largest request: a proposal with some files of 16 MB.
@@ -142,7 +142,7 @@ impl Serving {
                     continue;
                 }
             };
-            match Socket::new(stream) {
+            match stream.into_std().and_then(LocalStream::new) {
                 Ok(stream) => {
                     let peer = Peer::Process(process.unwrap_or(0));
                     self.connection(stream, peer, guard.clone(), door, permit, graceful.watcher());

@@ -50,7 +50,12 @@ impl SectionDiff {
             rendering: Rendering::Readable,
             limit: None,
         };
-        let text = Diff::new(self.old.as_bytes(), self.new.as_bytes()).unified(&options).into_text();
+        // Values seldom end with a line break. That neither does is nothing to tell.
+        let open = |text: &str| !text.ends_with('\n');
+        let end = if open(&self.old) && open(&self.new) { "\n" } else { "" };
+        let whole = |text: &str| if text.is_empty() { String::new() } else { format!("{text}{end}") };
+        let (old, new) = (whole(&self.old), whole(&self.new));
+        let text = Diff::new(old.as_bytes(), new.as_bytes()).unified(&options).into_text();
         String::from_utf8_lossy(&text).into_owned()
     }
 }

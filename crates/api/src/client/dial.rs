@@ -10,6 +10,8 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::LocalStream;
+
 /// Bytes in both directions.
 pub trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -50,7 +52,11 @@ pub struct Socket(pub PathBuf);
 impl Dial for Socket {
     fn dial(&self) -> BoxFuture<'static, Result<Connection>> {
         let path = self.0.clone();
-        async move { Ok(Box::new(UnixStream::connect(path).await?) as Connection) }.boxed()
+        async move {
+            let stream = UnixStream::connect(path).await?.into_std()?;
+            Ok(Box::new(LocalStream::new(stream)?) as Connection)
+        }
+        .boxed()
     }
 }
 

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use sayso_api::proto;
 use sayso_api::proto::pause_reason::Kind as Why;
+use sayso_api::proto::section::NodeType;
 use sayso_api::proto::{RequestStatus, RequestSummary, ShowRequestResponse};
+use sayso_wire::{Head, ModelRequest};
 
 use super::draw::{self, Extent, tokens};
 use super::width::{self, percent};
@@ -51,8 +53,26 @@ pub(super) fn show(asking: &Asking<'_>, id: u64, full: bool, section: Option<&st
     if cut && !all {
         styles.paint(&mut text, styles.note, "\nSome is not shown: --full shows all, --section PATH one.\n");
     }
+    if let (Some(_), [tool]) = (section, shown.sections.as_slice()) {
+        text.push_str(&declaration(asking, id, tool)?);
+    }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// All that a request says of a tool, of which a section shows the description; nothing of another section.
+fn declaration(asking: &Asking<'_>, id: u64, tool: &proto::Section) -> Result<String, Failure> {
+    if tool.node.as_known() != Some(NodeType::ToolSchema) {
+        return Ok(String::new());
+    }
+    let body = asking.connected.block(asking.connected.client().request_body(id, proto::RequestBody::AsSent))?;
+    let request = ModelRequest::new(id.to_string(), Head::new(""), body);
+    let (Ok(target), Some(document)) = (request.at(&tool.raw_path), request.document()) else {
+        return Ok(String::new());
+    };
+    let value: serde_json::Value = serde_json::from_slice(&document.value_bytes(target)).unwrap_or_default();
+    let drawn = serde_json::to_string_pretty(&value).unwrap_or_default();
+    Ok(drawn.lines().map(|line| format!("  │ {}\n", visible(line))).collect())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share is shown in percent")]

@@ -317,3 +317,23 @@ fn requests_can_be_paused_though_the_configuration_cannot_be_read() {
     assert_eq!(stage.waiting(1), ["1"]);
     stage.end();
 }
+
+#[test]
+fn an_edit_can_be_made_everywhere_from_now_on() {
+    let stage = paused("");
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    assert_snapshot!("show_tool", stage.said(&["request", "show", "1", "--section", "tools[0]"]));
+    let said = stage.said(&["request", "edit", "1", "max_tokens=77", "--from-now-on", "global"]);
+    assert!(said.contains("saved: 1 edit, applied to every turn from now on that is not sent normally\n"), "{said}");
+    stage.said(&["request", "resume", "1"]);
+    assert_eq!(agent.join().unwrap().status, 200);
+    let listed = stage.said(&["request", "overrides"]);
+    assert!(listed.contains("global     max_tokens  saved [TIME]: 77"), "{listed}");
+    stage.said(&["request", "mode", "auto-apply"]);
+    let mut other = request("Something else.", "text");
+    other["metadata"]["user_id"] = "user_0_account__session_11111111-aaaa-4bbb-8ccc-1234567890ab".into();
+    assert_eq!(stage.send(&other).join().unwrap().status, 200);
+    assert_eq!(stage.model.requests()[1]["max_tokens"], 77);
+    stage.end();
+}

@@ -1,7 +1,7 @@
-//! A connection on the Unix socket that is woken by what arrives, and not by what leaves.
+//! A connection on a Unix socket that is woken by what arrives, and not by what leaves.
 //!
-//! The usual stream also hears of it each time the other end has read something, which wakes a thread for nothing after every
-//! answer. Here only a write that finds no room asks to be told of it.
+//! The usual stream also hears of it each time the other end has read something, which wakes a thread for nothing at every call and
+//! every answer, and has whoever reads pay for it. Here only a write that finds no room asks to be told of it.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -12,19 +12,19 @@ use std::task::{Context, Poll, ready};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-/// A connection on the Unix socket.
+/// A connection on a Unix socket.
 #[derive(Debug)]
-pub(crate) struct Socket {
+pub struct LocalStream {
     stream: AsyncFd<UnixStream>,
     /// A second handle while a write waits for room.
     full: Option<AsyncFd<OwnedFd>>,
 }
 
-impl Socket {
-    /// Takes a stream over from the runtime.
-    pub(crate) fn new(stream: tokio::net::UnixStream) -> io::Result<Self> {
-        // It stays one that never blocks.
-        let stream = registered(stream.into_std()?, Interest::READABLE)?;
+impl LocalStream {
+    /// Takes a stream over. It never blocks from then on.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let stream = registered(stream, Interest::READABLE)?;
         Ok(Self { stream, full: None })
     }
 
@@ -62,7 +62,7 @@ fn registered<T: AsFd + AsRawFd>(handle: T, interest: Interest) -> io::Result<As
     AsyncFd::with_interest(handle, interest)
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for LocalStream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             let mut ready = ready!(self.stream.poll_read_ready(context))?;
@@ -85,7 +85,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for LocalStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_writing(context, |stream| stream.write(bytes))
     }
@@ -120,13 +120,12 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::UnixStream;
 
     use super::*;
 
-    fn pair() -> (Socket, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        (Socket::new(ours).unwrap(), theirs)
+    fn pair() -> (LocalStream, tokio::net::UnixStream) {
+        let (ours, theirs) = tokio::net::UnixStream::pair().unwrap();
+        (LocalStream::new(ours.into_std().unwrap()).unwrap(), theirs)
     }
 
     #[tokio::test]
