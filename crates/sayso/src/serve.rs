@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing_subscriber::EnvFilter;
 
+use crate::agents;
 use crate::cli::{LogFormat, ServeArguments};
 use crate::failure::Failure;
 use crate::log::Log;
@@ -27,6 +28,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    // Whoever has the token passes for a person.
+    agents::refuse(&state)?;
     let log = log(arguments)?;
     let token = token(arguments)?;
     let mut waited = Duration::ZERO;

@@ -141,6 +141,20 @@ fn an_agent_that_kills_its_run_decides_nothing() {
     assert_eq!(waiting.status(&record), ChangeStatus::Pending);
 }
 
+/// The token makes a person of whoever has it.
+#[test]
+fn an_agent_is_not_handed_the_token() {
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &[]);
+    let script = "for form in --json '--port 0'; do SAYSO serve $form > \"said$form\" 2>&1; echo $? >> codes; done";
+    scene.transcript(&["run", "--", &agent(&scene, script)]);
+    assert_eq!(scene.read("codes"), "3\n3\n");
+    for said in ["said--json", "said--port 0"] {
+        let said = scene.read(said);
+        assert!(said.contains("agent cannot decide") && !said.contains(served.text("token")), "{said}");
+    }
+}
+
 fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
     let child = Command::new(SAYSO)
         .args(["run", "--", agent, name])
