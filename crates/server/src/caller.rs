@@ -72,7 +72,7 @@ fn unknown() -> Failure {
 
 /// Which processes hold the other end of a connection within this machine.
 mod tcp {
-    use std::net::{IpAddr, SocketAddr};
+    use std::net::{IpAddr, SocketAddr, UdpSocket};
     use std::path::PathBuf;
     use std::time::Duration;
 
@@ -92,8 +92,12 @@ mod tcp {
     const PAUSE: Duration = Duration::from_millis(2);
 
     pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Owners {
-        let near = theirs.ip().to_canonical().is_loopback() || theirs.ip() == ours.ip();
-        if !near || !std::fs::exists("/proc/net/tcp").unwrap_or(false) {
+        if !std::fs::exists("/proc/net/tcp").unwrap_or(false) {
+            return Owners::Elsewhere;
+        }
+        // Looked for whatever address it shows: a process of this machine may show any of the machine's own. Only where it cannot be one
+        // is a single look enough.
+        if !is_within(theirs, ours) && inode(theirs, ours).is_none() {
             return Owners::Elsewhere;
         }
         let mut found = None;
@@ -108,6 +112,13 @@ mod tcp {
             }
         }
         if found.is_some() { Owners::Known(Vec::new()) } else { Owners::Gone }
+    }
+
+    /// Whether a connection begins and ends on this machine. What arrives at a loopback address does, whatever it says of where it began;
+    /// elsewhere, an address that can be bound is one of this machine's own.
+    pub(super) fn is_within(theirs: SocketAddr, ours: SocketAddr) -> bool {
+        let (theirs, ours) = (theirs.ip().to_canonical(), ours.ip().to_canonical());
+        ours.is_loopback() || theirs.is_loopback() || theirs == ours || UdpSocket::bind((theirs, 0)).is_ok()
     }
 
     /// The processes that have a socket open.
@@ -146,7 +157,8 @@ mod tcp {
     fn written(address: SocketAddr) -> Vec<String> {
         let port = address.port();
         let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
-        match address.ip() {
+        // An address of IPv4 that came in at a socket of IPv6 stands in the table of whoever made the connection, as either.
+        match address.ip().to_canonical() {
             IpAddr::V4(ip) => {
                 let plain = word(ip.octets());
                 vec![
@@ -161,5 +173,46 @@ mod tcp {
                 vec![format!("{words}:{port:04X}")]
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A loopback server is reached from any address of this machine, so that no address makes somebody a stranger.
+    #[test]
+    fn nobody_at_a_loopback_address_is_from_elsewhere() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (theirs, ours) in [
+            ("203.0.113.9:50000", "127.0.0.1:7777"),
+            ("[2001:db8::2]:50000", "[::1]:7777"),
+            ("[::ffff:203.0.113.9]:50000", "[::ffff:127.0.0.1]:7777"),
+        ] {
+            let (theirs, ours) = (address(theirs), address(ours));
+            assert!(tcp::is_within(theirs, ours), "{theirs}");
+            // None of these is connected, so that nobody can be told from an agent.
+            assert!(matches!(tcp::owners(theirs, ours), tcp::Owners::Gone), "{theirs}");
+        }
+        // What comes from another machine to an address that others reach does not.
+        assert!(!tcp::is_within(address("203.0.113.9:50000"), address("203.0.113.1:7777")));
+    }
+
+    #[test]
+    fn whoever_comes_by_ipv4_to_a_server_of_both_is_found() {
+        // A machine without IPv6 has none.
+        let Ok(listener) = TcpListener::bind(("::", 0)) else { return };
+        let port = listener.local_addr().unwrap().port();
+        let Ok(ours) = TcpStream::connect(("127.0.0.1", port)) else { return };
+        let (accepted, theirs) = listener.accept().unwrap();
+        let tcp::Owners::Known(processes) = tcp::owners(theirs, accepted.local_addr().unwrap()) else {
+            panic!("{theirs} is not found")
+        };
+        assert!(processes.contains(&std::process::id()), "{processes:?}");
+        drop(ours);
     }
 }

@@ -1,5 +1,6 @@
 //! An agent cannot approve itself: who descends from one decides nothing, by the socket or over TCP with the right token.
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Output, Stdio};
 
 use sayso_api::client::{Client, Shown, View};
@@ -31,8 +32,14 @@ fn curl(server: &Running, way: Way, record: &ChangeRecord, before: &[&str]) -> O
 
 /// A program that calls, as a child of this process.
 pub(crate) fn call(server: &Running, way: Way, method: &str, body: &str, before: &[&str]) -> Output {
+    call_with(server, way, method, body, before, &[])
+}
+
+/// The same with options of `curl`.
+fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&str], options: &[&str]) -> Output {
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
     words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
+    words.extend(options.iter().map(ToString::to_string));
     words.extend(["-H".to_owned(), format!("authorization: Bearer {TOKEN}"), "-d".to_owned(), body.to_owned()]);
     match way {
         Way::Socket => words.extend([
@@ -86,6 +93,31 @@ async fn whoever_descends_from_an_agent_decides_nothing() {
         let third = ask(&client, write(&format!("third{number}"), "x\n")).await.record;
         assert_approved(&curl(&server, way, &third, &[]), "a child of nobody again");
     }
+}
+
+/// The address under which others know this machine, if it has one. Nothing is sent.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    socket.connect((Ipv4Addr::new(203, 0, 113, 1), 9)).ok()?;
+    Some(socket.local_addr().unwrap().ip()).filter(|address| !address.is_loopback())
+}
+
+/// A connection within this machine may begin at any of its addresses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_is_known_whichever_address_it_comes_from() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+    let record = ask(&client, write("mine", "x\n")).await.record;
+    let addresses = [Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))), own_address()];
+    for address in addresses.into_iter().flatten() {
+        let from = ["--interface", &address.to_string()];
+        let output = call_with(&server, Way::Tcp, "ReviewService/Decide", &body(&record), &[], &from);
+        assert_refused(&output, &format!("from {address}"));
+    }
+    waits(&client, record.change).await;
+    registered.finished();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
