@@ -153,7 +153,7 @@ impl Engine {
 
     /// Ends a session: what still waits in it is withdrawn, and snapshots that no tool asked for are freed.
     pub fn end_session(&mut self, session: &str, now: i64) -> Result<(), GateError> {
-        self.known_session(session)?;
+        let record = self.known_session(session)?;
         let mut waiting: Vec<ChangeId> = Vec::new();
         for change in self.waiting()? {
             let record = self.history().change(change)?;
@@ -169,7 +169,10 @@ impl Engine {
             }
         }
         self.free_orphans(session, now)?;
-        self.write(Entry::of([Event::SessionEnded { session: session.to_owned() }]), now)?;
+        // Whoever started an agent ends what it left behind, whether or not it said goodbye itself.
+        if record.status == SessionStatus::Active {
+            self.write(Entry::of([Event::SessionEnded { session: session.to_owned() }]), now)?;
+        }
         Ok(())
     }
 

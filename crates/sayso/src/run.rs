@@ -11,7 +11,7 @@ use sayso_adapters::hook::{
     Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
 };
 use sayso_adapters::traffic::Speaker;
-use sayso_api::client::{Extent, Patience, Role};
+use sayso_api::client::{ClientError, Extent, Patience, Role};
 use sayso_review::ErrorKind;
 use sayso_server::agents::{MARK, Notes, Registered};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
 use crate::hook::{JOURNAL, WORKSPACE};
 use crate::output::say;
-use crate::state::{REFUSED, State, now};
+use crate::state::{REFUSED, State};
 use crate::traffic::Entrance;
 
 /// Seconds between our answer and the moment in which the agent no longer waits for it.
@@ -67,13 +67,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         say(&format!("warning: sayso has no hooks of {speaker} yet: what it writes and runs is not asked about"));
     }
     say("sayso: its requests wait if you say so: sayso request mode pause-next");
-    let started = now();
     let staying = Staying::new(&connected)?;
     let code = spawn(&found, &words, &entrance.telling().variables, &state, &registered);
     staying.end();
     let closed = entrance.close(&connected);
     // Whatever it was at, it is no longer.
-    let sessions = hooked.map(|agent| end_sessions(&connected, agent, started));
+    let sessions = hooked.map(|_| end_sessions(&connected, &registered));
     registered.leaves();
     let code = code?;
     closed?;
@@ -290,16 +289,19 @@ fn spawn(
     child::run(&mut command, registered).map_err(failed)
 }
 
-/// Ends the conversations that began in this run, and counts them.
-fn end_sessions(connected: &Connected, agent: Agent, started: i64) -> Result<usize, Failure> {
-    let sessions = connected.block(connected.client().list_sessions(100))?;
-    let ours = sessions.iter().filter(|one| one.agent.as_deref() == Some(agent.name()) && one.time_ms >= started);
-    let mut count = 0;
-    for session in ours {
-        count += 1;
-        if session.active {
-            connected.block(connected.client().end_session(&session.session))?;
+/// Ends the conversations of this run, and no other's, and counts them.
+fn end_sessions(connected: &Connected, registered: &Registered) -> Result<usize, Failure> {
+    let sessions = registered
+        .sessions()
+        .map_err(|error| Failure::bad_input("it cannot be read which sessions the agent had").why(&error))?;
+    let mut failed = None;
+    for session in &sessions {
+        match connected.wait(connected.client().end_session(session)) {
+            // One of which nothing was recorded never began.
+            Ok(()) | Err(ClientError::Remote(_)) => {}
+            // The others are over all the same.
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    Ok(count)
+    failed.map_or(Ok(sessions.len()), |error| Err(error.into()))
 }

@@ -3,7 +3,7 @@
 //! Each has a note in a folder beside the journals, so that it is known to every engine, and after an engine was killed, too.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use sayso_gate::{Agents, GateError, Process, parent_of};
@@ -35,6 +35,8 @@ pub struct Run {
     pub process: Process,
     /// The agent's name.
     pub agent: String,
+    /// Its note, after those of the runs within it that a process belongs to.
+    notes: Vec<PathBuf>,
 }
 
 /// A change whose process is gone.
@@ -50,10 +52,19 @@ pub struct Abandoned {
 impl Registered {
     /// Notes the command itself, which may go on when this process is gone.
     pub fn runs(&self, child: u32) {
-        if let (Some(process), Ok(text)) = (Process::find(child), std::fs::read_to_string(&self.path)) {
+        if let Some(process) = Process::find(child) {
             // Without it, the command counts as over with this process.
-            let _ = std::fs::write(&self.path, format!("{text}\n{}-{}", process.id, process.started));
+            let _ = add(&self.path, &format!("{}-{}", process.id, process.started));
         }
+    }
+
+    /// The sessions in which its agent spoke, in the workspace that the run is in. An engine notes them, so that they are known
+    /// whichever engine is asked, and after it was killed.
+    pub fn sessions(&self) -> io::Result<Vec<String>> {
+        let note = std::fs::read_to_string(&self.path)?;
+        let journal = note.lines().nth(1).unwrap_or_default();
+        let noted = note.lines().skip(2).filter_map(|line| serde_json::from_str::<(String, String)>(line).ok());
+        Ok(noted.filter(|(of, _)| of == journal).map(|(_, session)| session).collect())
     }
 
     /// Ends the note of a process that ends itself: whatever it has started and still runs speaks for an agent on its own from now on.
@@ -105,21 +116,71 @@ impl Notes {
     /// The run that a process belongs to: the outermost, should an agent have started another.
     pub fn run_of(&self, process: u32) -> Option<Run> {
         let mut runs = BTreeMap::new();
-        for (starter, path) in self.all() {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let Some(agent) = name.splitn(4, '-').nth(3) else { continue };
+        for (starter, agent, path) in self.runs() {
             let note = std::fs::read_to_string(&path).unwrap_or_default();
             // What it started may have outlived it.
             for member in note.lines().skip(2).filter_map(named).chain([starter]) {
-                runs.insert(member, Run { process: starter, agent: agent.to_owned() });
+                runs.insert(member, (starter, agent.clone(), path.clone()));
             }
         }
-        let (mut found, mut next) = (None, Some(process).filter(|_| !runs.is_empty()));
+        let (mut found, mut notes) = (None, Vec::new());
+        let mut next = Some(process).filter(|_| !runs.is_empty());
         while let Some(process) = next.and_then(Process::known) {
-            found = runs.get(&process).cloned().or(found);
+            if let Some((starter, agent, path)) = runs.get(&process) {
+                found = Some((*starter, agent.clone()));
+                notes.push(path.clone());
+            }
             next = parent_of(process.id).filter(|parent| *parent != 0 && *parent != process.id);
         }
-        found
+        found.map(|(process, agent)| Run { process, agent, notes })
+    }
+
+    /// Notes that a session of the workspace with that journal is a run's, unless another run that goes on has it, which is returned.
+    pub(crate) fn claim(&self, run: &Run, journal: &Path, session: &str) -> io::Result<Option<Process>> {
+        let line = session_line(journal, session);
+        let lacks = |path: &&PathBuf| !std::fs::read_to_string(path).is_ok_and(|note| has_line(&note, &line));
+        // Whatever belongs to the outermost shares its sessions.
+        let is_new = run.notes.last().is_some_and(|path| lacks(&path));
+        if let Some(other) = self.holder(journal, session).filter(|other| is_new && *other != run.process) {
+            return Ok(Some(other));
+        }
+        for path in run.notes.iter().filter(lacks) {
+            match add(path, &line) {
+                // The run ended just now, and nobody will ask.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                added => added?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The run that has a session and goes on.
+    pub(crate) fn holder(&self, journal: &Path, session: &str) -> Option<Process> {
+        let line = session_line(journal, session);
+        let runs = self.runs().into_iter().filter(|(process, ..)| Process::find(process.id) == Some(*process));
+        let has = |path: &Path| std::fs::read_to_string(path).is_ok_and(|note| has_line(&note, &line));
+        runs.filter(|(_, _, path)| has(path)).map(|(process, ..)| process).next()
+    }
+
+    /// Whether a process has noted that it waits for a change of the workspace with that journal, or carries it out.
+    pub(crate) fn is_noted(&self, process: u32, change: ChangeId, journal: &Path) -> bool {
+        let change = change.to_string();
+        let is_it = |path: &Path| {
+            let note = std::fs::read_to_string(path).unwrap_or_default();
+            let mut lines = note.lines();
+            lines.next() == Some(&change) && lines.next().map(Path::new) == Some(journal)
+        };
+        let Some(process) = Process::find(process) else { return false };
+        self.all().iter().any(|(of, path)| *of == process && is_it(path))
+    }
+
+    /// The runs that have a note: who started them, the agent's name, and the note.
+    fn runs(&self) -> Vec<(Process, String, PathBuf)> {
+        let run = |(process, path): (Process, PathBuf)| {
+            let agent = path.file_name()?.to_str()?.splitn(4, '-').nth(3)?.to_owned();
+            Some((process, agent, path))
+        };
+        self.all().into_iter().filter_map(run).collect()
     }
 
     /// The processes that run: whose descendants speak for an agent, and which do so with all of theirs, whoever started them.
@@ -198,6 +259,20 @@ impl Abandoned {
     pub fn settled(self) {
         let _ = std::fs::remove_file(self.path);
     }
+}
+
+/// Adds a line to a note that is there. At its end in one go: a run and an engine may both have something to add.
+fn add(path: &Path, line: &str) -> io::Result<()> {
+    std::fs::OpenOptions::new().append(true).open(path)?.write_all(format!("\n{line}").as_bytes())
+}
+
+/// A session of a workspace as a note has it: JSON, so that it is one line whatever is in it, and none that names a process.
+fn session_line(journal: &Path, session: &str) -> String {
+    serde_json::json!([journal.to_string_lossy(), session]).to_string()
+}
+
+fn has_line(note: &str, line: &str) -> bool {
+    note.lines().skip(2).any(|found| found == line)
 }
 
 /// The processes that descend from a process.

@@ -1,9 +1,10 @@
 //! Who calls: known by their process on the socket, and by their token and, where the system tells, their process over TCP.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use connectrpc::RequestContext;
-use sayso_review::ErrorKind;
+use sayso_review::{ChangeId, ErrorKind};
 
 use crate::agents::{Notes, Run};
 use crate::failure::Failure;
@@ -30,11 +31,22 @@ impl Peer {
 
     /// The run of an agent that the other end belongs to, if it does.
     pub(crate) fn run(peer: Option<Self>, notes: &Notes) -> Option<Run> {
-        match peer? {
-            Self::Process(process) => notes.run_of(process),
+        peer?.processes().into_iter().find_map(|process| notes.run_of(process))
+    }
+
+    /// Whether the other end has noted that it waits for a change of the workspace with that journal.
+    pub(crate) fn has_noted(peer: Option<Self>, notes: &Notes, change: ChangeId, journal: &Path) -> bool {
+        let mut processes = peer.map(Self::processes).unwrap_or_default().into_iter();
+        processes.any(|process| notes.is_noted(process, change, journal))
+    }
+
+    /// The processes that have the other end, as far as they are known.
+    fn processes(self) -> Vec<u32> {
+        match self {
+            Self::Process(process) => vec![process],
             Self::Address { theirs, ours } => match tcp::owners(theirs, ours) {
-                tcp::Owners::Known(processes) => processes.into_iter().find_map(|process| notes.run_of(process)),
-                tcp::Owners::Gone | tcp::Owners::Elsewhere => None,
+                tcp::Owners::Known(processes) => processes,
+                tcp::Owners::Gone | tcp::Owners::Elsewhere => Vec::new(),
             },
         }
     }

@@ -21,8 +21,6 @@ use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
-/// Sessions of which it is remembered whose they are, before those that are over are forgotten.
-const SESSIONS: usize = 1_000;
 /// Calls that are carried out where they came in at a time. Each takes a thread of the runtime's, of which there are some hundreds, and
 /// those who only wait need some as well.
 const IN_PLACE: usize = 64;
@@ -54,8 +52,8 @@ pub(crate) struct Host {
     unreadable: Mutex<Option<String>>,
     /// How many wait for what becomes of a change.
     awaited: Mutex<BTreeMap<ChangeId, usize>>,
-    /// Which run of an agent has which session.
-    sessions: Mutex<BTreeMap<String, Process>>,
+    /// Held while it is noted which run of an agent has which session.
+    claiming: Mutex<()>,
     deadline: Mutex<Option<Duration>>,
     branch_prefix: Mutex<String>,
     encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
@@ -97,7 +95,7 @@ impl Host {
             refreshing: Mutex::new(()),
             unreadable: Mutex::new(None),
             awaited: Mutex::default(),
-            sessions: Mutex::default(),
+            claiming: Mutex::default(),
             deadline: Mutex::new(deadline),
             branch_prefix: Mutex::new(branch_prefix),
             encoded: Mutex::new(VecDeque::new()),
@@ -171,48 +169,55 @@ impl Host {
 
     /// Whatever an agent says of itself, it speaks under its own name, and in sessions that no other run has.
     pub(crate) fn own(&self, peer: Option<Peer>, origin: &mut Origin) -> Result<(), Failure> {
-        let Some(run) = Peer::run(peer, &self.notes) else { return Ok(()) };
+        let run = Peer::run(peer, &self.notes);
         if let Some(session) = &origin.session {
-            self.claim(&run, session)?;
+            self.claim(peer, run.as_ref(), session)?;
         }
-        origin.agent = Some(run.agent);
+        if let Some(run) = run {
+            origin.agent = Some(run.agent);
+        }
         Ok(())
     }
 
     /// The same for what is about a session alone.
     pub(crate) fn own_session(&self, peer: Option<Peer>, session: &str) -> Result<(), Failure> {
-        Peer::run(peer, &self.notes).map_or(Ok(()), |run| self.claim(&run, session))
+        self.claim(peer, Peer::run(peer, &self.notes).as_ref(), session)
     }
 
-    /// The same for what is about a change.
+    /// The same for what is about a change: a person's is theirs alone.
     pub(crate) fn own_change(&self, peer: Option<Peer>, change: ChangeId) -> Result<(), Failure> {
-        let Some(run) = Peer::run(peer, &self.notes) else { return Ok(()) };
+        let run = Peer::run(peer, &self.notes);
         let origin = self.gate.read(|history| history.change(change))?.origin;
-        match (origin.session, origin.agent) {
-            (Some(session), _) => self.claim(&run, &session),
-            (None, Some(agent)) if agent != run.agent => {
-                Err(another(format!("change {change} is of {agent}, not of {}", run.agent)))
+        match (origin.session, origin.agent, &run) {
+            (Some(session), _, _) => self.claim(peer, run.as_ref(), &session),
+            (None, Some(agent), Some(run)) if agent == run.agent => Ok(()),
+            (None, agent, _) => {
+                // What `sayso exec` runs is no run of an agent, and may have asked for something itself.
+                if Peer::person(peer, &self.notes).is_ok() || Peer::has_noted(peer, &self.notes, change, &self.journal)
+                {
+                    return Ok(());
+                }
+                let whose = agent.map_or_else(|| "no agent's".to_owned(), |agent| format!("of {agent}"));
+                Err(another(format!("change {change} is {whose}, so that it is not for this agent to end it")))
             }
-            (None, _) => Ok(()),
         }
     }
 
-    fn claim(&self, run: &Run, session: &str) -> Result<(), Failure> {
-        let runs = |process: &Process| Process::find(process.id) == Some(*process);
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        match sessions.get(session) {
-            Some(other) if *other == run.process => return Ok(()),
-            Some(other) if runs(other) => {
-                return Err(another(format!("session `{session}` is of another run, by process {}", other.id)));
-            }
-            // A conversation that was over is taken up again.
-            _ => {}
-        }
-        if sessions.len() >= SESSIONS {
-            sessions.retain(|_, process| runs(process));
-        }
-        sessions.insert(session.to_owned(), run.process);
-        Ok(())
+    fn claim(&self, peer: Option<Peer>, run: Option<&Run>, session: &str) -> Result<(), Failure> {
+        let Some(run) = run else {
+            // What `sayso exec` runs is no run of an agent, and still no person.
+            return match self.notes.holder(&self.journal, session) {
+                Some(other) if Peer::person(peer, &self.notes).is_err() => Err(of_another_run(session, other)),
+                _ => Ok(()),
+            };
+        };
+        // One after the other, so that of two that want the same one gets it.
+        let _claiming = self.claiming.lock().unwrap_or_else(PoisonError::into_inner);
+        let claimed = self.notes.claim(run, &self.journal, session).map_err(|error| {
+            Failure::new(ErrorKind::Unavailable, format!("it cannot be noted whose session this is: {error}"))
+                .hint("look at the disk's free space")
+        })?;
+        claimed.map_or(Ok(()), |other| Err(of_another_run(session, other)))
     }
 
     /// An event as it is sent, made once for all who get it.
@@ -231,6 +236,10 @@ impl Host {
         }
         made
     }
+}
+
+fn of_another_run(session: &str, run: Process) -> Failure {
+    another(format!("session `{session}` is of another run, by process {}", run.id))
 }
 
 fn another(message: String) -> Failure {

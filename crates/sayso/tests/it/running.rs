@@ -170,6 +170,57 @@ fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
     child
 }
 
+/// Says who is who: whether each session of this workspace goes on.
+fn sessions(served: &Served) -> Vec<(String, bool)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let sessions = runtime.block_on(served.client(Patience::For(LONG)).list_sessions(10)).unwrap();
+    let mut sessions: Vec<_> = sessions.into_iter().map(|session| (session.session, session.active)).collect();
+    sessions.sort();
+    sessions
+}
+
+/// Two runs of one agent, the first of which began before the other and ends before it.
+#[test]
+fn of_two_runs_each_ends_its_own_sessions_also_after_the_engine_was_killed() {
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &[]);
+    let script = format!("{HOOK}; touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done");
+    let agent = agent(&scene, &script);
+    let session = |name: &str, active| (name.to_owned(), active);
+    let mut first = begin(&scene, &agent, "first");
+    let mut second = begin(&scene, &agent, "second");
+    assert_eq!(sessions(&served), [session("first", true), session("second", true)]);
+    scene.write("first.go", b"");
+    assert_eq!(first.wait().unwrap().code(), Some(0), "it ended its own session");
+    assert_eq!(sessions(&served), [session("first", false), session("second", true)]);
+    // Another engine knows whose they are.
+    let mut third = begin(&scene, &agent, "third");
+    served.kill();
+    let served = Served::start(&scene, &[]);
+    scene.write("second.go", b"");
+    assert_eq!(second.wait().unwrap().code(), Some(0));
+    assert_eq!(sessions(&served), [session("first", false), session("second", false), session("third", true)]);
+    scene.write("third.go", b"");
+    assert_eq!(third.wait().unwrap().code(), Some(0));
+    assert!(sessions(&served).iter().all(|(_, active)| !active));
+}
+
+/// What another run's agent says is not what this one's does.
+#[test]
+fn an_agent_that_called_no_hook_is_not_excused_by_another() {
+    let scene = Scene::new(&[]);
+    let talks = format!(
+        "if [ $3 = loud ]; then {HOOK}; fi; touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done"
+    );
+    let agent = agent(&scene, &talks);
+    let mut silent = begin(&scene, &agent, "silent");
+    let mut loud = begin(&scene, &agent, "loud");
+    scene.write("silent.go", b"");
+    assert_eq!(silent.wait().unwrap().code(), Some(3));
+    scene.write("loud.go", b"");
+    assert_eq!(loud.wait().unwrap().code(), Some(0));
+}
+
 /// The engine was in the first one's process, and went with it.
 #[test]
 fn of_two_runs_the_first_to_end_does_not_take_the_engine_from_the_other() {

@@ -7,7 +7,7 @@ use sayso_gate::Process;
 use sayso_server::agents::MARK;
 use serde_json::{Value, json};
 
-use crate::scene::{Running, Scene, TOKEN};
+use crate::scene::{Running, Scene, TOKEN, ask, write};
 
 /// A run of an agent: a shell with a note of its own, in which programs call the engine.
 struct Run {
@@ -29,6 +29,15 @@ impl Run {
         let note = folder.join(format!("{}-{}-0-{agent}", process.id, process.started));
         std::fs::write(note, format!("0\n{}", scene.journal().display())).unwrap();
         Self { shell }
+    }
+
+    /// What `sayso exec` runs: it speaks for an agent, and is no run of one.
+    fn exec(scene: &Scene) -> Self {
+        let run = Self::new(scene, "claude");
+        let process = Process::find(run.shell.id()).unwrap();
+        let note = |suffix: &str| scene.home().join(format!("agents/{}-{}-{suffix}", process.id, process.started));
+        std::fs::rename(note("0-claude"), note("0")).unwrap();
+        run
     }
 
     /// What the engine answers to a call of a program that the agent started.
@@ -107,4 +116,47 @@ fn an_agent_does_not_speak_in_the_session_of_another_run() {
     drop(first);
     let resumed = second.call(&server, "IntentService/StartSession", &json!({ "session": "first" }), "SOCKET");
     assert_eq!(resumed, json!({}));
+}
+
+/// The note of a run has its sessions, so that another engine knows them, too.
+#[test]
+fn whose_a_session_is_outlives_the_engine() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let (mut first, mut second) = (Run::new(&scene, "claude"), Run::new(&scene, "claude"));
+    // A name that could pass for something else in a note.
+    let session = json!({ "session": "1-2 \"3\"" });
+    let start = "IntentService/StartSession";
+    assert_eq!(first.call(&server, start, &session, "SOCKET"), json!({}));
+    server.end();
+    let server = scene.serve();
+    for call in [start, "IntentService/EndSession"] {
+        let answer = second.call(&server, call, &session, "SOCKET");
+        assert!(answer["message"].as_str().is_some_and(|text| text.contains("another run")), "{call}: {answer}");
+    }
+    assert_eq!(first.call(&server, "IntentService/EndSession", &session, "SOCKET"), json!({}));
+}
+
+#[test]
+fn an_agent_ends_nothing_that_a_person_asked_for() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = server.near();
+    let change = runtime.block_on(ask(&client, write("theirs", "x\n"))).record.change;
+    let mut others = Run::new(&scene, "codex");
+    assert_eq!(others.call(&server, "IntentService/StartSession", &json!({ "session": "s" }), "SOCKET"), json!({}));
+    for (mut agent, who) in [(Run::new(&scene, "claude"), "run"), (Run::exec(&scene), "exec")] {
+        for address in ["SOCKET".to_owned(), format!("http://{}", server.address)] {
+            for call in ["IntentService/Withdraw", "IntentService/Finish"] {
+                let answer = agent.call(&server, call, &json!({ "change": change.to_string() }), &address);
+                assert_eq!(answer["code"], "permission_denied", "{who} {call}: {answer}");
+                assert!(answer["message"].as_str().unwrap().contains("is no agent's"), "{who} {call}: {answer}");
+            }
+            let answer = agent.call(&server, "IntentService/EndSession", &json!({ "session": "s" }), &address);
+            assert_eq!(answer["code"], "permission_denied", "{who}: {answer}");
+        }
+    }
+    // The person does.
+    runtime.block_on(client.withdraw(change)).unwrap();
 }
