@@ -42,13 +42,22 @@ impl RemoteError {
 
 /// The error of a call that failed with one of ours.
 pub fn to_connect(kind: ErrorKind, message: String, hint: Option<String>) -> ConnectError {
+    detailed(code(kind), kind, message, hint)
+}
+
+/// The error of a call that did not reach its service, for which there is a code that says more than any of ours.
+pub fn with_code(code: ErrorCode, message: String, hint: Option<String>) -> ConnectError {
+    detailed(code, kind(code), message, hint)
+}
+
+fn detailed(code: ErrorCode, kind: ErrorKind, message: String, hint: Option<String>) -> ConnectError {
     let detail = proto::ErrorDetail {
         kind: proto::ErrorKind::from(kind).into(),
         message: message.clone(),
         hint,
         ..Default::default()
     };
-    ConnectError::new(code(kind), message).with_detail(ErrorDetail::from_message(DETAIL, &detail))
+    ConnectError::new(code, message).with_detail(ErrorDetail::from_message(DETAIL, &detail))
 }
 
 /// The code that stands for a kind; the table is in `error.proto`.
@@ -64,7 +73,7 @@ fn code(kind: ErrorKind) -> ErrorCode {
     }
 }
 
-/// What an error is that has a code alone, since it comes from before a call reached its service, or from the connection.
+/// What an error is that comes from before a call reached its service, or from the connection.
 fn kind(code: ErrorCode) -> ErrorKind {
     match code {
         ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => ErrorKind::ToolDenied,

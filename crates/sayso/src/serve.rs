@@ -132,6 +132,12 @@ fn announce(arguments: &ServeArguments, state: &State, url: &str, token: Option<
     if let Some(token) = token {
         text.push_str(&format!("Token   {}\n", token.reveal()));
     }
+    if !arguments.listen.is_loopback() {
+        let port = url.rsplit(':').next().unwrap_or_default();
+        text.push_str(&format!(
+            "Others  reach it at this machine's addresses, port {port}; under a name with --allow-host NAME\n"
+        ));
+    }
     text.push_str(&format!(
         "\nDecide in another terminal:  sayso review --follow\nRun an agent under the gate: sayso run -- claude\n\
          Ask with curl:               curl{header} -H 'Content-Type: application/json' -d '{{}}' {url}/sayso.v1.ReviewService/Status\n\

@@ -58,7 +58,7 @@ impl Guard {
     /// Looks at the head of a request that came in at an address of ours.
     pub(crate) fn admit<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
         match self.origin(request, ours) {
-            Err(message) => refuse(ErrorCode::PermissionDenied, message),
+            Err(refused) => Admission::Refuse(refused, None),
             Ok(Some(origin)) if is_preflight(request) => Admission::Preflight(origin),
             Ok(origin) => match self.check(request.headers()) {
                 Ok(()) => Admission::Enter(origin),
@@ -70,37 +70,47 @@ impl Guard {
     /// The same for an agent's requests to a model, whose path is what they have to show. No page sends any.
     pub(crate) fn admit_agent<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
         match self.origin(request, ours) {
-            Err(message) => refuse(ErrorCode::PermissionDenied, message),
+            Err(refused) => Admission::Refuse(refused, None),
             Ok(None) => Admission::Enter(None),
-            Ok(Some(_)) => refuse(ErrorCode::PermissionDenied, "pages may not send requests to models"),
+            Ok(Some(_)) => Admission::Refuse(
+                forbidden("pages may not send requests to models", "an agent sends them, as `sayso env` says"),
+                None,
+            ),
         }
     }
 
     /// The origin of the page that a request comes from, if it comes from one that may call; else why it may not.
-    fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, &'static str> {
+    fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, ConnectError> {
         let headers = request.headers();
         let host = request.uri().authority().map(|authority| authority.as_str().to_owned());
         let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
-        if !host.is_some_and(|host| self.is_ours(&host)) {
-            return Err("the request does not name this server as its host");
+        if !host.is_some_and(|host| self.is_ours(&host, ours.ip())) {
+            let message = "the request does not name this server as its host";
+            return Err(forbidden(
+                message,
+                "use the address that `sayso serve` printed, or start it with `--allow-host NAME`",
+            ));
         }
         let origin = match headers.get(ORIGIN) {
             None => None,
             Some(origin) if self.may_call(origin, ours) => Some(origin.clone()),
             Some(_) => {
-                return Err("pages of that origin may not call this server");
+                let message = "pages of that origin may not call this server";
+                return Err(forbidden(message, "start `sayso serve` with `--allow-origin ORIGIN`, should they"));
             }
         };
         // A browser that leaves the origin out says where it comes from all the same.
         let cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site" || site == "same-site");
         if origin.is_none() && cross_site {
-            return Err("pages of other sites may not call this server");
+            let message = "pages of other sites may not call this server";
+            return Err(forbidden(message, "start `sayso serve` with `--allow-origin ORIGIN`, should they"));
         }
         Ok(origin)
     }
 
-    /// Whether a host, with or without a port, is one of ours.
-    fn is_ours(&self, host: &str) -> bool {
+    /// Whether a host, with or without a port, is one of ours. The address that a request came in at is: no page can have made that its
+    /// own name.
+    fn is_ours(&self, host: &str, ours: IpAddr) -> bool {
         let name = match host.rsplit_once(':') {
             // The colons of an IPv6 address are within brackets.
             Some((name, port)) if !port.contains(']') && port.parse::<u16>().is_ok() => name,
@@ -108,14 +118,19 @@ impl Guard {
         };
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         name.eq_ignore_ascii_case("localhost")
-            || address.is_ok_and(|address| address.is_loopback())
+            || address.is_ok_and(|address| address.is_loopback() || address == ours.to_canonical())
             || self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(name))
     }
 
     fn may_call(&self, origin: &HeaderValue, ours: SocketAddr) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
         let own = |host: &str| origin == format!("http://{host}:{}", ours.port());
-        own("127.0.0.1") || own("localhost") || own("[::1]") || self.origins.iter().any(|allowed| allowed == origin)
+        let here = SocketAddr::new(ours.ip().to_canonical(), ours.port());
+        origin == format!("http://{here}")
+            || own("127.0.0.1")
+            || own("localhost")
+            || own("[::1]")
+            || self.origins.iter().any(|allowed| allowed == origin)
     }
 
     fn check(&self, headers: &HeaderMap) -> Result<(), ConnectError> {
@@ -132,20 +147,28 @@ impl Guard {
         let since = now() - i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
         wrong.retain(|time| *time > since);
         if wrong.len() >= MOST_WRONG {
-            return Err(ConnectError::resource_exhausted("too many wrong tokens; wait a minute"));
+            let message = "there were too many wrong tokens";
+            return Err(refusal(ErrorCode::ResourceExhausted, message, "wait a minute, or show the right one"));
         }
         wrong.push_back(now());
-        let message = match shown {
-            None => "this server wants a token: send the header `Authorization: Bearer TOKEN`",
-            Some(_) => "that is not the token; `sayso serve` prints it when it starts, and it is another one each time",
+        let (message, hint) = match shown {
+            None => ("this server wants a token", "send the header `Authorization: Bearer TOKEN`"),
+            Some(_) => {
+                ("that is not the token", "`sayso serve` prints it when it starts, and it is another one each time")
+            }
         };
         tracing::warn!(wrong = wrong.len(), "a request without the right token");
-        Err(ConnectError::unauthenticated(message))
+        Err(refusal(ErrorCode::Unauthenticated, message, hint))
     }
 }
 
-fn refuse(code: ErrorCode, message: &str) -> Admission {
-    Admission::Refuse(ConnectError::new(code, message), None)
+fn forbidden(message: &str, hint: &str) -> ConnectError {
+    refusal(ErrorCode::PermissionDenied, message, hint)
+}
+
+/// An error from before the services, which says as much as one of theirs.
+pub(crate) fn refusal(code: ErrorCode, message: &str, hint: &str) -> ConnectError {
+    sayso_api::error::with_code(code, message.to_owned(), Some(hint.to_owned()))
 }
 
 fn is_preflight<B>(request: &Request<B>) -> bool {
@@ -184,6 +207,9 @@ pub(crate) fn request_id() -> HeaderValue {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+    use sayso_api::error::RemoteError;
+    use sayso_review::ErrorKind;
+
     use super::*;
 
     fn guard() -> Guard {
@@ -206,6 +232,56 @@ mod tests {
             Admission::Preflight(_) => "preflight".to_owned(),
             Admission::Refuse(error, _) => error.code.as_str().to_owned(),
         }
+    }
+
+    /// What a request is told that came in at an address.
+    fn told(headers: &[(&str, &str)], ours: &str) -> Option<RemoteError> {
+        let mut request = Request::post("/sayso.v1.ReviewService/Status");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        match guard().admit(&request.body(()).unwrap(), ours.parse().unwrap()) {
+            Admission::Refuse(error, _) => Some(error.into()),
+            Admission::Enter(_) | Admission::Preflight(_) => None,
+        }
+    }
+
+    #[test]
+    fn whatever_is_refused_comes_with_its_kind_and_what_to_do() {
+        let host = ("host", "localhost");
+        for headers in [
+            &[host][..],
+            &[host, ("authorization", "Bearer wrong")],
+            &[("host", "evil.example"), RIGHT],
+            &[host, ("origin", "http://evil.example"), RIGHT],
+            &[host, ("sec-fetch-site", "cross-site"), RIGHT],
+        ] {
+            let told = told(headers, "127.0.0.1:7777").unwrap();
+            assert_eq!(told.kind, ErrorKind::ToolDenied, "{headers:?}");
+            assert!(told.hint.is_some(), "{told:?}");
+        }
+        let guard = guard();
+        guard.wrong.lock().unwrap().extend(vec![now(); MOST_WRONG]);
+        let told = RemoteError::from(guard.check(&HeaderMap::new()).unwrap_err());
+        assert_eq!((told.kind, told.hint.is_some()), (ErrorKind::Unavailable, true), "{told:?}");
+    }
+
+    /// What listens at all addresses is called by each of them, from other machines, too.
+    #[test]
+    fn the_address_that_a_request_came_in_at_is_a_name_of_ours() {
+        for (host, ours) in [
+            ("192.0.2.7:7777", "192.0.2.7:7777"),
+            ("192.0.2.7", "[::ffff:192.0.2.7]:7777"),
+            ("[2001:db8::7]:7777", "[2001:db8::7]:7777"),
+        ] {
+            assert_eq!(told(&[("host", host), RIGHT], ours), None, "{host}");
+            let page = format!("http://{host}");
+            let from_its_own_page = [("host", host), ("origin", page.as_str()), RIGHT];
+            assert_eq!(told(&from_its_own_page, ours).is_some(), !host.ends_with(":7777"), "{host}");
+        }
+        assert!(told(&[("host", "192.0.2.7:7777"), RIGHT], "192.0.2.8:7777").is_some());
+        let hint = told(&[("host", "box"), RIGHT], "192.0.2.7:7777").unwrap().hint.unwrap();
+        assert!(hint.contains("--allow-host"), "{hint}");
     }
 
     const RIGHT: (&str, &str) = ("authorization", "Bearer 0123456789abcdef");

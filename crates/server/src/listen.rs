@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, DeadlinePolicy, Limits, Router};
+use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, DeadlinePolicy, ErrorCode, Limits, Router};
 use http::header::HeaderName;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -227,7 +227,9 @@ impl Serving {
                     }
                     Ok(proxy) => Ok(agents(proxy, request, guard).await),
                     Err(_) if door == Door::Models => {
-                        let error = ConnectError::permission_denied("only requests to models come in here");
+                        let (message, hint) =
+                            ("only requests to models come in here", "the services have a socket of their own");
+                        let error = guard::refusal(ErrorCode::PermissionDenied, message, hint);
                         Ok(refused(request, error, None, guard::request_id()))
                     }
                     Err(service) => answer(service, request, peer, guard, timing.whole).await,
@@ -280,7 +282,8 @@ async fn agents(proxy: Arc<Proxy>, request: Request<Incoming>, guard: Option<(Ar
     match guard.map(|(guard, ours)| guard.admit_agent(&request, ours)) {
         None | Some(Admission::Enter(_)) => proxy.serve(request).await.map(|body| Either::Right(Either::Right(body))),
         Some(Admission::Preflight(_)) => {
-            refused(request, ConnectError::permission_denied("pages may not"), None, guard::request_id())
+            let (message, hint) = ("pages may not send requests to models", "an agent sends them, as `sayso env` says");
+            refused(request, guard::refusal(ErrorCode::PermissionDenied, message, hint), None, guard::request_id())
         }
         Some(Admission::Refuse(error, _)) => refused(request, error, None, guard::request_id()),
     }

@@ -351,7 +351,7 @@ impl Server {
             }
         };
         let address = listener.local_addr()?;
-        let url = format!("http://{address}");
+        let url = format!("http://{}", reached_at(address));
         opened.place.note(&url, http.token.as_ref())?;
         // Set once, here.
         let _ = opened.host.url.set(url.clone());
@@ -400,6 +400,16 @@ fn listen(address: SocketAddr, choice: PortChoice) -> Result<std::net::TcpListen
     }
     let error = failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
     Err(StartError::Listen { address, error })
+}
+
+/// An address under which a server is reached from this machine: one that stands for all of them is the name of none.
+fn reached_at(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// The address that only this machine reaches.
