@@ -44,6 +44,13 @@ impl Failure {
 
 impl From<Failure> for ConnectError {
     fn from(failure: Failure) -> Self {
+        // Here every call comes by that fails, within the span that names it.
+        let Failure { kind, message: reason, .. } = &failure;
+        match kind {
+            ErrorKind::Internal => tracing::error!(%kind, %reason, "a call failed"),
+            ErrorKind::Unavailable => tracing::warn!(%kind, %reason, "a call failed"),
+            _ => tracing::info!(%kind, %reason, "a call failed"),
+        }
         sayso_api::error::to_connect(failure.kind, failure.message, failure.hint)
     }
 }

@@ -270,8 +270,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     host: &Arc<Host>,
     work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, ConnectError> {
-    let host = Arc::clone(host);
-    let done = tokio::task::spawn_blocking(move || work(&host)).await;
+    let (host, span) = (Arc::clone(host), tracing::Span::current());
+    let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&host))).await;
     Ok(done.unwrap_or_else(|error| Err(Failure::panicked(&error)))?)
 }
 

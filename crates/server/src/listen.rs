@@ -31,6 +31,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tower::Service as _;
+use tracing::Instrument as _;
 
 use crate::caller::Peer;
 use crate::guard::{self, Admission, Guard};
@@ -298,7 +299,9 @@ async fn answer(
     whole: Duration,
 ) -> Result<Answer, Infallible> {
     let id = guard::request_id();
-    let origin = match guard.map(|(guard, ours)| guard.admit(&request, ours)) {
+    // Whatever is logged on the way has the name of the request.
+    let span = tracing::error_span!("call", id = %id.to_str().unwrap_or_default());
+    let origin = match guard.map(|(guard, ours)| span.in_scope(|| guard.admit(&request, ours))) {
         None => None,
         Some(Admission::Enter(origin)) => origin,
         Some(Admission::Preflight(origin)) => {
@@ -315,7 +318,9 @@ async fn answer(
     } else {
         request.extensions_mut().insert(peer);
         let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(whole)), done: false });
-        let Ok(response) = service.call(request).await;
+        // The call makes a span of its own at once, which is to be within ours.
+        let calling = span.in_scope(|| service.call(request));
+        let Ok(response) = calling.instrument(span).await;
         response.map(Either::Left)
     };
     tracing::debug!(id = %id.to_str().unwrap_or_default(), %path, status = response.status().as_u16(), "answered");

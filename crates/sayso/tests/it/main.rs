@@ -30,6 +30,7 @@ mod requests;
 mod review;
 mod running;
 mod served;
+mod serving;
 mod together;
 mod tool;
 mod trust;

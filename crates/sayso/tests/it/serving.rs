@@ -1,0 +1,175 @@
+//! What `sayso serve` says when it starts, and what its options do.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::Scene;
+use crate::served::Served;
+
+/// What `curl` gets from an address with a token, headers included.
+fn curl(url: &str, method: &str, body: &str, token: Option<&str>) -> Output {
+    let mut command = Command::new("curl");
+    command.args(["-sSi", "-m", "60", "-H", "content-type: application/json", "-d", body]);
+    if let Some(token) = token {
+        command.args(["-H", &format!("authorization: Bearer {token}")]);
+    }
+    command.arg(format!("{url}/sayso.v1.{method}")).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A server for a person, and what it has said until it says how to end it.
+struct Spoken {
+    child: Child,
+    text: String,
+}
+
+impl Spoken {
+    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+            .arg("serve")
+            .args(arguments)
+            .current_dir(scene.directory.path())
+            .env_clear()
+            .envs(scene.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut text = String::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            text.push_str(&line.unwrap());
+            text.push('\n');
+            if text.contains("Ctrl-C ends it.") {
+                break;
+            }
+        }
+        Self { child, text }
+    }
+
+    /// Ends it, and gives what it said besides.
+    fn end(mut self) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        String::from_utf8_lossy(&self.child.wait_with_output_of_errors()).into_owned()
+    }
+}
+
+trait Errors {
+    fn wait_with_output_of_errors(&mut self) -> Vec<u8>;
+}
+
+impl Errors for Child {
+    fn wait_with_output_of_errors(&mut self) -> Vec<u8> {
+        let mut errors = Vec::new();
+        std::io::Read::read_to_end(self.stderr.as_mut().unwrap(), &mut errors).unwrap();
+        self.wait().unwrap();
+        errors
+    }
+}
+
+#[test]
+fn what_is_printed_can_be_called_also_where_it_listens_at_all_addresses() {
+    for address in ["127.0.0.1", "0.0.0.0", "::"] {
+        if address == "::" && TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+            continue;
+        }
+        let scene = Scene::new(&[]);
+        let served = Served::start(&scene, &["--listen", address]);
+        let (url, token) = (served.text("url"), served.text("token"));
+        let answer = said(&curl(url, "ReviewService/Status", "{}", Some(token)));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{url}: {answer}");
+        assert_eq!(scene.json(&["doctor", "--json"]).0["engines"][0]["url"], url);
+    }
+    let scene = Scene::new(&[]);
+    let spoken = Spoken::start(&scene, &["--listen", "0.0.0.0", "--port", "0"]);
+    assert!(spoken.text.contains("at http://127.0.0.1:") && spoken.text.contains("--allow-host"), "{}", spoken.text);
+    spoken.end();
+}
+
+/// Invariant 12: nothing listens beyond this machine without a token.
+#[test]
+fn nobody_else_is_served_without_a_token() {
+    let scene = Scene::new(&[]);
+    for address in ["0.0.0.0", "::", "192.0.2.1"] {
+        let output = scene.run(&["serve", "--no-auth", "--listen", address, "--port", "0"], b"");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{address}: {told}");
+        assert!(told.contains("token") && told.contains("Hint:"), "{address}: {told}");
+    }
+}
+
+#[test]
+fn without_a_token_it_warns_and_with_one_of_ones_own_that_is_the_one() {
+    let scene = Scene::new(&[]);
+    let spoken = Spoken::start(&scene, &["--no-auth", "--port", "0"]);
+    assert!(!spoken.text.contains("Token") && !spoken.text.contains("Authorization"), "{}", spoken.text);
+    let told = spoken.end();
+    assert!(told.contains("warning: --no-auth: any program on this machine can decide"), "{told}");
+    let own = "0123456789abcdef-mine";
+    let served = Served::start(&scene, &["--auth-token", own]);
+    assert_eq!(served.text("token"), own);
+    served.ask_to_end();
+    served.ended();
+    let served = Served::start_with(&scene, &[("SAYSO_AUTH_TOKEN", own)]);
+    for (token, status) in [(Some(own), "200"), (Some("0123456789abcdef"), "401"), (None, "401")] {
+        let answer = said(&curl(served.text("url"), "ReviewService/Status", "{}", token));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{token:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_passed_over_and_that_is_said() {
+    // Whoever has it, somebody does.
+    let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 7777));
+    let scene = Scene::new(&[]);
+    let spoken = Spoken::start(&scene, &[]);
+    let at = spoken.text.split("http://127.0.0.1:").nth(1).unwrap_or_default();
+    let port: u16 = at.split(|letter: char| !letter.is_ascii_digit()).next().unwrap().parse().unwrap();
+    assert!((7778..7900).contains(&port), "{}", spoken.text);
+    let told = spoken.end();
+    assert!(told.contains("port 7777 is taken"), "{told}");
+    // One that was asked for is that one or none.
+    let output = scene.run(&["serve", "--port", "7777"], b"");
+    assert!(!output.status.success(), "{output:?}");
+}
+
+#[test]
+fn whatever_is_logged_of_a_call_has_the_id_that_its_answer_has() {
+    let scene = Scene::new(&[]);
+    let served = Served::start(&scene, &["--log", "debug", "--log-format", "json"]);
+    let (url, token) = (served.text("url").to_owned(), served.text("token").to_owned());
+    let id = |answer: &str| {
+        let line = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+        line.unwrap_or_else(|| panic!("{answer}")).trim().to_owned()
+    };
+    let failed = id(&said(&curl(&url, "ReviewService/GetChange", r#"{"change":"77"}"#, Some(&token))));
+    let refused = id(&said(&curl(&url, "ReviewService/Status", "{}", Some("wrong-wrong-wrong"))));
+    served.ask_to_end();
+    let log = served.ended();
+    let lines: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |id: &str| -> Vec<&Value> {
+        let within =
+            |line: &&Value| line["spans"].as_array().is_some_and(|spans| spans.iter().any(|span| span["id"] == id));
+        lines.iter().filter(|line| within(line) || line["fields"]["id"] == id).collect()
+    };
+    let says = |id: &str, level: &str, message: &str| {
+        of(id).iter().any(|line| line["level"] == level && line["fields"]["message"] == message)
+    };
+    assert!(says(&failed, "INFO", "a call failed") && says(&failed, "DEBUG", "answered"), "{log}");
+    let why = of(&failed).iter().any(|line| line.to_string().contains("77"));
+    assert!(why, "the error is there: {log}");
+    assert!(says(&refused, "WARN", "a request without the right token") && says(&refused, "WARN", "refused"), "{log}");
+    assert_ne!(failed, refused);
+    // Below its level nothing is said.
+    let served = Served::start(&scene, &["--log", "error", "--log-format", "json"]);
+    curl(served.text("url"), "ReviewService/Status", "{}", None);
+    served.ask_to_end();
+    assert_eq!(served.ended(), "");
+}
