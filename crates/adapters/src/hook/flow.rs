@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sayso_api::client::{Client, ClientError, Consent, NewSession, Progress, Submission, View};
-use sayso_review::{ChangeId, ChangeStatus, Intent, Origin, Performer, Subject};
+use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Intent, Origin, Performer, Subject};
 use serde_json::{Value, json};
 
 use super::answer::Permission;
@@ -173,6 +173,19 @@ impl HookCall {
                         let _ = client.finish(record.change, None).await;
                         Permission::Deny { reason: format!("{error}; {}", error.hint()) }
                     }
+                }
+            }
+            // It is about a file that the agent may not read, so that it is not told what was approved. All of it is what it asked for.
+            ChangeStatus::Permitted if record.subject == Subject::Files => {
+                let whole = record.verdict.as_ref().is_none_or(|verdict| verdict.answer == Answer::Approve);
+                if whole && !record.in_part && record.cause == Cause::Proposal {
+                    Permission::Allow
+                } else {
+                    // It goes nowhere. Should that not be heard, it ends with the turn.
+                    let _ = client.finish(record.change, None).await;
+                    let reason =
+                        "Something else was approved than this, in a file that you may not read, so nothing was done.";
+                    Permission::Deny { reason: reason.to_owned() }
                 }
             }
             ChangeStatus::Permitted if !record.subject.is_files() => match (record.approved(), &record.subject) {

@@ -51,7 +51,7 @@ impl proto::IntentService for Intents {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = blocking(&self.0, move |host| {
             let mut progress = submit(host, peer, request)?;
-            super::withhold(host, peer, &mut progress.preview);
+            super::withhold(host, peer, &mut progress);
             Ok(progress)
         })
         .await?;
@@ -91,7 +91,10 @@ impl proto::IntentService for Intents {
                 Peer::person(peer, &host.notes)?;
             }
             host.gate.command(Client::Person, Command::Withdraw { change }, now())?;
-            Ok(host.gate.read(|history| progress::of(history, change, PreviewView::Unspecified, Shown::Proposed))?)
+            let view = PreviewView::Unspecified;
+            let mut progress = host.gate.read(|history| progress::of(history, change, view, Shown::Proposed))?;
+            super::withhold(host, peer, &mut progress);
+            Ok(progress)
         });
         Response::ok(proto::WithdrawResponse { progress: progress.await?.into(), ..Default::default() })
     }
@@ -348,7 +351,7 @@ impl Waiting {
                 Ok(false) => return Some((Ok(heartbeat()), self)),
                 Err(error) => {
                     self.told = Told::All;
-                    return Some((Err(error.into()), self));
+                    return Some((Err(error), self));
                 }
             }
         }
@@ -364,7 +367,7 @@ impl Waiting {
                 if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
             })?;
             if let Some(progress) = &mut progress {
-                super::withhold(host, peer, &mut progress.preview);
+                super::withhold(host, peer, progress);
             }
             Ok(progress)
         })
@@ -372,10 +375,10 @@ impl Waiting {
     }
 
     /// Waits until something happened to it. `false` if nothing did for a while.
-    async fn about_it(&mut self) -> Result<bool, Failure> {
+    async fn about_it(&mut self) -> Result<bool, ConnectError> {
         let wait = async {
             loop {
-                match self.subscription.next().await? {
+                match self.subscription.next().await.map_err(Failure::from)? {
                     Some(event) => {
                         let about = match &event.body {
                             sayso_review::EventBody::Known(known) => known.change() == Some(self.request.change),
@@ -387,7 +390,8 @@ impl Waiting {
                     }
                     None => {
                         return Err(Failure::new(ErrorKind::Unavailable, "the engine stops")
-                            .hint("what waits still waits; ask again"));
+                            .hint("what waits still waits; ask again")
+                            .into());
                     }
                 }
             }

@@ -56,8 +56,26 @@ fn target(
     read().map_err(|error| Failure::from(error).into())
 }
 
-/// Leaves out of what is shown what an agent may not read. A person has to see what they decide about.
-fn withhold(
+/// Leaves out of what is told of a change what an agent may not read. A person has to see what they decide about.
+fn withhold(host: &Host, peer: Option<Peer>, progress: &mut proto::Progress) {
+    withhold_preview(host, peer, &mut progress.preview);
+    // All of it or nothing: of a part it could not be told what was not approved.
+    if !progress.plan.is_empty() && Peer::person(peer, &host.notes).is_err() {
+        let paths: Vec<WsPath> = progress.plan.iter().filter_map(|step| WsPath::parse(&step.path).ok()).collect();
+        let located = progress
+            .change
+            .as_option()
+            .into_iter()
+            .flat_map(|change| &change.files)
+            .filter_map(|file| WsPath::parse(&file.location).ok());
+        if paths.into_iter().chain(located).any(|path| workspace::may_read(host, peer, &[path]).is_err()) {
+            progress.plan.clear();
+        }
+    }
+}
+
+/// The same for a preview alone.
+fn withhold_preview(
     host: &Host,
     peer: Option<Peer>,
     preview: &mut MessageField<proto::Preview, buffa::Inline<proto::Preview>>,

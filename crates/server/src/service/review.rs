@@ -53,7 +53,7 @@ impl Review {
                 uncaptured: plan.uncaptured.iter().map(proto::Uncaptured::from).collect(),
                 ..Default::default()
             };
-            super::withhold(host, peer, &mut shown.preview);
+            super::withhold_preview(host, peer, &mut shown.preview);
             Ok(shown)
         })
         .await
@@ -115,7 +115,7 @@ impl proto::ReviewService for Review {
                     if asked { progress::of(history, change, view, Shown::Proposed).map(Some) } else { Ok(None) }
                 })?;
                 if let Some(mut progress) = progress {
-                    super::withhold(host, peer, &mut progress.preview);
+                    super::withhold(host, peer, &mut progress);
                     size += buffa::Message::encoded_len(&progress) as usize;
                     pending.push(progress);
                     if size > MOST_PREVIEWED {
@@ -151,7 +151,7 @@ impl proto::ReviewService for Review {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
         let progress = promptly(&self.0, move |host| {
             let mut progress = propose(host, peer, request)?;
-            super::withhold(host, peer, &mut progress.preview);
+            super::withhold(host, peer, &mut progress);
             Ok(progress)
         })
         .await?;
@@ -169,7 +169,7 @@ impl proto::ReviewService for Review {
             let shown = if applied { Shown::Applied } else { Shown::Proposed };
             let view = view_of(request.view);
             let mut progress = host.gate.read(|history| progress::of(history, request.change, view, shown))?;
-            super::withhold(host, peer, &mut progress.preview);
+            super::withhold(host, peer, &mut progress);
             Ok(progress)
         });
         Response::ok(proto::GetChangeResponse { progress: progress.await?.into(), ..Default::default() })
@@ -276,7 +276,7 @@ impl proto::ReviewService for Review {
             let Some(review) = host.gate.review_turn(&request.session, &request.turn, now())? else { return Ok(None) };
             let view = view_of(request.view);
             let mut shown = host.gate.read(|history| progress::of(history, review.change, view, Shown::Proposed))?;
-            super::withhold(host, peer, &mut shown.preview);
+            super::withhold(host, peer, &mut shown);
             Ok(Some(shown))
         });
         Response::ok(proto::ReviewTurnResponse { progress: progress.await?.into(), ..Default::default() })

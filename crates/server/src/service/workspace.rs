@@ -170,6 +170,6 @@ pub(super) fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Res
         return Ok(());
     }
     let path = paths.first().map(ToString::to_string).unwrap_or_default();
-    let message = format!("reading `{path}` is not allowed: policy says {} ({})", ruled.ruling, ruled.by);
+    let message = format!("reading `{path}` is not allowed: policy says {} ({})", ruled.ruling, ruled.by.short());
     Err(Failure::new(ErrorKind::FsDenied, message).hint("`sayso policy explain read` says more"))
 }

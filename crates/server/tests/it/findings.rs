@@ -91,20 +91,25 @@ async fn what_an_agent_may_not_read_is_shown_to_it_by_no_preview() {
     std::os::unix::fs::symlink("secret-now", scene.root().join("link")).unwrap();
     let (mut reading, mut later) = (Rule::new(Ruling::Ask), Rule::new(Ruling::Later));
     (reading.read, later.write) = (vec!["secret-*".to_owned()], vec!["secret-later".to_owned()]);
-    let server = scene.serve_under(vec![reading, later]);
+    let mut tool = Rule::new(Ruling::Ask);
+    tool.tool = vec!["Diff".to_owned()];
+    let server = scene.serve_under(vec![reading, later, tool]);
     let client = server.near();
     let then = ask(&client, write("secret-then", "other\n")).await.record;
     client.decide(then.change, verdict(&then, Answer::Approve), None, View::Nothing).await.unwrap();
     let now = ask(&client, write("secret-now", "other\n")).await.record;
     let link = ask(&client, write("link", "other\n")).await.record;
     let open = ask(&client, write("open", "nobody\n")).await.record;
-    assert_eq!(wants(&client, "secret-later", "other\n").await.record.status, ChangeStatus::Permitted);
+    let later = wants(&client, "secret-later", "other\n").await.record;
+    assert_eq!(later.status, ChangeStatus::Permitted);
     std::fs::write(scene.root().join("secret-later"), "other\n").unwrap();
     client.finish_call("s", "c").await.unwrap();
     let view = "PREVIEW_VIEW_FULL";
     let look = |change: u64| ("ReviewService/GetChange", json!({ "change": change.to_string(), "view": view }));
     let undo = json!({ "target": { "change": then.change.to_string() }, "view": view });
-    let mut calls = vec![look(then.change), look(now.change), look(link.change)];
+    // The last was let go ahead, and comes with a plan.
+    let mut calls = vec![look(then.change), look(now.change), look(link.change), look(later.change)];
+    calls.push(("ReviewService/GetChange", json!({ "change": later.change.to_string() })));
     calls.push(("ReviewService/ListPending", json!({ "view": view })));
     calls.push(("ReviewService/PlanUndo", undo));
     for path in ["secret-now", "link"] {
@@ -130,6 +135,15 @@ async fn what_an_agent_may_not_read_is_shown_to_it_by_no_preview() {
     // What it may read, it sees.
     let (method, body) = look(open.change);
     assert!(said(&server, method, &body).contains("everybody"));
+    // Why it may not is told without where the user's configuration is.
+    let arguments = json!({ "path_a": "secret-now", "path_b": "open" }).to_string();
+    for (method, body, rule) in [
+        ("WorkspaceService/ReadFile", json!({ "path": "secret-now" }), "rule 1"),
+        ("ToolService/RunTool", json!({ "name": "Diff", "argumentsJson": arguments }), "rule 3"),
+    ] {
+        let text = said(&server, method, &body);
+        assert!(text.contains(rule) && !text.contains("config.toml"), "{method}: {text}");
+    }
     registered.finished();
 }
 
@@ -185,7 +199,6 @@ async fn a_review_is_withdrawn_by_a_person_only() {
     assert_eq!(wants(&client, "a", "x\n").await.record.status, ChangeStatus::Permitted);
     std::fs::write(scene.root().join("a"), "x\n").unwrap();
     let review = client.end_turn("s", None).await.unwrap().unwrap();
-    let own = ask(&client, write("b", "x\n")).await.record.change;
     let status = async |change| client.get_change(change, View::Nothing, Shown::Proposed).await.unwrap().record.status;
     let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
     let body = |change: u64| json!({ "change": change.to_string() }).to_string();
@@ -194,6 +207,12 @@ async fn a_review_is_withdrawn_by_a_person_only() {
         assert_eq!(status(review).await, ChangeStatus::Pending);
     }
     // What it proposed itself is its own to withdraw.
+    let change = json!({ "changes": [{ "write": { "path": "b", "newContent": "x\n" } }] });
+    let origin = json!({ "session": "its own" });
+    let intent = json!({ "intent": { "changeFiles": change }, "origin": origin, "ask": true });
+    let said: Value = serde_json::from_str(&said(&server, "IntentService/Submit", &intent)).unwrap();
+    let own: u64 = said["progress"]["change"]["change"].as_str().unwrap().parse().unwrap();
+    assert_eq!(status(own).await, ChangeStatus::Pending);
     call(&server, Way::Socket, "IntentService/Withdraw", &body(own), &[]);
     assert_eq!(status(own).await, ChangeStatus::Cancelled);
     registered.finished();
