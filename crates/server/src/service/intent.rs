@@ -12,7 +12,7 @@ use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Origin, Performer, 
 use sayso_workspace::OpenError;
 use serde_json::Value;
 
-use super::review::{HEARTBEAT, submitted};
+use super::review::{HEARTBEAT, catch_up, submitted};
 use super::view_of;
 use crate::caller::Peer;
 use crate::failure::Failure;
@@ -378,6 +378,8 @@ impl Waiting {
     async fn about_it(&mut self) -> Result<bool, ConnectError> {
         let wait = async {
             loop {
+                // Older events are in the journal, which is read elsewhere than on the threads that others are served by.
+                catch_up(&mut self.subscription).await?;
                 match self.subscription.next().await.map_err(Failure::from)? {
                     Some(event) => {
                         let about = match &event.body {

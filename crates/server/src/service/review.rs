@@ -86,12 +86,15 @@ impl proto::ReviewService for Review {
 
     async fn watch(
         &self,
-        _: RequestContext,
+        context: RequestContext,
         request: ServiceRequest<'_, proto::WatchRequest>,
     ) -> ServiceResult<ServiceStream<PreEncoded<proto::WatchResponse>>> {
         let request = request.to_owned_message();
-        let gate = &self.0.gate;
-        let attached = (request.role == Role::ROLE_SURFACE).then(|| gate.attach());
+        let (gate, peer) = (&self.0.gate, Peer::of(&context));
+        // Where an agent looks, nobody is there to decide, and what waits is announced all the same.
+        let decides = request.role == Role::ROLE_SURFACE
+            && blocking(&self.0, move |host| Ok(Peer::person(peer, &host.notes).is_ok())).await?;
+        let attached = decides.then(|| gate.attach());
         let subscription = gate.subscribe(request.after);
         let watching = Watching { host: Arc::clone(&self.0), subscription, greeted: false, _attached: attached };
         Ok(Response::stream(stream::unfold(watching, Watching::next)))

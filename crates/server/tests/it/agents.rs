@@ -1,9 +1,10 @@
 //! An agent cannot approve itself: who descends from one decides nothing, by the socket or over TCP with the right token.
 
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Output, Stdio};
 
-use sayso_api::client::{Client, Shown, View};
+use sayso_api::client::{Client, Extent, Shown, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus};
 use sayso_server::agents::{MARK, Notes};
 use serde_json::json;
@@ -118,6 +119,35 @@ async fn an_agent_is_known_whichever_address_it_comes_from() {
     }
     waits(&client, record.change).await;
     registered.finished();
+}
+
+/// Whoever looks on is only a surface if they could decide: or an agent could keep what waits from being announced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_watches_is_no_surface() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let client = server.near();
+    let watch = || {
+        let body = r#"{"role":"ROLE_SURFACE"}"#;
+        let message = format!("printf '\\0\\0\\0\\0\\{:03o}%s' '{body}'", body.len());
+        let curl = "curl -sSN -m 60 -H 'content-type: application/connect+json' --data-binary @-";
+        let (socket, url) = (server.socket.display(), "http://localhost/sayso.v1.ReviewService/Watch");
+        let script = format!("{message} | {curl} --unix-socket {socket} {url}");
+        let mut shell =
+            Command::new("sh").args(["-c", &script]).env_remove(MARK).stdout(Stdio::piped()).spawn().unwrap();
+        // The greeting: it is served.
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+        shell
+    };
+    let surfaces = async || client.status(Extent::Counts).await.unwrap().surfaces;
+    let mut person = watch();
+    assert_eq!(surfaces().await, 1);
+    let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+    let mut agent = watch();
+    assert_eq!(surfaces().await, 1);
+    registered.finished();
+    server.end();
+    assert!(person.wait().is_ok() && agent.wait().is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
