@@ -7,6 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -19,7 +20,7 @@ use sayso_server::EnginePlace;
 use sayso_server::agents::{Notes, Registered};
 use serde_json::Value;
 
-use crate::cli::{HookArguments, Place, ThemeChoice, When};
+use crate::cli::HookArguments;
 use crate::config::{Config, OnFailure};
 use crate::failure::Failure;
 use crate::output::say;
@@ -39,8 +40,15 @@ const GRACE: Duration = Duration::from_secs(3);
 const DENIES: u8 = 2;
 
 pub(crate) fn run(arguments: &HookArguments) -> ExitCode {
-    // A panic would let through what it was about to judge.
-    let answered = std::panic::catch_unwind(|| answer(arguments));
+    // On a thread of its own: a panic would let through what it was about to judge, and so would an agent that never ends its input, or
+    // an engine that takes no connection.
+    let (tell, told) = channel();
+    let (own, most) = (arguments.clone(), Duration::from_secs(arguments.timeout).saturating_add(GRACE * 2));
+    let answering = std::thread::Builder::new().spawn(move || tell.send(answer(&own)));
+    let answered = match answering {
+        Ok(_) => told.recv_timeout(most),
+        Err(_) => Err(RecvTimeoutError::Disconnected),
+    };
     let why = match answered {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(Failure::Told { what, why, hint, .. })) => {
@@ -49,7 +57,8 @@ pub(crate) fn run(arguments: &HookArguments) -> ExitCode {
             format!("{what}{why}{hint}")
         }
         Ok(Err(Failure::BrokenPipe)) => "the verdict could not be printed".to_owned(),
-        Err(_) => "a fault of sayso".to_owned(),
+        Err(RecvTimeoutError::Timeout) => "neither the agent's input nor a verdict came in time".to_owned(),
+        Err(RecvTimeoutError::Disconnected) => "a fault of sayso".to_owned(),
     };
     say(&format!("sayso could not be asked, so this is denied: {why}"));
     ExitCode::from(DENIES)
@@ -99,9 +108,8 @@ fn failed(call: &HookCall, failure: &Failure, wanted: OnFailure) -> Result<Value
 
 /// What the user wants where nobody can be asked; what cannot be read says no.
 fn on_failure(call: &HookCall) -> OnFailure {
-    let place =
-        Place { workspace: Some(PathBuf::from(&call.cwd)), json: false, color: When::Never, theme: ThemeChoice::Auto };
-    let config = State::find(&place).and_then(|state| Config::load(&state));
+    // Of the workspace that would have been asked, wherever in it the agent is.
+    let config = place(call).and_then(|(root, folder)| Config::load(&State { root, folder, home: state_home()? }));
     config.map_or(OnFailure::Deny, |config| config.on_failure.value)
 }
 
@@ -187,7 +195,8 @@ impl Dial for Running {
     fn dial(&self) -> BoxFuture<'static, std::io::Result<Connection>> {
         let place = self.0.clone();
         async move {
-            let stream = place.connect()?.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?;
+            let gone = || std::io::Error::new(std::io::ErrorKind::NotFound, "it ended while this waited");
+            let stream = place.connect()?.ok_or_else(gone)?;
             Ok(Box::new(LocalStream::new(stream)?) as Connection)
         }
         .boxed()

@@ -37,7 +37,7 @@ pub(crate) struct EnvArguments {
 /// `sayso run` installs it. To install it by hand, make it the command of the agent's hooks with `"matcher": "*"`, and give
 /// --timeout somewhat less than the time-out that the agent has for it. Without an engine, with input that is not understood, or if
 /// the engine goes away, what is about to happen is denied, or whatever `on_failure` under `[hook]` in the configuration says.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct HookArguments {
     /// Whose hook: claude or codex.
     #[arg(value_name = "AGENT")]

@@ -16,7 +16,7 @@ use crate::Scene;
 use crate::served::{LONG, Served};
 
 /// A call of a tool in a directory.
-fn call(directory: &Path, tool: &str, input: &Value) -> Value {
+pub(crate) fn call(directory: &Path, tool: &str, input: &Value) -> Value {
     json!({
         "session_id": "s", "cwd": directory, "hook_event_name": "PreToolUse", "tool_name": tool,
         "tool_input": input, "tool_use_id": "t",
@@ -24,7 +24,7 @@ fn call(directory: &Path, tool: &str, input: &Value) -> Value {
 }
 
 /// A hook that runs, at the engine with a journal.
-fn begin(scene: &Scene, journal: &Path, arguments: &[&str], call: &Value) -> Child {
+pub(crate) fn begin(scene: &Scene, journal: &Path, arguments: &[&str], call: &Value) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["hook", "claude"])
         .args(arguments)
@@ -43,7 +43,7 @@ fn begin(scene: &Scene, journal: &Path, arguments: &[&str], call: &Value) -> Chi
 }
 
 /// What a hook says, which it does within any time that a busy machine takes.
-fn answer(child: Child) -> Value {
+pub(crate) fn answer(child: Child) -> Value {
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
     let output: Output =
@@ -51,13 +51,13 @@ fn answer(child: Child) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-fn decision(answer: &Value) -> (&str, &str) {
+pub(crate) fn decision(answer: &Value) -> (&str, &str) {
     let text = |name: &str| answer["hookSpecificOutput"][name].as_str().unwrap_or_default();
     (text("permissionDecision"), text("permissionDecisionReason"))
 }
 
 /// The folder of a served engine's journal.
-fn journal(served: &Served) -> PathBuf {
+pub(crate) fn journal(served: &Served) -> PathBuf {
     Path::new(served.text("socket")).ancestors().nth(2).unwrap().to_owned()
 }
 
@@ -135,6 +135,41 @@ fn what_is_configured_for_a_failure_is_no_answer_to_a_refusal() {
         served.ask_to_end();
         served.ended();
     }
+}
+
+/// What the workspace says counts wherever in it the agent is.
+#[test]
+fn what_to_do_where_nobody_can_be_asked_is_what_the_workspace_says() {
+    let scene = Scene::new(&[("sayso.toml", b"[hook]\non_failure = 'deny'\n"), ("sub/a.txt", b"x\n")]);
+    scene.configure("[hook]\non_failure = 'allow'\n");
+    let none = tempfile::tempdir().unwrap();
+    for directory in [scene.directory.path().to_owned(), scene.path("sub")] {
+        let command = call(&directory, "Bash", &json!({"command": "ls"}));
+        let said = answer(begin(&scene, none.path(), &[], &command));
+        assert_eq!(decision(&said).0, "deny", "{}: {said}", directory.display());
+    }
+}
+
+#[test]
+fn a_hook_whose_input_never_ends_denies_in_time() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
+        .args(["hook", "claude", "--timeout", "1"])
+        .env_clear()
+        .envs(Scene::new(&[]).environment())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held open until it is over.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{").unwrap();
+    let (tell, told) = channel();
+    std::thread::spawn(move || tell.send(child.wait_with_output()));
+    let output = told.recv_timeout(LONG).unwrap_or_else(|error| panic!("the hook does not end: {error}")).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in time"), "{output:?}");
+    drop(stdin);
 }
 
 fn lines(changed: &[usize]) -> String {
