@@ -198,12 +198,13 @@ impl Engine {
         let kept = contents(steps.iter().map(|step| [&step.before, &step.after]));
         entry.push(Event::Applying { change, record: prepared.record() }, &kept);
         entry.count(PLANS, self.journal.reader().counter(PLANS)? + 1);
+        // Looked up before anything is on its way.
+        let ending = self.ending(proposed, &decision)?;
         let (_, telling) = entry.record(&mut self.journal, &self.feed, now)?;
         // What is over in no time is told of in one go.
         let telling = (steps.len() <= QUICK).then_some(telling);
         match prepared.apply() {
             Ok(applied) => {
-                let ending = ending(proposed, &decision);
                 self.end(ending, Was::Applying, now)
                     .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
                 telling.into_iter().for_each(Telling::drop_untold);
@@ -229,7 +230,7 @@ impl Engine {
             || (decision.files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }));
         let mut events = vec![decided];
         if approved {
-            events.extend(ending(proposed, &decision));
+            events.extend(self.ending(proposed, &decision)?);
         } else {
             events.push(Event::Ended { change: proposed.change, outcome: Outcome::Denied, told: None });
         }
@@ -330,26 +331,26 @@ impl Engine {
         Ok(entry)
     }
 
+    /// The end of a change that was carried out, and what it means for others.
+    fn ending(&self, proposed: &Proposed, decision: &Decision) -> Result<Vec<Event>, GateError> {
+        let change = proposed.change;
+        let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
+        events.extend(effects(change, &proposed.cause));
+        if let (Cause::Review { .. }, Some(session)) = (&proposed.cause, &proposed.origin.session)
+            && !decision.plan.is_empty()
+        {
+            // The agent has gone on, and hears of it when it next listens.
+            let (session, text) = (self.history().listener(session)?, decision.told.clone());
+            events.push(Event::Message { session, change: Some(change), text });
+        }
+        Ok(events)
+    }
+
     /// What follows from the end of a change.
     fn after_the_end(&mut self, change: ChangeId, now: i64) -> Result<(), GateError> {
         self.call_of_change_over(change, now)?;
         self.no_longer_waits(change, now)
     }
-}
-
-/// The end of a change that was carried out, and what it means for others.
-fn ending(proposed: &Proposed, decision: &Decision) -> Vec<Event> {
-    let change = proposed.change;
-    let mut events = vec![Event::Ended { change, outcome: Outcome::Applied, told: None }];
-    events.extend(effects(change, &proposed.cause));
-    if let (Cause::Review { .. }, Some(session)) = (&proposed.cause, &proposed.origin.session)
-        && !decision.plan.is_empty()
-    {
-        // The agent has gone on, and hears of it when it next listens.
-        let (session, text) = (session.clone(), decision.told.clone());
-        events.push(Event::Message { session, change: Some(change), text });
-    }
-    events
 }
 
 /// What a proposal would do in a workspace. Needs no journal.

@@ -85,8 +85,7 @@ impl Gate {
     pub fn policy<T>(&self, session: Option<&str>, look: impl FnOnce(&Policy) -> T) -> Result<T, GateError> {
         let mut state = self.state();
         let State { engine, rules, .. } = &mut *state;
-        let record = session.map(|session| engine.history().session(session)).transpose()?.flatten();
-        let added = record.map(|record| record.rules).unwrap_or_default();
+        let added = engine.history().rules_of(session)?;
         Ok(look(rules.with(session, &added)?))
     }
 

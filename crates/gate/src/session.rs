@@ -10,6 +10,8 @@ use crate::record::{Entry, SESSIONS, conversation_key};
 
 /// Events that are looked at in one go.
 const SOME: usize = 1_000;
+/// How deep subagents are within each other at most, as far as anybody looks.
+const DEEPEST: usize = 16;
 
 /// A conversation as its events tell it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -125,6 +127,31 @@ impl History<'_> {
         Ok(SessionRecord::fold(session, events))
     }
 
+    /// What was decided for all that comes in a session, and in those that it is a part of.
+    pub(crate) fn rules_of(&self, session: Option<&str>) -> Result<Vec<Rule>, GateError> {
+        let mut next = session.map(|session| self.session(session)).transpose()?.flatten();
+        let mut rules = Vec::new();
+        for _ in 0..DEEPEST {
+            let Some(record) = next.take() else { break };
+            // What is said nearer by comes later, and counts.
+            rules.splice(..0, record.rules);
+            next = record.parent.map(|parent| self.session(&parent)).transpose()?.flatten();
+        }
+        Ok(rules)
+    }
+
+    /// The session in which an agent still listens: where a subagent's is over, that of whoever started it.
+    pub(crate) fn listener(&self, session: &str) -> Result<String, GateError> {
+        let mut listener = session.to_owned();
+        for _ in 0..DEEPEST {
+            match self.session(&listener)? {
+                Some(SessionRecord { status: SessionStatus::Ended, parent: Some(parent), .. }) => listener = parent,
+                _ => break,
+            }
+        }
+        Ok(listener)
+    }
+
     /// The sessions that said that they began, newest first.
     pub fn sessions(&self, limit: usize) -> Result<Vec<SessionRecord>, GateError> {
         let mut records: Vec<SessionRecord> = Vec::new();
@@ -137,13 +164,15 @@ impl History<'_> {
 }
 
 impl Engine {
-    /// Begins a session, or goes on with it if there is one of that id.
+    /// Begins a session, or goes on with it if there is one of that id. Of a subagent nobody says when it begins, so that whatever it does
+    /// may come with this; one that goes on already just does.
     pub fn start_session(&mut self, new: NewSession, now: i64) -> Result<SessionRecord, GateError> {
         let NewSession { session, agent, location, parent } = new;
         if session.trim().is_empty() || session.chars().any(char::is_control) {
             return Err(GateError::BadSession(session));
         }
         let event = match self.history().session(&session)? {
+            Some(record) if parent.is_some() && record.status == SessionStatus::Active => return Ok(record),
             Some(_) => Event::SessionResumed { session: session.clone() },
             None => Event::SessionStarted { session: session.clone(), agent, location, parent },
         };

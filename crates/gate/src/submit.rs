@@ -148,8 +148,7 @@ impl Engine {
     pub fn judge(&self, submission: &Submission, rules: &mut Rules) -> Result<Judged, GateError> {
         let origin = &submission.origin;
         let who = Who { agent: origin.agent.as_deref(), session: origin.session.as_deref() };
-        let session = who.session.map(|session| self.history().session(session)).transpose()?.flatten();
-        let added = session.map(|session| session.rules).unwrap_or_default();
+        let added = self.history().rules_of(who.session)?;
         let mut judge = |act: &Act<'_>| rules.judge(act, &who, &added);
         let mut judged = match &submission.intent {
             Intent::ChangeFiles(proposal) => {

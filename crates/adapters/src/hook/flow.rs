@@ -47,7 +47,7 @@ impl HookCall {
             HookEvent::After { call, .. } | HookEvent::Failed { call, .. } => {
                 let mut messages = Vec::new();
                 if let Some(call) = call {
-                    let finished = client.finish_call(&self.session, call).await?;
+                    let finished = client.finish_call(&self.own_session(), call).await?;
                     let paths: Vec<String> = finished.differs.iter().map(|path| format!("`{path}`")).collect();
                     if !paths.is_empty() {
                         messages.push(format!(
@@ -80,20 +80,44 @@ impl HookCall {
                 }
                 Ok(json!({}))
             }
-            HookEvent::SubagentStop(_) | HookEvent::Other { .. } => Ok(json!({})),
+            HookEvent::SubagentStop(_) => self.subagent_stops(client).await,
+            HookEvent::Other { .. } => Ok(json!({})),
+        }
+    }
+
+    /// The session that a call is part of: a subagent has one of its own, within that of its agent.
+    fn own_session(&self) -> String {
+        match &self.subagent {
+            Some(subagent) => format!("{}/{subagent}", self.session),
+            None => self.session.clone(),
         }
     }
 
     async fn start_session(&self, client: &Client) -> Result<(), ClientError> {
-        let (session, agent) = (self.session.clone(), Some(self.agent.name().to_owned()));
-        client.start_session(NewSession { session, agent, location: Some(self.cwd.clone()), parent: None }).await
+        let (agent, location) = (Some(self.agent.name().to_owned()), Some(self.cwd.clone()));
+        let parent = self.subagent.as_ref().map(|_| self.session.clone());
+        client.start_session(NewSession { session: self.own_session(), agent, location, parent }).await
+    }
+
+    /// Puts up for review what a subagent did, and ends its session, unless it goes on with what it is told.
+    async fn subagent_stops(&self, client: &Client) -> Result<Value, ClientError> {
+        // An agent that does not say which one tells nothing to end.
+        let Some(subagent) = &self.subagent else { return Ok(json!({})) };
+        self.start_session(client).await?;
+        let session = self.own_session();
+        client.end_turn(&session, Some(subagent)).await?;
+        let told = self.told(client, Vec::new()).await?;
+        if told == json!({}) {
+            client.end_session(&session).await?;
+        }
+        Ok(told)
     }
 
     /// Brings messages to the model, with those that wait for it, if this event can carry them.
     async fn told(&self, client: &Client, mut messages: Vec<String>) -> Result<Value, ClientError> {
         // Asked first with a word of no meaning: what is taken counts as told.
         if self.tell(&["…".to_owned()]).is_some() {
-            messages.extend(client.take_messages(&self.session).await?);
+            messages.extend(client.take_messages(&self.own_session()).await?);
         }
         Ok(self.tell(&messages).unwrap_or_else(|| json!({})))
     }
@@ -106,10 +130,15 @@ impl HookCall {
     ) -> Result<Value, ClientError> {
         let Some(intent) = self.intent() else { return Ok(json!({})) };
         let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({})) };
+        if self.subagent.is_some() {
+            // Nobody says when one begins.
+            self.start_session(client).await?;
+        }
         let origin = Origin {
             agent: Some(self.agent.name().to_owned()),
-            session: Some(self.session.clone()),
-            turn: self.turn.clone(),
+            session: Some(self.own_session()),
+            // A subagent has one prompt, and with that one turn.
+            turn: self.subagent.as_ref().or(self.turn.as_ref()).cloned(),
             call: call.clone(),
         };
         let performer = if matches!(intent, Intent::ChangeFiles(_)) { Performer::Agent } else { Performer::Gate };
@@ -137,7 +166,7 @@ impl HookCall {
         }
         let permission = self.permission(client, &progress, context).await?;
         // What was decided counts, whether or not there is more to say: that stays for the next time.
-        let messages = client.take_messages(&self.session).await.unwrap_or_default();
+        let messages = client.take_messages(&self.own_session()).await.unwrap_or_default();
         Ok(self.answer(&permission, Some(&messages.join("\n\n"))))
     }
 

@@ -19,6 +19,7 @@ mod diff_trees;
 mod exec;
 mod hidden;
 mod history;
+mod hook_events;
 mod hooks;
 mod killed;
 mod live_requests;

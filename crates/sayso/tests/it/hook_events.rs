@@ -1,0 +1,204 @@
+//! `sayso hook` through the turns of an agent: what it lets through, what it checks afterwards, and what the agent hears.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sayso_api::client::{Client, Patience, View};
+use sayso_review::{Answer, ChangeRecord, Comment, CommentSide, Decider, Verdict, WsPath};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::Scene;
+use crate::hooks::{answer, begin, call, decision, journal};
+use crate::served::{LONG, Served};
+
+/// An agent whose hooks are called by hand, and a person beside it.
+struct Talk {
+    scene: Scene,
+    served: Served,
+    runtime: Runtime,
+}
+
+impl Talk {
+    fn new(configuration: &str) -> Self {
+        let scene = Scene::new(&[("a.txt", b"before\n")]);
+        scene.configure(configuration);
+        let served = Served::start(&scene, &[]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { scene, served, runtime }
+    }
+
+    fn root(&self) -> &Path {
+        self.scene.directory.path()
+    }
+
+    fn client(&self) -> Client {
+        self.served.client(Patience::For(LONG))
+    }
+
+    /// What a hook says to an event, which may have more fields than these.
+    fn event(&self, name: &str, more: &Value) -> Value {
+        let mut event = json!({"session_id": "s", "cwd": self.root(), "hook_event_name": name});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        answer(begin(&self.scene, &journal(&self.served), &[], &event))
+    }
+
+    /// A call of Write before or after it, as `more` says besides.
+    fn write(&self, event: &str, content: &str, more: &Value) -> Value {
+        let mut fields =
+            call(self.root(), "Write", &json!({"file_path": self.scene.path("a.txt"), "content": content}));
+        fields["tool_response"] = json!({});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fields.as_object_mut().unwrap().remove("hook_event_name");
+        self.event(event, &fields)
+    }
+
+    /// Lets the agent write, as its tool does.
+    fn writes(&self, content: &str, more: &Value) -> Value {
+        let said = self.write("PreToolUse", content, more);
+        assert_eq!(decision(&said).0, "allow", "{said}");
+        self.scene.write("a.txt", content.as_bytes());
+        self.write("PostToolUse", content, more)
+    }
+
+    /// What waits for a person.
+    fn waiting(&self) -> Vec<ChangeRecord> {
+        let pending = self.runtime.block_on(self.client().list_pending(None, View::Nothing)).unwrap();
+        pending.into_iter().map(|progress| progress.record).collect()
+    }
+
+    fn denies(&self, record: &ChangeRecord, reason: &str, comments: Vec<Comment>) {
+        let answer = Answer::Deny { reason: Some(reason.to_owned()) };
+        let verdict = Verdict { preview: record.preview, answer, comments, by: Decider::Person };
+        self.runtime.block_on(self.client().decide(record.change, verdict, None, View::Nothing)).unwrap();
+    }
+
+    /// Whether a session goes on, and of which it is a part.
+    fn session(&self, name: &str) -> Option<(bool, Option<String>)> {
+        let sessions = self.runtime.block_on(self.client().list_sessions(10)).unwrap();
+        let found = sessions.into_iter().find(|session| session.session == name);
+        found.map(|session| (session.active, session.parent))
+    }
+}
+
+/// Invariant 1: what an agent writes by itself is looked at afterwards.
+#[test]
+fn what_a_tool_wrote_that_was_not_approved_is_told_and_can_be_undone() {
+    let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'allow'\n");
+    let silent = talk.writes("approved\n", &json!({}));
+    assert_eq!(silent, json!({}), "it wrote what was approved");
+    let other = json!({"tool_use_id": "other"});
+    let said = talk.write("PreToolUse", "approved again\n", &other);
+    assert_eq!(decision(&said).0, "allow", "{said}");
+    talk.scene.write("a.txt", b"something else\n");
+    let said = talk.write("PostToolUse", "approved again\n", &other);
+    let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+    assert!(told.contains("`a.txt` is not what was approved"), "{said}");
+    let undone = talk.scene.run(&["undo"], b"");
+    assert!(undone.status.success(), "{undone:?}");
+    assert_eq!(talk.scene.read("a.txt"), "approved\n");
+}
+
+#[test]
+fn what_is_for_later_goes_ahead_and_is_up_for_review_at_the_end_of_its_turn() {
+    let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'later'\n");
+    talk.event("SessionStart", &json!({"source": "startup"}));
+    talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
+    talk.writes("first\n", &json!({}));
+    assert_eq!(talk.waiting().len(), 0, "the turn goes on");
+    assert_eq!(talk.event("Stop", &json!({})), json!({}));
+    let waiting = talk.waiting();
+    let [review] = &waiting[..] else { panic!("{waiting:?}") };
+    assert!(review.is_review(), "{review:?}");
+    // The next turn is another.
+    talk.event("UserPromptSubmit", &json!({"prompt": "go on"}));
+    talk.writes("second\n", &json!({"tool_use_id": "u"}));
+    talk.event("Stop", &json!({}));
+    let turns: Vec<_> = talk.waiting().into_iter().map(|record| record.origin.turn.unwrap()).collect();
+    assert_eq!(turns.len(), 2);
+    assert_ne!(turns[0], turns[1]);
+    // What is refused is taken back, and the agent hears why when it next listens.
+    let last = talk.waiting().pop().unwrap();
+    talk.denies(&last, "not like this", Vec::new());
+    assert_eq!(talk.scene.read("a.txt"), "first\n");
+    let said = talk.event("UserPromptSubmit", &json!({"prompt": "and now"}));
+    assert!(said.to_string().contains("not like this"), "{said}");
+    let said = talk.event("UserPromptSubmit", &json!({"prompt": "once more"}));
+    assert_eq!(said, json!({}), "it is told once");
+}
+
+#[test]
+fn what_a_person_says_to_a_line_reaches_the_agent() {
+    let talk = Talk::new("");
+    let input = json!({"file_path": talk.scene.path("a.txt"), "content": "before\nafter\n"});
+    let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Write", &input));
+    let start = Instant::now();
+    let record = loop {
+        if let Some(record) = talk.waiting().pop() {
+            break record;
+        }
+        assert!(start.elapsed() < LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let (path, side) = (WsPath::parse("a.txt").unwrap(), CommentSide::Proposed);
+    let comment = Comment { path, line: 2, side, text: "say before what".to_owned() };
+    talk.denies(&record, "not yet", vec![comment]);
+    let said = answer(hook);
+    let (permission, reason) = decision(&said);
+    assert_eq!(permission, "deny", "{said}");
+    assert!(reason.contains("not yet") && reason.contains("say before what") && reason.contains('2'), "{reason}");
+}
+
+#[test]
+fn an_engine_that_ends_while_a_hook_waits_denies_and_says_so() {
+    let talk = Talk::new("");
+    let input = json!({"file_path": talk.scene.path("a.txt"), "content": "after\n"});
+    let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Write", &input));
+    // It has noted that it waits.
+    let (start, note) = (Instant::now(), format!("{}-", hook.id()));
+    let noted = || {
+        let notes = std::fs::read_dir(talk.scene.state_path().join("sayso/agents"));
+        notes.into_iter().flatten().flatten().any(|file| file.file_name().to_string_lossy().starts_with(&note))
+    };
+    while !noted() {
+        assert!(start.elapsed() < LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    talk.served.kill();
+    let said = answer(hook);
+    let (permission, reason) = decision(&said);
+    assert_eq!(permission, "deny", "{said}");
+    assert!(reason.contains("it ended while this waited"), "{reason}");
+}
+
+/// A subagent's session is a part of its agent's, and ends with it; what it did at once is reviewed then.
+#[test]
+fn what_a_subagent_did_is_up_for_review_when_it_stops() {
+    let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'later'\n");
+    talk.event("SessionStart", &json!({"source": "startup"}));
+    talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
+    let subagent = json!({"agent_id": "helper"});
+    talk.writes("by the helper\n", &subagent);
+    assert_eq!(talk.session("s/helper"), Some((true, Some("s".to_owned()))));
+    assert_eq!(talk.waiting().len(), 0, "it goes on");
+    assert_eq!(talk.event("SubagentStop", &subagent), json!({}));
+    assert_eq!(talk.session("s/helper"), Some((false, Some("s".to_owned()))));
+    assert_eq!(talk.session("s"), Some((true, None)), "its agent goes on");
+    let waiting = talk.waiting();
+    let [review] = &waiting[..] else { panic!("{waiting:?}") };
+    assert!(review.is_review() && review.origin.session.as_deref() == Some("s/helper"), "{review:?}");
+    // It no longer listens, and whoever started it does.
+    talk.denies(review, "we have that already", Vec::new());
+    assert_eq!(talk.scene.read("a.txt"), "before\n");
+    let said = talk.event("UserPromptSubmit", &json!({"prompt": "and now"}));
+    assert!(said.to_string().contains("we have that already"), "{said}");
+}
+
+/// Where a file may not be read, the agent is not told what is in it, and what was approved of it goes ahead as it asked.
+#[test]
+fn what_was_approved_in_a_file_that_may_not_be_read_goes_ahead() {
+    let rules = "[[rule]]\nread = 'a.txt'\nthen = 'deny'\n[[rule]]\nwrite = '**'\nthen = 'allow'\n";
+    let talk = Talk::new(rules);
+    let silent = talk.writes("after\n", &json!({}));
+    assert_eq!(silent, json!({}), "it wrote what was approved");
+}
