@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use sayso_adapters::hook::{
-    Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
+    Agent, TIMEOUT_SECONDS, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
+    switches_hooks_off,
 };
 use sayso_adapters::traffic::Speaker;
 use sayso_api::client::{ClientError, Extent, Patience, Role};
@@ -197,14 +198,23 @@ fn check(agent: Agent, rest: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether Codex was told to trust hooks that come by its command line. Which ones is for Codex to compare.
+/// Whether Codex was told to trust a hook at each place where ours are. That it says what it said then is for Codex to compare; should
+/// it not, no hook is called, and the run says so at its end.
 fn trusts_codex() -> bool {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let Some(home) = absolute("CODEX_HOME").or_else(|| absolute("HOME").map(|home| home.join(".codex"))) else {
         return false;
     };
     let config = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
-    config.contains("<session-flags>") && config.contains("pre_tool_use") && config.contains("trusted_hash")
+    // What cannot be read, Codex cannot read either.
+    let Ok(config) = config.parse::<toml::Table>() else { return false };
+    let states = config.get("hooks").and_then(|hooks| hooks.get("state"));
+    codex_trust_keys().all(|key| {
+        let state = states.and_then(|states| states.get(&key));
+        let field = |name: &str| state.and_then(|state| state.get(name));
+        let is_on = field("enabled").and_then(toml::Value::as_bool) != Some(false);
+        is_on && field("trusted_hash").and_then(toml::Value::as_str).is_some_and(|hash| !hash.is_empty())
+    })
 }
 
 /// The command that the agent's hooks run: the same every time, since Codex trusts it by its text.

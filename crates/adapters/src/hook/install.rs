@@ -66,6 +66,21 @@ pub fn codex_arguments(hook_command: &str) -> Vec<String> {
     CODEX_EVENTS.iter().flat_map(|event| ["-c".to_owned(), argument(event)]).collect()
 }
 
+/// The names under which Codex remembers that it may run our hooks: where they come from, the event, and their places there. What it
+/// remembers beside each is a hash of its own of what the hook says, which is for Codex to compare.
+pub fn codex_trust_keys() -> impl Iterator<Item = String> {
+    CODEX_EVENTS.iter().map(|event| {
+        let mut key = "/<session-flags>/config.toml:".to_owned();
+        for (index, letter) in event.char_indices() {
+            if letter.is_ascii_uppercase() && index > 0 {
+                key.push('_');
+            }
+            key.push(letter.to_ascii_lowercase());
+        }
+        key + ":0:0"
+    })
+}
+
 /// A text as TOML writes it. JSON's escapes are TOML's, but for the one character that JSON leaves as it is and TOML forbids.
 fn toml_text(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
@@ -78,7 +93,8 @@ pub fn codex_trust_advice() -> &'static str {
      asks again only if the command changes. `codex exec` never asks. sayso does not write this trust for you."
 }
 
-/// The argument or setting that would keep an agent from running any hook, if there is one among its arguments.
+/// The argument or setting that would keep an agent from running our hooks, if there is one among its arguments. Of two settings of
+/// one name Codex heeds the last, and the user's come after ours.
 pub fn switches_hooks_off(agent: Agent, arguments: &[String]) -> Option<&str> {
     let own = arguments.iter().map(String::as_str).take_while(|argument| *argument != "--");
     match agent {
@@ -86,8 +102,18 @@ pub fn switches_hooks_off(agent: Agent, arguments: &[String]) -> Option<&str> {
         Agent::Codex => {
             let own: Vec<&str> = own.collect();
             let is_off = |setting: &str| {
-                let setting: String = setting.chars().filter(|character| !character.is_whitespace()).collect();
-                matches!(setting.as_str(), "features.hooks=false" | "features.codex_hooks=false")
+                // Names may be quoted, all of them or in part.
+                let plain = |character: &char| !character.is_whitespace() && !"\"'".contains(*character);
+                let setting: String = setting.chars().filter(plain).collect();
+                let (name, value) = setting.split_once('=').unwrap_or((&setting, ""));
+                let event = name.strip_prefix("hooks.").map(|rest| rest.split('.').next().unwrap_or_default());
+                match name {
+                    "features.hooks" | "features.codex_hooks" => value != "true",
+                    // As a whole, it is what it says alone.
+                    "features" => value.contains("hooks") && !value.contains("hooks=true"),
+                    "hooks" => true,
+                    _ => event.is_some_and(|event| event == "state" || CODEX_EVENTS.contains(&event)),
+                }
             };
             own.iter().enumerate().find_map(|(index, argument)| {
                 let before = index.checked_sub(1).and_then(|before| own.get(before)).copied().unwrap_or_default();

@@ -26,7 +26,8 @@ pub use answer::Permission;
 #[cfg(feature = "engine")]
 pub use flow::{Context, Pending};
 pub use install::{
-    TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, switches_hooks_off,
+    TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
+    switches_hooks_off,
 };
 pub use parse::{HookCall, HookError, HookEvent, Stopped};
 pub use rewrite::{CannotRewrite, Rewrite, rewrite};

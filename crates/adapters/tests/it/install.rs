@@ -2,7 +2,7 @@
 
 use sayso_adapters::hook::{
     Agent, TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice,
-    switches_hooks_off,
+    codex_trust_keys, switches_hooks_off,
 };
 use serde_json::json;
 
@@ -56,6 +56,14 @@ fn codexs_arguments_are_toml_and_the_same_every_time() {
 }
 
 #[test]
+fn what_codex_remembers_of_our_hooks_has_a_name_for_each() {
+    let keys: Vec<String> = codex_trust_keys().collect();
+    let named = |event: &str| keys.contains(&format!("/<session-flags>/config.toml:{event}:0:0"));
+    assert!(named("pre_tool_use") && named("stop") && named("user_prompt_submit"), "{keys:?}");
+    assert_eq!(keys.len() * 2, codex_arguments("x").len());
+}
+
+#[test]
 fn what_would_switch_hooks_off_is_found() {
     let off = |agent, line: &str| {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -72,12 +80,28 @@ fn what_would_switch_hooks_off_is_found() {
         "--config=features.hooks=false",
         "-cfeatures.hooks=false",
         "-c features.codex_hooks=false",
+        "-c features={hooks=false}",
+        "-c \"features\".hooks=false",
+        // What comes later replaces ours.
+        "-c hooks.PreToolUse=[]",
+        "-chooks.PreToolUse=[]",
+        "--config=hooks={}",
+        "-c hooks.\"PreToolUse\"=[]",
+        "exec -c hooks.state={} x",
     ] {
         assert!(off(Agent::Codex, line).is_some(), "{line}");
     }
-    for line in
-        ["exec hooks", "--disable other", "--enable hooks", "-c features.hooks=true", "-c model=x features.hooks=false"]
-    {
+    for line in [
+        "exec hooks",
+        "--disable other",
+        "--enable hooks",
+        "-c features.hooks=true",
+        "-c model=x features.hooks=false",
+        "-c model=hooks",
+        "-c hooksmith=1",
+        "-c hooks.Notification=[]",
+        "-c features={web=true}",
+    ] {
         assert_eq!(off(Agent::Codex, line), None, "{line}");
     }
 }

@@ -153,7 +153,7 @@ impl Ran {
         let requests = self.model.requests();
         let about = |text: &str| requests.iter().filter(|request| request.to_string().contains(text)).count();
         assert!(about(REASON) >= 2, "the reason reaches the model in its next request");
-        // Nothing of it stays behind: neither the agent's own settings were changed, nor is an engine left.
+        // Nothing of it stays behind: no engine is left.
         assert_eq!(socket(self.home.path()), None);
         assert!(self.told.contains("runs under the gate"), "{}", self.told);
     }
@@ -228,6 +228,32 @@ fn codex_is_not_run_where_it_would_leave_the_hooks_out() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("has not been told to trust") && told.contains("Hint:"), "{told}");
+    // What only looks like it is no trust: each of our hooks has to be among those that Codex was told to trust.
+    let home = tempfile::tempdir().unwrap();
+    let trusting = |events: &[&str], more: &str| {
+        let state = |event: &&str| {
+            format!("[hooks.state.\"/<session-flags>/config.toml:{event}:0:0\"]\ntrusted_hash = \"sha256:0\"\n{more}\n")
+        };
+        std::fs::write(home.path().join("config.toml"), events.iter().map(state).collect::<String>()).unwrap();
+        let environment =
+            [("CODEX_HOME", home.path().to_str().unwrap()), ("HOME", home.path().to_str().unwrap()), ("PATH", "/bin")];
+        let output = run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &arguments, &environment, b"");
+        assert_eq!(output.status.code(), Some(3), "it calls no hook: {output:?}");
+        !String::from_utf8_lossy(&output.stderr).contains("has not been told to trust")
+    };
+    let all = [
+        "session_start",
+        "user_prompt_submit",
+        "pre_tool_use",
+        "post_tool_use",
+        "stop",
+        "subagent_stop",
+        "session_end",
+    ];
+    assert!(trusting(&all, ""));
+    assert!(!trusting(&all, "enabled = false"));
+    assert!(!trusting(&["pre_tool_use"], ""));
+    assert!(!trusting(&["permission_request"], "# pre_tool_use"));
 }
 
 #[test]
