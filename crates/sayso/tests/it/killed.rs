@@ -87,7 +87,13 @@ fn an_engine_that_is_killed_again_and_again_loses_nothing_and_decides_nothing_tw
         let record = runtime.block_on(propose(&client, round)).record;
         let change = record.change;
         let deciding = approve(served.client(Patience::For(LONG)), &record);
-        std::thread::sleep(Duration::from_micros(dice.below(100_000)));
+        if round % 2 == 0 {
+            std::thread::sleep(Duration::from_micros(dice.below(100_000)));
+        } else {
+            // In the middle of it: the first file is there, and most are not.
+            let content = content(round);
+            while !deciding.is_finished() && !rounds(&scene).iter().flatten().any(|found| *found == content) {}
+        }
         served.kill();
         served = Served::start(&scene, &[]);
         let decided = deciding.join().unwrap().unwrap();
@@ -102,17 +108,20 @@ fn an_engine_that_is_killed_again_and_again_loses_nothing_and_decides_nothing_tw
         assert!(whole, "round {round}: {stands:?}, and the files are {:?}", rounds(&scene));
     }
     let last = runtime.block_on(client.status(Extent::Counts)).unwrap().last_event;
-    let (mut decided, mut next) = (BTreeMap::<u64, u64>::new(), 1);
+    let (mut decided, mut recovered, mut next) = (BTreeMap::<u64, u64>::new(), 0, 1);
     while next <= last {
         let event = runtime.block_on(async { tokio::time::timeout(LONG, wait.recv()).await.unwrap().unwrap() });
         assert_eq!(event.number, next, "a gap or a duplicate");
         next += 1;
-        if let Some(Kind::Decided(event)) = event.kind {
-            *decided.entry(event.change).or_default() += 1;
+        match event.kind {
+            Some(Kind::Decided(event)) => *decided.entry(event.change).or_default() += 1,
+            Some(Kind::Recovered(_)) => recovered += 1,
+            _ => {}
         }
     }
     watching.abort();
-    println!("{ROUNDS} kills, {undone} of them before it was applied, {last} events");
+    println!("{ROUNDS} kills, {recovered} of them within an apply, {undone} before it was applied, {last} events");
+    assert!(recovered > 0, "no kill came while files were written");
     assert_eq!(decided.len() as u64, ROUNDS);
     assert!(decided.values().all(|count| *count == 1), "{decided:?}");
 }

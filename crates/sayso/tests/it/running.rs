@@ -1,13 +1,16 @@
 //! `sayso run` with agents that are scripts: what they leave behind, and several at once.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sayso_api::client::{Patience, Shown, View};
 use sayso_review::{ChangeRecord, ChangeStatus};
+use sayso_testkit::programs::run_with;
 use serde_json::json;
 
 use crate::Scene;
@@ -168,6 +171,72 @@ fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
     let child = child.unwrap();
     until("the agent", || scene.path(&format!("{name}.up")).exists().then_some(()));
     child
+}
+
+/// What is in a folder, and in all beneath it.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(contents(&entry.path()));
+        } else {
+            found.insert(entry.path(), std::fs::read(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+/// Hooks are for one run, and come by its command line: no file of the user's is written, whatever becomes of the run.
+#[test]
+fn an_agents_own_settings_are_as_they_were_also_after_a_kill() {
+    let scene = Scene::new(&[(".claude/settings.json", b"{\"model\": \"m\"}"), (".claude/settings.local.json", b"{}")]);
+    let home = tempfile::tempdir().unwrap();
+    for file in [".claude/settings.json", ".claude.json", ".codex/config.toml"] {
+        let path = home.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, b"{}").unwrap();
+    }
+    let script = format!("{HOOK}; echo up >&2; cat > /dev/null");
+    let agent = agent(&scene, &script);
+    let settings = || (contents(home.path()), contents(&scene.path(".claude")));
+    let before = settings();
+    for signal in ["-KILL", "-TERM", ""] {
+        let mut run = Command::new(SAYSO)
+            .args(["run", "--", &agent, "one"])
+            .current_dir(scene.directory.path())
+            .env_clear()
+            .envs(scene.environment())
+            .env("HOME", home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == "up"), "{signal}");
+        assert_eq!(settings(), before, "while it runs");
+        if !signal.is_empty() {
+            assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success());
+        }
+        // The agent ends with its input.
+        drop(run.stdin.take());
+        run.wait().unwrap();
+        assert_eq!(settings(), before, "after {signal}");
+    }
+}
+
+/// The login that a person's environment may have is not for an agent.
+#[test]
+fn an_agent_does_not_inherit_the_token() {
+    let scene = Scene::new(&[]);
+    let agent = agent(&scene, "env > environment");
+    let environment = scene.environment();
+    let mut environment = environment.each_ref().map(|(name, value)| (*name, value.as_str())).to_vec();
+    environment.push(("SAYSO_AUTH_TOKEN", "0123456789abcdef-mine"));
+    environment.push(("KEPT", "yes"));
+    run_with(scene.directory.path(), SAYSO, &["run", "--", &agent], &environment, b"");
+    let found = scene.read("environment");
+    assert!(found.contains("KEPT=yes") && !found.contains("0123456789abcdef-mine"), "{found}");
 }
 
 /// Says who is who: whether each session of this workspace goes on.
