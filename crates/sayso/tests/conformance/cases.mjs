@@ -254,7 +254,10 @@ export const cases = {
     // Over the socket the system vouches for who calls.
     if (traits.overSocket) return void (await review.status({}));
     const error = await refused(review.status({}), Code.Unauthenticated);
-    assert.match(error.rawMessage, /Authorization: Bearer/);
+    const [detail] = error.findDetails(ErrorDetailSchema);
+    assert.ok(detail, `no detail: ${error}`);
+    assert.equal(detail.kind, ErrorKind.TOOL_DENIED);
+    assert.match(detail.hint, /Authorization: Bearer/);
     if (!traits.unaryOnly) await refused(drained(review.watch({})), Code.Unauthenticated);
   },
 
