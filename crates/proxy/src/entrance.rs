@@ -32,6 +32,12 @@ pub struct Entrance {
 }
 
 impl Entrance {
+    /// Whether an address is its own.
+    fn is_at(&self, url: &str) -> bool {
+        let path = url.split_once("/p/").map(|(_, path)| path);
+        path.is_some_and(|path| path.split('/').next() == Some(&self.capability))
+    }
+
     /// The run that it was opened for.
     pub fn run(&self) -> Run {
         Run { name: self.capability.get(..8).unwrap_or(&self.capability).to_owned(), agent: self.agent.clone() }
@@ -70,15 +76,18 @@ impl Entrances {
         Ok(entrance)
     }
 
-    /// The one for an agent that a person starts by themselves: always the same, so that settings stay true.
-    pub fn lasting(&self, agent: Option<String>) -> Result<Entrance, SavedError> {
+    /// The one for an agent that a person starts by themselves, by where its requests go: always the same, so that settings stay
+    /// true. An agent that was told to come here comes by the one that it was told.
+    pub fn lasting(&self, agent: Option<String>, upstreams: BTreeMap<String, String>) -> Result<Entrance, SavedError> {
         let known = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().find(|entrance| entrance.lasting && entrance.agent == agent).cloned();
+        let mut own = known.iter().filter(|entrance| entrance.lasting && entrance.agent == agent);
+        let told = own.clone().find(|entrance| upstreams.values().any(|url| entrance.is_at(url)));
+        let found = told.or_else(|| own.find(|entrance| entrance.upstreams == upstreams)).cloned();
         drop(known);
         if let Some(found) = found {
             return Ok(found);
         }
-        let entrance = Entrance { capability: self.capability()?, agent, upstreams: BTreeMap::new(), lasting: true };
+        let entrance = Entrance { capability: self.capability()?, agent, upstreams, lasting: true };
         self.change(|open| open.push(entrance.clone()))?;
         Ok(entrance)
     }
@@ -172,14 +181,35 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("sayso-entrances-{}", std::process::id()));
         let entrances = Entrances::load(&folder);
         let run = entrances.open(Some("claude".to_owned()), BTreeMap::new()).unwrap();
-        let lasting = entrances.lasting(Some("claude".to_owned())).unwrap();
+        let lasting = entrances.lasting(Some("claude".to_owned()), BTreeMap::new()).unwrap();
         assert_eq!(run.capability.len(), 32);
         let again = Entrances::load(&folder);
         assert_eq!(again.find(&run.capability), Some(run.clone()));
-        assert_eq!(again.lasting(Some("claude".to_owned())).unwrap(), lasting);
+        assert_eq!(again.lasting(Some("claude".to_owned()), BTreeMap::new()).unwrap(), lasting);
         assert_eq!(again.close(&run.capability).unwrap(), Some(run.clone()));
         assert_eq!(again.find(&run.capability), None);
         assert_eq!(again.close(&lasting.capability).unwrap(), None);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn there_is_one_lasting_entrance_for_each_place_that_requests_go_to() {
+        let folder = std::env::temp_dir().join(format!("sayso-lasting-{}", std::process::id()));
+        let entrances = Entrances::load(&folder);
+        let lasting = |agent: &str, url: Option<&str>| {
+            let upstreams = url.map(|url| ("anthropic".to_owned(), url.to_owned())).into_iter().collect();
+            entrances.lasting(Some(agent.to_owned()), upstreams).unwrap()
+        };
+        let usual = lasting("claude", None);
+        let gateway = lasting("claude", Some("https://gateway.example"));
+        assert_ne!(gateway.capability, usual.capability);
+        assert_eq!(gateway.upstreams["anthropic"], "https://gateway.example");
+        assert_eq!(lasting("claude", Some("https://gateway.example")), gateway);
+        // The settings are in force already.
+        let here = format!("http://127.0.0.1:7777/p/{}/anthropic", gateway.capability);
+        assert_eq!(lasting("claude", Some(&here)), gateway);
+        assert_eq!(lasting("claude", None), usual);
+        assert_ne!(lasting("codex", Some(&here)).capability, gateway.capability);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -9,7 +9,8 @@ use sayso_review::{Event, EventBody};
 
 use crate::desk::Desk;
 use crate::entrance::Entrances;
-use crate::http::{Sender, headers};
+use crate::http::Sender;
+use crate::http::headers::{self, SecretQuery};
 
 /// The gateway of a workspace.
 #[derive(Debug)]
@@ -27,9 +28,11 @@ pub struct Proxy {
 }
 
 /// The last request to an upstream.
-struct Remembered {
-    base: Uri,
-    credentials: HeaderMap,
+#[derive(Clone)]
+pub(crate) struct Remembered {
+    pub(crate) base: Uri,
+    pub(crate) credentials: HeaderMap,
+    pub(crate) query: SecretQuery,
 }
 
 impl std::fmt::Debug for Remembered {
@@ -56,19 +59,21 @@ impl Proxy {
     }
 
     /// Remembers the credentials of a request, for those that are sent again.
-    pub(crate) fn remember(&self, upstream: &str, base: &Uri, headers: &HeaderMap) {
+    pub(crate) fn remember(&self, upstream: &str, base: &Uri, path: &str, headers: &HeaderMap) {
+        let query = SecretQuery::of(path);
         let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.get(upstream);
-        if !known.is_some_and(|known| known.base == *base && headers::are_credentials(&known.credentials, headers)) {
-            let remembered = Remembered { base: base.clone(), credentials: headers::credentials(headers) };
+        let same = |known: &Remembered| {
+            known.base == *base && known.query == query && headers::are_credentials(&known.credentials, headers)
+        };
+        if !all.get(upstream).is_some_and(same) {
+            let remembered = Remembered { base: base.clone(), credentials: headers::credentials(headers), query };
             all.insert(upstream.to_owned(), remembered);
         }
     }
 
     /// Where the last request to an upstream went, and its credentials.
-    pub(crate) fn remembered(&self, upstream: &str) -> Option<(Uri, HeaderMap)> {
-        let all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(upstream).map(|known| (known.base.clone(), known.credentials.clone()))
+    pub(crate) fn remembered(&self, upstream: &str) -> Option<Remembered> {
+        self.credentials.lock().unwrap_or_else(PoisonError::into_inner).get(upstream).cloned()
     }
 
     /// A place for a request, unless as many are taken as may be.

@@ -20,7 +20,12 @@ pub(crate) fn run(arguments: &EnvArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     // Where nothing was ever recorded nobody serves, and no trace of the question is left.
     let connected = Connected::asking(&state)?;
-    let request = proto::LastingEntranceRequest { agent: Some(speaker.name().to_owned()), ..Default::default() };
+    let pointing = Pointing::new(speaker, &Here(speaker));
+    let request = proto::LastingEntranceRequest {
+        agent: Some(speaker.name().to_owned()),
+        upstreams: pointing.upstreams.clone().into_iter().collect(),
+        ..Default::default()
+    };
     let entrance = connected.block(connected.client().lasting_entrance(request))?.entrance;
     let Some(url) = &entrance.url else {
         return Err(Failure::bad_input(
@@ -31,7 +36,6 @@ pub(crate) fn run(arguments: &EnvArguments) -> Result<ExitCode, Failure> {
             speaker.name()
         )));
     };
-    let pointing = Pointing::new(speaker, &Here(speaker));
     let telling = pointing.tell(url);
     let mut out = Output::stdout();
     if arguments.place.json {

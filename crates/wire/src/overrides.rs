@@ -135,6 +135,13 @@ impl Overrides {
         count
     }
 
+    /// How many sections of a request, counted from the first, are looked at when its edits are saved; nothing, if all are.
+    pub fn captured_sections(request: &ModelRequest, preview_limit: Option<usize>) -> Option<usize> {
+        let last = anchored(request).nth(preview_limit?.checked_sub(1)?)?;
+        let place = request.sections().position(|section| section.id == last.id)?;
+        Some(place + 1).filter(|count| *count < request.sections().count())
+    }
+
     /// Forgets what was saved in a scope.
     pub fn remove(&mut self, scope: Scope) {
         self.edits.retain(|edit| edit.scope != scope);

@@ -7,37 +7,61 @@ use bytes::Bytes;
 use sayso_review::{
     Event, PauseReason, RequestEnd, RequestId, RequestStep, Resumer, Ruling, SavedEdits as SavedOutcome,
 };
-use sayso_wire::ModelRequest;
+use sayso_wire::{ModelRequest, Purpose};
 use tokio::sync::oneshot;
 
 use super::past::Fate;
 use super::pause::{self, Saved};
-use super::{Arrived, Came, Complete, Desk, Keeps, Once, Outgoing, Signed, State, Ticket, Waiting, Whose, edit, lock};
+use super::{
+    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Outgoing, Signed, State, Ticket, Tools, Waiting,
+    Whose, edit, lock,
+};
 use crate::log::Haste;
-use crate::settings::Keep;
+use crate::route::api_of;
+use crate::settings::{Keep, Pause};
 
 impl Desk {
     /// Takes in a request, and says what becomes of it.
-    pub fn arrive(self: &Arc<Self>, came: Came, body: Arc<[u8]>, now: i64) -> Arrived {
+    pub fn arrive(self: &Arc<Self>, mut came: Came, body: Arc<[u8]>, now: i64) -> Arrived {
         let request = self.number();
         let settings = self.settings();
         let mut parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
         let whose = Whose::by_marks(&came.run, &came.head, came.key.as_deref(), &body, parsed.marks());
-        let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api);
+        // What is not understood is answered all the same, in the form that belongs to where it goes.
+        let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api).or_else(|| api_of(came.head.route()));
         let purpose = parsed.purpose();
+        if purpose == Some(Purpose::Stream) {
+            // It is kept alive for as long as need be.
+            came.deadline = None;
+        }
         let bytes = Bytes::from_owner(Arc::clone(&body));
         self.met(request, &whose, &came, &bytes, &settings, now);
         let ruled = self.ruled(&whose, &came.upstream);
         // Before the lock: others do not wait for the hashes and the tokens of this one.
         let rule = pause::rule(&whose, &parsed, &settings.rules, || lock(&self.rules_counter));
         let (identity, said) = (parsed.identity(), parsed.conversation());
+        let overrides = self.saved.all(&whose.session, settings.preview_limit).unwrap_or_else(|error| {
+            tracing::error!(%error, "saved edits are not applied");
+            sayso_wire::Overrides::default()
+        });
+        let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
+        let unseen = match purpose {
+            None if rule.is_none_or(|rule| rule.pause == Pause::Yes) => {
+                self.unseen(&came, &whose, Some(&whose.session), "its body is no request that is known there")
+            }
+            _ => None,
+        };
         let mut state = lock(&self.state);
         let see = |haste| {
             let (whose, came, bytes) = (whose.clone(), came.clone(), bytes.clone());
             let room = self.log.room(bytes.len());
             self.see(request, whose, came, api, bytes, Complete::Yes, (haste, room), []);
         };
-        if let Some((Ruling::Deny, message)) = ruled {
+        let denied = match &ruled {
+            Some((Ruling::Deny, message)) => Some(message.clone()),
+            _ => unseen,
+        };
+        if let Some(message) = denied {
             see(Haste::Now);
             let why = RequestEnd::Denied { message };
             self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
@@ -63,22 +87,27 @@ impl Desk {
                 let unanswered = self.unanswered(request, Keeps::Yes);
                 return Arrived::Send(Outgoing { api, whose, body: sent, unanswered });
             }
-            Some((earlier, Fate::Gone { edited } | Fate::Approved { edited })) => inherited = Some((earlier, edited)),
+            Some((earlier, Fate::Gone { edited, captures })) => {
+                inherited = Some(Inherited { earlier, edited, captures });
+            }
+            Some((earlier, Fate::Approved { edited })) => {
+                inherited = Some(Inherited { earlier, edited, captures: Captures::No });
+            }
             None => {}
         }
-        if let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity) {
+        let tools = Tools::of(&parsed);
+        // Whoever asks for a number of tokens goes on with nothing.
+        if pause::is_answered(&parsed)
+            && let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity, tools)
+        {
             inherited = Some(edits);
         }
         let effective = state.modes.effective(Some(&whose.session));
         let turn = pause::is_turn(&whose, &parsed);
-        let overrides = match state.saved.all(&whose.session, settings.preview_limit) {
-            Ok(overrides) => overrides,
-            Err(error) => {
-                tracing::error!(%error, "saved edits are not applied");
-                sayso_wire::Overrides::default()
-            }
+        let captures = match &inherited {
+            Some(Inherited { captures: Captures::Yes, .. }) => Captures::Yes,
+            _ => pause::captures(&whose, &parsed, effective, saved),
         };
-        let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
         let by_policy = ruled.filter(|(ruling, _)| *ruling == Ruling::Ask && pause::is_answered(&parsed));
         let why = by_policy
             .map(|(_, rule)| PauseReason::Rule { rule })
@@ -86,12 +115,19 @@ impl Desk {
             .or(inherited.is_some().then_some(PauseReason::Retry));
         let mut outcome = SavedOutcome::default();
         let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
-        let edits = inherited.as_mut().and_then(|(_, edited)| edited.take());
+        let edits = inherited.as_mut().and_then(|inherited| inherited.edited.take());
         if let Some(edited) = edits {
             // What cannot be carried over is not there any more; the person looks at it anyway.
             let _ = edit::go_on(Some(&edited), &mut parsed);
         } else if applies {
             outcome = edit::apply_saved(&overrides, &mut parsed);
+            if why.is_none()
+                && let Some(refused) = edit::would_be_refused(&parsed)
+            {
+                // Nobody looks at it, so that it is sent as it came.
+                parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
+                outcome.refuse(&refused);
+            }
         }
         let Some(why) = why else {
             let body = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
@@ -104,13 +140,14 @@ impl Desk {
             let keeps = if keep { Keeps::Yes } else { Keeps::No };
             return Arrived::Send(Outgoing { api, whose, body, unanswered: self.unanswered(request, keeps) });
         };
-        match why {
-            PauseReason::NextTurn => self.disarm(&mut state, &whose.session, Once::Pause),
-            PauseReason::Capture => self.disarm(&mut state, &whose.session, Once::Capture),
-            _ => {}
+        if why == PauseReason::NextTurn {
+            self.disarm(&mut state, &whose.session, Once::Pause);
+        }
+        if captures == Captures::Yes {
+            self.disarm(&mut state, &whose.session, Once::Capture);
         }
         see(Haste::Now);
-        let inherits = inherited.map(|(earlier, _)| earlier);
+        let inherits = inherited.map(|inherited| inherited.earlier);
         let paused = RequestStep::Paused { why: why.clone(), deadline: came.deadline, inherits };
         self.log.step(request, paused, Haste::Now);
         let (sender, verdict) = oneshot::channel();
@@ -126,6 +163,8 @@ impl Desk {
             said,
             identity,
             saved: outcome,
+            captures,
+            tools,
             revision: 0,
             verdict: sender,
         };
@@ -168,10 +207,15 @@ impl Desk {
         whose: &Whose,
         said: &[String],
         identity: &str,
-    ) -> Option<(RequestId, Option<Arc<ModelRequest>>)> {
+        tools: Tools,
+    ) -> Option<Inherited> {
         let conversation = whose.conversation();
         let goes_on = |waiting: &Waiting| {
-            waiting.whose.conversation() == conversation && !waiting.said.is_empty() && said.starts_with(&waiting.said)
+            waiting.whose.conversation() == conversation
+                && !waiting.said.is_empty()
+                && said.starts_with(&waiting.said)
+                // A title or a probe is about a turn, and does not take its place.
+                && (tools == Tools::Some || waiting.tools == Tools::None)
         };
         let old: Vec<RequestId> =
             state.waiting.iter().filter(|(_, waiting)| goes_on(waiting)).map(|(id, _)| *id).collect();
@@ -179,7 +223,8 @@ impl Desk {
         for id in old {
             let Some(waiting) = state.waiting.remove(&id) else { continue };
             if waiting.identity == identity {
-                inherited = Some((id, waiting.request.clone()));
+                inherited =
+                    Some(Inherited { earlier: id, edited: waiting.request.clone(), captures: waiting.captures });
             }
             self.close(id, waiting, RequestEnd::Superseded { by: request });
         }

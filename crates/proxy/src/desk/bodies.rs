@@ -41,7 +41,7 @@ impl Bodies {
 
     /// Forgets a session that is over.
     pub(crate) fn forget(&mut self, session: &str) {
-        self.last.retain(|(of, _)| !of.is_of(session));
+        self.last.retain(|(of, _)| of.session() != session);
     }
 }
 

@@ -175,13 +175,12 @@ impl Desk {
         self.log.step(request, step, Haste::Now);
         let (mut saved, mut switched) = (0, None);
         if let FromNowOn::Yes(scope) = from_now_on {
-            saved = self.save_edits(&mut state, request, scope, now).map_err(EditRequestError::Save)?;
-            // Saved edits are not applied where requests are sent as they come.
-            if saved > 0 && state.modes.effective(Some(&session)).mode == RequestMode::Off {
-                switched = Some(RequestMode::AutoOverride);
-            }
+            drop(state);
+            saved = self.save_edits(request, &session, &parsed, scope, now).map_err(EditRequestError::Save)?;
+            switched = self.mode_for(saved, &session);
+        } else {
+            drop(state);
         }
-        drop(state);
         let counter = &mut lock(&self.counter);
         let consequences = parsed.consequences(counter);
         let fewer = before.total_tokens(counter).count.cast_signed() - parsed.total_tokens(counter).count.cast_signed();
@@ -283,6 +282,12 @@ pub(super) fn apply_saved(overrides: &Overrides, request: &mut ModelRequest) -> 
         applied: outcome.applied.iter().map(|(place, _)| path(*place)).collect(),
         drifted: outcome.drifted.iter().map(drifted).collect(),
     }
+}
+
+/// Why the model's maker would refuse a request that was edited, if it would.
+pub(super) fn would_be_refused(request: &ModelRequest) -> Option<String> {
+    let problems = if request.is_dirty() { request.blocking() } else { Vec::new() };
+    problems.into_iter().next().map(|problem| problem.message)
 }
 
 /// What people call a scope.

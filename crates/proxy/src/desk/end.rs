@@ -6,14 +6,14 @@ use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
-use sayso_wire::{Problem, Scope};
+use sayso_wire::{ModelRequest, Problem, Scope};
 use thiserror::Error;
 
-use super::mode::Once;
+use super::mode::{Modes, Once};
 use super::passed::entry;
 use super::past::Fate;
 use super::saved::SavedError;
-use super::{Desk, Keeps, Outgoing, Signed, State, Verdict, Waiting, lock};
+use super::{Captures, Desk, Keeps, Outgoing, State, Verdict, Waiting, lock};
 use crate::log::Haste;
 
 /// Why a request could not be resumed or cancelled.
@@ -78,27 +78,81 @@ pub enum Expected {
     Version(u64),
 }
 
+/// What resuming a request led to besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resumed {
+    /// How many of its edits were saved.
+    pub saved: usize,
+    /// The mode that the session was switched to, so that they are applied.
+    pub switched: Option<RequestMode>,
+}
+
+/// A request that waits, as it was a moment ago.
+struct Latest {
+    edited: Option<Arc<ModelRequest>>,
+    revision: u64,
+    session: String,
+    captures: Captures,
+}
+
+#[derive(PartialEq, Eq)]
+enum Went {
+    On,
+    EditedSince,
+}
+
 impl Desk {
     /// Lets a request go on, with its latest edits.
-    pub fn resume(&self, request: RequestId, expected: Expected, now: i64) -> Result<(), EndError> {
-        let settings = self.settings();
-        let mut state = lock(&self.state);
-        let waiting = state.waiting.get_mut(&request).ok_or(EndError::NotWaiting(request))?;
+    pub fn resume(&self, request: RequestId, expected: Expected, now: i64) -> Result<Resumed, EndError> {
+        let scope = self.settings().scope;
+        loop {
+            let seen = self.latest(request, expected)?;
+            // Nobody else waits for a request to be looked through, or for a disk.
+            if let Some(parsed) = &seen.edited {
+                let problems = parsed.blocking();
+                if !problems.is_empty() {
+                    return Err(EndError::Invalid { request, problems });
+                }
+            }
+            let body = seen.edited.as_ref().map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
+            let mut resumed = Resumed::default();
+            if let (Captures::Yes, Some(parsed)) = (seen.captures, &seen.edited) {
+                resumed.saved = self.save_edits(request, &seen.session, parsed, scope, now)?;
+            }
+            if self.go_on(request, seen.revision, body, now)? == Went::On {
+                resumed.switched = self.mode_for(resumed.saved, &seen.session);
+                if resumed.switched.is_some() {
+                    self.set_mode(Some(&seen.session), resumed.switched);
+                }
+                return Ok(resumed);
+            }
+        }
+    }
+
+    /// A request that waits, as it is now.
+    fn latest(&self, request: RequestId, expected: Expected) -> Result<Latest, EndError> {
+        let state = lock(&self.state);
+        let waiting = state.waiting.get(&request).ok_or(EndError::NotWaiting(request))?;
         if let Expected::Version(expected) = expected
             && waiting.revision != expected
         {
             return Err(EndError::EditedSince { request, expected, version: waiting.revision });
         }
-        let edited = waiting.request.as_ref().filter(|parsed| parsed.is_dirty());
-        if let Some(parsed) = edited {
-            let problems = parsed.blocking();
-            if !problems.is_empty() {
-                return Err(EndError::Invalid { request, problems });
-            }
-        }
-        let body = edited.map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
-        if waiting.why == PauseReason::Capture {
-            self.save_edits(&mut state, request, settings.scope, now)?;
+        Ok(Latest {
+            edited: waiting.request.as_ref().filter(|parsed| parsed.is_dirty()).cloned(),
+            revision: waiting.revision,
+            session: waiting.whose.session.clone(),
+            captures: waiting.captures,
+        })
+    }
+
+    /// Lets a request go on with this body, unless somebody has edited it since.
+    fn go_on(&self, request: RequestId, revision: u64, body: Option<Arc<[u8]>>, now: i64) -> Result<Went, EndError> {
+        let mut state = lock(&self.state);
+        match state.waiting.get(&request) {
+            None => return Err(EndError::NotWaiting(request)),
+            Some(waiting) if waiting.revision != revision => return Ok(Went::EditedSince),
+            Some(_) => {}
         }
         let Some(mut waiting) = state.waiting.remove(&request) else { return Err(EndError::NotWaiting(request)) };
         self.log.step(request, RequestStep::Resumed { by: Resumer::Person }, Haste::Now);
@@ -111,7 +165,14 @@ impl Desk {
         let _ =
             waiting.verdict.send(Verdict::Send(Outgoing { api: waiting.api, whose: waiting.whose, body, unanswered }));
         self.notice(&state);
-        Ok(())
+        Ok(Went::On)
+    }
+
+    /// The mode that a session is switched to now that edits were saved in it: they are not applied where requests are sent as
+    /// they come.
+    pub(super) fn mode_for(&self, saved: usize, session: &str) -> Option<RequestMode> {
+        let normally = saved > 0 && self.effective(Some(session)).mode == RequestMode::Off;
+        normally.then_some(RequestMode::AutoOverride)
     }
 
     /// Ends a request: it is not sent.
@@ -143,8 +204,9 @@ impl Desk {
         let mut state = lock(&self.state);
         let Some(waiting) = state.waiting.remove(&request) else { return };
         let edited = if waiting.is_edited() { waiting.request.clone() } else { None };
+        let fate = Fate::Gone { edited, captures: waiting.captures };
         let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
-        state.past.remember(request, conversation, identity, Fate::Gone { edited }, now);
+        state.past.remember(request, conversation, identity, fate, now);
         self.close(request, waiting, RequestEnd::ClientGone);
         self.notice(&state);
     }
@@ -179,11 +241,13 @@ impl Desk {
         if state.modes.effective(session).mode != RequestMode::Off {
             return 0;
         }
-        let ends = |state: &State, waiting: &Waiting| match session {
-            Some(session) => waiting.whose.session == session,
-            None => !state.modes.has_own(&waiting.whose.session),
-        };
-        self.end_all(&mut state, &RequestEnd::ModeDisabled, ends)
+        let State { modes, past, .. } = &mut *state;
+        let there = |modes: &Modes, of: &str| session.map_or_else(|| !modes.has_own(of), |session| of == session);
+        // Nor does anything wait there because it comes again.
+        past.forget_gone(|of| there(modes, of));
+        self.end_all(&mut state, &RequestEnd::ModeDisabled, |state, waiting| {
+            there(&state.modes, &waiting.whose.session)
+        })
     }
 
     /// Has the next turn wait, in a session or wherever it comes first.
@@ -198,6 +262,7 @@ impl Desk {
     pub fn session_over(&self, session: &str) {
         let mut state = lock(&self.state);
         self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.session == session);
+        state.past.forget(|of| of == session);
         state.monitor.forget(session);
         state.sessions.remove(session);
         state.modes.forget(session);
@@ -217,9 +282,17 @@ impl Desk {
         }
     }
 
-    /// The engine stops: whoever waits is told.
+    /// The engine stops: whoever waits is told. What was to wait once waits at the next engine, should its client come again.
     pub fn stop(&self) {
         let mut state = lock(&self.state);
+        let State { waiting, modes, .. } = &mut *state;
+        for waiting in waiting.values() {
+            let next = (waiting.why == PauseReason::NextTurn).then_some(Once::Pause);
+            let capture = (waiting.captures == Captures::Yes).then_some(Once::Capture);
+            for once in next.into_iter().chain(capture) {
+                self.log.event(Event::RequestMode(modes.arm(Some(&waiting.whose.session), once)), Haste::Now);
+            }
+        }
         self.end_all(&mut state, &RequestEnd::EngineStopped, |_, _| true);
         drop(state);
         self.log.flush();
@@ -227,30 +300,25 @@ impl Desk {
 
     /// Saves what was edited in a request that waits, to be applied from now on.
     pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
-        let mut state = lock(&self.state);
-        self.save_edits(&mut state, request, scope, now)
+        let Latest { edited, session, .. } = self.latest(request, Expected::Any)?;
+        edited.map_or(Ok(0), |parsed| self.save_edits(request, &session, &parsed, scope, now))
     }
 
+    /// Saves what was edited. What is signed is never edited, so that there is nothing to save of it.
     pub(super) fn save_edits(
         &self,
-        state: &mut State,
         request: RequestId,
+        session: &str,
+        edited: &ModelRequest,
         scope: Scope,
         now: i64,
     ) -> Result<usize, EndError> {
         let limit = self.settings().preview_limit;
-        let State { waiting, saved, .. } = state;
-        let waiting = waiting.get_mut(&request).ok_or(EndError::NotWaiting(request))?;
-        let session = waiting.whose.session.clone();
-        let Some(parsed) = waiting.request.as_ref().filter(|parsed| parsed.is_dirty()) else { return Ok(0) };
-        if waiting.came.signed == Signed::Yes {
-            return Ok(0);
-        }
-        let (count, total) = saved.capture(parsed, scope, &session, limit, now)?;
+        let (count, total) = self.saved.capture(edited, scope, session, limit, now)?;
         if count > 0 {
             let set = OverridesSet {
                 scope: super::edit::scope_name(scope).to_owned(),
-                session: (scope == Scope::Session).then_some(session),
+                session: (scope == Scope::Session).then(|| session.to_owned()),
                 count: total as u64,
                 from: Some(request),
             };
@@ -261,8 +329,7 @@ impl Desk {
 
     /// Removes the saved edits of a scope; in Auto-apply the next turn is captured again.
     pub fn remove_saved(&self, scope: Scope, session: &str) -> Result<usize, SavedError> {
-        let mut state = lock(&self.state);
-        let count = state.saved.remove(scope, session)?;
+        let count = self.saved.remove(scope, session)?;
         let set = OverridesSet {
             scope: super::edit::scope_name(scope).to_owned(),
             session: (scope == Scope::Session).then(|| session.to_owned()),

@@ -40,7 +40,7 @@ use past::Past;
 use saved::SavedEdits;
 
 pub use edit::{Edit, EditRequestError, Edited, FromNowOn, Place};
-pub use end::{EndError, Expected};
+pub use end::{EndError, Expected, Resumed};
 pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
 pub(crate) use passed::entry;
@@ -133,6 +133,36 @@ pub enum Keeps {
     No,
 }
 
+/// Whether the edits of a request that waits are saved once it is resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Captures {
+    Yes,
+    No,
+}
+
+/// Whether a request offers tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tools {
+    Some,
+    None,
+}
+
+impl Tools {
+    fn of(request: &ModelRequest) -> Self {
+        if request.has_tools() { Self::Some } else { Self::None }
+    }
+}
+
+/// What a request takes over from an earlier one that was the same.
+#[derive(Debug)]
+struct Inherited {
+    /// The earlier one.
+    earlier: RequestId,
+    /// With its edits, if there were any.
+    edited: Option<Arc<ModelRequest>>,
+    captures: Captures,
+}
+
 /// What a person, or something that happened, makes of a request that waits.
 #[derive(Debug)]
 pub enum Verdict {
@@ -185,6 +215,9 @@ pub(crate) struct Waiting {
     said: Vec<String>,
     identity: String,
     saved: SavedOutcome,
+    captures: Captures,
+    /// Whether it offers tools: what offers none takes the place of none that does.
+    tools: Tools,
     /// How many edits there were, undone ones included.
     revision: u64,
     verdict: oneshot::Sender<Verdict>,
@@ -217,7 +250,6 @@ struct State {
     modes: Modes,
     past: Past,
     monitor: Monitor,
-    saved: SavedEdits,
     sessions: BTreeMap<String, Session>,
 }
 
@@ -233,6 +265,7 @@ pub struct Desk {
     /// Whether the policy says anything about requests.
     judged: AtomicBool,
     state: Mutex<State>,
+    saved: SavedEdits,
     bodies: Mutex<Bodies>,
     counter: Mutex<TokenCounter>,
     /// Another one for rules: requests do not wait for those who look at one.
@@ -255,7 +288,6 @@ impl Desk {
             modes: Modes::new(modes),
             past: Past::default(),
             monitor: Monitor::default(),
-            saved: SavedEdits::new(journal, home),
             sessions: BTreeMap::new(),
         };
         let desk = Self {
@@ -266,6 +298,7 @@ impl Desk {
             quiet: AtomicBool::new(false),
             judged: AtomicBool::new(gate_judges),
             state: Mutex::new(state),
+            saved: SavedEdits::new(journal, home),
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
             rules_counter: Mutex::new(TokenCounter::new(1 << 10)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sayso_review::RequestId;
 use sayso_wire::ModelRequest;
 
+use super::Captures;
 use super::whose::Conversation;
 
 /// How many are remembered.
@@ -29,6 +30,8 @@ pub(crate) enum Fate {
     Gone {
         /// With the edits.
         edited: Option<Arc<ModelRequest>>,
+        /// Whether they are to be saved.
+        captures: Captures,
     },
 }
 
@@ -86,6 +89,17 @@ impl Past {
     /// A request was answered: should it come again, it is another one.
     pub(crate) fn answered(&mut self, request: RequestId) {
         self.requests.retain(|other| other.request != request);
+    }
+
+    /// Forgets all that belongs to sessions that are over.
+    pub(crate) fn forget(&mut self, over: impl Fn(&str) -> bool) {
+        self.requests.retain(|other| !over(other.conversation.session()));
+    }
+
+    /// Forgets those that would wait again, in sessions in which nothing waits any more.
+    pub(crate) fn forget_gone(&mut self, sent_normally: impl Fn(&str) -> bool) {
+        let waits = |other: &Remembered| matches!(other.fate, Fate::Gone { .. });
+        self.requests.retain(|other| !(waits(other) && sent_normally(other.conversation.session())));
     }
 
     /// Whether there is nothing to look out for.

@@ -6,6 +6,7 @@ use sayso_review::{PauseReason, RequestMode};
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{ModelRequest, Purpose};
 
+use super::Captures;
 use super::mode::Effective;
 use super::whose::Whose;
 use crate::settings::{Pause, PauseRule};
@@ -77,11 +78,16 @@ pub(crate) fn reason(
         return Some(PauseReason::NextTurn);
     }
     match effective.mode {
+        _ if captures(whose, request, effective, saved) == Captures::Yes => Some(PauseReason::Capture),
         RequestMode::InterceptAlways => Some(PauseReason::EveryTurn),
-        _ if effective.capture_next => Some(PauseReason::Capture),
-        RequestMode::AutoOverride if saved == Saved::None => Some(PauseReason::Capture),
         RequestMode::AutoOverride | RequestMode::Off => None,
     }
+}
+
+/// Whether the edits of a request are saved once it is resumed, whatever it waits for.
+pub(crate) fn captures(whose: &Whose, request: &ModelRequest, effective: Effective, saved: Saved) -> Captures {
+    let wanted = effective.capture_next || (effective.mode == RequestMode::AutoOverride && saved == Saved::None);
+    if wanted && is_turn(whose, request) { Captures::Yes } else { Captures::No }
 }
 
 fn fits<C: DerefMut<Target = TokenCounter>>(

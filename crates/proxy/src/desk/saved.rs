@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use sayso_review::{ContentHash, ErrorKind};
 use sayso_wire::{ModelRequest, Override, Overrides, Scope};
 use thiserror::Error;
+
+use super::lock;
 
 /// Why saved edits could not be kept or read.
 #[derive(Debug, Error)]
@@ -34,19 +37,26 @@ impl SavedError {
     }
 }
 
-/// The saved edits of all scopes.
+/// The saved edits of all scopes. Nobody who reads them waits for a disk that is written to.
 #[derive(Debug)]
 pub(crate) struct SavedEdits {
     /// The journal's folder, and sayso's own.
     workspace: PathBuf,
     global: PathBuf,
-    /// What was read, by file.
-    read: BTreeMap<PathBuf, Vec<Override>>,
+    /// What was read or written, by file.
+    read: Mutex<BTreeMap<PathBuf, Vec<Override>>>,
+    /// Held by whoever changes them, from reading to writing.
+    writing: Mutex<()>,
 }
 
 impl SavedEdits {
     pub(crate) fn new(journal: &Path, home: &Path) -> Self {
-        Self { workspace: journal.join("overrides"), global: home.join("overrides.json"), read: BTreeMap::new() }
+        Self {
+            workspace: journal.join("overrides"),
+            global: home.join("overrides.json"),
+            read: Mutex::default(),
+            writing: Mutex::default(),
+        }
     }
 
     fn path(&self, scope: Scope, session: &str) -> PathBuf {
@@ -61,56 +71,58 @@ impl SavedEdits {
     }
 
     /// The edits of one scope.
-    pub(crate) fn of(&mut self, scope: Scope, session: &str) -> Result<&mut Vec<Override>, SavedError> {
+    fn of(&self, scope: Scope, session: &str) -> Result<Vec<Override>, SavedError> {
         let path = self.path(scope, session);
-        // Another engine may have written it since.
-        if scope == Scope::Global {
-            self.read.remove(&path);
+        // Those for everywhere another engine may have written since.
+        if scope != Scope::Global
+            && let Some(edits) = lock(&self.read).get(&path)
+        {
+            return Ok(edits.clone());
         }
-        let edits = match self.read.remove(&path) {
-            Some(edits) => edits,
-            None => read(&path)?,
-        };
-        Ok(self.read.entry(path).or_insert(edits))
+        let edits = read(&path)?;
+        lock(&self.read).entry(path).or_insert_with(|| edits.clone());
+        Ok(edits)
     }
 
     /// The edits that count for a session, of all scopes.
-    pub(crate) fn all(&mut self, session: &str, preview_limit: Option<usize>) -> Result<Overrides, SavedError> {
+    pub(crate) fn all(&self, session: &str, preview_limit: Option<usize>) -> Result<Overrides, SavedError> {
         let mut edits = Vec::new();
         for scope in [Scope::Global, Scope::Workspace, Scope::Session] {
-            edits.extend_from_slice(self.of(scope, session)?);
+            edits.extend(self.of(scope, session)?);
         }
         Ok(Overrides { edits, preview_limit })
     }
 
     /// Saves what was edited in a request, and says how many edits that were and how many there are now.
     pub(crate) fn capture(
-        &mut self,
+        &self,
         request: &ModelRequest,
         scope: Scope,
         session: &str,
         preview_limit: Option<usize>,
         now: i64,
     ) -> Result<(usize, usize), SavedError> {
+        let _writing = lock(&self.writing);
         let path = self.path(scope, session);
-        let mut overrides = Overrides { edits: self.of(scope, session)?.clone(), preview_limit };
+        let mut overrides = Overrides { edits: self.of(scope, session)?, preview_limit };
         let count = overrides.capture(request, scope, now);
         if count > 0 {
             write(&path, &overrides.edits)?;
         }
         let total = overrides.edits.len();
-        self.read.insert(path, overrides.edits);
+        lock(&self.read).insert(path, overrides.edits);
         Ok((count, total))
     }
 
     /// Removes the edits of a scope, and says how many there were.
-    pub(crate) fn remove(&mut self, scope: Scope, session: &str) -> Result<usize, SavedError> {
+    pub(crate) fn remove(&self, scope: Scope, session: &str) -> Result<usize, SavedError> {
+        let _writing = lock(&self.writing);
         let path = self.path(scope, session);
         let count = self.of(scope, session)?.len();
         if count > 0 {
             write(&path, &[] as &[Override])?;
         }
-        self.read.insert(path, Vec::new());
+        lock(&self.read).insert(path, Vec::new());
         Ok(count)
     }
 }

@@ -20,16 +20,11 @@ impl Desk {
         let session = named.as_ref().map(|whose| whose.session.clone());
         let whose = named.unwrap_or_else(|| Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &[]));
         self.met(request, &whose, &came, &Bytes::new(), &settings, now);
+        let encoding = came.encoding.as_deref().unwrap_or_default();
+        let problem = format!("content-encoding `{encoding}`: {problem}");
         let ends = match self.ruled(&whose, &came.upstream) {
             Some((Ruling::Deny, message)) => Some(message),
-            Some((Ruling::Ask, rule)) => Some(unread(&came, problem, &format!("take {rule} out of your policy"))),
-            _ if settings.rules.iter().any(|rule| rule.pause == Pause::Yes) => {
-                Some(unread(&came, problem, "take the rules that pause out of [request]"))
-            }
-            _ if self.may_wait(session.as_deref()) => {
-                Some(unread(&came, problem, "have requests sent as they come: `sayso request mode normal`"))
-            }
-            _ => None,
+            _ => self.unseen(&came, &whose, session.as_deref(), &problem),
         };
         let see = |haste, whose: Whose, came: Came| {
             self.see(request, whose, came, Some(api), Bytes::new(), Complete::No, (haste, None), []);
@@ -48,6 +43,22 @@ impl Desk {
         Arrived::Send(Outgoing { api: Some(api), whose, body: None, unanswered: self.unanswered(request, keeps) })
     }
 
+    /// Why a request that nobody could look at ends here, if it does: it might be one that is to wait.
+    pub(super) fn unseen(&self, came: &Came, whose: &Whose, session: Option<&str>, problem: &str) -> Option<String> {
+        let remedy = match self.ruled(whose, &came.upstream) {
+            Some((Ruling::Ask, rule)) => format!("take {rule} out of your policy"),
+            _ if self.settings().rules.iter().any(|rule| rule.pause == Pause::Yes) => {
+                "take the rules that pause out of [request]".to_owned()
+            }
+            _ if self.may_wait(session) => "have requests sent as they come: `sayso request mode normal`".to_owned(),
+            _ => return None,
+        };
+        let uncompressed = if came.encoding.is_some() { "send it without compression, or " } else { "" };
+        Some(format!(
+            "sayso cannot read this request ({problem}), so that nobody could look at it; {uncompressed}{remedy}"
+        ))
+    }
+
     /// Whether a turn of a session waits; of any, if it is not known which.
     fn may_wait(&self, session: Option<&str>) -> bool {
         let state = lock(&self.state);
@@ -55,12 +66,4 @@ impl Desk {
         let effective = state.modes.effective(Some(session));
         effective.mode != RequestMode::Off || effective.pause_next || effective.capture_next
     }
-}
-
-fn unread(came: &Came, problem: &str, remedy: &str) -> String {
-    let encoding = came.encoding.as_deref().unwrap_or_default();
-    format!(
-        "sayso cannot read this request (content-encoding `{encoding}`: {problem}), so that nobody could look at it; send it \
-         without compression, or {remedy}"
-    )
 }

@@ -10,7 +10,7 @@ use sayso_wire::{Head, ModelRequest, Override, Scope};
 use super::mode::Effective;
 use super::monitor::SubagentRun;
 use super::saved::SavedError;
-use super::{Desk, Signed, Whose, lock};
+use super::{Captures, Desk, Signed, Whose, lock};
 
 /// A request as somebody looks at it.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct Waits {
     pub revision: u64,
     /// What became of saved edits.
     pub saved: SavedOutcome,
+    /// Whether its edits are saved once it is resumed.
+    pub captures: bool,
     /// Whether its body is signed.
     pub signed: Signed,
     /// Its upstream.
@@ -93,6 +95,7 @@ impl Desk {
                 deadline: waiting.came.deadline,
                 revision: waiting.revision,
                 saved: waiting.saved.clone(),
+                captures: waiting.captures == Captures::Yes,
                 signed: waiting.came.signed,
                 upstream: waiting.came.upstream.clone(),
             };
@@ -144,22 +147,21 @@ impl Desk {
 
     /// Whether edits are to be captured in a session before any are applied.
     pub fn is_capturing(&self, session: &str) -> Result<bool, SavedError> {
-        let mut state = lock(&self.state);
-        let effective = state.modes.effective(Some(session));
-        let none = state.saved.all(session, None)?.edits.is_empty();
+        let effective = self.effective(Some(session));
+        let none = self.saved.all(session, None)?.edits.is_empty();
         Ok(effective.capture_next || (effective.mode == sayso_review::RequestMode::AutoOverride && none))
     }
 
     /// The sessions that sent something, or that have a mode of their own, the latest first.
     pub fn sessions(&self) -> Result<Vec<SessionView>, SavedError> {
-        let mut state = lock(&self.state);
+        let state = lock(&self.state);
         let known: Vec<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
         let mut views: Vec<SessionView> = Vec::new();
         for name in known {
             if views.iter().any(|view| view.session == name) {
                 continue;
             }
-            let saved = state.saved.all(&name, None)?.edits.len();
+            let saved = self.saved.all(&name, None)?.edits.len();
             let session = state.sessions.get(&name);
             views.push(SessionView {
                 agent: session.and_then(|session| session.agent.clone()),
@@ -179,7 +181,7 @@ impl Desk {
 
     /// The saved edits that count for a session, of all scopes; of those that are no session's, if none is named.
     pub fn saved(&self, session: Option<&str>) -> Result<Vec<OverrideView>, SavedError> {
-        let edits = lock(&self.state).saved.all(session.unwrap_or_default(), None)?.edits;
+        let edits = self.saved.all(session.unwrap_or_default(), None)?.edits;
         let view = |edit: Override| OverrideView {
             session: session.filter(|_| edit.scope == Scope::Session).map(str::to_owned),
             edit,

@@ -36,9 +36,9 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// Whether it belongs to a session.
-    pub(super) fn is_of(&self, session: &str) -> bool {
-        self.session == session
+    /// The session that it belongs to.
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 }
 

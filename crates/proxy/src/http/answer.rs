@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sayso_gate::{CutBody, RequestEntry};
@@ -20,13 +20,13 @@ use tokio::time::{Instant as Later, Sleep};
 use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
-use super::events::{Back, Position, WholeEvents};
+use super::events::{Back, MOST_WHOLE, Position, WholeEvents};
 use super::said::{Said, counted};
 use crate::desk::{Desk, Keeps, entry};
 use crate::log::Haste;
 
 /// The most of an answer that is kept.
-const MOST: usize = 64 << 20;
+const MOST: usize = MOST_WHOLE;
 
 /// What is known of an exchange when its answer begins.
 pub(super) struct Exchange {
@@ -66,6 +66,8 @@ pub(super) struct AnswerTap {
     read: Read,
     /// Why there is no more, once what began before is passed on.
     error: Option<BodyError>,
+    /// What comes after the body.
+    trailers: Option<Frame<Bytes>>,
     /// What was read and waits until calls in it are dealt with.
     held: Option<Held>,
     position: Position,
@@ -108,6 +110,8 @@ impl AnswerTap {
         let decoder = exchange.api.filter(|_| streams).map(Api::decoder);
         let inflate = Inflate::new(exchange.encoding.as_deref());
         let back = match (&decoder, exchange.api) {
+            // A call may be anywhere in it, and a client may read it while it comes.
+            (None, Some(_)) if exchange.is_success() && exchange.calls.may_hold() => Back::All(BytesMut::new()),
             (None, Some(_)) if exchange.is_success() => Back::Frame(Bytes::new()),
             (Some(_), _) if inflate.is_plain() && exchange.calls.may_hold() => Back::Event(WholeEvents::default()),
             _ => Back::Nothing,
@@ -126,6 +130,7 @@ impl AnswerTap {
             size: 0,
             read: Read::NotYet,
             error: None,
+            trailers: None,
             held: None,
             position: Position::default(),
             over: false,
@@ -134,7 +139,7 @@ impl AnswerTap {
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
-        self.over && self.held.is_none() && self.error.is_none()
+        self.over && self.held.is_none() && self.error.is_none() && self.trailers.is_none()
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
@@ -162,7 +167,7 @@ impl AnswerTap {
                 return Poll::Ready(Some(Err(error)));
             }
             if self.over {
-                return Poll::Ready(None);
+                return Poll::Ready(self.trailers.take().map(Ok));
             }
             let came = ready!(Pin::new(&mut self.inner).poll_frame(cx));
             let (frame, calls) = match came {
@@ -212,7 +217,12 @@ impl AnswerTap {
     fn pass_on(&mut self, frame: Frame<Bytes>, last: bool) -> Option<Frame<Bytes>> {
         let data = match frame.into_data() {
             Ok(data) => self.back.pass(data),
-            Err(trailers) => return Some(trailers),
+            Err(trailers) => {
+                // Nothing of a body comes after them.
+                self.trailers = Some(trailers);
+                self.over = true;
+                return self.rest();
+            }
         };
         let data = match (last.then(|| self.back.rest()), data.is_empty()) {
             (None, _) => data,
@@ -282,6 +292,7 @@ impl AnswerTap {
         self.said.problem = Some(problem.to_owned());
         self.over = true;
         self.error = None;
+        self.trailers = None;
         self.tell();
         self.instead(told)
     }

@@ -3,10 +3,11 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use thiserror::Error;
 use tokio::sync::mpsc;
 
 use super::answer::AnswerTap;
@@ -54,6 +55,40 @@ impl Body for Outbound {
     }
 }
 
+/// How much of a request that is too large is still read, and thrown away.
+const UNWANTED: usize = 4 << 20;
+
+/// Takes a body in whole.
+pub(super) async fn whole(mut body: Incoming, most: usize) -> Result<Bytes, BodyError> {
+    let size = usize::try_from(body.size_hint().lower()).unwrap_or(most).min(most);
+    let (mut taken, mut surplus) = (BytesMut::with_capacity(size), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if surplus == 0 && taken.len() + data.len() <= most {
+            taken.extend_from_slice(&data);
+        } else {
+            surplus += data.len();
+            taken.clear();
+            if surplus > UNWANTED {
+                break;
+            }
+        }
+    }
+    if surplus > 0 { Err(TooLarge.into()) } else { Ok(taken.freeze()) }
+}
+
+/// A request is larger than is passed on.
+#[derive(Debug, Error)]
+#[error("the request is larger than sayso passes on")]
+pub(super) struct TooLarge;
+
+impl TooLarge {
+    /// Whether it is what went wrong, at whatever depth.
+    pub(super) fn is_why(error: &(dyn std::error::Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+    }
+}
+
 /// Who is told what a body was, and whether that is all of what was wanted.
 type Told = Box<dyn FnOnce(Vec<u8>, Complete) + Send>;
 
@@ -83,6 +118,8 @@ pub(super) struct RequestTap {
     copied: Vec<u8>,
     wanted: usize,
     left: usize,
+    /// Bytes that came and were too many.
+    surplus: usize,
     told: Option<Told>,
 }
 
@@ -91,7 +128,7 @@ impl RequestTap {
     pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
         let wanted = wanted.bytes();
         let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
-        Self { inner, copied: Vec::with_capacity(size.min(wanted)), wanted, left: most, told: Some(told) }
+        Self { inner, copied: Vec::with_capacity(size.min(wanted)), wanted, left: most, surplus: 0, told: Some(told) }
     }
 
     fn tell(&mut self, complete: Complete) {
@@ -101,16 +138,22 @@ impl RequestTap {
     }
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref) {
-            let Some(left) = self.left.checked_sub(data.len()) else {
-                let error = "the request is larger than sayso passes on".into();
-                return Poll::Ready(Some(Err(error)));
-            };
-            self.left = left;
-            let room = self.wanted - self.copied.len();
-            self.copied.extend_from_slice(&data[..data.len().min(room)]);
-        }
+        let frame = loop {
+            let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref);
+            let size = data.map_or(0, Bytes::len);
+            match self.left.checked_sub(size) {
+                Some(left) if self.surplus == 0 => {
+                    self.left = left;
+                    let room = self.wanted - self.copied.len();
+                    self.copied.extend_from_slice(data.map_or(&[], |data| &data[..size.min(room)]));
+                    break frame;
+                }
+                // Read on, and passed on to nobody: a client that still sends would never get to its answer.
+                _ if frame.is_some() && self.surplus < UNWANTED => self.surplus += size.max(1),
+                _ => return Poll::Ready(Some(Err(TooLarge.into()))),
+            }
+        };
         if frame.is_none() || self.inner.is_end_stream() {
             self.tell(Complete::Yes);
         }

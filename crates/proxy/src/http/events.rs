@@ -5,6 +5,9 @@ use bytes::{Bytes, BytesMut};
 /// The largest part of an event that is held back.
 const MOST: usize = 16 << 20;
 
+/// The largest answer in one piece that is held back, which is the largest that is read.
+pub(super) const MOST_WHOLE: usize = 64 << 20;
+
 /// Where a stream is that was passed on so far.
 #[derive(Debug)]
 pub(super) struct Position {
@@ -68,6 +71,8 @@ pub(super) enum Back {
     Event(WholeEvents),
     /// The last frame so far: what comes in one piece can be used once all of it is there.
     Frame(Bytes),
+    /// All of it.
+    All(BytesMut),
 }
 
 impl Back {
@@ -77,6 +82,15 @@ impl Back {
             Self::Nothing => data,
             Self::Event(events) => events.pass(&data),
             Self::Frame(last) => std::mem::replace(last, data),
+            Self::All(all) if all.len() + data.len() <= MOST_WHOLE => {
+                all.extend_from_slice(&data);
+                Bytes::new()
+            }
+            // It is too large to be read, and ends for that.
+            Self::All(all) => {
+                all.clear();
+                Bytes::new()
+            }
         }
     }
 
@@ -86,6 +100,7 @@ impl Back {
             Self::Nothing => Bytes::new(),
             Self::Event(events) => events.rest(),
             Self::Frame(last) => std::mem::take(last),
+            Self::All(all) => all.split().freeze(),
         }
     }
 }

@@ -100,11 +100,37 @@ fn is_secret_parameter(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
+/// The keys in a path's query, for those that are sent again. In memory only.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct SecretQuery(Vec<(String, String)>);
+
+impl SecretQuery {
+    pub(crate) fn of(path: &str) -> Self {
+        let Some((_, query)) = path.split_once('?') else { return Self::default() };
+        let secret = parameters(query).filter(|(name, _)| is_secret_parameter(name));
+        Self(secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// A path that was recorded, with the keys that it came without.
+    pub(crate) fn with_keys(&self, path: &str) -> String {
+        let Some((route, query)) = path.split_once('?') else { return path.to_owned() };
+        let value = |name: &str| self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+        let pair = |pair: &str| match pair.split_once('=') {
+            Some((name, HIDDEN)) => value(name).map_or_else(|| pair.to_owned(), |value| format!("{name}={value}")),
+            _ => pair.to_owned(),
+        };
+        format!("{route}?{}", query.split('&').map(pair).collect::<Vec<_>>().join("&"))
+    }
+}
+
+/// What stands in the place of a key.
+const HIDDEN: &str = "…";
+
 /// A path with its query, without keys.
 pub(super) fn without_keys(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let kept = parameters(query).map(|(name, value)| match (is_secret_parameter(name), value) {
-        (true, _) => format!("{name}=…"),
+        (true, _) => format!("{name}={HIDDEN}"),
         (false, "") => name.to_owned(),
         (false, value) => format!("{name}={value}"),
     });
@@ -179,6 +205,15 @@ mod tests {
         assert_eq!(head.headers.len(), 2);
         assert_eq!(credentials(&all).len(), 7);
         assert!(credentials(&all).values().all(http::HeaderValue::is_sensitive));
+    }
+
+    #[test]
+    fn keys_of_a_query_come_back_where_they_were() {
+        let path = "/v1beta/models/m:generateContent?key=sk-8&alt=sse";
+        let recorded = without_keys(path);
+        assert!(!recorded.contains("sk-8"));
+        assert_eq!(SecretQuery::of(path).with_keys(&recorded), path);
+        assert_eq!(SecretQuery::of("/v1/messages").with_keys("/v1/messages?beta=true"), "/v1/messages?beta=true");
     }
 
     #[test]

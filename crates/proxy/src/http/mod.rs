@@ -18,7 +18,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body as _;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use sayso_review::RequestEnd;
 use sayso_wire::stream::{Api, Refusal};
@@ -34,7 +33,7 @@ use crate::proxy::{Place, Proxy};
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
-use body::{Inner, Outbound, RequestTap, Wanted};
+use body::{Inner, Outbound, RequestTap, TooLarge, Wanted};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
 pub(crate) use upstream::Sender;
@@ -129,7 +128,7 @@ impl Proxy {
             return too_large(api, most);
         }
         let Some(api) = api else { return self.untouched(way, request).await };
-        self.remember(&way.upstream, &way.base, request.headers());
+        self.remember(&way.upstream, &way.base, &way.path, request.headers());
         if self.desk.is_quiet() {
             // What is not recorded is looked at as little as can be.
             let recorded = way.settings.keep == Keep::All;
@@ -214,7 +213,7 @@ impl Proxy {
             }
             Err(error) => {
                 unanswered.failed(upstream::reason(&error));
-                unreachable(Some(api), &way, &error)
+                if TooLarge::is_why(&error) { too_large(Some(api), most) } else { unreachable(Some(api), &way, &error) }
             }
         }
     }
@@ -230,9 +229,9 @@ impl Proxy {
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
         let most = way.settings.largest_body;
-        let raw = match tokio::time::timeout(ARRIVAL, Limited::new(body, most).collect()).await {
-            Ok(Ok(raw)) => raw.to_bytes(),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => return too_large(Some(api), most),
+        let raw = match tokio::time::timeout(ARRIVAL, body::whole(body, most)).await {
+            Ok(Ok(raw)) => raw,
+            Ok(Err(error)) if error.is::<TooLarge>() => return too_large(Some(api), most),
             Ok(Err(error)) => return refused(api, &format!("the request could not be read: {error}")),
             Err(_) => return refused(api, "the request took too long to arrive"),
         };

@@ -55,6 +55,9 @@ pub enum ReplayError {
     /// There are no credentials.
     #[error("there are no credentials for `{0}`")]
     NoCredentials(String),
+    /// Not all of it is on record.
+    #[error("request {0} is not on record whole")]
+    NotWhole(RequestId),
     /// It could not be sent.
     #[error("it could not be sent: {0}")]
     Failed(String),
@@ -65,7 +68,7 @@ impl ReplayError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Gate(error) => error.kind(),
-            Self::NoUpstream(_) | Self::NoCredentials(_) => ErrorKind::InvalidArgs,
+            Self::NoUpstream(_) | Self::NoCredentials(_) | Self::NotWhole(_) => ErrorKind::InvalidArgs,
             Self::Failed(_) => ErrorKind::Unavailable,
         }
     }
@@ -79,6 +82,7 @@ impl ReplayError {
                 "let the agent send a request first, whose credentials are then remembered until sayso stops, or \
                  name a variable that holds the key: [upstream.{name}] with `key_variable`"
             )),
+            Self::NotWhole(_) => Some("it was cut off on its way, or could not be read; choose another".to_owned()),
             Self::Failed(_) => None,
         }
     }
@@ -97,7 +101,16 @@ impl Proxy {
                 Which::AsItCame => record.seen.body.clone(),
                 Which::AsItWasSent => record.latest().clone(),
             };
-            let body: Arc<[u8]> = desk.gate.read(|history| history.body(&body))?.into();
+            // One that waits is what its edits have made of it by now.
+            let edited = match which {
+                Which::AsItCame => None,
+                Which::AsItWasSent => desk.look_if_waiting(request, |request| Arc::from(request.to_bytes().as_ref())),
+            };
+            let body: Arc<[u8]> = match edited {
+                Some(edited) => edited,
+                None if body.cut => return Err(ReplayError::NotWhole(request)),
+                None => desk.gate.read(|history| history.body(&body))?.into(),
+            };
             let answer = record.answer.as_ref().map(|answer| answer.body.clone());
             let earlier = answer.map(|answer| desk.gate.read(|history| history.body(&answer))).transpose()?;
             Ok((record, body, earlier))
@@ -137,7 +150,7 @@ impl Proxy {
     /// Where a recorded request goes, with the headers that it had and credentials.
     fn way_again(&self, record: &RequestRecord) -> Result<(Way, HeaderMap), ReplayError> {
         let (settings, name) = (self.desk.settings(), &record.seen.upstream);
-        let mut headers = HeaderMap::new();
+        let (mut headers, mut path) = (HeaderMap::new(), record.seen.path.clone());
         for (name, value) in &record.seen.headers {
             if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
                 headers.append(name, value);
@@ -155,9 +168,10 @@ impl Proxy {
                 headers.insert(header, value);
                 super::base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
             }
-            (None, Some((base, remembered))) => {
-                headers.extend(remembered);
-                base
+            (None, Some(remembered)) => {
+                headers.extend(remembered.credentials);
+                path = remembered.query.with_keys(&path);
+                remembered.base
             }
             (None, None) => {
                 let known = super::base_of(&settings, name, &headers).is_some();
@@ -165,7 +179,6 @@ impl Proxy {
                 return Err(if known { ReplayError::NoCredentials(name) } else { ReplayError::NoUpstream(name) });
             }
         };
-        let path = record.seen.path.clone();
         let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
         let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
         let entrance = Entrance {

@@ -144,11 +144,17 @@ async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
             Sent(tokio::spawn(async move { client.request(request).await.unwrap() }))
         } else {
             let (id, sent) = scene.paused(request).await;
-            scene.resume(id);
-            sent
+            if grace.is_zero() {
+                // After the grace there is an answer, without anything of the upstream's in it.
+                let answer = sent.answer().await;
+                scene.resume(id);
+                Sent(tokio::spawn(async move { answer }))
+            } else {
+                scene.resume(id);
+                sent
+            }
         };
         scene.model.until(|received| received.len() == 1).await;
-        // After the grace there is an answer, without anything of the upstream's in it.
         if grace.is_zero() {
             drop(sent.answer().await);
         } else {

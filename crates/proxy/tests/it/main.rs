@@ -12,6 +12,7 @@ mod holding;
 mod identity;
 mod log;
 mod modes;
+mod regressions;
 mod saved;
 mod scene;
 mod sdk;

@@ -213,6 +213,11 @@ pub struct SavedEdits {
 }
 
 impl SavedEdits {
+    /// None of them was applied after all: with them, the request would have been refused.
+    pub fn refuse(&mut self, why: &str) {
+        self.drifted.extend(self.applied.drain(..).map(|path| format!("{path}: it would be refused: {why}")));
+    }
+
     /// Whether there were none.
     pub fn is_empty(&self) -> bool {
         self.applied.is_empty() && self.drifted.is_empty()

@@ -112,20 +112,25 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
     }
     text.push_str(&format!("revision: {}\n", answer.revision));
     text.push_str(&meaning(answer.consequences.as_option()));
-    match answer.saved {
-        0 if later.from_now_on.is_some() => text.push_str("saved: nothing, as no edit is left that could be\n"),
-        0 => {}
-        1 => text.push_str("saved: 1 edit, applied to every turn from now on that is not sent normally\n"),
-        saved => text
-            .push_str(&format!("saved: {saved} edits, applied to every turn from now on that is not sent normally\n")),
+    if answer.saved == 0 && later.from_now_on.is_some() {
+        text.push_str("saved: nothing, as no edit is left that could be\n");
     }
-    if let Some(mode) = answer.switched_to.as_known()
-        && let Some(mode) = Option::<sayso_review::RequestMode>::from(mode)
-    {
-        text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
-    }
+    text.push_str(&saved(answer.saved, answer.switched_to.as_known()));
     text.push_str(&problems(id, &answer.problems));
     print(&text)
+}
+
+/// How many edits were saved, and what that changed.
+fn saved(count: u64, switched_to: Option<proto::RequestMode>) -> String {
+    let mut text = match count {
+        0 => String::new(),
+        1 => "saved: 1 edit, applied to every turn from now on that is not sent normally\n".to_owned(),
+        count => format!("saved: {count} edits, applied to every turn from now on that is not sent normally\n"),
+    };
+    if let Some(mode) = switched_to.and_then(Option::<sayso_review::RequestMode>::from) {
+        text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
+    }
+    text
 }
 
 const RESET: &str = "Took back all edits";
@@ -296,7 +301,7 @@ fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCod
         }
     };
     if !asking.json(&answer)? {
-        print(&format!("Request {id} goes on.\n"))?;
+        print(&format!("Request {id} goes on.\n{}", saved(answer.saved, answer.switched_to.as_known())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

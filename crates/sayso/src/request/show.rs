@@ -48,8 +48,14 @@ pub(super) fn show(asking: &Asking<'_>, id: u64, full: bool, section: Option<&st
         text.push_str(&draw::sections(&pinned, extent, width, &styles).0);
         text.push('\n');
     }
-    let (drawn, cut) = draw::sections(&shown.sections, extent, width, &styles);
+    let count = shown.sections.len();
+    let first = shown.captured_sections.filter(|_| !all).map_or(count, |first| count.min(first as usize));
+    let (drawn, cut) = draw::sections(&shown.sections[..first], extent, width, &styles);
     text.push_str(&drawn);
+    if first < count {
+        let note = format!("\nThe first {first} of {count} sections, whose edits are saved: --full shows all.\n");
+        styles.paint(&mut text, styles.note, &note);
+    }
     if cut && !all {
         styles.paint(&mut text, styles.note, "\nSome is not shown: --full shows all, --section PATH one.\n");
     }

@@ -1,7 +1,7 @@
 //! The five real agents under `sayso run`, headless, against a scripted model: a person pauses, edits and resumes their requests with
 //! `sayso request` in another terminal.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,19 @@ fn text(received: &Received) -> String {
     String::from_utf8_lossy(&received.decoded).into_owned()
 }
 
+/// Where an agent is installed; where it is not, that is said.
+fn program(agent: Agent) -> Option<PathBuf> {
+    let missing = match agent.program() {
+        Ok(program) => return Some(program),
+        Err(missing) => missing,
+    };
+    #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
+    {
+        eprintln!("{missing}");
+    }
+    None
+}
+
 /// Runs an agent under the gate while a person does something beside it. Nothing where there is no such agent.
 fn beside(
     agent: Agent,
@@ -85,23 +98,26 @@ fn beside(
     before: &[&[&str]],
     person: impl FnOnce(&Terminal<'_>) + Send,
 ) -> Option<Output> {
-    let program = match agent.program() {
-        Ok(program) => program,
-        Err(missing) => {
-            #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
-            {
-                eprintln!("{missing}");
-            }
-            return None;
-        }
-    };
+    configured(agent, "", model, prompt, before, person)
+}
+
+/// The same with more in the user's configuration.
+fn configured(
+    agent: Agent,
+    configuration: &str,
+    model: &ModelServer,
+    prompt: &str,
+    before: &[&[&str]],
+    person: impl FnOnce(&Terminal<'_>) + Send,
+) -> Option<Output> {
+    let program = program(agent)?;
     let workspace = tempfile::tempdir().unwrap();
     let home = agent.home(&agent.base_url(&model.url()), workspace.path());
     let config = home.path().join(".config/sayso");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(
         config.join("config.toml"),
-        "[policy]\nrun = 'allow'\nread = 'allow'\ntool = 'allow'\ndelegate = 'allow'\n",
+        format!("[policy]\nrun = 'allow'\nread = 'allow'\ntool = 'allow'\ndelegate = 'allow'\n{configuration}"),
     )
     .unwrap();
     let terminal = Terminal { workspace: workspace.path(), home: &home };
@@ -179,6 +195,48 @@ fn opencode_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
     paused_edited_and_resumed(Agent::Opencode);
 }
 
+/// A request waits for longer than nothing is sent: its agent gets the status and signs of life, and takes the answer all the same.
+fn kept_alive(agent: Agent) {
+    let model = ModelServer::start([Turn::says("done")]);
+    let configuration = "[request]\ngrace = '0 s'\nkeep_alive = '50 ms'\n";
+    let every: &[&str] = &["request", "mode", "pause-every"];
+    let ran = configured(agent, configuration, &model, "say done", &[every], |person| {
+        let request = person.waiting();
+        // So many signs of life that an agent which stumbles over one has done so.
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(person.waiting(), request, "its agent has not gone away");
+        person.done(&["request", "resume", &request]);
+    });
+    let Some(output) = ran else { return };
+    assert!(output.status.success(), "{agent:?}: {output:?}");
+    assert_eq!(model.hits(Received::asks_for_a_turn), 1, "{agent:?}: {output:?}");
+}
+
+#[test]
+fn claude_code_is_kept_alive_while_its_request_waits() {
+    kept_alive(Agent::Claude);
+}
+
+#[test]
+fn codex_is_kept_alive_while_its_request_waits() {
+    kept_alive(Agent::Codex);
+}
+
+#[test]
+fn gemini_cli_is_kept_alive_while_its_request_waits() {
+    kept_alive(Agent::Gemini);
+}
+
+#[test]
+fn copilot_cli_is_kept_alive_while_its_request_waits() {
+    kept_alive(Agent::Copilot);
+}
+
+#[test]
+fn opencode_is_kept_alive_while_its_request_waits() {
+    kept_alive(Agent::Opencode);
+}
+
 #[test]
 fn a_subagent_of_claude_code_appears_in_the_monitor() {
     let task = json!({"description": "look", "prompt": "look around", "subagent_type": "general-purpose"});
@@ -207,7 +265,7 @@ fn a_subagent_of_claude_code_appears_in_the_monitor() {
 #[test]
 fn codex_falls_back_from_its_web_socket() {
     let model = ModelServer::start([Turn::says("done")]);
-    let Ok(program) = Agent::Codex.program() else { return };
+    let Some(program) = program(Agent::Codex) else { return };
     let workspace = tempfile::tempdir().unwrap();
     let home = Agent::Codex.home(&Agent::Codex.base_url(&model.url()), workspace.path());
     home.prefer_websockets();

@@ -62,9 +62,19 @@ impl Stage {
 
     pub(crate) fn send_with(&self, body: &Value, headers: &str) -> JoinHandle<Got> {
         let (address, path) = self.entrance();
+        Self::post(address, &format!("/{path}/anthropic"), body, headers)
+    }
+
+    /// Sends a request to a base URL, such as an agent was told.
+    pub(crate) fn send_to(base: &str, body: &Value) -> JoinHandle<Got> {
+        let (address, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        Self::post(address.to_owned(), &format!("/{path}"), body, "")
+    }
+
+    fn post(address: String, base: &str, body: &Value, headers: &str) -> JoinHandle<Got> {
         let body = body.to_string();
         let text = format!(
-            "POST /{path}/anthropic/v1/messages HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: secret-key\r\n\
+            "POST {base}/v1/messages HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\nx-api-key: secret-key\r\n\
              content-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -97,6 +107,19 @@ impl Stage {
             assert!(start.elapsed() < LONG, "{count} do not wait: {listed}");
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// The base URL that `sayso env` prints for Claude Code, in an environment with this one.
+    pub(crate) fn told(&self, base: Option<&str>) -> String {
+        let environment = self.scene.environment();
+        let own = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let told = base.map(|base| ("ANTHROPIC_BASE_URL", base));
+        let environment: Vec<(&str, &str)> = own.into_iter().chain(told).collect();
+        let arguments = ["env", "claude", "--json"];
+        let program = env!("CARGO_BIN_EXE_sayso");
+        let output = crate::programs::run_with(&self.scene.path(""), program, &arguments, &environment, b"");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        said["variables"]["ANTHROPIC_BASE_URL"].as_str().unwrap().to_owned()
     }
 
     /// A transcript without what differs from run to run.

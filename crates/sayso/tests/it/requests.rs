@@ -337,3 +337,31 @@ fn an_edit_can_be_made_everywhere_from_now_on() {
     assert_eq!(stage.model.requests()[1]["max_tokens"], 77);
     stage.end();
 }
+
+#[test]
+fn an_agent_that_was_told_of_a_gateway_still_goes_there() {
+    // Whatever goes to the maker of the model gets nowhere.
+    let stage = Stage::behind("", |_| "http://127.0.0.1:1".to_owned(), &[]);
+    let (usual, gateway) = (stage.told(None), stage.told(Some(&stage.model.url())));
+    assert_ne!(usual, gateway);
+    assert_eq!(Stage::send_to(&gateway, &request("Fix it.", "text")).join().unwrap().status, 200);
+    assert_eq!(Stage::send_to(&usual, &request("Fix it.", "text")).join().unwrap().status, 502);
+    // Asked again where the settings are in force, they stay as they are.
+    assert_eq!(stage.told(Some(&gateway)), gateway);
+    assert_eq!(stage.told(None), usual);
+    stage.end();
+}
+
+#[test]
+fn what_is_captured_is_shown_and_what_was_saved_is_said() {
+    let stage = Stage::new("preview_limit = 2");
+    stage.said(&["request", "mode", "auto-apply"]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    assert_snapshot!("show_captured", stage.said(&["request", "show", "1"]));
+    assert!(!stage.said(&["request", "show", "1", "--full"]).contains("whose edits are saved"));
+    stage.said(&["request", "edit", "1", "system[0].text=Be brief."]);
+    assert_snapshot!("resume_captured", stage.said(&["request", "resume", "1"]));
+    assert_eq!(agent.join().unwrap().status, 200);
+    stage.end();
+}

@@ -14,7 +14,7 @@ use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, Service
 use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
-use sayso_proxy::desk::{Expected, Once};
+use sayso_proxy::desk::{Expected, Once, Resumed};
 use sayso_proxy::{Entrance, Which};
 use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord};
 use sayso_wire::Scope;
@@ -165,8 +165,12 @@ impl proto::RequestService for Requests {
             known(host, id)?;
             Ok(host.proxy.desk.resume(id, expected, now())?)
         });
-        resumed.await?;
-        Response::ok(proto::ResumeRequestResponse::default())
+        let Resumed { saved, switched } = resumed.await?;
+        Response::ok(proto::ResumeRequestResponse {
+            saved: saved as u64,
+            switched_to: switched.map(proto::RequestMode::from).unwrap_or_default().into(),
+            ..Default::default()
+        })
     }
 
     async fn cancel_request(
@@ -324,8 +328,11 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         request: ServiceRequest<'_, proto::LastingEntranceRequest>,
     ) -> ServiceResult<proto::LastingEntranceResponse> {
-        let agent = request.to_owned_message().agent;
-        let lasting = self.person(&context, move |host| Ok(entrance(host, &host.proxy.entrances.lasting(agent)?)));
+        let request = request.to_owned_message();
+        let lasting = self.person(&context, move |host| {
+            let upstreams = request.upstreams.into_iter().collect();
+            Ok(entrance(host, &host.proxy.entrances.lasting(request.agent, upstreams)?))
+        });
         Response::ok(proto::LastingEntranceResponse { entrance: lasting.await?.into(), ..Default::default() })
     }
 

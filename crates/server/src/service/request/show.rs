@@ -6,7 +6,7 @@ use sayso_api::proto::show_request_response::Metadata;
 use sayso_proxy::desk::{Looked, Signed, SubagentRun, no_turn_because};
 use sayso_review::{PauseReason, RequestId};
 use sayso_wire::tokens::{TokenCounter, Tokens};
-use sayso_wire::{EditOp, ModelRequest, Section};
+use sayso_wire::{EditOp, ModelRequest, Overrides, Section};
 
 use super::section::{self, SavedHere, consequences, problems, tokens};
 use super::{mode, summary, window};
@@ -45,7 +45,9 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
         let pinned: Tokens = request.pinned().map(|one| request.tokens(counter, one.id.target)).sum();
         let edit = |op: &EditOp| edit(request, op, asked.values);
         let model = request.marks().model.or_else(|| record.seen.model.clone());
-        let signed = waiting.is_some_and(|waits| waits.signed == Signed::Yes);
+        let signed = waiting.as_ref().is_some_and(|waits| waits.signed == Signed::Yes);
+        let limit = waiting.filter(|waits| waits.captures).and(desk.settings().preview_limit);
+        let captured = Overrides::captured_sections(request, limit);
         proto::ShowRequestResponse {
             sections,
             pinned: request.pinned().map(|section| section.id.to_string()).collect(),
@@ -61,6 +63,7 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
             not_paused_because: no_turn_because(record.seen.subagent.is_some(), request)
                 .filter(|_| record.paused.is_none())
                 .map(str::to_owned),
+            captured_sections: captured.map(|count| count as u64),
             fixed_because: signed.then(|| "its body is signed, and would be refused with any other".to_owned()),
             ..Default::default()
         }
