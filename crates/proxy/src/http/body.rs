@@ -85,7 +85,7 @@ pub(super) struct TooLarge;
 impl TooLarge {
     /// Whether it is what went wrong, at whatever depth.
     pub(super) fn is_why(error: &(dyn std::error::Error + 'static)) -> bool {
-        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+        std::iter::successors(Some(error), |error| error.source()).any(<dyn std::error::Error>::is::<Self>)
     }
 }
 

@@ -175,7 +175,7 @@ fn upstream(answer: &'static [u8]) -> Upstream {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let _ = stream.read(&mut [0; 64 << 10]).unwrap();
+        let _ = stream.read(&mut [0; 8 << 10]).unwrap();
         stream.write_all(answer).unwrap();
     });
     Upstream::new(format!("http://{address}").parse().unwrap())

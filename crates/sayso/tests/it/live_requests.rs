@@ -198,12 +198,12 @@ fn opencode_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
 /// A request waits for longer than nothing is sent: its agent gets the status and signs of life, and takes the answer all the same.
 fn kept_alive(agent: Agent) {
     let model = ModelServer::start([Turn::says("done")]);
-    let configuration = "[request]\ngrace = '0 s'\nkeep_alive = '50 ms'\n";
+    let configuration = "[request]\ngrace = '1 s'\nkeep_alive = '1 s'\n";
     let every: &[&str] = &["request", "mode", "pause-every"];
     let ran = configured(agent, configuration, &model, "say done", &[every], |person| {
         let request = person.waiting();
-        // So many signs of life that an agent which stumbles over one has done so.
-        std::thread::sleep(Duration::from_secs(1));
+        // Past the status and some signs of life: an agent that stumbles over one has done so by then.
+        std::thread::sleep(Duration::from_secs(4));
         assert_eq!(person.waiting(), request, "its agent has not gone away");
         person.done(&["request", "resume", &request]);
     });
