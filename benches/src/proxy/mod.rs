@@ -248,10 +248,10 @@ fn cpu_section(kind: Kind, all: &[Measured], rounds: usize) -> Section {
 fn latency_section(kind: Kind, all: &[Measured]) -> Section {
     let until = if kind == Kind::Plain { "the whole answer" } else { "the first event" };
     let note = format!(
-        "wall time until {until} was here, less that of a direct connection, whose own is in its row; a peer's ratio is how many times more it adds at p50 than sayso with its journal on"
+        "wall time until {until} was here, less that of a direct connection, whose own is in its row; a peer's ratio is how many times more it adds at p50 than sayso with its journal on, and beside it than bare hyper, which does nothing else"
     );
     let title = format!("Latency that the gateway adds, {}", what(kind));
-    let mut section = Section::new(title, &["p50 µs", "p99 µs"], "peer's / sayso's").note(note);
+    let mut section = Section::new(title, &["p50 µs", "p99 µs", "peer's / bare's"], "peer's / sayso's").note(note);
     let at = |measured: &Measured, percent| percentile(&mut measured.latencies.clone(), percent).as_secs_f64() * 1e6;
     for measured in all {
         let direct = beside(all, measured, Gateway::Direct);
@@ -260,8 +260,15 @@ fn latency_section(kind: Kind, all: &[Measured]) -> Section {
         let cells = [50, 99].map(|percent| if own { at(measured, percent) } else { added(measured, percent) });
         let ours = beside(all, measured, Gateway::JournalOn).filter(|_| measured.gateway.is_peer());
         // Less than a microsecond is noise, and not infinitely better.
-        let check = ours.map(|ours| Check::new(added(measured, 50) / added(ours, 50).max(1.0), Target::AtLeast(10.0)));
-        section.row(row_name(measured), cells.map(|cell| format!("{cell:.0}")).to_vec(), check);
+        let times = |of: &Measured| added(measured, 50) / added(of, 50).max(1.0);
+        let check = ours.map(|ours| Check::new(times(ours), Target::AtLeast(10.0)));
+        let bare = beside(all, measured, Gateway::Bare).filter(|_| measured.gateway.is_peer());
+        let bare = bare.map(|bare| format!("{:.1}", times(bare))).unwrap_or_default();
+        section.row(
+            row_name(measured),
+            cells.map(|cell| format!("{cell:.0}")).into_iter().chain([bare]).collect(),
+            check,
+        );
     }
     section
 }

@@ -230,3 +230,15 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     }
     value
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_on_which_nothing_happens_gives_signs_of_life_again_and_again() {
+    let scene = Scene::new();
+    let server = scene.serve();
+    let mut watch = server.near().watch(0, Role::Observer, Patience::Always);
+    // The first one greets; the others come because nothing else does.
+    for _ in 0..2 {
+        let next = within("a sign of life", watch.next()).await.unwrap();
+        assert!(matches!(next, Watched::Heartbeat { last: 0 }), "{next:?}");
+    }
+}
