@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use connectrpc::{ConnectError, ErrorCode};
@@ -196,11 +196,13 @@ pub(crate) fn readable(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.append(VARY, HeaderValue::from_static("origin"));
 }
 
-/// A name for a request, by which its lines in the log are found.
-pub(crate) fn request_id() -> HeaderValue {
+/// The number of a request, by which its lines in the log are found. A number, and not a text: it is made and noted at every call,
+/// and seldom read.
+pub(crate) fn request_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-    HeaderValue::from_str(&format!("{}-{number}", std::process::id())).unwrap_or(HeaderValue::from_static("0"))
+    // Those of another process are others.
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| u64::from(std::process::id()) << 32);
+    *PROCESS + LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 #[cfg(test)]

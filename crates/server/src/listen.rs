@@ -300,7 +300,7 @@ async fn answer(
 ) -> Result<Answer, Infallible> {
     let id = guard::request_id();
     // Whatever is logged on the way has the name of the request.
-    let span = tracing::error_span!("call", id = %id.to_str().unwrap_or_default());
+    let span = tracing::error_span!("call", id);
     let origin = match guard.map(|(guard, ours)| span.in_scope(|| guard.admit(&request, ours))) {
         None => None,
         Some(Admission::Enter(origin)) => origin,
@@ -312,8 +312,8 @@ async fn answer(
         }
         Some(Admission::Refuse(error, origin)) => return Ok(refused(request, error, origin, id)),
     };
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = if method == Method::GET && path == "/" {
+    let uri = request.uri().clone();
+    let mut response = if *request.method() == Method::GET && uri.path() == "/" {
         Response::new(own(WELCOME))
     } else {
         request.extensions_mut().insert(peer);
@@ -323,8 +323,8 @@ async fn answer(
         let Ok(response) = calling.instrument(span).await;
         response.map(Either::Left)
     };
-    tracing::debug!(id = %id.to_str().unwrap_or_default(), %path, status = response.status().as_u16(), "answered");
-    response.headers_mut().insert(&REQUEST_ID, id);
+    tracing::debug!(id, path = uri.path(), status = response.status().as_u16(), "answered");
+    response.headers_mut().insert(&REQUEST_ID, id.into());
     if let Some(origin) = origin {
         guard::readable(response.headers_mut(), origin);
     }
@@ -333,12 +333,12 @@ async fn answer(
 
 const WELCOME: &str = "This is sayso. Its protocol is in proto/sayso/v1; `sayso review` decides in a terminal.\n";
 
-fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<HeaderValue>, id: HeaderValue) -> Answer {
+fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<HeaderValue>, id: u64) -> Answer {
     let path = request.uri().path();
     let path = if path.starts_with(ENTRANCE) { ENTRANCE } else { path };
-    tracing::warn!(id = %id.to_str().unwrap_or_default(), path, code = error.code.as_str(), "refused");
+    tracing::warn!(id, path, code = error.code.as_str(), "refused");
     let mut response = error.into_http_response(request.headers()).map(Either::Left);
-    response.headers_mut().insert(&REQUEST_ID, id);
+    response.headers_mut().insert(&REQUEST_ID, id.into());
     if let Some(origin) = origin {
         guard::readable(response.headers_mut(), origin);
     }

@@ -147,25 +147,25 @@ fn whatever_is_logged_of_a_call_has_the_id_that_its_answer_has() {
     let (url, token) = (served.text("url").to_owned(), served.text("token").to_owned());
     let id = |answer: &str| {
         let line = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
-        line.unwrap_or_else(|| panic!("{answer}")).trim().to_owned()
+        line.unwrap_or_else(|| panic!("{answer}")).trim().parse::<u64>().unwrap()
     };
     let failed = id(&said(&curl(&url, "ReviewService/GetChange", r#"{"change":"77"}"#, Some(&token))));
     let refused = id(&said(&curl(&url, "ReviewService/Status", "{}", Some("wrong-wrong-wrong"))));
     served.ask_to_end();
     let log = served.ended();
     let lines: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let of = |id: &str| -> Vec<&Value> {
+    let of = |id: u64| -> Vec<&Value> {
         let within =
             |line: &&Value| line["spans"].as_array().is_some_and(|spans| spans.iter().any(|span| span["id"] == id));
         lines.iter().filter(|line| within(line) || line["fields"]["id"] == id).collect()
     };
-    let says = |id: &str, level: &str, message: &str| {
+    let says = |id: u64, level: &str, message: &str| {
         of(id).iter().any(|line| line["level"] == level && line["fields"]["message"] == message)
     };
-    assert!(says(&failed, "INFO", "a call failed") && says(&failed, "DEBUG", "answered"), "{log}");
-    let why = of(&failed).iter().any(|line| line.to_string().contains("77"));
+    assert!(says(failed, "INFO", "a call failed") && says(failed, "DEBUG", "answered"), "{log}");
+    let why = of(failed).iter().any(|line| line.to_string().contains("77"));
     assert!(why, "the error is there: {log}");
-    assert!(says(&refused, "WARN", "a request without the right token") && says(&refused, "WARN", "refused"), "{log}");
+    assert!(says(refused, "WARN", "a request without the right token") && says(refused, "WARN", "refused"), "{log}");
     assert_ne!(failed, refused);
     // Below its level nothing is said.
     let served = Served::start(&scene, &["--log", "error", "--log-format", "json"]);
