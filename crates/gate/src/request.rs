@@ -1,5 +1,8 @@
 //! Requests to models in the journal: recorded in batches, since one that passes must not wait for a disk, and read again.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use bytes::Bytes;
 use sayso_journal::AppendError;
 use sayso_review::{
@@ -10,6 +13,7 @@ use crate::error::GateError;
 use crate::history::{History, recorded};
 use crate::live::Gate;
 use crate::record::Entry;
+use crate::rope::Rope;
 
 /// The counter of requests, and the key of events that say that one came.
 const REQUESTS: &str = "requests";
@@ -31,7 +35,7 @@ pub struct RequestEntry {
 #[derive(Clone, Debug)]
 pub struct CutBody {
     /// All of it.
-    pub bytes: Bytes,
+    pub bytes: Rope,
     /// The pieces, in order.
     pub pieces: Vec<Piece>,
 }
@@ -60,7 +64,7 @@ impl CutBody {
     /// A body of which nothing is known.
     pub fn new(bytes: Bytes) -> Self {
         let pieces = bytes.chunks(PIECE).map(Piece::new).collect();
-        Self { bytes, pieces }
+        Self { bytes: bytes.into(), pieces }
     }
 
     /// As it is recorded.
@@ -69,13 +73,11 @@ impl CutBody {
         BodyRecord { size: self.bytes.len() as u64, pieces, cut: false }
     }
 
-    /// Each piece with its bytes.
-    fn contents(&self) -> impl Iterator<Item = (Piece, &[u8])> {
-        let mut rest = &self.bytes[..];
-        self.pieces.iter().map(move |piece| {
-            let (bytes, after) = rest.split_at(piece.size.min(rest.len()));
-            rest = after;
-            (*piece, bytes)
+    /// Each piece with where its bytes are.
+    fn places(&self) -> impl Iterator<Item = (Piece, Range<usize>)> {
+        self.pieces.iter().scan(0, |end, piece| {
+            let start = std::mem::replace(end, *end + piece.size);
+            Some((*piece, start..*end))
         })
     }
 }
@@ -92,6 +94,28 @@ impl Piece {
 enum Trust {
     Yes,
     No,
+}
+
+/// What of a body is to be stored, and what is.
+#[derive(Default)]
+struct Contents<'b> {
+    blobs: Vec<(ContentHash, Cow<'b, [u8]>)>,
+    stored: Vec<ContentHash>,
+}
+
+impl<'b> Contents<'b> {
+    fn of(body: Option<&'b CutBody>, trust: Trust) -> Self {
+        let mut contents = Self::default();
+        let Some(body) = body else { return contents };
+        for (piece, place) in body.places() {
+            if trust == Trust::Yes && piece.stored == Stored::Before {
+                contents.stored.push(piece.hash);
+            } else {
+                contents.blobs.push((piece.hash, body.bytes.bytes(place)));
+            }
+        }
+        contents
+    }
 }
 
 /// What an event about a request can be found by.
@@ -126,19 +150,12 @@ impl Gate {
     fn record_trusting(&self, entries: &[RequestEntry], trust: Trust, now: i64) -> Result<(), GateError> {
         let mut last = 0;
         let mut batch = Entry::default();
-        let (mut blobs, mut stored): (Vec<(ContentHash, &[u8])>, Vec<ContentHash>) = (Vec::new(), Vec::new());
-        for RequestEntry { event, body } in entries {
+        let contents: Vec<Contents<'_>> =
+            entries.iter().map(|entry| Contents::of(entry.body.as_ref(), trust)).collect();
+        for (RequestEntry { event, .. }, Contents { blobs, stored }) in entries.iter().zip(&contents) {
             last = last.max(event.request().unwrap_or_default());
-            blobs.clear();
-            stored.clear();
-            for (piece, bytes) in body.iter().flat_map(CutBody::contents) {
-                if trust == Trust::Yes && piece.stored == Stored::Before {
-                    stored.push(piece.hash);
-                } else {
-                    blobs.push((piece.hash, bytes));
-                }
-            }
-            batch.push_blobs(event.clone(), &blobs, &stored);
+            let blobs: Vec<(ContentHash, &[u8])> = blobs.iter().map(|(hash, bytes)| (*hash, &**bytes)).collect();
+            batch.push_blobs(event.clone(), &blobs, stored);
         }
         let mut state = self.state();
         // A batch may hold earlier numbers only; a counter never goes back.

@@ -95,7 +95,7 @@ impl Journal {
             let connection = &reader.connection;
             let transaction = Written::begin(connection)?;
             let stored = store_blobs(connection, &batch.blobs, press)?;
-            store_events(connection, first, &batch.events, &stored)?;
+            store_events(connection, first, &batch.events, stored)?;
             set_counters(connection, &batch.counters)?;
             Ok(transaction.commit()?)
         };
@@ -200,9 +200,11 @@ fn store_events(
     connection: &Connection,
     first: u64,
     events: &[NewEvent],
-    stored: &HashMap<ContentHash, i64>,
+    mut stored: HashMap<ContentHash, i64>,
 ) -> Result<(), Stop> {
     let mut scratch = Vec::new();
+    // Events of a batch have much in common.
+    let mut known: HashMap<&str, i64> = HashMap::new();
     let mut insert = connection.prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut find_key = connection.prepare_cached("SELECT id FROM keys WHERE text = ?1")?;
     let mut new_key = connection.prepare_cached("INSERT INTO keys (text) VALUES (?1)")?;
@@ -213,17 +215,21 @@ fn store_events(
         let number = to_sql(number);
         insert.execute(params![number, event.version, event.time, seal, event.body])?;
         for key in &event.keys {
-            let id = match find_key.query_row([key], |row| row.get(0)).optional()? {
-                Some(id) => id,
-                None => new_key.insert([key])?,
+            let id = match known.get(&**key) {
+                Some(id) => *id,
+                None => match find_key.query_row([key], |row| row.get(0)).optional()? {
+                    Some(id) => id,
+                    None => new_key.insert([key])?,
+                },
             };
+            known.insert(key, id);
             add_key.execute([id, number])?;
         }
         for hash in &event.blobs {
             let id = match stored.get(hash) {
                 Some(id) => *id,
                 None => match find(connection, *hash)? {
-                    Some((id, true)) => id,
+                    Some((id, true)) => *stored.entry(*hash).or_insert(id),
                     _ => return Err(Stop::Rule(AppendError::MissingBlob(*hash))),
                 },
             };

@@ -12,7 +12,7 @@ pub const MOST_BYTES: usize = 512 << 20;
 /// What is larger waits for [`crate::Journal::compact`].
 const AT_ONCE: usize = 32 << 10;
 /// What is smaller is not worth the trouble.
-const WORTH_TRYING: usize = 64;
+const WORTH_TRYING: usize = 1 << 10;
 /// While an agent waits.
 const QUICK: i32 = -3;
 /// When nobody does.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use http::Uri;
@@ -49,6 +50,8 @@ impl Entrance {
 pub struct Entrances {
     file: PathBuf,
     open: Mutex<Vec<Entrance>>,
+    /// How often they changed.
+    changes: AtomicU64,
 }
 
 impl Entrances {
@@ -56,7 +59,7 @@ impl Entrances {
     pub fn load(journal: &Path) -> Self {
         let file = journal.join("entrances.json");
         let open = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Self { file, open: Mutex::new(open) }
+        Self { file, open: Mutex::new(open), changes: AtomicU64::new(0) }
     }
 
     /// Opens one for a run, with upstreams of its own.
@@ -102,6 +105,11 @@ impl Entrances {
         Ok(closed)
     }
 
+    /// How often they changed: what was found before is still so while this is the same.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// The one with a capability.
     pub fn find(&self, capability: &str) -> Option<Entrance> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,12 +134,13 @@ impl Entrances {
         change(&mut changed);
         crate::desk::write_file(&self.file, &changed)?;
         *open = changed;
+        self.changes.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 }
 
 /// Compares in a time that depends on the lengths only.
-fn same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
 }
 

@@ -12,6 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long what passes may wait for others to be recorded with.
 const TOGETHER: Duration = Duration::from_millis(20);
+/// How often the thread looks for itself whether there is more, before it has to be woken: for a second.
+const LOOKS: u32 = 50;
 /// And how many at most.
 const MOST: usize = 512;
 /// Kilobytes of bodies that are recorded at once: soon after, they are still near at hand, and their memory serves the next ones.
@@ -57,10 +59,21 @@ struct Waiting {
     messages: Vec<Message>,
     kilobytes: usize,
     hurry: bool,
+    thread: Thread,
     /// Nothing more is told.
     closed: bool,
+}
+
+/// The thread that records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Thread {
+    /// It records, or looks for itself whether there is more.
+    #[default]
+    Awake,
+    /// It has to be woken.
+    Asleep,
     /// Nothing more is recorded.
-    over: bool,
+    Gone,
 }
 
 impl Queue {
@@ -71,10 +84,10 @@ impl Queue {
 
     fn push(&self, message: Message, haste: Haste) {
         let mut waiting = self.lock();
-        if waiting.over {
+        if waiting.thread == Thread::Gone {
             return;
         }
-        let first = waiting.messages.is_empty();
+        let asleep = std::mem::take(&mut waiting.thread) == Thread::Asleep;
         if let Message::Later { room: Some(room), .. } = &message {
             waiting.kilobytes += room.num_permits();
         }
@@ -83,18 +96,29 @@ impl Queue {
         let now = !waiting.hurry && (haste == Haste::Now || full);
         waiting.hurry |= now;
         drop(waiting);
-        if first || now {
+        if asleep || now {
             self.changed.notify_one();
         }
     }
 
     /// What is to be recorded next; `None` once there is nothing any more, and will not be.
     fn next(&self) -> Option<Vec<Message>> {
-        let idle = |waiting: &mut Waiting| waiting.messages.is_empty() && !waiting.closed;
-        let waiting = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.closed;
-        let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
-        let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
+        let mut looks = 0;
+        loop {
+            let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
+            (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !waiting.messages.is_empty() || waiting.closed {
+                break;
+            }
+            looks += 1;
+            if looks >= LOOKS {
+                waiting.thread = Thread::Asleep;
+                let asleep = |waiting: &mut Waiting| waiting.thread == Thread::Asleep && !waiting.closed;
+                waiting = self.changed.wait_while(waiting, asleep).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
         // Not all at once after a stall: a batch is written as a whole, or lost.
         let rest = waiting.messages.len().min(MOST);
         let rest = waiting.messages.split_off(rest);
@@ -115,7 +139,7 @@ struct Recorder(Arc<Queue>);
 impl Drop for Recorder {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
-        waiting.over = true;
+        waiting.thread = Thread::Gone;
         let lost = std::mem::take(&mut waiting.messages);
         // What they hold may want the lock when it goes.
         drop(waiting);
@@ -154,10 +178,13 @@ impl Log {
     /// Waits, though not for long, until there is room for a body. It takes none before it is there: one that comes slowly stops
     /// nobody else.
     pub(crate) async fn wait_for_room(&self, bytes: usize) {
+        if self.room.available_permits() >= units(bytes) as usize {
+            return;
+        }
         let _ = tokio::time::timeout(PATIENCE, self.room.acquire_many(units(bytes))).await;
     }
 
-    /// Room for a body that is there; `None` where there is not enough, and it is recorded all the same.
+    /// Room for a body that is there; `None` where there is not enough: then all is recorded but the body.
     pub(crate) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.room).try_acquire_many_owned(units(bytes)).ok()
     }

@@ -9,8 +9,8 @@ use sayso_review::{Event, EventBody};
 
 use crate::desk::Desk;
 use crate::entrance::Entrances;
-use crate::http::Sender;
 use crate::http::headers::{self, SecretQuery};
+use crate::http::{Sender, Way, Ways};
 
 /// The gateway of a workspace.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Proxy {
     pub desk: Arc<Desk>,
     /// Where agents come in.
     pub entrances: Entrances,
+    /// The ways of the last requests.
+    pub(crate) ways: Ways,
     /// How many requests are under way.
     places: Arc<AtomicUsize>,
     /// Made when it is first needed: certificates are many.
@@ -45,7 +47,7 @@ impl Proxy {
     /// A gateway with a desk and entrances.
     pub fn new(desk: Arc<Desk>, entrances: Entrances) -> Self {
         let places = Arc::new(AtomicUsize::new(0));
-        Self { desk, entrances, places, sender: OnceLock::new(), credentials: Mutex::default() }
+        Self { desk, entrances, ways: Ways::default(), places, sender: OnceLock::new(), credentials: Mutex::default() }
     }
 
     /// Follows what happens in the workspace: with a session, all that belongs to it here is over.
@@ -59,7 +61,8 @@ impl Proxy {
     }
 
     /// Remembers the credentials of a request, for those that are sent again.
-    pub(crate) fn remember(&self, upstream: &str, base: &Uri, path: &str, headers: &HeaderMap) {
+    pub(crate) fn remember(&self, way: &Way, headers: &HeaderMap) {
+        let Way { upstream, base, path, .. } = way;
         let query = SecretQuery::of(path);
         let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &Remembered| {
@@ -67,7 +70,7 @@ impl Proxy {
         };
         if !all.get(upstream).is_some_and(same) {
             let remembered = Remembered { base: base.clone(), credentials: headers::credentials(headers), query };
-            all.insert(upstream.to_owned(), remembered);
+            all.insert(upstream.clone(), remembered);
         }
     }
 

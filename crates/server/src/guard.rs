@@ -82,9 +82,9 @@ impl Guard {
     /// The origin of the page that a request comes from, if it comes from one that may call; else why it may not.
     fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, ConnectError> {
         let headers = request.headers();
-        let host = request.uri().authority().map(|authority| authority.as_str().to_owned());
-        let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()).map(str::to_owned));
-        if !host.is_some_and(|host| self.is_ours(&host, ours.ip())) {
+        let host = request.uri().authority().map(http::uri::Authority::as_str);
+        let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()));
+        if !host.is_some_and(|host| self.is_ours(host, ours.ip())) {
             let message = "the request does not name this server as its host";
             return Err(forbidden(
                 message,
@@ -117,7 +117,8 @@ impl Guard {
             _ => host,
         };
         let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        name.eq_ignore_ascii_case("localhost")
+        name == "127.0.0.1"
+            || name.eq_ignore_ascii_case("localhost")
             || address.is_ok_and(|address| address.is_loopback() || address == ours.to_canonical())
             || self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(name))
     }

@@ -21,6 +21,7 @@
 )]
 
 pub mod agents;
+mod bodies;
 mod branch;
 mod caller;
 mod explain;
@@ -34,6 +35,7 @@ mod service;
 mod settings;
 mod start;
 mod token;
+mod traffic;
 mod wanted;
 
 pub use failure::Failure;

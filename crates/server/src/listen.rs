@@ -4,18 +4,16 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, DeadlinePolicy, ErrorCode, Limits, Router};
 use http::header::HeaderName;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt as _, Either, Full};
+use http_body::Body as _;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -27,12 +25,14 @@ use sayso_api::proto::{
 };
 use sayso_proxy::{Proxy, Reply};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::time::Instant;
 use tower::Service as _;
 use tracing::Instrument as _;
 
+use crate::bodies::Timed;
 use crate::caller::Peer;
 use crate::guard::{self, Admission, Guard};
 use crate::host::Host;
@@ -42,6 +42,7 @@ use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
 use crate::start::loopback;
+use crate::{bodies, traffic};
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
@@ -53,9 +54,6 @@ const LARGEST_HEAD: usize = 64 << 10;
 const MOST_CONNECTIONS: usize = 4_096;
 /// After which an HTTP/2 connection that says nothing is asked whether it is there.
 const QUIET: Duration = Duration::from_secs(30);
-/// How much of a request that was refused is still read, and for how long.
-const UNWANTED: usize = 64 << 10;
-const UNWANTED_TIME: Duration = Duration::from_secs(1);
 /// How long those who are served are waited for at the end.
 const GOODBYE: Duration = Duration::from_secs(5);
 
@@ -77,7 +75,7 @@ impl Timing {
 }
 
 /// Where agents' requests to models come in.
-const ENTRANCE: &str = "/p/";
+pub(crate) const ENTRANCE: &str = "/p/";
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -106,10 +104,23 @@ pub(crate) struct Serving {
     far: Arc<Semaphore>,
     host: Arc<Host>,
     timing: Timing,
+    /// Where requests to models pass, if that is elsewhere.
+    traffic: Option<Handle>,
+}
+
+/// Whoever has a connection.
+struct Caller {
+    peer: Peer,
+    guard: Option<(Arc<Guard>, SocketAddr)>,
+    door: Door,
+    /// When they are to have said something.
+    until: Instant,
+    watcher: Watcher,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Serving {
-    pub(crate) fn new(host: &Arc<Host>, timing: Timing) -> Self {
+    pub(crate) fn new(host: &Arc<Host>, timing: Timing, traffic: Option<Handle>) -> Self {
         let router = Router::new();
         let router = Arc::new(Review(Arc::clone(host))).register(router);
         let router = Arc::new(Intents(Arc::clone(host))).register(router);
@@ -121,7 +132,12 @@ impl Serving {
         let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
         let service = ConnectRpcService::new(router).with_limits(limits).with_deadline_policy(deadlines);
         let places = || Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { service, near: places(), far: places(), host: Arc::clone(host), timing }
+        Self { service, near: places(), far: places(), host: Arc::clone(host), timing, traffic }
+    }
+
+    /// By when a new connection is to have said something.
+    fn soon(&self) -> Instant {
+        Instant::now() + self.timing.head
     }
 
     /// Serves a Unix socket until the engine stops.
@@ -146,7 +162,9 @@ impl Serving {
             match stream.into_std().and_then(LocalStream::new) {
                 Ok(stream) => {
                     let peer = Peer::Process(process.unwrap_or(0));
-                    self.connection(stream, peer, guard.clone(), door, permit, graceful.watcher());
+                    let (serving, watcher) = (self.clone(), graceful.watcher());
+                    let caller = Caller { peer, guard: guard.clone(), door, until: self.soon(), watcher, permit };
+                    tokio::spawn(async move { serving.connection(stream, caller).await });
                 }
                 Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
             }
@@ -165,8 +183,9 @@ impl Serving {
             // Otherwise the last bytes of an answer wait for those before them to be confirmed.
             let _ = stream.set_nodelay(true);
             let peer = Peer::Address { theirs, ours };
-            let guard = Some((Arc::clone(&guard), ours));
-            self.connection(stream, peer, guard, Door::Services, permit, graceful.watcher());
+            let (guard, watcher) = (Some((Arc::clone(&guard), ours)), graceful.watcher());
+            let caller = Caller { peer, guard, door: Door::Services, until: self.soon(), watcher, permit };
+            tokio::spawn(self.clone().where_it_belongs(stream, caller));
         }
         drop(listener);
         let _ = tokio::time::timeout(GOODBYE, graceful.shutdown()).await;
@@ -200,15 +219,9 @@ impl Serving {
         }
     }
 
-    fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        stream: S,
-        peer: Peer,
-        guard: Option<(Arc<Guard>, SocketAddr)>,
-        door: Door,
-        permit: OwnedSemaphorePermit,
-        watcher: Watcher,
-    ) {
+    /// Serves a connection to its end.
+    async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S, caller: Caller) {
+        let Caller { peer, guard, door, until, watcher, permit: _permit } = caller;
         let started = Arc::new(AtomicBool::new(false));
         let (service, saw, timing) = (self.service.clone(), Arc::clone(&started), self.timing);
         let proxy = Arc::clone(&self.host.proxy);
@@ -251,19 +264,42 @@ impl Serving {
             .keep_alive_timeout(timing.head)
             .max_concurrent_streams(1_024)
             .max_header_list_size(16 << 10);
-        tokio::spawn(async move {
-            let _permit = permit;
-            let connection = watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned());
-            let mut connection = std::pin::pin!(connection);
-            // Which protocol it speaks is not known before it has said something, which it has to do soon.
-            tokio::select! {
-                ended = &mut connection => return log(ended),
-                () = tokio::time::sleep(timing.head) => {}
+        let connection = watcher.watch(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+        let mut connection = std::pin::pin!(connection);
+        // Which protocol it speaks is not known before it has said something, which it has to do soon.
+        tokio::select! {
+            ended = &mut connection => return log(ended),
+            () = tokio::time::sleep_until(until) => {}
+        }
+        if started.load(Ordering::Relaxed) {
+            log(connection.await);
+        }
+    }
+
+    /// Serves a connection over TCP where its requests belong.
+    async fn where_it_belongs(self, stream: TcpStream, caller: Caller) {
+        let Some(traffic) = &self.traffic else { return self.connection(stream, caller).await };
+        let mut stopping = self.host.stopping.subscribe();
+        let to_model = tokio::select! {
+            to_model = traffic::begins(&stream) => to_model,
+            // Whoever says nothing is not waited for.
+            () = tokio::time::sleep_until(caller.until) => return,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        match to_model {
+            Ok(false) => self.connection(stream, caller).await,
+            Ok(true) => {
+                let Ok(stream) = stream.into_std() else { return };
+                let traffic = traffic.clone();
+                traffic.spawn(async move {
+                    match TcpStream::from_std(stream) {
+                        Ok(stream) => self.connection(stream, caller).await,
+                        Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
+                    }
+                });
             }
-            if started.load(Ordering::Relaxed) {
-                log(connection.await);
-            }
-        });
+            Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+        }
     }
 }
 
@@ -317,7 +353,7 @@ async fn answer(
         Response::new(own(WELCOME))
     } else {
         request.extensions_mut().insert(peer);
-        let request = request.map(|body| Timed { body, until: Box::pin(tokio::time::sleep(whole)), done: false });
+        let request = request.map(|body| Timed::new(body, whole));
         // The call makes a span of its own at once, which is to be within ours.
         let calling = span.in_scope(|| service.call(request));
         let Ok(response) = calling.instrument(span).await;
@@ -343,59 +379,7 @@ fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<Heade
         guard::readable(response.headers_mut(), origin);
     }
     if !request.body().is_end_stream() {
-        tokio::spawn(tokio::time::timeout(UNWANTED_TIME, discard(request.into_body())));
+        tokio::spawn(tokio::time::timeout(bodies::UNWANTED_TIME, bodies::discard(request.into_body())));
     }
     response
-}
-
-/// Reads a little of a body that nobody wants: a client that still sends finds the connection closed, and never gets to the answer.
-async fn discard(mut body: Incoming) {
-    let mut left = UNWANTED;
-    while let Some(Ok(frame)) = body.frame().await {
-        let size = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = left.checked_sub(size) else { return };
-        left = rest;
-    }
-}
-
-/// A body that has to arrive within a time.
-struct Timed {
-    body: Incoming,
-    until: Pin<Box<Sleep>>,
-    done: bool,
-}
-
-impl Body for Timed {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if self.done {
-            return Poll::Ready(None);
-        }
-        match Pin::new(&mut self.body).poll_frame(cx) {
-            Poll::Ready(frame) => {
-                self.done = frame.is_none();
-                Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
-            }
-            Poll::Pending => match self.until.as_mut().poll(cx) {
-                Poll::Ready(()) => {
-                    self.done = true;
-                    Poll::Ready(Some(Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "the request took too long to arrive",
-                    ))))
-                }
-                Poll::Pending => Poll::Pending,
-            },
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -19,7 +19,7 @@ use sayso_workspace::git::Environment;
 use sayso_workspace::{OpenWorkspaceError, Workspace};
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::agents::Notes;
 use crate::failure::Failure;
@@ -29,6 +29,7 @@ use crate::listen::{Door, Serving, Timing};
 use crate::place::EnginePlace;
 use crate::settings::Settings;
 use crate::token::Token;
+use crate::traffic::Traffic;
 
 /// Where `sayso serve` listens unless told otherwise.
 pub const PORT: u16 = 7777;
@@ -166,6 +167,14 @@ fn is_of_address(error: &io::Error) -> bool {
     matches!(error.kind(), AddrInUse | AddrNotAvailable | PermissionDenied)
 }
 
+/// How an engine is served over TCP.
+struct Http {
+    listener: TcpListener,
+    guard: Arc<Guard>,
+    /// Where requests to models pass.
+    traffic: Handle,
+}
+
 /// An engine that was opened and is not served yet.
 struct Opened {
     host: Arc<Host>,
@@ -211,19 +220,26 @@ impl Opened {
     }
 
     /// Serves until told to stop, and then until those who are served have their answers.
-    async fn serve(self, http: Option<(TcpListener, Arc<Guard>)>, timing: Timing) {
+    async fn serve(self, http: Option<Http>, timing: Timing) {
         let Self { host, place, listener, traffic, .. } = self;
         // Whoever serves this machine was asked to; an engine in a command makes room for them.
         let makes_room = http.is_none().then(|| place.clone());
-        let serving = Serving::new(&host, timing);
+        let here = Handle::current();
+        let elsewhere = http.as_ref().map(|http| http.traffic.clone());
+        let serving = Serving::new(&host, timing, elsewhere.clone());
         let mut tasks = tokio::task::JoinSet::new();
-        for (listener, door) in [(listener, Door::Services), (traffic, Door::Models)] {
-            match UnixListener::from_std(listener) {
-                Ok(listener) => drop(tasks.spawn(serving.clone().unix(listener, door))),
-                Err(error) => tracing::error!(%error, "the socket cannot be served"),
-            }
+        let models = elsewhere.unwrap_or_else(|| here.clone());
+        for (listener, door, on) in [(listener, Door::Services, here), (traffic, Door::Models, models)] {
+            let serving = serving.clone();
+            let serve = async move {
+                match UnixListener::from_std(listener) {
+                    Ok(listener) => serving.unix(listener, door).await,
+                    Err(error) => tracing::error!(%error, "the socket cannot be served"),
+                }
+            };
+            tasks.spawn_on(serve, &on);
         }
-        if let Some((listener, guard)) = http {
+        if let Some(Http { listener, guard, .. }) = http {
             tasks.spawn(serving.clone().tcp(listener, guard));
         }
         drop(serving);
@@ -373,11 +389,14 @@ impl Server {
     /// Serves until told to stop.
     pub fn run(self) -> Result<(), StartError> {
         let Self { opened, listener, guard, timing, runtime, .. } = self;
+        let traffic = Traffic::start(LAST_WORK)?;
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
-            opened.serve(Some((listener, guard)), timing).await;
+            let http = Http { listener, guard, traffic: traffic.handle.clone() };
+            opened.serve(Some(http), timing).await;
             Ok(())
         });
+        traffic.end();
         runtime.shutdown_timeout(LAST_WORK);
         served
     }

@@ -5,9 +5,6 @@ use crate::json::{Document, Kind, Target};
 use crate::request::ModelRequest;
 use crate::stream::scan::{Broken, Scan, members};
 
-/// How much of a body is looked at to find out whose it is.
-const GLANCE: usize = 256 << 10;
-
 /// What the beginning of a body tells, without reading all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
@@ -18,14 +15,17 @@ pub struct Glance {
 }
 
 impl Glance {
+    /// How much of a body is looked at to find out whose it is.
+    pub const MOST: usize = 256 << 10;
+
     /// Looks for the model alone, which most agents name first.
     pub fn for_model(body: &[u8]) -> Self {
-        Self::new(body, GLANCE, |glance| glance.model.is_some())
+        Self::new(body, Self::MOST, |glance| glance.model.is_some())
     }
 
     /// Looks for the model and for what the user said first.
     pub fn for_conversation(body: &[u8]) -> Self {
-        Self::new(body, GLANCE, |glance| glance.model.is_some() && glance.first_words.is_some())
+        Self::new(body, Self::MOST, |glance| glance.model.is_some() && glance.first_words.is_some())
     }
 
     fn new(body: &[u8], most: usize, enough: impl Fn(&Self) -> bool) -> Self {
@@ -203,7 +203,8 @@ mod tests {
         let (first, second) = (Glance::for_conversation(FIRST.as_bytes()), Glance::for_conversation(SECOND.as_bytes()));
         assert_eq!(first.model.as_deref(), Some("m"));
         assert!(second.first_words.is_some());
-        let late = format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"x":"{}"#, "é".repeat(GLANCE));
+        let late =
+            format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"x":"{}"#, "é".repeat(Glance::MOST));
         assert!(Glance::for_conversation(late.as_bytes()).first_words.is_some());
         for broken in ["", "[", "{\"model\":", "{\"messages\":[{\"role\":", "\u{feff}{}", "{\"input\":\"text\"}"] {
             assert_eq!(Glance::for_conversation(broken.as_bytes()).first_words, None, "{broken}");

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 use super::past::Fate;
 use super::pause::{self, Saved};
 use super::{
-    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Outgoing, Signed, State, Ticket, Tools, Waiting,
-    Whose, edit, lock,
+    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Outgoing, Signed, State, Taken, Ticket, Tools,
+    Waiting, Whose, edit, lock,
 };
 use crate::log::Haste;
 use crate::route::api_of;
@@ -34,7 +34,7 @@ impl Desk {
             // It is kept alive for as long as need be.
             came.deadline = None;
         }
-        let bytes = Bytes::from_owner(Arc::clone(&body));
+        let bytes = Taken::from(Bytes::from_owner(Arc::clone(&body)));
         self.met(request, &whose, &came, &bytes, &settings, now);
         let ruled = self.ruled(&whose, &came.upstream);
         // Before the lock: others do not wait for the hashes and the tokens of this one.
@@ -54,8 +54,9 @@ impl Desk {
         let mut state = lock(&self.state);
         let see = |haste| {
             let (whose, came, bytes) = (whose.clone(), came.clone(), bytes.clone());
-            let room = self.log.room(bytes.len());
-            self.see(request, whose, came, api, bytes, Complete::Yes, (haste, room), []);
+            let room = self.log.room(bytes.own());
+            let body = |desk: &Self, of| desk.cut(of, bytes);
+            self.see(request, whose, came, api, body, Complete::Yes, (haste, room), []);
         };
         let denied = match &ruled {
             Some((Ruling::Deny, message)) => Some(message.clone()),

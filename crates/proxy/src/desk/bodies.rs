@@ -1,64 +1,143 @@
 //! Bodies cut into pieces for the journal.
 //!
 //! An agent sends its whole history again with every request, and adds to it in the middle: what tools there are often comes after what
-//! was said. What a body shares with the one before, at its beginning and at its end, is neither hashed nor stored again.
+//! was said. What a body shares with the one before, at its beginning and at its end, is neither copied nor hashed nor stored again.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use sayso_gate::{CutBody, Piece, Stored};
+use sayso_gate::{CutBody, Piece, Rope, Stored};
 use sayso_review::PIECE;
 
-use super::whose::Conversation;
+use super::taken::{STEPS, Taken, alike};
+use super::whose::{Conversation, Whose};
 
 /// Conversations of which the last body is remembered, and how large those may be together.
 const MOST: usize = 256;
 const MOST_BYTES: usize = 64 << 20;
 /// Pieces beyond those that a body of its size has at least: with more, it is cut anew.
 const SURPLUS: usize = 32;
+/// Parts that a body is remembered in: with more, it is put together again.
+const MOST_PARTS: usize = 24;
+
+/// A body that others may go on from.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(super) bytes: Rope,
+    /// How it was cut, once it was, which is when it is recorded.
+    pieces: OnceLock<Vec<Piece>>,
+}
+
+impl Body {
+    pub(super) fn new(bytes: Rope) -> Self {
+        Self { bytes, pieces: OnceLock::new() }
+    }
+}
+
+/// A body that is to be cut.
+#[derive(Debug)]
+pub(super) struct Uncut {
+    body: Arc<Body>,
+    /// The one before, and how many bytes both have in common at the front and at the back.
+    after: Option<(Arc<Body>, usize, usize)>,
+}
+
+impl Uncut {
+    fn new(taken: Taken) -> Self {
+        let Taken { earlier, rest } = taken;
+        let Some((earlier, front)) = earlier else {
+            return Self { body: Arc::new(Body::new(rest.into())), after: None };
+        };
+        let old = &earlier.bytes;
+        let back = alike_at_end(&old.slice(front..old.len()), &rest);
+        let mut new = old.slice(0..front);
+        // Copied, since it is little, and the rest of it is in memory already.
+        new.push(Bytes::copy_from_slice(&rest[..rest.len() - back]));
+        new.append(old.slice(old.len() - back..old.len()));
+        if new.parts().len() > MOST_PARTS {
+            new = new.whole().into();
+        }
+        Self { body: Arc::new(Body::new(new)), after: Some((earlier, front, back)) }
+    }
+
+    /// Cuts it. The one before it is cut before.
+    pub(super) fn cut(self) -> CutBody {
+        let Self { body, after } = self;
+        let known = after.as_ref().and_then(|(earlier, front, back)| Some((earlier.pieces.get()?, *front, *back)));
+        let pieces = match known {
+            Some((pieces, front, back)) => cut_after(pieces, &body.bytes, front, back),
+            None => cut_anew(&body.bytes),
+        };
+        CutBody { bytes: body.bytes.clone(), pieces: body.pieces.get_or_init(|| pieces).clone() }
+    }
+}
 
 /// The last body of each conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
-    last: VecDeque<(Conversation, CutBody)>,
+    /// The newest at the end, which is where most look.
+    last: VecDeque<(Conversation, Arc<Body>)>,
+    /// How many bytes these are together.
+    size: usize,
 }
 
 impl Bodies {
-    /// Cuts a body of a conversation.
-    pub(crate) fn cut(&mut self, conversation: &Conversation, bytes: Bytes) -> CutBody {
-        let place = self.last.iter().position(|(of, _)| of == conversation);
-        let earlier = place.and_then(|place| self.last.remove(place));
-        let cut = match earlier {
-            Some((_, earlier)) => after(&earlier, bytes),
-            None => CutBody::new(bytes),
-        };
-        self.last.push_back((conversation.clone(), cut.clone()));
-        while self.last.len() > MOST || self.last.iter().map(|(_, cut)| cut.bytes.len()).sum::<usize>() > MOST_BYTES {
-            self.last.pop_front();
+    /// The one that a body of somebody may go on from, by what it begins with: what comes later in it is not known yet.
+    pub(super) fn before(&self, whose: &Whose, beginning: &[u8]) -> Option<Arc<Body>> {
+        let conversation = whose.conversation();
+        let own = self.last.iter().filter(|(of, _)| of.is_of_another_model(&conversation));
+        let shared = |body: &Body| body.bytes.parts().first().map_or(0, |part| alike(part, beginning));
+        // The newest of those that share as much.
+        let own = own.map(|(_, body)| (shared(body), body)).filter(|(shared, _)| *shared > 0);
+        own.max_by_key(|(shared, _)| *shared).map(|(_, body)| Arc::clone(body))
+    }
+
+    /// The last one of a conversation.
+    pub(super) fn last(&self, conversation: &Conversation) -> Option<Arc<Body>> {
+        self.last.iter().rev().find(|(of, _)| of == conversation).map(|(_, body)| Arc::clone(body))
+    }
+
+    /// Takes in one that is the last of its conversation now. Whoever calls this is to have them cut in the same order.
+    pub(super) fn take_in(&mut self, conversation: Conversation, taken: Taken) -> Uncut {
+        let uncut = Uncut::new(taken);
+        if let Some(place) = self.last.iter().rposition(|(of, _)| *of == conversation) {
+            self.drop_at(place);
         }
-        cut
+        self.size += uncut.body.bytes.len();
+        self.last.push_back((conversation, Arc::clone(&uncut.body)));
+        while self.last.len() > MOST || self.size > MOST_BYTES {
+            self.drop_at(0);
+        }
+        uncut
+    }
+
+    fn drop_at(&mut self, place: usize) {
+        self.size -= self.last.remove(place).map_or(0, |(_, body)| body.bytes.len());
     }
 
     /// Forgets a session that is over.
     pub(crate) fn forget(&mut self, session: &str) {
         self.last.retain(|(of, _)| of.session() != session);
+        self.size = self.last.iter().map(|(_, body)| body.bytes.len()).sum();
     }
 }
 
-/// Cuts a body that comes after another: the pieces that are whole at the beginning and at the end of both are the same.
-fn after(earlier: &CutBody, bytes: Bytes) -> CutBody {
-    let (old, new) = (&earlier.bytes[..], &bytes[..]);
-    let front = alike(old, new);
-    let back = alike_at_end(&old[front..], &new[front..]);
+fn cut_anew(bytes: &Rope) -> Vec<Piece> {
+    bytes.bytes(0..bytes.len()).chunks(PIECE).map(Piece::new).collect()
+}
+
+/// Cuts a body that comes after another: the pieces that are whole in what both have in common are the same.
+fn cut_after(earlier: &[Piece], new: &Rope, front: usize, back: usize) -> Vec<Piece> {
     let known = |piece: &Piece| Piece { stored: Stored::Before, ..*piece };
     let (mut start, mut end) = (0, new.len());
-    let mut pieces = Vec::with_capacity(earlier.pieces.len() + 2);
-    for piece in earlier.pieces.iter().take_while(|piece| fits(&mut start, piece.size, front)) {
+    let mut pieces = Vec::with_capacity(earlier.len() + 2);
+    for piece in earlier.iter().take_while(|piece| fits(&mut start, piece.size, front)) {
         pieces.push(known(piece));
     }
     let mut taken = 0;
-    let rest = earlier.pieces[pieces.len()..].iter().rev().take_while(|piece| fits(&mut taken, piece.size, back));
-    let mut last: Vec<Piece> = rest.map(known).collect();
+    let last = earlier[pieces.len()..].iter().rev().take_while(|piece| fits(&mut taken, piece.size, back));
+    let mut last: Vec<Piece> = last.map(known).collect();
     end -= taken;
     // Small pieces are put together with what comes after them once that is as large, so that there are never many of them.
     while let Some(piece) = pieces.pop_if(|piece| piece.size < PIECE && piece.size <= end - start) {
@@ -66,9 +145,11 @@ fn after(earlier: &CutBody, bytes: Bytes) -> CutBody {
     }
     // Where both begin to be the same again, so that it can be the end of the next one, too.
     let boundary = (new.len() - back).clamp(start, end);
-    pieces.extend(new[start..boundary].chunks(PIECE).chain(new[boundary..end].chunks(PIECE)).map(Piece::new));
+    for range in [start..boundary, boundary..end] {
+        pieces.extend(new.bytes(range).chunks(PIECE).map(Piece::new));
+    }
     pieces.extend(last.drain(..).rev());
-    if pieces.len() > new.len() / PIECE + SURPLUS { CutBody::new(bytes) } else { CutBody { bytes, pieces } }
+    if pieces.len() > new.len() / PIECE + SURPLUS { cut_anew(new) } else { pieces }
 }
 
 /// Goes past a piece if that does not go too far.
@@ -80,22 +161,26 @@ fn fits(at: &mut usize, size: usize, most: usize) -> bool {
     fits
 }
 
-/// Compared in one go, at the speed of memory.
-const STEP: usize = 4 << 10;
-
-/// How many bytes two have in common at their beginning.
-fn alike(one: &[u8], other: &[u8]) -> usize {
-    let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP)).take_while(|(one, other)| one == other).count();
-    let same = steps * STEP;
-    same + one[same..].iter().zip(&other[same..]).take_while(|(one, other)| one == other).count()
+/// How many bytes two have in common at their end.
+fn alike_at_end(rope: &Rope, bytes: &[u8]) -> usize {
+    let mut same = 0;
+    for part in rope.parts().iter().rev() {
+        let here = alike_at_end_of(part, &bytes[..bytes.len() - same]);
+        same += here;
+        if here < part.len() {
+            break;
+        }
+    }
+    same
 }
 
-/// And at their end.
-fn alike_at_end(one: &[u8], other: &[u8]) -> usize {
-    let steps = one.rchunks_exact(STEP).zip(other.rchunks_exact(STEP)).take_while(|(one, other)| one == other).count();
-    let same = steps * STEP;
-    let (one, other) = (&one[..one.len() - same], &other[..other.len() - same]);
-    same + one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count()
+fn alike_at_end_of(one: &[u8], other: &[u8]) -> usize {
+    let most = one.len().min(other.len());
+    let (one, other) = (&one[one.len() - most..], &other[other.len() - most..]);
+    STEPS.iter().fold(0, |same, step| {
+        let (one, other) = (one[..most - same].rchunks_exact(*step), other[..most - same].rchunks_exact(*step));
+        same + step * one.zip(other).take_while(|(one, other)| one == other).count()
+    })
 }
 
 #[cfg(test)]
@@ -108,8 +193,8 @@ mod tests {
     fn check(cut: &CutBody) {
         let mut at = 0;
         for piece in &cut.pieces {
-            let bytes = &cut.bytes[at..at + piece.size];
-            assert_eq!(piece.hash, sayso_review::ContentHash::of(bytes));
+            let bytes = cut.bytes.bytes(at..at + piece.size);
+            assert_eq!(piece.hash, sayso_review::ContentHash::of(&bytes));
             assert!((1..=PIECE).contains(&piece.size));
             at += piece.size;
         }
@@ -131,16 +216,29 @@ mod tests {
         std::iter::repeat_with(&mut next).take(size).collect()
     }
 
+    /// Cuts a body as those that record do.
+    fn cut_next(bodies: &mut Bodies, body: &Bytes) -> CutBody {
+        let conversation = Conversation::default();
+        let taken = match bodies.last(&conversation) {
+            Some(last) => Taken::after(last, body),
+            None => body.clone().into(),
+        };
+        let cut = bodies.take_in(conversation, taken).cut();
+        assert_eq!(cut.bytes.whole(), body);
+        cut
+    }
+
     #[test]
     fn of_a_history_that_grows_in_the_middle_little_is_stored_again() {
-        let (conversation, mut bodies) = (Conversation::default(), Bodies::default());
+        let mut bodies = Bodies::default();
         let (mut history, tools) = (noise(1, 300_000), noise(2, 70_000));
         let mut stored = 0;
         for turn in 0..400 {
             history.extend(noise(turn + 3, 3_000));
             let body: Bytes = [&history[..], &tools].concat().into();
-            let cut = bodies.cut(&conversation, body);
+            let cut = cut_next(&mut bodies, &body);
             check(&cut);
+            assert!(cut.bytes.parts().len() <= MOST_PARTS);
             assert!(cut.pieces.len() <= cut.bytes.len() / PIECE + 12, "{} pieces", cut.pieces.len());
             if turn > 1 {
                 stored += fresh(&cut);
@@ -162,19 +260,56 @@ mod tests {
             let mut body = whole[..pick(1, whole.len())].to_vec();
             let at = pick(2, body.len());
             body.splice(at..(at + pick(3, 9_000)).min(body.len()), noise(seed, pick(4, 90_000)));
-            check(&bodies.cut(&Conversation::default(), body.into()));
+            check(&cut_next(&mut bodies, &body.into()));
         }
     }
 
     #[test]
-    fn bytes_in_common_are_counted() {
-        for (one, other, front, back) in
-            [("abc", "abd", 2, 0), ("abc", "abcdef", 3, 0), ("", "a", 0, 0), ("xbc", "ybc", 0, 2), ("bc", "abc", 0, 2)]
+    fn bytes_in_common_at_the_end_are_counted() {
+        for (one, other, back) in
+            [("abc", "abd", 0), ("abc", "abc", 3), ("", "a", 0), ("xbc", "ybc", 2), ("bc", "abc", 2)]
         {
-            let (one, other) = (one.as_bytes(), other.as_bytes());
-            assert_eq!((alike(one, other), alike_at_end(one, other)), (front, back));
+            for cut in 0..=one.len() {
+                let mut rope = Rope::from(Bytes::from(&one[..cut]));
+                rope.push(Bytes::from(&one[cut..]));
+                assert_eq!(alike_at_end(&rope, other.as_bytes()), back);
+            }
         }
-        let long = noise(1, 3 * STEP + 5);
-        assert_eq!((alike(&long, &long), alike_at_end(&long[1..], &long)), (long.len(), long.len() - 1));
+        let long = noise(1, 3 * STEPS[0] + 333);
+        assert_eq!(alike_at_end(&Rope::from(Bytes::from(long[1..].to_vec())), &long), long.len() - 1);
+    }
+
+    #[test]
+    fn a_body_goes_on_from_the_one_of_its_session_that_begins_like_it() {
+        let whose = |session: &str, model: &str| Whose {
+            session: session.into(),
+            model: Some(model.into()),
+            ..Whose::default()
+        };
+        let mut bodies = Bodies::default();
+        for (session, model) in [("a", "large"), ("a", "small"), ("b", "large")] {
+            let body = Bytes::from(format!("model {model}, session {session}"));
+            bodies.take_in(whose(session, model).conversation(), body.into());
+        }
+        let found = |session: &str, beginning: &[u8]| {
+            let unknown = Whose { model: None, ..whose(session, "") };
+            bodies.before(&unknown, beginning).map(|body| String::from_utf8(body.bytes.whole().to_vec()).unwrap())
+        };
+        assert_eq!(found("a", b"model large, more").as_deref(), Some("model large, session a"));
+        assert_eq!(found("a", b"model small").as_deref(), Some("model small, session a"));
+        assert_eq!(found("b", b"model small").as_deref(), Some("model large, session b"));
+        assert_eq!(found("c", b"model large"), None);
+        assert_eq!(found("a", b"something else"), None);
+    }
+
+    #[test]
+    fn one_after_another_that_was_never_cut_is_cut_anew() {
+        let mut bodies = Bodies::default();
+        let first = bodies.take_in(Conversation::default(), Bytes::from(noise(1, 3 * PIECE)).into());
+        drop(first);
+        let last = bodies.last(&Conversation::default()).unwrap();
+        let cut = bodies.take_in(Conversation::default(), Taken::after(last, &noise(1, 4 * PIECE).into())).cut();
+        check(&cut);
+        assert_eq!(fresh(&cut), 4 * PIECE);
     }
 }

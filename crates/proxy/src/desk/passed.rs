@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use sayso_gate::RequestEntry;
+use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     BodyRecord, Event, RequestEvent, RequestId, RequestRecord, RequestSeen, RequestStep, SavedEdits as SavedOutcome,
 };
 use sayso_wire::stream::Api;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Came, Complete, Desk, MOST_SESSIONS, Session, Whose, lock};
+use super::whose::Conversation;
+use super::{Came, Complete, Desk, Following, MOST_SESSIONS, Session, Taken, Whose, lock};
 use crate::log::Haste;
 use crate::settings::{Keep, Settings};
 
@@ -25,7 +26,7 @@ impl Desk {
         self: &Arc<Self>,
         request: RequestId,
         came: Came,
-        body: Bytes,
+        body: Taken,
         complete: Complete,
         room: Option<OwnedSemaphorePermit>,
         now: i64,
@@ -36,8 +37,15 @@ impl Desk {
         if settings.keep == Keep::All {
             let api = crate::route::api_of(came.head.route());
             let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
-            self.see(request, whose, came, api, body, complete, (Haste::Soon, room), [sent]);
+            // Here, and not once it is recorded: the next one may be here before that.
+            let uncut = lock(&self.bodies).take_in(whose.conversation(), body);
+            self.see(request, whose, came, api, |_, _| uncut.cut(), complete, (Haste::Soon, room), [sent]);
         }
+    }
+
+    /// The earlier body that one of somebody may go on from.
+    pub(crate) fn following(&self, whose: &Whose, beginning: &[u8]) -> Option<Following> {
+        lock(&self.bodies).before(whose, beginning).map(Following::new)
     }
 
     /// Takes note of a request that a person sends again. It belongs to whom the first one belonged to.
@@ -58,6 +66,7 @@ impl Desk {
         };
         let came = Came { replay_of: Some(first.request), ..came };
         let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+        let body = |desk: &Self, of| desk.cut(of, body.into());
         self.see(request, whose.clone(), came, api, body, Complete::Yes, (Haste::Now, None), [sent]);
         whose
     }
@@ -70,7 +79,7 @@ impl Desk {
         whose: Whose,
         came: Came,
         api: Option<Api>,
-        body: Bytes,
+        body: impl FnOnce(&Self, Conversation) -> CutBody + Send + 'static,
         complete: Complete,
         (haste, room): (Haste, Option<OwnedSemaphorePermit>),
         then: [RequestEntry; N],
@@ -78,12 +87,23 @@ impl Desk {
         let desk = Arc::clone(self);
         // Cutting and hashing a megabyte takes longer than passing it on does.
         self.log.later(haste, room, move || {
-            let body = lock(&desk.bodies).cut(&whose.conversation(), body);
+            let body = body(&desk, whose.conversation());
             let record = BodyRecord { cut: complete == Complete::No, ..body.record() };
             let RequestEntry { event, .. } =
                 entry(request, RequestStep::Seen(Box::new(seen(whose, came, api, record))));
             std::iter::once(RequestEntry { event, body: Some(body) }).chain(then).collect()
         });
+    }
+
+    /// Cuts a body that nobody has compared with an earlier one.
+    pub(super) fn cut(&self, conversation: Conversation, body: Taken) -> CutBody {
+        let last = lock(&self.bodies).last(&conversation);
+        let body = match last {
+            Some(last) => Taken::after(last, &body.whole()),
+            None => body,
+        };
+        let uncut = lock(&self.bodies).take_in(conversation, body);
+        uncut.cut()
     }
 
     /// Takes note of a request's session, and of its subagent.
@@ -92,7 +112,7 @@ impl Desk {
         request: RequestId,
         whose: &Whose,
         came: &Came,
-        body: &Bytes,
+        body: &Taken,
         settings: &Settings,
         now: i64,
     ) {
@@ -111,7 +131,7 @@ impl Desk {
             state.sessions.insert(whose.session.clone(), session);
         }
         if whose.subagent.is_some() {
-            state.monitor.saw(request, whose, came.head.clone(), body.clone(), settings.monitor, now);
+            state.monitor.saw(request, whose, came.head.clone(), body.whole(), settings.monitor, now);
         }
     }
 
@@ -119,8 +139,8 @@ impl Desk {
     pub(super) fn sent(&self, request: RequestId, body: Option<&Arc<[u8]>>, saved: SavedOutcome) {
         let body = body.map(|body| Bytes::from_owner(Arc::clone(body)));
         self.log.later(Haste::Soon, None, move || {
-            let body = body.map(sayso_gate::CutBody::new);
-            let step = RequestStep::Sent { body: body.as_ref().map(sayso_gate::CutBody::record), saved };
+            let body = body.map(CutBody::new);
+            let step = RequestStep::Sent { body: body.as_ref().map(CutBody::record), saved };
             vec![RequestEntry { body, ..entry(request, step) }]
         });
     }

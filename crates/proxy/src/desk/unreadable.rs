@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use sayso_gate::CutBody;
 use sayso_review::{RequestEnd, RequestMode, RequestStep, Ruling, SavedEdits as SavedOutcome};
 use sayso_wire::stream::Api;
 
-use super::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Whose, lock};
+use super::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Taken, Whose, lock};
 use crate::log::Haste;
 use crate::settings::{Keep, Pause};
 
@@ -18,8 +19,9 @@ impl Desk {
         let settings = self.settings();
         let named = Whose::by_head(&came.run, &came.head);
         let session = named.as_ref().map(|whose| whose.session.clone());
-        let whose = named.unwrap_or_else(|| Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &[]));
-        self.met(request, &whose, &came, &Bytes::new(), &settings, now);
+        let whose =
+            named.unwrap_or_else(|| Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &Taken::default()));
+        self.met(request, &whose, &came, &Taken::default(), &settings, now);
         let encoding = came.encoding.as_deref().unwrap_or_default();
         let problem = format!("content-encoding `{encoding}`: {problem}");
         let ends = match self.ruled(&whose, &came.upstream) {
@@ -27,7 +29,8 @@ impl Desk {
             _ => self.unseen(&came, &whose, session.as_deref(), &problem),
         };
         let see = |haste, whose: Whose, came: Came| {
-            self.see(request, whose, came, Some(api), Bytes::new(), Complete::No, (haste, None), []);
+            let body = |_: &Self, _| CutBody::new(Bytes::new());
+            self.see(request, whose, came, Some(api), body, Complete::No, (haste, None), []);
         };
         if let Some(message) = ends {
             see(Haste::Now, whose, came);

@@ -3,6 +3,11 @@
 use sayso_review::{Origin, SubagentMark};
 use sayso_wire::{Glance, Head, Marks};
 
+use super::Taken;
+
+/// Where the model is in most bodies.
+const BEGINNING: usize = 4 << 10;
+
 /// The run that an entrance was opened for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -40,6 +45,11 @@ impl Conversation {
     pub(super) fn session(&self) -> &str {
         &self.session
     }
+
+    /// Whether it is another at most for its model.
+    pub(super) fn is_of_another_model(&self, other: &Self) -> bool {
+        self.session == other.session && self.subagent == other.subagent
+    }
 }
 
 impl Whose {
@@ -50,11 +60,12 @@ impl Whose {
     }
 
     /// By what the beginning of its body says, too.
-    pub fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &[u8]) -> Self {
+    pub(crate) fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &Taken) -> Self {
         let (glance, mut whose) = if let Some(whose) = Self::by_head(run, head) {
-            (Glance::for_model(body), whose)
+            let glance = |most| Some(Glance::for_model(&body.beginning(most))).filter(|glance| glance.model.is_some());
+            (glance(BEGINNING).or_else(|| glance(Glance::MOST)).unwrap_or_default(), whose)
         } else {
-            let glance = Glance::for_conversation(body);
+            let glance = Glance::for_conversation(&body.beginning(Glance::MOST));
             let session = unnamed(run, head, key, glance.first_words.as_deref());
             let (agent, subagent) = (agent(run, head), subagent(head.subagent()));
             (glance, Self { agent, session, subagent, ..Self::default() })

@@ -371,6 +371,8 @@ impl AnswerTap {
             return;
         }
         let kept = Bytes::from(std::mem::take(&mut self.kept));
+        let room = desk.log.room(kept.len());
+        let kept = if room.is_some() { kept } else { Bytes::new() };
         let cut = self.size > kept.len() || self.said.problem.is_some();
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let mut answer = RequestAnswer {
@@ -385,7 +387,6 @@ impl AnswerTap {
             retries: *retries,
         };
         let (request, read) = (*request, self.read);
-        let room = desk.log.room(kept.len());
         desk.log.later(Haste::Soon, room, move || {
             if let Read::Later(api) = read
                 && let Ok(said) = collect::from_body(api, &kept)

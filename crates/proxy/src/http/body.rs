@@ -1,7 +1,7 @@
 //! Bodies on their way: requests to models, and their answers.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
@@ -11,7 +11,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 use super::answer::AnswerTap;
-use crate::desk::Complete;
+use super::tap::RequestTap;
 
 /// What goes wrong on the way.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -21,7 +21,7 @@ pub(super) enum Outbound {
     /// As it comes.
     Passed(Incoming),
     /// As it comes, and somebody is told what it was.
-    Tapped(RequestTap),
+    Tapped(Box<RequestTap>),
     /// All at once.
     Whole(Full<Bytes>),
 }
@@ -33,7 +33,7 @@ impl Body for Outbound {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.get_mut() {
             Self::Passed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Tapped(body) => Pin::new(body).poll_frame(cx),
+            Self::Tapped(body) => body.poll_frame(cx),
             Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
         }
     }
@@ -41,7 +41,7 @@ impl Body for Outbound {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Passed(body) => body.is_end_stream(),
-            Self::Tapped(body) => body.inner.is_end_stream(),
+            Self::Tapped(body) => body.is_end_stream(),
             Self::Whole(body) => body.is_end_stream(),
         }
     }
@@ -49,14 +49,14 @@ impl Body for Outbound {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Passed(body) => body.size_hint(),
-            Self::Tapped(body) => body.inner.size_hint(),
+            Self::Tapped(body) => body.size_hint(),
             Self::Whole(body) => body.size_hint(),
         }
     }
 }
 
 /// How much of a request that is too large is still read, and thrown away.
-const UNWANTED: usize = 4 << 20;
+pub(super) const UNWANTED: usize = 4 << 20;
 
 /// Takes a body in whole.
 pub(super) async fn whole(mut body: Incoming, most: usize) -> Result<Bytes, BodyError> {
@@ -86,84 +86,6 @@ impl TooLarge {
     /// Whether it is what went wrong, at whatever depth.
     pub(super) fn is_why(error: &(dyn std::error::Error + 'static)) -> bool {
         std::iter::successors(Some(error), |error| error.source()).any(<dyn std::error::Error>::is::<Self>)
-    }
-}
-
-/// Who is told what a body was, and whether that is all of what was wanted.
-type Told = Box<dyn FnOnce(Vec<u8>, Complete) + Send>;
-
-/// How much of a body somebody wants to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// All of it.
-    Whole,
-    /// What it begins with.
-    Beginning,
-}
-
-impl Wanted {
-    fn bytes(self) -> usize {
-        match self {
-            Self::Whole => usize::MAX,
-            Self::Beginning => 4 << 10,
-        }
-    }
-}
-
-/// A body that somebody is told of, once it was passed on.
-///
-/// Its bytes are copied, and not its chunks kept: these are parts of a buffer, which is used again once nobody holds on to it.
-pub(super) struct RequestTap {
-    inner: Incoming,
-    copied: Vec<u8>,
-    wanted: usize,
-    left: usize,
-    /// Bytes that came and were too many.
-    surplus: usize,
-    told: Option<Told>,
-}
-
-impl RequestTap {
-    /// Passes on no more than so many bytes.
-    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
-        let wanted = wanted.bytes();
-        let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
-        Self { inner, copied: Vec::with_capacity(size.min(wanted)), wanted, left: most, surplus: 0, told: Some(told) }
-    }
-
-    fn tell(&mut self, complete: Complete) {
-        if let Some(told) = self.told.take() {
-            told(std::mem::take(&mut self.copied), complete);
-        }
-    }
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let frame = loop {
-            let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-            let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()).and_then(Frame::data_ref);
-            let size = data.map_or(0, Bytes::len);
-            match self.left.checked_sub(size) {
-                Some(left) if self.surplus == 0 => {
-                    self.left = left;
-                    let room = self.wanted - self.copied.len();
-                    self.copied.extend_from_slice(data.map_or(&[], |data| &data[..size.min(room)]));
-                    break frame;
-                }
-                // Read on, and passed on to nobody: a client that still sends would never get to its answer.
-                _ if frame.is_some() && self.surplus < UNWANTED => self.surplus += size.max(1),
-                _ => return Poll::Ready(Some(Err(TooLarge.into()))),
-            }
-        };
-        if frame.is_none() || self.inner.is_end_stream() {
-            self.tell(Complete::Yes);
-        }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
-    }
-}
-
-impl Drop for RequestTap {
-    fn drop(&mut self) {
-        self.tell(Complete::No);
     }
 }
 

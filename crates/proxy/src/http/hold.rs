@@ -21,8 +21,10 @@ use tokio::sync::mpsc;
 use super::body::{BodyError, Inner, Reply};
 use super::calls::Answers;
 use super::events::Position;
-use super::{Asked, Outgoing, Proxy, Ticket, Verdict, Way};
-use super::{accept_plain, edited, ended, onward, unreachable, unreachable_message, upstream};
+use super::own::{ended, unreachable, unreachable_message};
+use super::way::Way;
+use super::{Asked, Outgoing, Proxy, Ticket, Verdict};
+use super::{accept_plain, edited, onward, upstream};
 use crate::settings::Retry;
 
 /// The most of an upstream's error that goes into a stream.

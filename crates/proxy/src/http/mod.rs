@@ -7,50 +7,43 @@ mod encoding;
 mod events;
 pub(crate) mod headers;
 mod hold;
+mod own;
 mod replay;
 mod said;
+mod tap;
 mod upstream;
+mod way;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use sayso_review::RequestEnd;
-use sayso_wire::stream::{Api, Refusal};
-use serde_json::json;
+use sayso_wire::stream::Api;
+use tokio::sync::oneshot;
 
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
 
-use crate::desk::{Arrived, Came, Complete, Keeps, Outgoing, Signed, Ticket, Unanswered, Verdict, Whose};
-use crate::entrance::{self, Entrance};
+use crate::desk::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Signed, Taken, Ticket, Unanswered, Verdict, Whose};
 use crate::log::now;
 use crate::proxy::{Place, Proxy};
 use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
-use body::{Inner, Outbound, RequestTap, TooLarge, Wanted};
+use body::{Inner, Outbound, TooLarge};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
+use own::{ended, plain, refused, too_large, unreachable};
+use tap::{RequestTap, Tell, Wanted};
 pub(crate) use upstream::Sender;
+pub(crate) use way::{Way, Ways};
 
 /// How long a request may take to arrive whole.
 const ARRIVAL: Duration = Duration::from_mins(5);
-
-/// Where a request goes, and what came with it.
-struct Way {
-    entrance: Entrance,
-    upstream: String,
-    base: Uri,
-    address: Uri,
-    /// The path beneath the upstream.
-    path: String,
-    settings: Arc<Settings>,
-}
 
 /// What an answer belongs to.
 struct Asked {
@@ -87,33 +80,7 @@ impl Proxy {
         self.route(way, request, place).await
     }
 
-    /// Finds out where a request is to go.
-    fn way(&self, request: &Request<Incoming>, settings: Arc<Settings>) -> Result<Way, Box<Response<Reply>>> {
-        let Some((capability, name, path)) = entrance::parse(request.uri()) else {
-            let message =
-                "sayso passes on what comes beneath /p/<capability>/<upstream>; `sayso env` prints the address";
-            return Err(plain(StatusCode::NOT_FOUND, message).into());
-        };
-        let Some(entrance) = self.entrances.find(capability) else {
-            let message = "sayso does not know this address, or its run is over; start the agent with `sayso run`, or \
-                           take the address that `sayso env` prints";
-            return Err(plain(StatusCode::UNAUTHORIZED, message).into());
-        };
-        let own = entrance.upstreams.get(name).and_then(|base| base.parse().ok());
-        let base = own.or_else(|| base_of(&settings, name, request.headers()));
-        let found = base.and_then(|base: Uri| upstream::address(&base, &path).map(|address| (base, address)));
-        let Some((base, address)) = found else {
-            let known: Vec<&str> = settings.upstreams.keys().map(String::as_str).collect();
-            let message = format!(
-                "sayso knows no upstream `{name}`; there are {}. Add [upstream.{name}] with a `url` to your configuration",
-                known.join(", ")
-            );
-            return Err(plain(StatusCode::NOT_FOUND, &message).into());
-        };
-        Ok(Way { upstream: name.to_owned(), entrance, base, address, path, settings })
-    }
-
-    async fn route(self: Arc<Self>, way: Way, request: Request<Incoming>, place: Place) -> Response<Reply> {
+    async fn route(self: Arc<Self>, way: Arc<Way>, request: Request<Incoming>, place: Place) -> Response<Reply> {
         let upgrades =
             request.headers().get("upgrade").is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if upgrades {
@@ -128,21 +95,19 @@ impl Proxy {
             return too_large(api, most);
         }
         let Some(api) = api else { return self.untouched(way, request).await };
-        self.remember(&way.upstream, &way.base, &way.path, request.headers());
         if self.desk.is_quiet() {
-            // What is not recorded is looked at as little as can be.
-            let recorded = way.settings.keep == Keep::All;
-            let head = if recorded { headers::head } else { headers::marks }(&way.path, request.headers());
-            if let Some(whose) = Whose::by_head(&way.entrance.run(), &head) {
-                return self.pass(way, api, head, whose, request).await;
+            let marks = headers::marks(&way.path, request.headers());
+            if let Some(whose) = Whose::by_head(&way.run, &marks) {
+                return self.pass(way, api, marks, whose, request).await;
             }
         }
+        self.remember(&way, request.headers());
         let head = headers::head(&way.path, request.headers());
         self.hold(way, api, head, request, place).await
     }
 
     /// Passes on what is no request to a model.
-    async fn untouched(&self, way: Way, request: Request<Incoming>) -> Response<Reply> {
+    async fn untouched(&self, way: Arc<Way>, request: Request<Incoming>) -> Response<Reply> {
         let (parts, body) = request.into_parts();
         let onward = onward(&way, parts.method, parts.headers, Outbound::Passed(body));
         match self.sender().send(onward).await {
@@ -158,7 +123,7 @@ impl Proxy {
         let deadline =
             seconds.filter(|seconds| *seconds > 0.0).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
         Came {
-            run: way.entrance.run(),
+            run: way.run.clone(),
             upstream: way.upstream.clone(),
             method: method.to_string(),
             encoding,
@@ -173,40 +138,62 @@ impl Proxy {
     /// Passes on a request that nobody needs to look at before, while it comes.
     async fn pass(
         self: Arc<Self>,
-        way: Way,
+        way: Arc<Way>,
         api: Api,
-        head: sayso_wire::Head,
+        marks: sayso_wire::Head,
         whose: Whose,
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
-        let came = Self::came(&way, &parts.method, &parts.headers, head);
         let id = self.desk.number();
         let most = way.settings.largest_body;
-        let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-        let recorded = way.settings.keep == Keep::All;
-        if recorded {
-            self.desk.log.wait_for_room(size).await;
-        }
-        let wanted = if recorded || whose.subagent.is_some() { Wanted::Whole } else { Wanted::Beginning };
-        let desk = Arc::clone(&self.desk);
-        let told = move |bytes: Vec<u8>, complete| {
-            let room = if recorded { desk.log.room(bytes.len()) } else { None };
-            let (body, complete) = match wanted {
-                Wanted::Beginning => (Inflate::new(came.encoding.as_deref()).feed(&bytes).into(), complete),
-                // Of what cannot be read there is no record but that it was.
-                Wanted::Whole => match decoded(&came, bytes.into(), most) {
-                    Ok(body) => (body, complete),
-                    Err(_) => (Bytes::new(), Complete::No),
-                },
-            };
-            desk.passed(id, came, body, complete, room, now());
-        };
-        let tapped = RequestTap::new(body, most, wanted, Box::new(told));
+        let keeps = keeps(&way.settings);
         let started = Instant::now();
-        let unanswered = self.desk.unanswered(id, keeps(&way.settings));
-        let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(tapped));
-        match self.sender().send(onward).await {
+        let unanswered = self.desk.unanswered(id, keeps);
+        let (tapped, mut told) = if keeps == Keeps::Yes {
+            let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+            self.desk.log.wait_for_room(size).await;
+            // Only those of a subagent and what is compressed are needed in one piece.
+            let alone = whose.subagent.is_some() || parts.headers.contains_key(CONTENT_ENCODING);
+            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), whose.clone()) };
+            let (proxy, way, method, headers) =
+                (Arc::clone(&self), Arc::clone(&way), parts.method.clone(), parts.headers.clone());
+            let note = move |body: Taken, complete| {
+                proxy.remember(&way, &headers);
+                let desk = &proxy.desk;
+                let came = Self::came(&way, &method, &headers, headers::head(&way.path, &headers));
+                let (body, complete) = uncompressed(&came, body, complete, most);
+                // Memory has an end: of one that comes while the disk stands still, it is recorded that it was.
+                let (body, complete, room) = match desk.log.room(body.own()) {
+                    Some(room) => (body, complete, Some(room)),
+                    None => (Taken::default(), Complete::No, None),
+                };
+                desk.passed(id, came, body, complete, room, now());
+            };
+            let (telling, told) = oneshot::channel();
+            (RequestTap::new(body, most, wanted, Tell::Later(telling, Box::new(note))), Some(told))
+        } else {
+            // What is not recorded is looked at as little as can be.
+            self.remember(&way, &parts.headers);
+            let all = whose.subagent.is_some();
+            let wanted = if all { Wanted::Whole } else { Wanted::Beginning };
+            let came = Self::came(&way, &parts.method, &parts.headers, marks);
+            let desk = Arc::clone(&self.desk);
+            let note = move |body: Taken, complete| {
+                let (body, complete) = if all {
+                    uncompressed(&came, body, complete, most)
+                } else {
+                    (body.map(|bytes| Inflate::new(came.encoding.as_deref()).feed(&bytes).into()), complete)
+                };
+                desk.passed(id, came, body, complete, None, now());
+            };
+            (RequestTap::new(body, most, wanted, Tell::Now(Box::new(note))), None)
+        };
+        let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(Box::new(tapped)));
+        let sent = tap::first(self.sender().send(onward), told.as_mut()).await;
+        // What is recorded of a request comes before what is recorded of its answer.
+        drop(told);
+        match sent {
             Ok(answer) => {
                 let answers = Answers::Agent;
                 self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0, answers })
@@ -221,7 +208,7 @@ impl Proxy {
     /// Takes a request in whole, and does with it what the desk says.
     async fn hold(
         self: Arc<Self>,
-        way: Way,
+        way: Arc<Way>,
         api: Api,
         head: sayso_wire::Head,
         request: Request<Incoming>,
@@ -237,22 +224,13 @@ impl Proxy {
         };
         let came = Self::came(&way, &parts.method, &parts.headers, head);
         let desk = Arc::clone(&self.desk);
-        let (arrived, raw) = match decoded(&came, raw.clone(), most) {
-            Ok(body) => {
-                // One copy for those who edit it and for sending it: a request may wait for hours.
-                let body: Arc<[u8]> = Arc::from(&body[..]);
-                let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
-                (desk.arrive(came, body, now()), raw)
-            }
-            Err(error) => (desk.unreadable(came, api, &error.to_string(), now()), raw),
+        // Reading a megabyte takes a while, and others pass here meanwhile.
+        let looking = tokio::task::spawn_blocking(move || look(&desk, came, api, raw, most));
+        let Ok((arrived, raw)) = looking.await else {
+            return refused(api, "sayso failed to look at this request; its log says why");
         };
-        let sending = hold::Sending {
-            proxy: Arc::clone(&self),
-            way: Arc::new(way),
-            method: parts.method,
-            headers: parts.headers,
-            raw,
-        };
+        let sending =
+            hold::Sending { proxy: Arc::clone(&self), way, method: parts.method, headers: parts.headers, raw };
         match arrived {
             Arrived::Send(outgoing) => sending.now(outgoing).await,
             Arrived::Refuse { api: known, why, .. } => ended(known.unwrap_or(api), &why),
@@ -292,15 +270,16 @@ impl Proxy {
     }
 }
 
-/// The base of an upstream, as the user has configured it.
-fn base_of(settings: &Settings, name: &str, headers: &HeaderMap) -> Option<Uri> {
-    let base = |name: &str| settings.upstreams.get(name).map(|upstream| upstream.base.clone());
-    // Codex speaks to another server when its user has logged in with an account.
-    match name {
-        "codex" if base("codex").is_some() => base("codex"),
-        "codex" if headers.contains_key("chatgpt-account-id") => base("chatgpt"),
-        "codex" => upstream::address(&base("openai")?, "/v1"),
-        _ => base(name),
+/// Asks the desk what becomes of a request; with what is sent if that is what came.
+fn look(desk: &Arc<Desk>, came: Came, api: Api, raw: Bytes, most: usize) -> (Arrived, Bytes) {
+    match decoded(&came, raw.clone(), most) {
+        Ok(body) => {
+            // One copy for those who edit it and for sending it: a request may wait for hours.
+            let body: Arc<[u8]> = Arc::from(&body[..]);
+            let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
+            (desk.arrive(came, body, now()), raw)
+        }
+        Err(error) => (desk.unreadable(came, api, &error.to_string(), now()), raw),
     }
 }
 
@@ -309,6 +288,17 @@ fn decoded(came: &Came, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
     match Encoding::parse(came.encoding.as_deref()).map_err(std::io::Error::other)? {
         None => Ok(raw),
         Some(encoding) => encoding.decode(&raw, most).map(Bytes::from),
+    }
+}
+
+/// The same of one that has been passed on. Of what cannot be read there is no record but that it was.
+fn uncompressed(came: &Came, body: Taken, complete: Complete, most: usize) -> (Taken, Complete) {
+    if came.encoding.is_none() {
+        return (body, complete);
+    }
+    match decoded(came, body.whole(), most) {
+        Ok(body) => (body.into(), complete),
+        Err(_) => (Taken::default(), Complete::No),
     }
 }
 
@@ -349,78 +339,6 @@ fn answer_with(
     parts.version = Version::HTTP_11;
     let body = body(&parts, incoming);
     Response::from_parts(parts, body)
-}
-
-/// An answer of our own in an API's form.
-fn replied(api: Api, refusal: &Refusal<'_>) -> Response<Reply> {
-    let reply = api.refuse(refusal);
-    let mut response = Response::new(Reply::whole(reply.body));
-    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_REQUEST);
-    for (name, value) in reply.headers {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    response
-}
-
-fn refused(api: Api, message: &str) -> Response<Reply> {
-    replied(api, &Refusal::Refused { message })
-}
-
-/// What a client is told when its request ends here, before it had a status.
-fn ended(api: Api, why: &RequestEnd) -> Response<Reply> {
-    match why {
-        RequestEnd::Canceled | RequestEnd::CanceledBefore => replied(api, &Refusal::Canceled),
-        RequestEnd::EngineStopped => {
-            // Another engine may be there soon, and the person looks at it there.
-            let mut response = refused(api, &why.message());
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            response.headers_mut().remove("x-should-retry");
-            response
-        }
-        other => refused(api, &other.message()),
-    }
-}
-
-fn too_large(api: Option<Api>, most: usize) -> Response<Reply> {
-    let message = format!(
-        "this request is larger than the {} MB that sayso passes on; raise `largest_body` under [request]",
-        most >> 20
-    );
-    let mut response = match api {
-        Some(api) => refused(api, &message),
-        None => plain(StatusCode::PAYLOAD_TOO_LARGE, &message),
-    };
-    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
-    response
-}
-
-fn unreachable(api: Option<Api>, way: &Way, error: &(dyn std::error::Error + 'static)) -> Response<Reply> {
-    let message = unreachable_message(way, error);
-    tracing::warn!(upstream = way.upstream, reason = upstream::reason(error), "an upstream could not be reached");
-    let mut response = match api {
-        Some(api) => refused(api, &message),
-        None => plain(StatusCode::BAD_GATEWAY, &message),
-    };
-    *response.status_mut() = StatusCode::BAD_GATEWAY;
-    // It may be there the next time.
-    response.headers_mut().remove("x-should-retry");
-    response
-}
-
-fn unreachable_message(way: &Way, error: &(dyn std::error::Error + 'static)) -> String {
-    let host = way.address.authority().map(ToString::to_string).unwrap_or_default();
-    format!("sayso could not reach {host} (upstream `{}`): {}", way.upstream, upstream::reason(error))
-}
-
-/// An answer of our own where the API is not known.
-fn plain(status: StatusCode, message: &str) -> Response<Reply> {
-    let body = json!({"error": {"type": "sayso", "message": message}}).to_string();
-    let mut response = Response::new(Reply::whole(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// Takes what a client accepts out of a request whose answer we write ourselves.

@@ -14,9 +14,9 @@ use sayso_wire::stream::{Answer, Api};
 use thiserror::Error;
 
 use super::calls::Answers;
-use super::{Way, edited, headers, upstream};
+use super::way::{Way, base_of};
+use super::{edited, headers, upstream};
 use crate::desk::{Keeps, Run};
-use crate::entrance::Entrance;
 use crate::proxy::Proxy;
 
 /// Which form of a request is sent again.
@@ -166,7 +166,7 @@ impl Proxy {
         let base = match (configured, self.remembered(name)) {
             (Some((header, value)), _) => {
                 headers.insert(header, value);
-                super::base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
+                base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
             }
             (None, Some(remembered)) => {
                 headers.extend(remembered.credentials);
@@ -174,20 +174,14 @@ impl Proxy {
                 remembered.base
             }
             (None, None) => {
-                let known = super::base_of(&settings, name, &headers).is_some();
+                let known = base_of(&settings, name, &headers).is_some();
                 let name = name.clone();
                 return Err(if known { ReplayError::NoCredentials(name) } else { ReplayError::NoUpstream(name) });
             }
         };
         let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
         let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
-        let entrance = Entrance {
-            capability: run.name,
-            agent: run.agent,
-            upstreams: std::collections::BTreeMap::new(),
-            lasting: false,
-        };
-        Ok((Way { entrance, upstream: name.clone(), base, address, path, settings }, headers))
+        Ok((Way { run, upstream: name.clone(), base, address, path, settings }, headers))
     }
 }
 

@@ -6,10 +6,12 @@ use std::path::Path;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
+use sayso_proxy::desk::{Edit, FromNowOn, Place};
 use sayso_proxy::{Pause, PauseRule};
 use sayso_review::{RequestMode, RequestStatus};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_wire::stream::Api;
+use sayso_wire::{ContentKind, Editable, Head, ModelRequest, Purpose, Section, SectionId};
 
 use crate::scene::{Scene, body, said_at, settings, turn};
 
@@ -132,6 +134,75 @@ async fn after_one_edit_exactly_one_span_differs() {
             let kept = |body| String::from_utf8(scene.gate.read(|history| history.body(body)).unwrap()).unwrap();
             assert_eq!(kept(&record.seen.body), came);
             assert_eq!(kept(record.sent.as_ref().unwrap()), wanted);
+        }
+    }
+}
+
+/// The first text of a request that can be edited, if it is one that is known.
+fn editable(example: &Example) -> Option<SectionId> {
+    let head = Head { path: example.path.clone(), headers: example.headers.clone() };
+    let request = ModelRequest::new("1", head, example.body.clone());
+    request.purpose().filter(|purpose| *purpose != Purpose::CountTokens)?;
+    let texts = |section: &&Section| {
+        section.editable == Editable::Yes && section.content == ContentKind::Text && section.id.tag.is_none()
+    };
+    request.sections().find(|section| texts(section) && section.leaf.is_some()).map(|section| section.id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_one_edit_exactly_one_string_of_each_request_of_the_corpus_differs() {
+    const NEW: &str = "EDITED, and nothing else";
+    let always = PauseRule { name: "always".to_owned(), ..PauseRule::default() };
+    let settings = sayso_proxy::Settings { rules: vec![always], ..settings() };
+    let mut edited = 0;
+    for example in corpus() {
+        let Some(section) = editable(&example) else { continue };
+        let scene = Scene::new(settings.clone(), ModelServer::start([])).await;
+        let mut request = Request::post(scene.url(&format!("anthropic{}", example.path)));
+        for (name, value) in example.headers.iter().filter(|(name, _)| name != "content-encoding") {
+            request = request.header(name, value);
+        }
+        let (id, sent) = scene.paused(request.body(Full::from(example.body.clone())).unwrap()).await;
+        let edit = Edit::Set { at: Place::Section(section), value: NEW.to_owned() };
+        scene.desk.edit(id, &edit, FromNowOn::No, 1).unwrap_or_else(|error| panic!("{}: {error}", example.name));
+        scene.resume(id);
+        let _ = body(sent.answer().await).await;
+        let (came, got) = (&example.body, scene.model.received().pop().unwrap().raw);
+        let at = memmem(&got, NEW.as_bytes()).unwrap_or_else(|| panic!("{}", example.name));
+        let after = got.len() - at - NEW.len();
+        assert_eq!(got[..at], came[..at], "{}", example.name);
+        assert_eq!(got[at + NEW.len()..], came[came.len() - after..], "{}", example.name);
+        // What was there is the inside of a string, and the whole of it.
+        let before = std::str::from_utf8(&came[at - 1..=came.len() - after]).unwrap();
+        assert!(serde_json::from_str::<String>(before).is_ok(), "{}: {before}", example.name);
+        edited += 1;
+    }
+    assert!(edited >= 25, "of {edited} only");
+}
+
+fn memmem(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waited_and_is_resumed_unedited_arrives_as_it_was_sent_in_every_encoding() {
+    for api in Api::ALL {
+        for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
+            let scene = Scene::new(settings(), ModelServer::start([])).await;
+            scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+            let plain = turn(api, "hi").to_string();
+            let bytes = encoded(encoding, plain.as_bytes());
+            let mut request = scene.request(api, &turn(api, "hi"));
+            *request.body_mut() = Full::from(bytes.clone());
+            if let Some(encoding) = encoding {
+                request.headers_mut().insert("content-encoding", encoding.parse().unwrap());
+            }
+            let (id, sent) = scene.paused(request).await;
+            assert!(scene.desk.look(id, |looked| looked.request.original()[..] == *plain.as_bytes()).unwrap());
+            scene.resume(id);
+            assert_eq!(sent.answer().await.status(), 200);
+            let got = scene.model.received().pop().unwrap();
+            assert_eq!((&got.raw[..], got.header("content-encoding")), (&bytes[..], encoding), "{api:?} {encoding:?}");
         }
     }
 }

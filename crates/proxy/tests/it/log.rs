@@ -15,6 +15,64 @@ use crate::scene::{Scene, body, now, said_at, settings, turn};
 const API: Api = Api::AnthropicMessages;
 
 #[tokio::test(flavor = "multi_thread")]
+async fn while_nothing_can_be_recorded_requests_go_on_and_memory_has_an_end() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    let (go, stopped) = std::sync::mpsc::channel::<()>();
+    let (stops, stopping) = std::sync::mpsc::channel();
+    let gate = scene.gate.clone();
+    let stalled = std::thread::spawn(move || {
+        gate.policy(None, |_| {
+            stops.send(()).unwrap();
+            let _ = stopped.recv();
+        })
+    });
+    stopping.recv().unwrap();
+    let large = "x".repeat(8 << 20);
+    for number in 1..=10 {
+        let request = scene.request_of(&format!("s{number}"), API, &turn(API, &large));
+        assert_eq!(scene.send(request).await.status(), 200);
+    }
+    drop(go);
+    stalled.join().unwrap().unwrap();
+    let bodies = [(); 10].iter().zip(1..).map(|((), number)| scene.desk.record(number).unwrap().seen.body);
+    let (kept, lost): (Vec<_>, Vec<_>) = bodies.partition(|body| !body.cut);
+    assert!(kept.len() <= 8 && kept.iter().all(|body| body.size > 8 << 20), "{kept:?}");
+    assert!(kept.len() > 5 && lost.iter().all(|body| body.size == 0), "{lost:?}");
+    // And then it is as before.
+    assert_eq!(scene.send(scene.request(API, &turn(API, "hi"))).await.status(), 200);
+    assert!(!scene.desk.record(11).unwrap().seen.body.cut);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_history_that_grows_is_recorded_as_it_was_sent_each_time() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    assert!(scene.desk.is_quiet());
+    let mut sent = Vec::new();
+    let tools = json!([{"name": "read", "description": "Reads. ".repeat(20_000), "input_schema": {"type": "object"}}]);
+    let mut messages = vec![json!({"role": "user", "content": "said first ".repeat(30_000)})];
+    for turn in 0..40_usize {
+        for message in [("assistant", format!("step {turn} ").repeat(turn * 40)), ("user", format!("go on {turn}"))] {
+            messages.push(json!({"role": message.0, "content": message.1}));
+        }
+        if turn == 20 {
+            // As when what was said is summed up.
+            messages.drain(1..30);
+        }
+        // Another model in between, as for a title, and another order of members.
+        let model = if turn % 7 == 3 { "small" } else { "large" };
+        let request = json!({"model": model, "messages": messages, "system": "x", "tools": tools, "max_tokens": 9});
+        assert_eq!(scene.send(scene.request(API, &request)).await.status(), 200);
+        sent.push(request.to_string());
+    }
+    for (sent, number) in sent.iter().zip(1..) {
+        let record = scene.desk.record(number).unwrap();
+        let kept = scene.gate.read(|history| history.body(&record.seen.body)).unwrap();
+        assert!(kept == sent.as_bytes(), "request {number}");
+        assert!(!record.seen.body.cut);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_sent_and_answered_is_recorded_with_usage_and_times_and_no_credentials() {
     for api in Api::ALL {
         for stream in [true, false] {

@@ -264,7 +264,7 @@ fn a_subagent_of_claude_code_appears_in_the_monitor() {
 
 #[test]
 fn codex_falls_back_from_its_web_socket() {
-    let model = ModelServer::start([Turn::says("done")]);
+    let model = ModelServer::start([Turn::says("done"), Turn::says("done")]);
     let Some(program) = program(Agent::Codex) else { return };
     let workspace = tempfile::tempdir().unwrap();
     let home = Agent::Codex.home(&Agent::Codex.base_url(&model.url()), workspace.path());
@@ -278,4 +278,8 @@ fn codex_falls_back_from_its_web_socket() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(model.hits(Received::is_upgrade), 0, "{output:?}");
     assert_eq!(model.hits(Received::asks_for_a_turn), 1, "{output:?}");
+    // By itself it does ask the model for one, so that it was sayso who sent it back.
+    let output = Agent::Codex.command(&home, workspace.path(), "say done").unwrap().output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(model.hits(Received::is_upgrade) > 0, "{output:?}");
 }

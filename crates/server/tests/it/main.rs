@@ -17,6 +17,7 @@ mod requests;
 mod runs;
 mod scene;
 mod sizes;
+mod traffic;
 mod users;
 mod verdicts;
 mod watchers;

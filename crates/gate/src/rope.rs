@@ -1,0 +1,125 @@
+//! Bytes in parts that belong to others as well.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// Bytes in parts. What a body shares with an earlier one is in memory once.
+#[derive(Clone, Debug, Default)]
+pub struct Rope {
+    parts: Vec<Bytes>,
+    len: usize,
+}
+
+impl From<Bytes> for Rope {
+    fn from(bytes: Bytes) -> Self {
+        let mut rope = Self::default();
+        rope.push(bytes);
+        rope
+    }
+}
+
+impl Rope {
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The parts, in order. None of them is empty.
+    pub fn parts(&self) -> &[Bytes] {
+        &self.parts
+    }
+
+    /// Adds bytes at the end.
+    pub fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.len += bytes.len();
+            self.parts.push(bytes);
+        }
+    }
+
+    /// Adds another at the end.
+    pub fn append(&mut self, other: Self) {
+        self.len += other.len;
+        self.parts.extend(other.parts);
+    }
+
+    /// The parts of a range, as far as there is one.
+    fn within(&self, range: Range<usize>) -> impl Iterator<Item = (&Bytes, Range<usize>)> {
+        let mut start = 0;
+        self.parts.iter().filter_map(move |part| {
+            let (from, to) = (range.start.max(start), range.end.min(start + part.len()));
+            let own = (from < to).then(|| (part, from - start..to - start));
+            start += part.len();
+            own
+        })
+    }
+
+    /// A range of it, which is not copied.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let mut slice = Self::default();
+        for (part, range) in self.within(range) {
+            slice.push(part.slice(range));
+        }
+        slice
+    }
+
+    /// A range of it in one piece, copied where it is in several.
+    pub fn bytes(&self, range: Range<usize>) -> Cow<'_, [u8]> {
+        let mut within = self.within(range).map(|(part, range)| &part[range]);
+        let first = within.next().unwrap_or_default();
+        let mut whole = Cow::Borrowed(first);
+        for part in within {
+            whole.to_mut().extend_from_slice(part);
+        }
+        whole
+    }
+
+    /// The same in one piece.
+    #[must_use]
+    pub fn whole(&self) -> Bytes {
+        match self.parts.as_slice() {
+            [] => Bytes::new(),
+            [only] => only.clone(),
+            parts => parts.concat().into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_range_of_parts_is_that_of_the_whole() {
+        let text: Vec<u8> = (0..12).collect();
+        for cuts in [vec![], vec![5], vec![0, 12], vec![1, 2, 7], (0..12).collect()] {
+            let mut rope = Rope::default();
+            let mut start = 0;
+            for cut in cuts.into_iter().chain([text.len()]) {
+                rope.push(Bytes::copy_from_slice(&text[start..cut]));
+                start = cut;
+            }
+            assert_eq!(rope.len(), text.len());
+            assert_eq!(rope.whole(), text);
+            for from in 0..=text.len() {
+                for to in from..=text.len() {
+                    assert_eq!(*rope.bytes(from..to), text[from..to]);
+                    let slice = rope.slice(from..to);
+                    assert_eq!((slice.len(), &slice.whole()[..]), (to - from, &text[from..to]));
+                    assert!(slice.parts().iter().all(|part| !part.is_empty()));
+                    let mut joined = rope.slice(0..from);
+                    joined.append(rope.slice(from..to));
+                    assert_eq!(joined.whole(), text[..to]);
+                }
+            }
+        }
+    }
+}
