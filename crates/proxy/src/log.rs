@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// How much room a body takes: no more than an eighth of all, so that none has to wait until there is nothing else.
 fn units(bytes: usize) -> u32 {
-    u32::try_from(bytes.min(ROOM / 8) / UNIT).unwrap_or(0)
+    u32::try_from(bytes.min(ROOM / 8).div_ceil(UNIT)).unwrap_or(0)
 }
 
 /// When something is to be recorded.

@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{HeaderMap, Uri};
 use sayso_review::{Event, EventBody};
+use tokio::sync::Semaphore;
 
 use crate::desk::Desk;
 use crate::entrance::Entrances;
 use crate::http::headers::{self, SecretQuery};
 use crate::http::{Sender, Way, Ways};
+
+/// How many requests are looked at at a time.
+const MOST_LOOKING: usize = 16;
 
 /// The gateway of a workspace.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub struct Proxy {
     pub entrances: Entrances,
     /// The ways of the last requests.
     pub(crate) ways: Ways,
+    /// Places for those that are looked at at a time.
+    pub(crate) looking: Arc<Semaphore>,
     /// How many requests are under way.
     places: Arc<AtomicUsize>,
     /// Made when it is first needed: certificates are many.
@@ -47,7 +53,15 @@ impl Proxy {
     /// A gateway with a desk and entrances.
     pub fn new(desk: Arc<Desk>, entrances: Entrances) -> Self {
         let places = Arc::new(AtomicUsize::new(0));
-        Self { desk, entrances, ways: Ways::default(), places, sender: OnceLock::new(), credentials: Mutex::default() }
+        Self {
+            desk,
+            entrances,
+            ways: Ways::default(),
+            looking: Arc::new(Semaphore::new(MOST_LOOKING)),
+            places,
+            sender: OnceLock::new(),
+            credentials: Mutex::default(),
+        }
     }
 
     /// Follows what happens in the workspace: with a session, all that belongs to it here is over.

@@ -389,7 +389,14 @@ impl Server {
     /// Serves until told to stop.
     pub fn run(self) -> Result<(), StartError> {
         let Self { opened, listener, guard, timing, runtime, .. } = self;
-        let traffic = Traffic::start(LAST_WORK)?;
+        let traffic = match Traffic::start(LAST_WORK) {
+            Ok(traffic) => traffic,
+            Err(error) => {
+                opened.place.leave();
+                return Err(error.into());
+            }
+        };
+        let proxy = Arc::clone(&opened.host.proxy);
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
             let http = Http { listener, guard, traffic: traffic.handle.clone() };
@@ -398,6 +405,8 @@ impl Server {
         });
         traffic.end();
         runtime.shutdown_timeout(LAST_WORK);
+        // What ended just now is recorded, too.
+        proxy.desk.settle();
         served
     }
 }

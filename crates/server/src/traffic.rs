@@ -12,10 +12,6 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// How many requests are looked at at a time, besides what else is done elsewhere: of a thousand that come at once, each would
-/// otherwise get a thread.
-const MOST_LOOKING: usize = 16;
-
 /// A running thread for requests to models.
 pub(crate) struct Traffic {
     /// What is spawned there runs there.
@@ -27,7 +23,7 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Starts the thread, which waits so long for work in progress at its end.
     pub(crate) fn start(last_work: Duration) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().max_blocking_threads(MOST_LOOKING).enable_all().build()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (over, ends) = oneshot::channel();
         let pass = move || {

@@ -10,6 +10,7 @@ use sayso_review::{
 use sayso_wire::{ModelRequest, Purpose};
 use tokio::sync::oneshot;
 
+use super::passed::no_body;
 use super::past::Fate;
 use super::pause::{self, Saved};
 use super::{
@@ -53,10 +54,13 @@ impl Desk {
         };
         let mut state = lock(&self.state);
         let see = |haste| {
-            let (whose, came, bytes) = (whose.clone(), came.clone(), bytes.clone());
-            let room = self.log.room(bytes.own());
-            let body = |desk: &Self, of| desk.cut(of, bytes);
-            self.see(request, whose, came, api, body, Complete::Yes, (haste, room), []);
+            let (whose, came, bytes, size) = (whose.clone(), came.clone(), bytes.clone(), bytes.own());
+            let body = |desk: &Self, of| (desk.cut(of, bytes), Complete::Yes);
+            match self.log.room(size) {
+                // What waits is in memory anyway.
+                None if haste == Haste::Soon => self.see(request, whose, came, api, no_body, (haste, None), []),
+                room => self.see(request, whose, came, api, body, (haste, room), []),
+            }
         };
         let denied = match &ruled {
             Some((Ruling::Deny, message)) => Some(message.clone()),

@@ -25,13 +25,15 @@ const MOST_PARTS: usize = 24;
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(super) bytes: Rope,
+    /// How many bytes are in memory for its sake: a part may belong to something larger.
+    held: usize,
     /// How it was cut, once it was, which is when it is recorded.
     pieces: OnceLock<Vec<Piece>>,
 }
 
 impl Body {
     pub(super) fn new(bytes: Rope) -> Self {
-        Self { bytes, pieces: OnceLock::new() }
+        Self { held: bytes.len(), bytes, pieces: OnceLock::new() }
     }
 }
 
@@ -41,29 +43,45 @@ pub(super) struct Uncut {
     body: Arc<Body>,
     /// The one before, and how many bytes both have in common at the front and at the back.
     after: Option<(Arc<Body>, usize, usize)>,
+    /// How many bytes were copied for its sake.
+    own: usize,
 }
 
 impl Uncut {
     fn new(taken: Taken) -> Self {
         let Taken { earlier, rest } = taken;
         let Some((earlier, front)) = earlier else {
-            return Self { body: Arc::new(Body::new(rest.into())), after: None };
+            let own = rest.len();
+            return Self { body: Arc::new(Body::new(rest.into())), after: None, own };
         };
         let old = &earlier.bytes;
         let back = alike_at_end(&old.slice(front..old.len()), &rest);
-        let mut new = old.slice(0..front);
+        let new = &rest[..rest.len() - back];
+        let mut bytes = old.slice(0..front);
         // Copied, since it is little, and the rest of it is in memory already.
-        new.push(Bytes::copy_from_slice(&rest[..rest.len() - back]));
-        new.append(old.slice(old.len() - back..old.len()));
-        if new.parts().len() > MOST_PARTS {
-            new = new.whole().into();
-        }
-        Self { body: Arc::new(Body::new(new)), after: Some((earlier, front, back)) }
+        bytes.push(Bytes::copy_from_slice(new));
+        bytes.append(old.slice(old.len() - back..old.len()));
+        let held = earlier.held + new.len();
+        // Those that it shares little with are not held for its sake.
+        let anew = bytes.parts().len() > MOST_PARTS || held > 2 * bytes.len() + PIECE;
+        let (body, own) = if anew {
+            let bytes = Bytes::from(bytes.bytes(0..bytes.len()).into_owned());
+            let own = bytes.len();
+            (Body::new(bytes.into()), own)
+        } else {
+            (Body { bytes, held, pieces: OnceLock::new() }, new.len())
+        };
+        Self { body: Arc::new(body), after: Some((earlier, front, back)), own }
+    }
+
+    /// How many bytes were copied for its sake.
+    pub(super) fn own(&self) -> usize {
+        self.own
     }
 
     /// Cuts it. The one before it is cut before.
     pub(super) fn cut(self) -> CutBody {
-        let Self { body, after } = self;
+        let Self { body, after, .. } = self;
         let known = after.as_ref().and_then(|(earlier, front, back)| Some((earlier.pieces.get()?, *front, *back)));
         let pieces = match known {
             Some((pieces, front, back)) => cut_after(pieces, &body.bytes, front, back),
@@ -78,7 +96,7 @@ impl Uncut {
 pub(crate) struct Bodies {
     /// The newest at the end, which is where most look.
     last: VecDeque<(Conversation, Arc<Body>)>,
-    /// How many bytes these are together.
+    /// How many bytes are held for their sake.
     size: usize,
 }
 
@@ -104,7 +122,7 @@ impl Bodies {
         if let Some(place) = self.last.iter().rposition(|(of, _)| *of == conversation) {
             self.drop_at(place);
         }
-        self.size += uncut.body.bytes.len();
+        self.size += uncut.body.held;
         self.last.push_back((conversation, Arc::clone(&uncut.body)));
         while self.last.len() > MOST || self.size > MOST_BYTES {
             self.drop_at(0);
@@ -113,13 +131,13 @@ impl Bodies {
     }
 
     fn drop_at(&mut self, place: usize) {
-        self.size -= self.last.remove(place).map_or(0, |(_, body)| body.bytes.len());
+        self.size -= self.last.remove(place).map_or(0, |(_, body)| body.held);
     }
 
     /// Forgets a session that is over.
     pub(crate) fn forget(&mut self, session: &str) {
         self.last.retain(|(of, _)| of.session() != session);
-        self.size = self.last.iter().map(|(_, body)| body.bytes.len()).sum();
+        self.size = self.last.iter().map(|(_, body)| body.held).sum();
     }
 }
 
@@ -300,6 +318,26 @@ mod tests {
         assert_eq!(found("b", b"model small").as_deref(), Some("model large, session b"));
         assert_eq!(found("c", b"model large"), None);
         assert_eq!(found("a", b"something else"), None);
+    }
+
+    #[test]
+    fn a_small_body_does_not_hold_a_large_one_in_memory() {
+        let mut bodies = Bodies::default();
+        let large = Bytes::from(noise(1, 40 * PIECE));
+        bodies.take_in(Conversation::default(), large.clone().into());
+        let last = bodies.last(&Conversation::default()).unwrap();
+        bodies.take_in(Conversation::default(), Taken::after(last, &large.slice(..50)));
+        assert_eq!(bodies.size, 50);
+        let small = bodies.last(&Conversation::default()).unwrap();
+        assert_eq!(small.bytes.whole(), large[..50]);
+        assert_ne!(small.bytes.parts()[0].as_ptr(), large.as_ptr(), "a part of the large one");
+        // Nor does one that goes on from another for long hold much more than itself.
+        for turn in 0..200 {
+            let last = bodies.last(&Conversation::default()).unwrap();
+            let body = [&last.bytes.whole()[..last.bytes.len() / 2], &noise(turn, 3_000)].concat();
+            bodies.take_in(Conversation::default(), Taken::after(last, &body.clone().into()));
+            assert!(bodies.size <= 2 * body.len() + PIECE + 3_000, "{} for {}", bodies.size, body.len());
+        }
     }
 
     #[test]

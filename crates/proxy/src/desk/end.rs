@@ -282,6 +282,11 @@ impl Desk {
         }
     }
 
+    /// Waits until all that has happened is recorded.
+    pub fn settle(&self) {
+        self.log.flush();
+    }
+
     /// The engine stops: whoever waits is told. What was to wait once waits at the next engine, should its client come again.
     pub fn stop(&self) {
         let mut state = lock(&self.state);

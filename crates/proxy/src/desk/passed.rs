@@ -20,26 +20,63 @@ pub(crate) fn entry(request: RequestId, step: RequestStep) -> RequestEntry {
     RequestEntry { event: Event::Request(RequestEvent { request, step }), body: None }
 }
 
+/// A body of which nothing is recorded.
+pub(super) fn no_body(_: &Desk, _: Conversation) -> (CutBody, Complete) {
+    (CutBody::new(Bytes::new()), Complete::No)
+}
+
 impl Desk {
     /// Takes note of a request that was sent as it came. Of one that is neither recorded nor a subagent's, the beginning is enough.
-    pub(crate) fn passed(
-        self: &Arc<Self>,
-        request: RequestId,
-        came: Came,
-        body: Taken,
-        complete: Complete,
-        room: Option<OwnedSemaphorePermit>,
-        now: i64,
-    ) {
+    pub(crate) fn passed(self: &Arc<Self>, request: RequestId, came: Came, body: Taken, complete: Complete, now: i64) {
         let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
         let settings = self.settings();
         self.met(request, &whose, &came, &body, &settings, now);
-        if settings.keep == Keep::All {
-            let api = crate::route::api_of(came.head.route());
-            let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
-            // Here, and not once it is recorded: the next one may be here before that.
-            let uncut = lock(&self.bodies).take_in(whose.conversation(), body);
-            self.see(request, whose, came, api, |_, _| uncut.cut(), complete, (Haste::Soon, room), [sent]);
+        if settings.keep != Keep::All {
+            return;
+        }
+        if whose.subagent.is_some() {
+            let room = self.log.room(body.own());
+            return self.see_passed(request, whose, came, room, move |desk, of| (desk.cut(of, body), complete));
+        }
+        // Here, and not once it is recorded: the next one may be here before that.
+        let uncut = lock(&self.bodies).take_in(whose.conversation(), body);
+        let room = self.log.room(uncut.own());
+        self.see_passed(request, whose, came, room, move |_, _| (uncut.cut(), complete));
+    }
+
+    /// The same of one that came compressed, of which so much is there in clear. The rest is made of it by those who have time.
+    pub(crate) fn passed_packed(
+        self: &Arc<Self>,
+        request: RequestId,
+        came: Came,
+        beginning: Bytes,
+        size: usize,
+        unpack: impl FnOnce() -> (Bytes, Complete) + Send + 'static,
+        now: i64,
+    ) {
+        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &beginning.into());
+        self.met(request, &whose, &came, &Taken::default(), &self.settings(), now);
+        let body = move |desk: &Self, of| {
+            let (body, complete) = unpack();
+            (desk.cut(of, body.into()), complete)
+        };
+        self.see_passed(request, whose, came, self.log.room(size), body);
+    }
+
+    fn see_passed(
+        self: &Arc<Self>,
+        request: RequestId,
+        whose: Whose,
+        came: Came,
+        room: Option<OwnedSemaphorePermit>,
+        body: impl FnOnce(&Self, Conversation) -> (CutBody, Complete) + Send + 'static,
+    ) {
+        let api = crate::route::api_of(came.head.route());
+        let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+        // Memory has an end: of one that comes while the disk stands still, it is recorded that it was.
+        match room {
+            Some(room) => self.see(request, whose, came, api, body, (Haste::Soon, Some(room)), [sent]),
+            None => self.see(request, whose, came, api, no_body, (Haste::Soon, None), [sent]),
         }
     }
 
@@ -66,8 +103,8 @@ impl Desk {
         };
         let came = Came { replay_of: Some(first.request), ..came };
         let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
-        let body = |desk: &Self, of| desk.cut(of, body.into());
-        self.see(request, whose.clone(), came, api, body, Complete::Yes, (Haste::Now, None), [sent]);
+        let body = |desk: &Self, of| (desk.cut(of, body.into()), Complete::Yes);
+        self.see(request, whose.clone(), came, api, body, (Haste::Now, None), [sent]);
         whose
     }
 
@@ -79,15 +116,14 @@ impl Desk {
         whose: Whose,
         came: Came,
         api: Option<Api>,
-        body: impl FnOnce(&Self, Conversation) -> CutBody + Send + 'static,
-        complete: Complete,
+        body: impl FnOnce(&Self, Conversation) -> (CutBody, Complete) + Send + 'static,
         (haste, room): (Haste, Option<OwnedSemaphorePermit>),
         then: [RequestEntry; N],
     ) {
         let desk = Arc::clone(self);
         // Cutting and hashing a megabyte takes longer than passing it on does.
         self.log.later(haste, room, move || {
-            let body = body(&desk, whose.conversation());
+            let (body, complete) = body(&desk, whose.conversation());
             let record = BodyRecord { cut: complete == Complete::No, ..body.record() };
             let RequestEntry { event, .. } =
                 entry(request, RequestStep::Seen(Box::new(seen(whose, came, api, record))));

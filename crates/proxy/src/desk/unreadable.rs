@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use sayso_gate::CutBody;
 use sayso_review::{RequestEnd, RequestMode, RequestStep, Ruling, SavedEdits as SavedOutcome};
 use sayso_wire::stream::Api;
 
-use super::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Taken, Whose, lock};
+use super::passed::no_body;
+use super::{Arrived, Came, Desk, Keeps, Outgoing, Taken, Whose, lock};
 use crate::log::Haste;
 use crate::settings::{Keep, Pause};
 
@@ -29,8 +28,7 @@ impl Desk {
             _ => self.unseen(&came, &whose, session.as_deref(), &problem),
         };
         let see = |haste, whose: Whose, came: Came| {
-            let body = |_: &Self, _| CutBody::new(Bytes::new());
-            self.see(request, whose, came, Some(api), body, Complete::No, (haste, None), []);
+            self.see(request, whose, came, Some(api), no_body, (haste, None), []);
         };
         if let Some(message) = ends {
             see(Haste::Now, whose, came);

@@ -95,6 +95,18 @@ enum Read {
     Done,
 }
 
+impl Read {
+    /// Reads what was not read before, as far as it is recorded.
+    fn later(self, kept: &[u8], answer: &mut RequestAnswer) {
+        if let Self::Later(api) = self
+            && let Ok(said) = collect::from_body(api, kept)
+        {
+            answer.usage = counted(said.usage);
+            answer.finish = said.finish.map(|(said, _)| said);
+        }
+    }
+}
+
 struct Held {
     frame: Option<Frame<Bytes>>,
     passage: Pin<Box<dyn Future<Output = Passage> + Send>>,
@@ -372,8 +384,7 @@ impl AnswerTap {
         }
         let kept = Bytes::from(std::mem::take(&mut self.kept));
         let room = desk.log.room(kept.len());
-        let kept = if room.is_some() { kept } else { Bytes::new() };
-        let cut = self.size > kept.len() || self.said.problem.is_some();
+        let cut = self.size > kept.len() || self.said.problem.is_some() || room.is_none();
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let mut answer = RequestAnswer {
             status: *status,
@@ -387,13 +398,15 @@ impl AnswerTap {
             retries: *retries,
         };
         let (request, read) = (*request, self.read);
+        let (kept, read) = if room.is_some() {
+            (kept, read)
+        } else {
+            // What it says of itself is little.
+            read.later(&kept, &mut answer);
+            (Bytes::new(), Read::Done)
+        };
         desk.log.later(Haste::Soon, room, move || {
-            if let Read::Later(api) = read
-                && let Ok(said) = collect::from_body(api, &kept)
-            {
-                answer.usage = counted(said.usage);
-                answer.finish = said.finish.map(|(said, _)| said);
-            }
+            read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
             let body = CutBody::new(kept);
             answer.body = BodyRecord { cut, ..body.record() };

@@ -42,6 +42,8 @@ use tap::{RequestTap, Tell, Wanted};
 pub(crate) use upstream::Sender;
 pub(crate) use way::{Way, Ways};
 
+/// How much of a compressed body is enough to tell whose it is.
+const BEGINNING: usize = 4 << 10;
 /// How long a request may take to arrive whole.
 const ARRIVAL: Duration = Duration::from_mins(5);
 
@@ -154,7 +156,8 @@ impl Proxy {
             let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
             self.desk.log.wait_for_room(size).await;
             // Only those of a subagent and what is compressed are needed in one piece.
-            let alone = whose.subagent.is_some() || parts.headers.contains_key(CONTENT_ENCODING);
+            let (subagent, packed) = (whose.subagent.is_some(), parts.headers.contains_key(CONTENT_ENCODING));
+            let alone = subagent || packed;
             let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), whose.clone()) };
             let (proxy, way, method, headers) =
                 (Arc::clone(&self), Arc::clone(&way), parts.method.clone(), parts.headers.clone());
@@ -162,13 +165,18 @@ impl Proxy {
                 proxy.remember(&way, &headers);
                 let desk = &proxy.desk;
                 let came = Self::came(&way, &method, &headers, headers::head(&way.path, &headers));
-                let (body, complete) = uncompressed(&came, body, complete, most);
-                // Memory has an end: of one that comes while the disk stands still, it is recorded that it was.
-                let (body, complete, room) = match desk.log.room(body.own()) {
-                    Some(room) => (body, complete, Some(room)),
-                    None => (Taken::default(), Complete::No, None),
+                if !packed || subagent {
+                    let (body, complete) = uncompressed(came.encoding.as_deref(), body, complete, most);
+                    return desk.passed(id, came, body, complete, now());
+                }
+                let (raw, encoding) = (body.whole(), came.encoding.clone());
+                let beginning = Inflate::new(encoding.as_deref()).feed(&raw[..raw.len().min(BEGINNING)]).into();
+                // Others pass here meanwhile.
+                let unpack = move || {
+                    let (body, complete) = uncompressed(encoding.as_deref(), raw.into(), complete, most);
+                    (body.whole(), complete)
                 };
-                desk.passed(id, came, body, complete, room, now());
+                desk.passed_packed(id, came, beginning, body.own(), unpack, now());
             };
             let (telling, told) = oneshot::channel();
             (RequestTap::new(body, most, wanted, Tell::Later(telling, Box::new(note))), Some(told))
@@ -181,11 +189,11 @@ impl Proxy {
             let desk = Arc::clone(&self.desk);
             let note = move |body: Taken, complete| {
                 let (body, complete) = if all {
-                    uncompressed(&came, body, complete, most)
+                    uncompressed(came.encoding.as_deref(), body, complete, most)
                 } else {
                     (body.map(|bytes| Inflate::new(came.encoding.as_deref()).feed(&bytes).into()), complete)
                 };
-                desk.passed(id, came, body, complete, None, now());
+                desk.passed(id, came, body, complete, now());
             };
             (RequestTap::new(body, most, wanted, Tell::Now(Box::new(note))), None)
         };
@@ -224,8 +232,12 @@ impl Proxy {
         };
         let came = Self::came(&way, &parts.method, &parts.headers, head);
         let desk = Arc::clone(&self.desk);
-        // Reading a megabyte takes a while, and others pass here meanwhile.
-        let looking = tokio::task::spawn_blocking(move || look(&desk, came, api, raw, most));
+        // Reading a megabyte takes a while, and others pass here meanwhile. Of a thousand at once not all get a thread.
+        let looking = Arc::clone(&self.looking).acquire_owned().await;
+        let looking = tokio::task::spawn_blocking(move || {
+            let _looking = looking;
+            look(&desk, came, api, raw, most)
+        });
         let Ok((arrived, raw)) = looking.await else {
             return refused(api, "sayso failed to look at this request; its log says why");
         };
@@ -272,7 +284,7 @@ impl Proxy {
 
 /// Asks the desk what becomes of a request; with what is sent if that is what came.
 fn look(desk: &Arc<Desk>, came: Came, api: Api, raw: Bytes, most: usize) -> (Arrived, Bytes) {
-    match decoded(&came, raw.clone(), most) {
+    match decoded(came.encoding.as_deref(), raw.clone(), most) {
         Ok(body) => {
             // One copy for those who edit it and for sending it: a request may wait for hours.
             let body: Arc<[u8]> = Arc::from(&body[..]);
@@ -284,19 +296,19 @@ fn look(desk: &Arc<Desk>, came: Came, api: Api, raw: Bytes, most: usize) -> (Arr
 }
 
 /// A body as it was before it was compressed.
-fn decoded(came: &Came, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
-    match Encoding::parse(came.encoding.as_deref()).map_err(std::io::Error::other)? {
+fn decoded(encoding: Option<&str>, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
+    match Encoding::parse(encoding).map_err(std::io::Error::other)? {
         None => Ok(raw),
         Some(encoding) => encoding.decode(&raw, most).map(Bytes::from),
     }
 }
 
 /// The same of one that has been passed on. Of what cannot be read there is no record but that it was.
-fn uncompressed(came: &Came, body: Taken, complete: Complete, most: usize) -> (Taken, Complete) {
-    if came.encoding.is_none() {
+fn uncompressed(encoding: Option<&str>, body: Taken, complete: Complete, most: usize) -> (Taken, Complete) {
+    if encoding.is_none() {
         return (body, complete);
     }
-    match decoded(came, body.whole(), most) {
+    match decoded(encoding, body.whole(), most) {
         Ok(body) => (body.into(), complete),
         Err(_) => (Taken::default(), Complete::No),
     }

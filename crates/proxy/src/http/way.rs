@@ -13,7 +13,6 @@ use crate::proxy::Proxy;
 use crate::settings::Settings;
 
 /// Where a request goes, and for whose run.
-#[derive(Debug)]
 pub(crate) struct Way {
     pub(crate) run: Run,
     pub(crate) upstream: String,
@@ -28,16 +27,22 @@ pub(crate) struct Way {
 const MOST: usize = 16;
 
 /// The ways of the last requests: an agent sends all of its requests along one or two.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Ways(Mutex<Vec<Known>>);
 
-#[derive(Debug)]
 struct Known {
     /// The path of the request, with its capability.
     asked: String,
     /// The state of the entrances by which it was found.
     entrances: u64,
     way: Arc<Way>,
+}
+
+impl std::fmt::Debug for Ways {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // There are capabilities and keys in them.
+        f.debug_struct("Ways").finish_non_exhaustive()
+    }
 }
 
 impl Ways {
