@@ -27,7 +27,7 @@ async fn pass(
 
 fn main() -> std::io::Result<()> {
     let authority = std::env::args().nth(1).ok_or(std::io::ErrorKind::InvalidInput)?;
-    // As many threads as the server of sayso has.
+    // As many as tokio takes by itself on a machine with two cores.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let mut connector = HttpConnector::new();
