@@ -116,10 +116,11 @@ impl Guard {
             Some((name, port)) if !port.contains(']') && port.parse::<u16>().is_ok() => name,
             _ => host,
         };
-        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        // Most say the first; only what is something else is read.
+        let address = || name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         name == "127.0.0.1"
             || name.eq_ignore_ascii_case("localhost")
-            || address.is_ok_and(|address| address.is_loopback() || address == ours.to_canonical())
+            || address().is_ok_and(|address| address.is_loopback() || address == ours.to_canonical())
             || self.hosts.iter().any(|ours| ours.eq_ignore_ascii_case(name))
     }
 

@@ -246,7 +246,8 @@ impl Serving {
                         let error = guard::refusal(ErrorCode::PermissionDenied, message, hint);
                         Ok(refused(request, error, None, guard::request_id()))
                     }
-                    Err(service) => answer(service, request, peer, guard, timing.whole).await,
+                    // In a box, so that what is passed on is no larger for it.
+                    Err(service) => Box::pin(answer(service, request, peer, guard, timing.whole)).await,
                 }
             }
         });

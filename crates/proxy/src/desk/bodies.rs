@@ -4,13 +4,14 @@
 //! was said. What a body shares with the one before, at its beginning and at its end, is neither copied nor hashed nor stored again.
 
 use std::collections::VecDeque;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use sayso_gate::{CutBody, Piece, Rope, Stored};
 use sayso_review::PIECE;
 
-use super::taken::{STEPS, Taken, alike};
+use super::taken::{STEPS, Shared, Taken, alike};
 use super::whose::{Conversation, Whose};
 
 /// Conversations of which the last body is remembered, and how large those may be together.
@@ -18,6 +19,8 @@ const MOST: usize = 256;
 const MOST_BYTES: usize = 64 << 20;
 /// Pieces beyond those that a body of its size has at least: with more, it is cut anew.
 const SURPLUS: usize = 32;
+/// How much of two bodies is compared to find out which of them another one goes on from.
+const BEGINNING: usize = 4 << 10;
 /// Parts that a body is remembered in: with more, it is put together again.
 const MOST_PARTS: usize = 24;
 
@@ -50,18 +53,23 @@ pub(super) struct Uncut {
 impl Uncut {
     fn new(taken: Taken) -> Self {
         let Taken { earlier, rest } = taken;
-        let Some((earlier, front)) = earlier else {
+        let Some(Shared { with: earlier, front, back }) = earlier else {
             let own = rest.len();
             return Self { body: Arc::new(Body::new(rest.into())), after: None, own };
         };
         let old = &earlier.bytes;
-        let back = alike_at_end(&old.slice(front..old.len()), &rest);
-        let new = &rest[..rest.len() - back];
+        let (new, back) = if let Some(back) = back {
+            (rest, back)
+        } else {
+            let back = alike_at_end(&old.slice(front..old.len()), &rest);
+            // Copied, since it is little, and the rest of it is in memory already.
+            (Bytes::copy_from_slice(&rest[..rest.len() - back]), back)
+        };
+        let own = new.len();
         let mut bytes = old.slice(0..front);
-        // Copied, since it is little, and the rest of it is in memory already.
-        bytes.push(Bytes::copy_from_slice(new));
+        bytes.push(new);
         bytes.append(old.slice(old.len() - back..old.len()));
-        let held = earlier.held + new.len();
+        let held = earlier.held + own;
         // Those that it shares little with are not held for its sake.
         let anew = bytes.parts().len() > MOST_PARTS || held > 2 * bytes.len() + PIECE;
         let (body, own) = if anew {
@@ -69,7 +77,7 @@ impl Uncut {
             let own = bytes.len();
             (Body::new(bytes.into()), own)
         } else {
-            (Body { bytes, held, pieces: OnceLock::new() }, new.len())
+            (Body { bytes, held, pieces: OnceLock::new() }, own)
         };
         Self { body: Arc::new(body), after: Some((earlier, front, back)), own }
     }
@@ -91,11 +99,20 @@ impl Uncut {
     }
 }
 
+/// The last body of a conversation.
+#[derive(Debug)]
+struct Known {
+    /// By which most others are passed over without a look at their names.
+    mark: u64,
+    of: Conversation,
+    body: Arc<Body>,
+}
+
 /// The last body of each conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     /// The newest at the end, which is where most look.
-    last: VecDeque<(Conversation, Arc<Body>)>,
+    last: VecDeque<Known>,
     /// How many bytes are held for their sake.
     size: usize,
 }
@@ -103,27 +120,42 @@ pub(crate) struct Bodies {
 impl Bodies {
     /// The one that a body of somebody may go on from, by what it begins with: what comes later in it is not known yet.
     pub(super) fn before(&self, whose: &Whose, beginning: &[u8]) -> Option<Arc<Body>> {
-        let conversation = whose.conversation();
-        let own = self.last.iter().filter(|(of, _)| of.is_of_another_model(&conversation));
-        let shared = |body: &Body| body.bytes.parts().first().map_or(0, |part| alike(part, beginning));
+        let (session, subagent) = whose.strand();
+        let mark = mark(session, subagent);
+        let is_own = |known: &&Known| known.mark == mark && known.of.strand() == (session, subagent);
+        let mut own = self.last.iter().filter(is_own);
+        let first = own.next()?;
+        let beginning = &beginning[..beginning.len().min(BEGINNING)];
+        let shared = |known: &Known| known.body.bytes.parts().first().map_or(0, |part| alike(part, beginning));
         // The newest of those that share as much.
-        let own = own.map(|(_, body)| (shared(body), body)).filter(|(shared, _)| *shared > 0);
-        own.max_by_key(|(shared, _)| *shared).map(|(_, body)| Arc::clone(body))
+        let best = own.fold((shared(first), first), |best, known| {
+            let shared = shared(known);
+            if shared >= best.0 { (shared, known) } else { best }
+        });
+        (best.0 > 0).then(|| Arc::clone(&best.1.body))
+    }
+
+    fn place(&self, conversation: &Conversation) -> Option<usize> {
+        let (session, subagent) = conversation.strand();
+        let mark = mark(session, subagent);
+        self.last.iter().rposition(|known| known.mark == mark && known.of == *conversation)
     }
 
     /// The last one of a conversation.
     pub(super) fn last(&self, conversation: &Conversation) -> Option<Arc<Body>> {
-        self.last.iter().rev().find(|(of, _)| of == conversation).map(|(_, body)| Arc::clone(body))
+        self.place(conversation).map(|place| Arc::clone(&self.last[place].body))
     }
 
     /// Takes in one that is the last of its conversation now. Whoever calls this is to have them cut in the same order.
     pub(super) fn take_in(&mut self, conversation: Conversation, taken: Taken) -> Uncut {
         let uncut = Uncut::new(taken);
-        if let Some(place) = self.last.iter().rposition(|(of, _)| *of == conversation) {
+        if let Some(place) = self.place(&conversation) {
             self.drop_at(place);
         }
         self.size += uncut.body.held;
-        self.last.push_back((conversation, Arc::clone(&uncut.body)));
+        let (session, subagent) = conversation.strand();
+        let mark = mark(session, subagent);
+        self.last.push_back(Known { mark, of: conversation, body: Arc::clone(&uncut.body) });
         while self.last.len() > MOST || self.size > MOST_BYTES {
             self.drop_at(0);
         }
@@ -131,14 +163,21 @@ impl Bodies {
     }
 
     fn drop_at(&mut self, place: usize) {
-        self.size -= self.last.remove(place).map_or(0, |(_, body)| body.held);
+        self.size -= self.last.remove(place).map_or(0, |known| known.body.held);
     }
 
     /// Forgets a session that is over.
     pub(crate) fn forget(&mut self, session: &str) {
-        self.last.retain(|(of, _)| of.session() != session);
-        self.size = self.last.iter().map(|(_, body)| body.held).sum();
+        self.last.retain(|known| known.of.session() != session);
+        self.size = self.last.iter().map(|known| known.body.held).sum();
     }
+}
+
+fn mark(session: &str, subagent: Option<&str>) -> u64 {
+    // Told apart by their names in the end: this need not be a secret.
+    let mut hasher = std::hash::DefaultHasher::new();
+    (session, subagent).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn cut_anew(bytes: &Rope) -> Vec<Piece> {

@@ -80,9 +80,10 @@ impl Desk {
         }
     }
 
-    /// The earlier body that one of somebody may go on from.
-    pub(crate) fn following(&self, whose: &Whose, beginning: &[u8]) -> Option<Following> {
-        lock(&self.bodies).before(whose, beginning).map(Following::new)
+    /// The earlier body that one of somebody may go on from, which has about so many bytes.
+    pub(crate) fn following(&self, whose: &Whose, beginning: &[u8], size: usize) -> Option<Following> {
+        let earlier = lock(&self.bodies).before(whose, beginning)?;
+        Some(Following::new(earlier, size))
     }
 
     /// Takes note of a request that a person sends again. It belongs to whom the first one belonged to.

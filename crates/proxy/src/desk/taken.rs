@@ -8,12 +8,24 @@ use sayso_gate::Rope;
 
 use super::bodies::Body;
 
-/// A body. Of one that begins like an earlier one, only the rest is copied: reading a megabyte twice takes longer than passing it on.
+/// A body. Of one that begins like an earlier one, and perhaps ends like it, only the rest is copied: reading a megabyte twice takes
+/// longer than passing it on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {
-    /// The earlier one, and how many bytes of it this one begins with.
-    pub(super) earlier: Option<(Arc<Body>, usize)>,
+    /// The earlier one, if there is one.
+    pub(super) earlier: Option<Shared>,
+    /// What is not in it.
     pub(super) rest: Bytes,
+}
+
+/// What a body has in common with an earlier one.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) with: Arc<Body>,
+    /// How many bytes at its beginning.
+    pub(super) front: usize,
+    /// How many at its end; `None` as long as nobody has looked.
+    pub(super) back: Option<usize>,
 }
 
 impl From<Bytes> for Taken {
@@ -25,9 +37,8 @@ impl From<Bytes> for Taken {
 impl Taken {
     /// One that is compared with an earlier one now.
     pub(super) fn after(earlier: Arc<Body>, bytes: &Bytes) -> Self {
-        let mut following = Following::new(earlier);
-        let shared = following.go_on(bytes);
-        following.end(bytes.slice(shared..))
+        let front = Cursor::default().go_on(&earlier, bytes);
+        Self { earlier: Some(Shared { with: earlier, front, back: None }), rest: bytes.slice(front..) }
     }
 
     /// How many bytes are in memory for its sake.
@@ -37,13 +48,17 @@ impl Taken {
 
     /// What it begins with, up to so many bytes.
     pub(super) fn beginning(&self, most: usize) -> Cow<'_, [u8]> {
-        let Some((earlier, shared)) = &self.earlier else {
+        let Some(Shared { with, front, back }) = &self.earlier else {
             return Cow::Borrowed(&self.rest[..self.rest.len().min(most)]);
         };
-        let mut beginning = earlier.bytes.bytes(0..most.min(*shared));
+        let mut beginning = with.bytes.bytes(0..most.min(*front));
         if beginning.len() < most {
             let more = most - beginning.len();
             beginning.to_mut().extend_from_slice(&self.rest[..self.rest.len().min(more)]);
+        }
+        if let (more @ 1.., Some(back)) = (most - beginning.len(), *back) {
+            let at = with.bytes.len() - back;
+            beginning.to_mut().extend_from_slice(&with.bytes.bytes(at..at + back.min(more)));
         }
         beginning
     }
@@ -55,36 +70,30 @@ impl Taken {
 
     /// All of it in one piece.
     pub(crate) fn whole(&self) -> Bytes {
-        let Some((earlier, shared)) = &self.earlier else { return self.rest.clone() };
-        let mut whole: Rope = earlier.bytes.slice(0..*shared);
+        let Some(Shared { with, front, back }) = &self.earlier else { return self.rest.clone() };
+        let mut whole: Rope = with.bytes.slice(0..*front);
         whole.push(self.rest.clone());
+        whole.append(with.bytes.slice(with.bytes.len() - back.unwrap_or(0)..with.bytes.len()));
         whole.whole()
     }
 }
 
-/// Compares a body with an earlier one while it comes.
-#[derive(Debug)]
-pub(crate) struct Following {
-    earlier: Arc<Body>,
-    shared: usize,
+/// A place in a body.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
     /// The part that comes next, and how far in it.
     part: usize,
     at: usize,
 }
 
-impl Following {
-    pub(crate) fn new(earlier: Arc<Body>) -> Self {
-        Self { earlier, shared: 0, part: 0, at: 0 }
-    }
-
-    /// How many of the next bytes are those of the earlier one. With fewer than all, the two go different ways from there on.
-    pub(crate) fn go_on(&mut self, bytes: &[u8]) -> usize {
+impl Cursor {
+    /// How many of some bytes are those that come next in a body, past which it goes.
+    fn go_on(&mut self, body: &Body, bytes: &[u8]) -> usize {
         let mut same = 0;
         while same < bytes.len() {
-            let Some(part) = self.earlier.bytes.parts().get(self.part) else { break };
+            let Some(part) = body.bytes.parts().get(self.part) else { break };
             let left = &part[self.at..];
-            let next = &bytes[same..];
-            let here = alike(left, next);
+            let here = alike(left, &bytes[same..]);
             same += here;
             self.at += here;
             if here < left.len() {
@@ -92,18 +101,106 @@ impl Following {
             }
             (self.part, self.at) = (self.part + 1, 0);
         }
-        self.shared += same;
         same
     }
+}
 
-    /// The body, with the rest of it.
-    pub(crate) fn end(self, rest: Bytes) -> Taken {
-        Taken { earlier: Some((self.earlier, self.shared)), rest }
+/// Compares a body with an earlier one while it comes.
+///
+/// An agent adds to its history, after which comes what was there before. What is added is as long as the body is longer, so that it is
+/// known where the earlier one goes on, and nothing else is copied.
+#[derive(Debug)]
+pub(crate) struct Following {
+    earlier: Arc<Body>,
+    cursor: Cursor,
+    /// How many bytes the body has, as far as that is known.
+    size: usize,
+    front: usize,
+    copied: Vec<u8>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// So far it is the same.
+    Front,
+    /// So many bytes more are added.
+    Added(usize),
+    /// After what was added, so many bytes are the same again.
+    Back(usize),
+    /// It is another one.
+    Rest,
+}
+
+impl Following {
+    pub(super) fn new(earlier: Arc<Body>, size: usize) -> Self {
+        Self { earlier, cursor: Cursor::default(), size, front: 0, copied: Vec::new(), stage: Stage::Front }
     }
 
-    /// How many bytes were the same so far.
-    pub(crate) fn shared(&self) -> usize {
-        self.shared
+    /// Takes in what comes next.
+    pub(crate) fn take(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let taken = match &mut self.stage {
+                Stage::Front => {
+                    let same = self.cursor.go_on(&self.earlier, bytes);
+                    self.front += same;
+                    if same < bytes.len() {
+                        self.differs();
+                    }
+                    same
+                }
+                Stage::Added(left) => {
+                    let added = bytes.len().min(*left);
+                    self.copied.extend_from_slice(&bytes[..added]);
+                    *left -= added;
+                    if *left == 0 {
+                        self.stage = Stage::Back(0);
+                    }
+                    added
+                }
+                Stage::Back(back) => {
+                    let same = self.cursor.go_on(&self.earlier, bytes);
+                    *back += same;
+                    if same < bytes.len() {
+                        self.differs_after_all();
+                    }
+                    same
+                }
+                Stage::Rest => {
+                    self.copied.extend_from_slice(bytes);
+                    bytes.len()
+                }
+            };
+            bytes = &bytes[taken..];
+        }
+    }
+
+    fn differs(&mut self) {
+        let added = self.size.saturating_sub(self.earlier.bytes.len());
+        let room = if added > 0 { added } else { self.size.saturating_sub(self.front) };
+        self.copied.reserve_exact(room);
+        self.stage = if added > 0 { Stage::Added(added) } else { Stage::Rest };
+    }
+
+    /// What was the same again is copied from where it is.
+    fn differs_after_all(&mut self) {
+        if let Stage::Back(back) = std::mem::replace(&mut self.stage, Stage::Rest) {
+            self.copied.reserve_exact(self.size.saturating_sub(self.front + self.copied.len()));
+            self.copied.extend_from_slice(&self.earlier.bytes.bytes(self.front..self.front + back));
+        }
+    }
+
+    /// The body.
+    pub(crate) fn end(mut self) -> Taken {
+        let back = match self.stage {
+            Stage::Back(back) if self.front + back == self.earlier.bytes.len() => Some(back),
+            _ => None,
+        };
+        if back.is_none() {
+            // It ends where the earlier one does not.
+            self.differs_after_all();
+        }
+        Taken { earlier: Some(Shared { with: self.earlier, front: self.front, back }), rest: self.copied.into() }
     }
 }
 
@@ -143,16 +240,44 @@ mod tests {
         for shared in 0..=earlier.len() {
             for chunk in 1..20 {
                 let body = [&earlier[..shared], b"something else, and more of it"].concat();
-                let (mut following, mut rest) = (Following::new(Arc::clone(&known)), Vec::new());
-                for chunk in body.chunks(chunk) {
-                    let same = if rest.is_empty() { following.go_on(chunk) } else { 0 };
-                    rest.extend_from_slice(&chunk[same..]);
+                for size in [body.len(), 0, 7, earlier.len() + 3, usize::MAX] {
+                    let mut following = Following::new(Arc::clone(&known), size.min(1 << 20));
+                    body.chunks(chunk).for_each(|chunk| following.take(chunk));
+                    let taken = following.end();
+                    assert_eq!(taken.earlier.as_ref().map(|shared| shared.front), Some(shared));
+                    check(&taken, &body);
                 }
-                assert_eq!(following.shared(), shared);
-                let taken = following.end(rest.into());
-                assert_eq!(taken.whole(), body);
-                for most in [0, 1, 10, 49, 50, 51, 200] {
-                    assert_eq!(*taken.beginning(most), body[..body.len().min(most)]);
+            }
+        }
+    }
+
+    fn check(taken: &Taken, body: &[u8]) {
+        assert_eq!(taken.whole(), body);
+        for most in [0, 1, 10, 49, 50, 51, 200] {
+            assert_eq!(*taken.beginning(most), body[..body.len().min(most)]);
+        }
+    }
+
+    #[test]
+    fn what_is_added_in_the_middle_is_all_that_is_copied() {
+        let earlier = b"[one, two], and what comes after";
+        let known = Arc::new(Body::new(Bytes::from_static(earlier).into()));
+        for at in 0..=earlier.len() {
+            for chunk in 1..20 {
+                let body = [&earlier[..at], b", three", &earlier[at..]].concat();
+                let follow = |size, body: &[u8]| {
+                    let mut following = Following::new(Arc::clone(&known), size);
+                    body.chunks(chunk).for_each(|chunk| following.take(chunk));
+                    following.end()
+                };
+                let taken = follow(body.len(), &body);
+                assert_eq!(taken.rest.len(), 7, "{taken:?}");
+                check(&taken, &body);
+                // One that breaks off, and one in which something else comes later.
+                for end in 0..body.len() {
+                    check(&follow(body.len(), &body[..end]), &body[..end]);
+                    let other = [&body[..end], b"#", &body[end + 1..]].concat();
+                    check(&follow(other.len(), &other), &other);
                 }
             }
         }

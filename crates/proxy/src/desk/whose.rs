@@ -46,9 +46,9 @@ impl Conversation {
         &self.session
     }
 
-    /// Whether it is another at most for its model.
-    pub(super) fn is_of_another_model(&self, other: &Self) -> bool {
-        self.session == other.session && self.subagent == other.subagent
+    /// The session and the subagent, whatever the model.
+    pub(super) fn strand(&self) -> (&str, Option<&str>) {
+        (&self.session, self.subagent.as_deref())
     }
 }
 
@@ -93,9 +93,16 @@ impl Whose {
         Origin { agent: self.agent.clone(), session: Some(self.session.clone()), turn: self.turn.clone(), call: None }
     }
 
+    /// The session and the subagent, whatever the model.
+    pub(super) fn strand(&self) -> (&str, Option<&str>) {
+        let subagent = self.subagent.as_ref().map(|mark| mark.id.as_deref().unwrap_or_default());
+        (&self.session, subagent)
+    }
+
     pub(crate) fn conversation(&self) -> Conversation {
-        let subagent = self.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default());
-        Conversation { session: self.session.clone(), subagent, model: self.model.clone() }
+        let (session, subagent) = self.strand();
+        let (session, subagent) = (session.to_owned(), subagent.map(str::to_owned));
+        Conversation { session, subagent, model: self.model.clone() }
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) enum Passage {
 #[derive(Clone)]
 pub(super) struct Calls {
     pub(super) desk: Arc<Desk>,
-    pub(super) whose: Whose,
+    pub(super) whose: Arc<Whose>,
     pub(super) answers: Answers,
 }
 

@@ -22,6 +22,7 @@ use super::body::{BodyError, Inner, Reply};
 use super::calls::Answers;
 use super::events::Position;
 use super::own::{ended, unreachable, unreachable_message};
+use super::sender::SendError;
 use super::way::Way;
 use super::{Asked, Outgoing, Proxy, Ticket, Verdict};
 use super::{accept_plain, edited, onward, upstream};
@@ -41,7 +42,7 @@ pub(super) struct Sending {
     pub(super) raw: Bytes,
 }
 
-type Sent = Result<Response<Incoming>, hyper_util::client::legacy::Error>;
+type Sent = Result<Response<Incoming>, SendError>;
 
 impl Sending {
     fn send(&self, outgoing: &Outgoing, headers: HeaderMap) -> impl Future<Output = Sent> + use<> {
@@ -97,7 +98,7 @@ impl Sending {
 
 fn asked(outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
     let Outgoing { unanswered, api, whose, .. } = outgoing;
-    Asked { unanswered, api, whose, started, retries, answers: Answers::Agent }
+    Asked { unanswered, api, whose: Arc::new(whose), started, retries, answers: Answers::Agent }
 }
 
 /// The client is gone.
@@ -166,7 +167,7 @@ impl Held {
                 Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => {
                     wait(&settings.retry, tried, answer.headers())
                 }
-                Err(error) if error.is_connect() => wait(&settings.retry, tried, &HeaderMap::new()),
+                Err(SendError::Connect(_)) => wait(&settings.retry, tried, &HeaderMap::new()),
                 _ => None,
             };
             if let Some(wait) = wait {

@@ -10,6 +10,7 @@ mod hold;
 mod own;
 mod replay;
 mod said;
+mod sender;
 mod tap;
 mod upstream;
 mod way;
@@ -18,12 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use sayso_wire::stream::Api;
-use tokio::sync::oneshot;
 
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
@@ -38,8 +38,8 @@ use body::{Inner, Outbound, TooLarge};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
 use own::{ended, plain, refused, too_large, unreachable};
-use tap::{RequestTap, Tell, Wanted};
-pub(crate) use upstream::Sender;
+use tap::{RequestTap, Wanted};
+pub(crate) use sender::Sender;
 pub(crate) use way::{Way, Ways};
 
 /// How much of a compressed body is enough to tell whose it is.
@@ -51,7 +51,7 @@ const ARRIVAL: Duration = Duration::from_mins(5);
 struct Asked {
     unanswered: Unanswered,
     api: Option<Api>,
-    whose: Whose,
+    whose: Arc<Whose>,
     started: Instant,
     /// How often it was sent before.
     retries: u32,
@@ -84,7 +84,7 @@ impl Proxy {
 
     async fn route(self: Arc<Self>, way: Arc<Way>, request: Request<Incoming>, place: Place) -> Response<Reply> {
         let upgrades =
-            request.headers().get("upgrade").is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
+            request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if upgrades {
             // Clients that prefer a WebSocket fall back to HTTP, which can be looked at.
             return plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
@@ -96,16 +96,17 @@ impl Proxy {
         if length.is_some_and(|length| length > most as u64) {
             return too_large(api, most);
         }
-        let Some(api) = api else { return self.untouched(way, request).await };
+        let Some(api) = api else { return Box::pin(self.untouched(way, request)).await };
         if self.desk.is_quiet() {
             let marks = headers::marks(&way.path, request.headers());
             if let Some(whose) = Whose::by_head(&way.run, &marks) {
-                return self.pass(way, api, marks, whose, request).await;
+                return self.pass(way, api, marks, Arc::new(whose), request).await;
             }
         }
         self.remember(&way, request.headers());
         let head = headers::head(&way.path, request.headers());
-        self.hold(way, api, head, request, place).await
+        // In a box, so that what only passes is no larger than it need be.
+        Box::pin(self.hold(way, api, head, request, place)).await
     }
 
     /// Passes on what is no request to a model.
@@ -143,7 +144,7 @@ impl Proxy {
         way: Arc<Way>,
         api: Api,
         marks: sayso_wire::Head,
-        whose: Whose,
+        whose: Arc<Whose>,
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
@@ -152,13 +153,13 @@ impl Proxy {
         let keeps = keeps(&way.settings);
         let started = Instant::now();
         let unanswered = self.desk.unanswered(id, keeps);
-        let (tapped, mut told) = if keeps == Keeps::Yes {
+        let tapped = if keeps == Keeps::Yes {
             let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
             self.desk.log.wait_for_room(size).await;
             // Only those of a subagent and what is compressed are needed in one piece.
             let (subagent, packed) = (whose.subagent.is_some(), parts.headers.contains_key(CONTENT_ENCODING));
             let alone = subagent || packed;
-            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), whose.clone()) };
+            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), Arc::clone(&whose)) };
             let (proxy, way, method, headers) =
                 (Arc::clone(&self), Arc::clone(&way), parts.method.clone(), parts.headers.clone());
             let note = move |body: Taken, complete| {
@@ -178,8 +179,7 @@ impl Proxy {
                 };
                 desk.passed_packed(id, came, beginning, body.own(), unpack, now());
             };
-            let (telling, told) = oneshot::channel();
-            (RequestTap::new(body, most, wanted, Tell::Later(telling, Box::new(note))), Some(told))
+            RequestTap::new(body, most, wanted, Box::new(note))
         } else {
             // What is not recorded is looked at as little as can be.
             self.remember(&way, &parts.headers);
@@ -195,13 +195,10 @@ impl Proxy {
                 };
                 desk.passed(id, came, body, complete, now());
             };
-            (RequestTap::new(body, most, wanted, Tell::Now(Box::new(note))), None)
+            RequestTap::new(body, most, wanted, Box::new(note))
         };
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(Box::new(tapped)));
-        let sent = tap::first(self.sender().send(onward), told.as_mut()).await;
-        // What is recorded of a request comes before what is recorded of its answer.
-        drop(told);
-        match sent {
+        match self.sender().send(onward).await {
             Ok(answer) => {
                 let answers = Answers::Agent;
                 self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0, answers })

@@ -124,7 +124,7 @@ impl Proxy {
             ..Self::came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
         };
         let api = crate::route::api_of(came.head.route());
-        let whose = self.desk.replayed(id, &record, came, Bytes::from_owner(Arc::clone(&body)));
+        let whose = Arc::new(self.desk.replayed(id, &record, came, Bytes::from_owner(Arc::clone(&body))));
         let started = Instant::now();
         let unanswered = self.desk.unanswered(id, Keeps::Yes);
         let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;

@@ -1,14 +1,13 @@
 //! A request on its way to a model: passed on as it comes, and somebody is told what it was.
 
-use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::sync::oneshot;
 
 use super::body::{BodyError, TooLarge, UNWANTED};
 use crate::desk::{Complete, Desk, Following, Taken, Whose};
@@ -16,112 +15,115 @@ use crate::desk::{Complete, Desk, Following, Taken, Whose};
 /// Who is told what a body was, and whether that is all of what was wanted.
 type Told = Box<dyn FnOnce(Taken, Complete) + Send>;
 
-/// When somebody is told.
-pub(super) enum Tell {
-    /// Before the end of the body is passed on.
-    Now(Told),
-    /// After that, by whoever waits for the answer: nobody waits for what is recorded of a request.
-    Later(oneshot::Sender<Telling>, Told),
-}
-
-/// What is yet to be told. It is told when it is dropped, whoever does that: nothing is lost on the way.
-pub(super) struct Telling(Option<(Told, Taking, Complete)>);
-
-impl Drop for Telling {
-    fn drop(&mut self) {
-        if let Some((told, taking, complete)) = self.0.take() {
-            told(taking.end(), complete);
-        }
-    }
-}
-
-/// Waits for an answer, and tells meanwhile what is to be told.
-pub(super) async fn first<T>(answer: impl Future<Output = T>, told: Option<&mut oneshot::Receiver<Telling>>) -> T {
-    let Some(told) = told else { return answer.await };
-    let mut answer = std::pin::pin!(answer);
-    tokio::select! {
-        biased;
-        answer = &mut answer => answer,
-        telling = told => {
-            drop(telling);
-            answer.await
-        }
-    }
-}
-
 /// How much of a body somebody wants to know.
 pub(super) enum Wanted {
     /// All of it.
     Whole,
     /// What it adds to an earlier one of the same session.
-    After(Arc<Desk>, Whose),
+    After(Arc<Desk>, Arc<Whose>),
     /// What it begins with.
     Beginning,
 }
 
-/// What is known of a body that may go on from an earlier one.
-enum Follows {
-    /// Nothing of it is there yet.
-    NotBegun(Arc<Desk>, Whose),
-    /// So far it is the same.
-    Yes(Following),
-    /// It was.
-    NoMore(Following),
-    /// It does not.
-    No,
-}
+/// How much a beginning is.
+const BEGINNING: usize = 4 << 10;
 
 /// What is kept of a body.
-pub(super) struct Taking {
-    follows: Follows,
-    copied: Vec<u8>,
-    /// How many bytes are wanted.
-    wanted: usize,
-    /// How many bytes it has, as far as that is known.
-    size: usize,
+enum Taking {
+    /// Nothing of it is there yet.
+    NotBegun(Arc<Desk>, Arc<Whose>),
+    /// It may go on from an earlier one.
+    After(Following),
+    /// So many bytes of it at most.
+    Copied(Vec<u8>, usize),
 }
 
 impl Taking {
-    fn new(wanted: Wanted, size: usize) -> Self {
-        let (follows, wanted) = match wanted {
-            Wanted::After(desk, whose) => (Follows::NotBegun(desk, whose), usize::MAX),
-            Wanted::Whole => (Follows::No, usize::MAX),
-            Wanted::Beginning => (Follows::No, 4 << 10),
-        };
-        Self { follows, copied: Vec::new(), wanted, size }
+    fn new(wanted: Wanted) -> Self {
+        match wanted {
+            Wanted::After(desk, whose) => Self::NotBegun(desk, whose),
+            Wanted::Whole => Self::Copied(Vec::new(), usize::MAX),
+            Wanted::Beginning => Self::Copied(Vec::new(), BEGINNING),
+        }
     }
 
-    /// Copies what is new in some bytes. These are parts of a buffer that is used again once nobody holds on to it.
-    fn take(&mut self, mut data: &[u8]) {
+    /// Copies what is new in some bytes of a body of about this size. These are parts of a buffer that is used again once nobody
+    /// holds on to it.
+    fn take(&mut self, data: &[u8], size: usize) {
         if data.is_empty() {
             return;
         }
-        if let Follows::NotBegun(desk, whose) = &self.follows {
-            self.follows = desk.following(whose, data).map_or(Follows::No, Follows::Yes);
+        if let Self::NotBegun(desk, whose) = self {
+            let following = desk.following(whose, data, size);
+            *self = following.map_or_else(|| Self::Copied(Vec::new(), usize::MAX), Self::After);
         }
-        if let Follows::Yes(following) = &mut self.follows {
-            data = &data[following.go_on(data)..];
-            if data.is_empty() {
-                return;
+        match self {
+            Self::NotBegun(..) => {}
+            Self::After(following) => following.take(data),
+            Self::Copied(copied, most) => {
+                if copied.is_empty() {
+                    copied.reserve_exact(size.min(*most));
+                }
+                let room = *most - copied.len();
+                copied.extend_from_slice(&data[..data.len().min(room)]);
             }
-            if let Follows::Yes(following) = std::mem::replace(&mut self.follows, Follows::No) {
-                self.size = self.size.saturating_sub(following.shared());
-                self.follows = Follows::NoMore(following);
-            }
         }
-        if self.copied.is_empty() {
-            self.copied.reserve_exact(self.size.min(self.wanted));
-        }
-        let room = self.wanted - self.copied.len();
-        self.copied.extend_from_slice(&data[..data.len().min(room)]);
     }
 
     fn end(self) -> Taken {
-        let rest = Bytes::from(self.copied);
-        match self.follows {
-            Follows::Yes(following) | Follows::NoMore(following) => following.end(rest),
-            Follows::No | Follows::NotBegun(..) => rest.into(),
+        match self {
+            Self::NotBegun(..) => Taken::default(),
+            Self::After(following) => following.end(),
+            Self::Copied(copied, _) => Bytes::from(copied).into(),
         }
+    }
+}
+
+/// Takes in what is passed on of a body. Once nobody passes on any more of it, somebody is told what it was: that it is dropped, by
+/// whomever, is what tells.
+struct Taker {
+    /// `None` once it was told.
+    taking: Mutex<Option<(Taking, Told)>>,
+    /// How many bytes the body has, as far as that is known.
+    size: usize,
+    complete: AtomicBool,
+}
+
+impl Taker {
+    fn take(&self, data: &[u8]) {
+        let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((taking, _)) = &mut *taking {
+            taking.take(data, self.size);
+        }
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        let taking = self.taking.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((taking, told)) = taking {
+            let complete = if *self.complete.get_mut() { Complete::Yes } else { Complete::No };
+            told(taking.end(), complete);
+        }
+    }
+}
+
+/// Bytes on their way. They are taken in when they are dropped, which is when they have been written: nobody waits for what is
+/// recorded of a request.
+struct OnTheirWay {
+    data: Bytes,
+    taker: Arc<Taker>,
+}
+
+impl AsRef<[u8]> for OnTheirWay {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl Drop for OnTheirWay {
+    fn drop(&mut self) {
+        self.taker.take(&self.data);
     }
 }
 
@@ -131,15 +133,20 @@ pub(super) struct RequestTap {
     left: usize,
     /// Bytes that came and were too many.
     surplus: usize,
-    /// Until it was told.
-    tell: Option<(Tell, Taking)>,
+    /// `None` once all of it was passed on.
+    taker: Option<Arc<Taker>>,
+    /// Whether a beginning is enough.
+    beginning: bool,
 }
 
 impl RequestTap {
     /// Passes on no more than so many bytes.
-    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, tell: Tell) -> Self {
+    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
         let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
-        Self { inner, left: most, surplus: 0, tell: Some((tell, Taking::new(wanted, size))) }
+        let beginning = matches!(wanted, Wanted::Beginning);
+        let taking = Mutex::new(Some((Taking::new(wanted), told)));
+        let taker = Some(Arc::new(Taker { taking, size, complete: AtomicBool::new(false) }));
+        Self { inner, left: most, surplus: 0, taker, beginning }
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
@@ -150,15 +157,6 @@ impl RequestTap {
         self.inner.size_hint()
     }
 
-    fn tell(&mut self, complete: Complete) {
-        match self.tell.take() {
-            None => {}
-            Some((Tell::Now(told), taking)) => told(taking.end(), complete),
-            // Where nobody waits any more, it is told here.
-            Some((Tell::Later(to, told), taking)) => drop(to.send(Telling(Some((told, taking, complete))))),
-        }
-    }
-
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let frame = loop {
             let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
@@ -167,9 +165,6 @@ impl RequestTap {
             match self.left.checked_sub(size) {
                 Some(left) if self.surplus == 0 => {
                     self.left = left;
-                    if let (Some((_, taking)), Some(data)) = (&mut self.tell, data) {
-                        taking.take(data);
-                    }
                     break frame;
                 }
                 // Read on, and passed on to nobody: a client that still sends would never get to its answer.
@@ -177,15 +172,22 @@ impl RequestTap {
                 _ => return Poll::Ready(Some(Err(TooLarge.into()))),
             }
         };
-        if frame.is_none() || self.inner.is_end_stream() {
-            self.tell(Complete::Yes);
+        let frame = frame.map(|frame| frame.map(|frame| frame.map_data(|data| self.taken(data))).map_err(Into::into));
+        if (frame.is_none() || self.inner.is_end_stream())
+            && let Some(taker) = self.taker.take()
+        {
+            taker.complete.store(true, Ordering::Release);
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+        Poll::Ready(frame)
     }
-}
 
-impl Drop for RequestTap {
-    fn drop(&mut self) {
-        self.tell(Complete::No);
+    /// Bytes that are taken in once they have been written.
+    fn taken(&self, data: Bytes) -> Bytes {
+        let Some(taker) = &self.taker else { return data };
+        if self.beginning {
+            taker.take(&data);
+            return data;
+        }
+        Bytes::from_owner(OnTheirWay { data, taker: Arc::clone(taker) })
     }
 }
