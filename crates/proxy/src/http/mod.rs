@@ -8,6 +8,7 @@ mod events;
 pub(crate) mod headers;
 mod hold;
 mod own;
+mod pool;
 mod replay;
 mod said;
 mod sender;
@@ -38,8 +39,8 @@ use body::{Inner, Outbound, TooLarge};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
 use own::{ended, plain, refused, too_large, unreachable};
-use tap::{RequestTap, Wanted};
 pub(crate) use sender::Sender;
+use tap::{RequestTap, Wanted};
 pub(crate) use way::{Way, Ways};
 
 /// How much of a compressed body is enough to tell whose it is.

@@ -4,15 +4,12 @@
 //! is between an agent and its answer: a connection that is free is taken, and put back when the head of the answer is there.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::header::HOST;
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Request, Response, Uri};
+use http::{Request, Response, Uri};
 use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::client::conn::{http1, http2};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -21,11 +18,10 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::body::{BodyError, Outbound};
+use super::pool::{Connection, Line, Origin, Pool, Unsent, lock, sweep};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(20);
-/// How long one that nobody uses is kept.
-const IDLE: Duration = Duration::from_secs(90);
 
 /// Why a request has no answer.
 #[derive(Debug, Error)]
@@ -41,194 +37,6 @@ pub(super) enum SendError {
 pub(crate) struct Sender {
     connector: HttpsConnector<HttpConnector>,
     pool: Arc<Mutex<Pool>>,
-}
-
-/// Connections that were made.
-#[derive(Debug, Default)]
-struct Pool {
-    /// The one that was used last is the last one: it is taken first, so that those who are too many grow old.
-    kept: Vec<Connection>,
-    /// Whether somebody goes round to close those that nobody uses.
-    swept: bool,
-}
-
-/// A connection to a server.
-#[derive(Debug)]
-struct Connection {
-    to: Origin,
-    line: Line,
-    used: Instant,
-}
-
-/// A server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Origin {
-    scheme: Scheme,
-    authority: Authority,
-}
-
-impl Origin {
-    fn of(uri: &Uri) -> Option<Self> {
-        Some(Self { scheme: uri.scheme()?.clone(), authority: uri.authority()?.clone() })
-    }
-
-    fn is_of(&self, uri: &Uri) -> bool {
-        uri.authority() == Some(&self.authority) && uri.scheme() == Some(&self.scheme)
-    }
-
-    /// What a server is called by whoever speaks HTTP/1.1 to it.
-    fn host(&self) -> Option<HeaderValue> {
-        let usual = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
-        let host = self.authority.host();
-        match self.authority.port_u16() {
-            Some(port) if port != usual => HeaderValue::try_from(format!("{host}:{port}")).ok(),
-            _ => HeaderValue::try_from(host).ok(),
-        }
-    }
-}
-
-/// What a connection speaks.
-#[derive(Debug)]
-enum Line {
-    /// HTTP/1.1: one request at a time.
-    One { sender: http1::SendRequest<Outbound>, host: HeaderValue },
-    /// HTTP/2: many.
-    Many(http2::SendRequest<Outbound>),
-}
-
-/// A request that was not sent, and why.
-struct Unsent {
-    request: Option<Box<Request<Outbound>>>,
-    error: hyper::Error,
-}
-
-impl From<TrySendError<Request<Outbound>>> for Unsent {
-    fn from(mut error: TrySendError<Request<Outbound>>) -> Self {
-        Self { request: error.take_message().map(Box::new), error: error.into_error() }
-    }
-}
-
-impl Line {
-    fn is_closed(&self) -> bool {
-        match self {
-            Self::One { sender, .. } => sender.is_closed(),
-            Self::Many(sender) => sender.is_closed(),
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        match self {
-            Self::One { sender, .. } => sender.is_ready(),
-            Self::Many(sender) => sender.is_ready(),
-        }
-    }
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
-        match self {
-            Self::One { sender, .. } => sender.poll_ready(cx),
-            Self::Many(sender) => sender.poll_ready(cx),
-        }
-    }
-
-    async fn send(&mut self, mut request: Request<Outbound>) -> Result<Response<Incoming>, Unsent> {
-        match self {
-            Self::One { sender, host } => {
-                let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-                let uri = std::mem::replace(request.uri_mut(), path.into());
-                request.headers_mut().insert(HOST, host.clone());
-                sender.try_send_request(request).await.map_err(|error| {
-                    let mut unsent = Unsent::from(error);
-                    if let Some(request) = &mut unsent.request {
-                        *request.uri_mut() = uri;
-                        request.headers_mut().remove(HOST);
-                    }
-                    unsent
-                })
-            }
-            Self::Many(sender) => sender.try_send_request(request).await.map_err(Unsent::from),
-        }
-    }
-}
-
-impl Pool {
-    /// A connection that is free, with others that are of no use any more thrown away on the way.
-    fn take(&mut self, to: &Uri) -> Option<Connection> {
-        let mut at = self.kept.len();
-        while at > 0 {
-            at -= 1;
-            let connection = &self.kept[at];
-            if connection.line.is_closed() {
-                self.kept.remove(at);
-            } else if connection.to.is_of(to) && connection.line.is_ready() {
-                return Some(self.take_at(at));
-            }
-        }
-        None
-    }
-
-    /// The next one that becomes free.
-    fn poll_free(&mut self, to: &Uri, cx: &mut Context<'_>) -> Poll<Connection> {
-        let mut at = self.kept.len();
-        while at > 0 {
-            at -= 1;
-            let connection = &mut self.kept[at];
-            if !connection.to.is_of(to) {
-                continue;
-            }
-            match connection.line.poll_ready(cx) {
-                Poll::Ready(Ok(())) => return Poll::Ready(self.take_at(at)),
-                Poll::Ready(Err(_)) => drop(self.kept.remove(at)),
-                Poll::Pending => {}
-            }
-        }
-        Poll::Pending
-    }
-
-    /// One that speaks HTTP/2 stays where it is.
-    fn take_at(&mut self, at: usize) -> Connection {
-        match &self.kept[at] {
-            Connection { to, line: Line::Many(sender), .. } => {
-                Connection { to: to.clone(), line: Line::Many(sender.clone()), used: Instant::now() }
-            }
-            Connection { line: Line::One { .. }, .. } => self.kept.remove(at),
-        }
-    }
-
-    fn keep(&mut self, mut connection: Connection) {
-        connection.used = Instant::now();
-        let is_same = |kept: &&mut Connection| matches!(kept.line, Line::Many(_)) && kept.to == connection.to;
-        if matches!(connection.line, Line::Many(_))
-            && let Some(kept) = self.kept.iter_mut().find(is_same)
-        {
-            *kept = connection;
-            return;
-        }
-        self.kept.push(connection);
-    }
-
-    /// Closes those that nobody has used for long.
-    fn sweep(&mut self) {
-        self.kept.retain(|kept| !kept.line.is_closed() && !(kept.line.is_ready() && kept.used.elapsed() >= IDLE));
-    }
-}
-
-fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
-    // Nothing that holds it leaves it half changed.
-    pool.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Goes round for as long as there are connections.
-async fn sweep(pool: Weak<Mutex<Pool>>) {
-    loop {
-        tokio::time::sleep(IDLE / 2).await;
-        let Some(pool) = pool.upgrade() else { return };
-        let mut pool = lock(&pool);
-        pool.sweep();
-        if pool.kept.is_empty() {
-            pool.swept = false;
-            return;
-        }
-    }
 }
 
 impl Sender {
@@ -301,8 +109,7 @@ impl Sender {
         let stream = connector.call(to.clone()).await?;
         let mut line = if stream.connected().is_negotiated_h2() {
             let mut builder = http2::Builder::new(TokioExecutor::new());
-            let (sender, connection) =
-                builder.timer(TokioTimer::new()).adaptive_window(true).handshake(stream).await?;
+            let (sender, connection) = builder.timer(TokioTimer::new()).adaptive_window(true).handshake(stream).await?;
             tokio::spawn(async { log(connection.await) });
             Line::Many(sender)
         } else {
@@ -324,4 +131,190 @@ fn log(ended: hyper::Result<()>) {
 fn no_roots() -> rustls::ClientConfig {
     let builder = rustls::ClientConfig::builder();
     builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use std::net::SocketAddr;
+
+    use http_body_util::BodyExt as _;
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::mpsc;
+
+    use super::super::pool::IDLE;
+    use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+    /// Connections as they come.
+    async fn server() -> (SocketAddr, mpsc::UnboundedReceiver<BufReader<TcpStream>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, accepted) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tell.send(BufReader::new(stream)).unwrap();
+            }
+        });
+        (address, accepted)
+    }
+
+    /// The head of a request.
+    async fn head(stream: &mut BufReader<TcpStream>) -> String {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(stream.read_line(&mut head).await.unwrap(), 0, "{head}");
+        }
+        head
+    }
+
+    fn request(to: SocketAddr) -> Request<Outbound> {
+        let body = super::super::upstream::whole(bytes::Bytes::new());
+        Request::get(format!("http://{to}/a?b")).header("x-one", "1").body(body).unwrap()
+    }
+
+    async fn text(answer: Response<Incoming>) -> String {
+        String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    async fn until_free(sender: &Sender) {
+        while !lock(&sender.pool).kept.iter().all(|kept| kept.line.is_ready()) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_once_its_answer_is_read() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        let serve = async {
+            let mut stream = accepted.recv().await.unwrap();
+            for _ in 0..5 {
+                let head = head(&mut stream).await;
+                assert!(head.starts_with("GET /a?b HTTP/1.1\r\n"), "{head}");
+                assert!(head.contains(&format!("\r\nhost: {to}\r\n")), "{head}");
+                stream.write_all(ANSWER).await.unwrap();
+            }
+            stream
+        };
+        let ask = async {
+            for _ in 0..5 {
+                assert_eq!(text(sender.send(request(to)).await.unwrap()).await, "ok");
+                until_free(&sender).await;
+            }
+        };
+        let (_open, ()) = tokio::join!(serve, ask);
+        assert!(accepted.try_recv().is_err(), "a second connection");
+        assert_eq!(lock(&sender.pool).kept.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_whose_answer_is_still_read_is_not_used() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        let (first, mut one) = tokio::join!(sender.send(request(to)), async {
+            let mut one = accepted.recv().await.unwrap();
+            head(&mut one).await;
+            one.write_all(&ANSWER[..ANSWER.len() - 1]).await.unwrap();
+            one
+        });
+        let first = first.unwrap();
+        let (second, _other) = tokio::join!(sender.send(request(to)), async {
+            let mut other = accepted.recv().await.unwrap();
+            head(&mut other).await;
+            other.write_all(ANSWER).await.unwrap();
+            other
+        });
+        assert_eq!(text(second.unwrap()).await, "ok");
+        // The other one is taken by whoever waits, as soon as it is free.
+        let uri = request(to).uri().clone();
+        lock(&sender.pool).kept.truncate(1);
+        let free = poll_fn(|cx| lock(&sender.pool).poll_free(&uri, cx));
+        let (free, read, ()) = tokio::join!(free, text(first), async { one.write_all(b"k").await.unwrap() });
+        assert_eq!(read, "ok");
+        assert!(free.line.is_ready());
+        assert!(lock(&sender.pool).kept.is_empty());
+    }
+
+    #[tokio::test]
+    async fn after_one_that_the_server_has_closed_another_is_made() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        for _ in 0..3 {
+            let serve = async {
+                let mut stream = accepted.recv().await.unwrap();
+                head(&mut stream).await;
+                stream.write_all(ANSWER).await.unwrap();
+            };
+            let (answer, ()) = tokio::join!(sender.send(request(to)), serve);
+            assert_eq!(text(answer.unwrap()).await, "ok");
+            while !lock(&sender.pool).kept.iter().all(|kept| kept.line.is_closed()) {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(lock(&sender.pool).kept.len(), 1, "those that are closed are not kept");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_nobody_has_seen_is_sent_again() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        let serve = async {
+            let mut stream = accepted.recv().await.unwrap();
+            head(&mut stream).await;
+            stream.write_all(ANSWER).await.unwrap();
+            stream
+        };
+        let (answer, stream) = tokio::join!(sender.send(request(to)), serve);
+        assert_eq!(text(answer.unwrap()).await, "ok");
+        until_free(&sender).await;
+        // Taken while it is free, and closed before anything is sent on it.
+        let uri = request(to).uri().clone();
+        let mut taken = lock(&sender.pool).take(&uri).unwrap();
+        drop(stream);
+        while !taken.line.is_closed() {
+            tokio::task::yield_now().await;
+        }
+        let unsent = taken.line.send(request(to)).await.unwrap_err().request.unwrap();
+        assert_eq!(unsent.uri(), &uri);
+        assert_eq!(unsent.headers(), request(to).headers());
+    }
+
+    #[tokio::test]
+    async fn what_nobody_uses_for_long_is_closed() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        let serve = async {
+            let mut stream = accepted.recv().await.unwrap();
+            head(&mut stream).await;
+            stream.write_all(&ANSWER[..ANSWER.len() - 1]).await.unwrap();
+            stream
+        };
+        let (answer, mut stream) = tokio::join!(sender.send(request(to)), serve);
+        let answer = answer.unwrap();
+        lock(&sender.pool).kept[0].used = Instant::now().checked_sub(IDLE).unwrap();
+        lock(&sender.pool).sweep();
+        assert_eq!(lock(&sender.pool).kept.len(), 1, "its answer is being read");
+        stream.write_all(b"k").await.unwrap();
+        assert_eq!(text(answer).await, "ok");
+        until_free(&sender).await;
+        lock(&sender.pool).sweep();
+        assert!(lock(&sender.pool).kept.is_empty());
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_and_one_that_breaks_off_are_told_apart() {
+        let sender = Sender::new();
+        let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        assert!(matches!(sender.send(request(nobody)).await, Err(SendError::Connect(_))));
+        let (to, mut accepted) = server().await;
+        let (answer, ()) = tokio::join!(sender.send(request(to)), async {
+            head(&mut accepted.recv().await.unwrap()).await;
+        });
+        assert!(matches!(answer, Err(SendError::Broken(_))));
+    }
 }
