@@ -1,6 +1,7 @@
 //! How waiting ends: a person resumes or cancels, or something happens that makes it pointless.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
@@ -289,6 +290,7 @@ impl Desk {
 
     /// The engine stops: whoever waits is told. What was to wait once waits at the next engine, should its client come again.
     pub fn stop(&self) {
+        self.stops.store(true, Ordering::Release);
         let mut state = lock(&self.state);
         let State { waiting, modes, .. } = &mut *state;
         for waiting in waiting.values() {

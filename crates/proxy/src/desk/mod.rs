@@ -266,6 +266,8 @@ pub struct Desk {
     quiet: AtomicBool,
     /// Whether the policy says anything about requests.
     judged: AtomicBool,
+    /// Whether the engine stops: what breaks off now is not the agent's doing.
+    stops: Arc<AtomicBool>,
     state: Mutex<State>,
     saved: SavedEdits,
     bodies: Mutex<Bodies>,
@@ -299,6 +301,7 @@ impl Desk {
             last: AtomicU64::new(last),
             quiet: AtomicBool::new(false),
             judged: AtomicBool::new(gate_judges),
+            stops: Arc::default(),
             state: Mutex::new(state),
             saved: SavedEdits::new(journal, home),
             bodies: Mutex::default(),
@@ -334,6 +337,11 @@ impl Desk {
         let ruled = self.judged.load(Ordering::Acquire) || !self.settings().rules.is_empty();
         let quiet = state.modes.is_quiet() && forgotten && !ruled;
         self.quiet.store(quiet, Ordering::Release);
+    }
+
+    /// Whether the engine stops.
+    pub(crate) fn stops(&self) -> bool {
+        self.stops.load(Ordering::Acquire)
     }
 
     /// The number of the next request.

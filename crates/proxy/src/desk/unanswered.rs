@@ -1,13 +1,14 @@
 //! A request between being sent and being answered.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sayso_review::{RequestEnd, RequestId, RequestStep};
 
 use super::{Desk, Keeps};
 use crate::log::{Haste, Log};
 
-/// A request that was sent and has no answer yet. Dropped so, its client went away: nobody can forget to record it.
+/// A request that was sent and has no answer yet. Dropped so, its client went away, or the engine stops: nobody can forget to record it.
 #[derive(Debug)]
 pub struct Unanswered {
     /// The request.
@@ -16,11 +17,13 @@ pub struct Unanswered {
     pub keeps: Keeps,
     /// `None` once it has an answer, or never will.
     log: Option<Arc<Log>>,
+    /// Whether the engine stops.
+    stops: Arc<AtomicBool>,
 }
 
 impl Desk {
     pub(crate) fn unanswered(&self, request: RequestId, keeps: Keeps) -> Unanswered {
-        Unanswered { request, keeps, log: Some(Arc::clone(&self.log)) }
+        Unanswered { request, keeps, log: Some(Arc::clone(&self.log)), stops: Arc::clone(&self.stops) }
     }
 }
 
@@ -47,6 +50,8 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        self.end(RequestEnd::ClientGone);
+        let stops = self.stops.load(Ordering::Acquire);
+        let stopped = || RequestEnd::Failed { message: "sayso stopped before there was an answer".to_owned() };
+        self.end(if stops { stopped() } else { RequestEnd::ClientGone });
     }
 }

@@ -418,7 +418,8 @@ impl AnswerTap {
 impl Drop for AnswerTap {
     fn drop(&mut self) {
         if !self.told {
-            self.said.problem.get_or_insert_with(|| "the agent went away before the end of the answer".to_owned());
+            let who = if self.exchange.desk.stops() { "sayso stopped" } else { "the agent went away" };
+            self.said.problem.get_or_insert_with(|| format!("{who} before the end of the answer"));
             self.tell();
         }
     }

@@ -181,7 +181,8 @@ impl Pool {
 
     /// Closes those that nobody has used for long.
     pub(super) fn sweep(&mut self) {
-        self.kept.retain(|kept| !kept.line.is_closed() && !(kept.line.is_ready() && kept.used.elapsed() >= IDLE));
+        let is_idle = |kept: &Connection| kept.line.is_ready() && kept.used.elapsed() >= IDLE;
+        self.kept.retain(|kept| !kept.line.is_closed() && !is_idle(kept));
     }
 }
 

@@ -166,6 +166,28 @@ async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_breaks_off_because_the_engine_stops_is_not_said_to_be_the_agents_doing() {
+    let (model, gate) = (ModelServer::start([]), Gate::shut());
+    model.then(Answer::from(Turn::says("hello")).paced_by(&gate));
+    model.then(Answer::from(Turn::says("hello")).waits_at(&gate));
+    let scene = Scene::new(settings(), model).await;
+    gate.let_through(1);
+    let mut answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
+    let _ = answer.frame().await;
+    let (client, request) = (scene.client.clone(), scene.request(API, &turn(API, "again")));
+    let unanswered = Sent(tokio::spawn(async move { client.request(request).await.unwrap() }));
+    scene.model.until(|received| received.len() == 2).await;
+    scene.desk.stop();
+    drop(answer);
+    unanswered.gone();
+    scene.until("both are recorded", || [1, 2].map(|id| scene.status(id) != RequestStatus::Sent) == [true; 2]).await;
+    let problem = scene.desk.record(1).unwrap().answer.unwrap().problem.unwrap();
+    assert_eq!(problem, "sayso stopped before the end of the answer");
+    let Some(RequestEnd::Failed { message }) = scene.end(2) else { panic!("{:?}", scene.end(2)) };
+    assert_eq!(message, "sayso stopped before there was an answer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_read_is_not_sent_where_something_may_have_to_wait() {
     let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
     let request = || {
