@@ -23,6 +23,8 @@ pub(super) struct Pool {
     pub(super) kept: Vec<Connection>,
     /// Whether somebody goes round to close those that nobody uses.
     pub(super) swept: bool,
+    /// Whether somebody waits for the next one that becomes free. Two would wake each other in turns.
+    awaited: bool,
 }
 
 /// A connection to a server.
@@ -123,6 +125,13 @@ impl Line {
     }
 }
 
+impl Connection {
+    /// Whether nobody has used it for long.
+    fn is_idle(&self) -> bool {
+        self.used.elapsed() >= IDLE && self.line.is_ready()
+    }
+}
+
 impl Pool {
     /// A connection that is free, with others that are of no use any more thrown away on the way.
     pub(super) fn take(&mut self, to: &Uri) -> Option<Connection> {
@@ -130,7 +139,7 @@ impl Pool {
         while at > 0 {
             at -= 1;
             let connection = &self.kept[at];
-            if connection.line.is_closed() {
+            if connection.line.is_closed() || connection.is_idle() {
                 self.kept.remove(at);
             } else if connection.to.is_of(to) && connection.line.is_ready() {
                 return Some(self.take_at(at));
@@ -168,12 +177,20 @@ impl Pool {
     }
 
     pub(super) fn keep(&mut self, mut connection: Connection) {
+        if connection.line.is_closed() {
+            return;
+        }
         connection.used = Instant::now();
         let is_same = |kept: &&mut Connection| matches!(kept.line, Line::Many(_)) && kept.to == connection.to;
         if matches!(connection.line, Line::Many(_))
             && let Some(kept) = self.kept.iter_mut().find(is_same)
         {
-            *kept = connection;
+            // One is enough, and others may be on it.
+            if kept.line.is_closed() {
+                *kept = connection;
+            } else {
+                kept.used = connection.used;
+            }
             return;
         }
         self.kept.push(connection);
@@ -181,8 +198,28 @@ impl Pool {
 
     /// Closes those that nobody has used for long.
     pub(super) fn sweep(&mut self) {
-        let is_idle = |kept: &Connection| kept.line.is_ready() && kept.used.elapsed() >= IDLE;
-        self.kept.retain(|kept| !kept.line.is_closed() && !is_idle(kept));
+        self.kept.retain(|kept| !kept.line.is_closed() && !kept.is_idle());
+        for busy in self.kept.iter_mut().filter(|kept| !kept.line.is_ready()) {
+            busy.used = Instant::now();
+        }
+    }
+}
+
+/// Waits for the next connection that becomes free, unless somebody does already.
+pub(super) async fn free(pool: &Mutex<Pool>, to: &Uri) -> Connection {
+    if std::mem::replace(&mut lock(pool).awaited, true) {
+        return std::future::pending().await;
+    }
+    let _waits = Waits(pool);
+    std::future::poll_fn(|cx| lock(pool).poll_free(to, cx)).await
+}
+
+/// Whoever waits for a connection to become free.
+struct Waits<'a>(&'a Mutex<Pool>);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        lock(self.0).awaited = false;
     }
 }
 

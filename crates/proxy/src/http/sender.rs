@@ -14,11 +14,12 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use thiserror::Error;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::body::{BodyError, Outbound};
-use super::pool::{Connection, Line, Origin, Pool, Unsent, lock, sweep};
+use super::pool::{Connection, Line, Origin, Pool, Unsent, free, lock, sweep};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -96,7 +97,7 @@ impl Sender {
     async fn next(&self, to: &Uri) -> Result<(Connection, bool), BodyError> {
         tokio::select! {
             biased;
-            free = poll_fn(|cx| lock(&self.pool).poll_free(to, cx)) => Ok((free, false)),
+            free = free(&self.pool, to) => Ok((free, false)),
             made = self.connect(to) => Ok((made?, true)),
         }
     }
@@ -107,24 +108,34 @@ impl Sender {
         let mut connector = self.connector.clone();
         poll_fn(|cx| connector.poll_ready(cx)).await?;
         let stream = connector.call(to.clone()).await?;
+        let (tell, cause) = oneshot::channel();
         let mut line = if stream.connected().is_negotiated_h2() {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             let (sender, connection) = builder.timer(TokioTimer::new()).adaptive_window(true).handshake(stream).await?;
-            tokio::spawn(async { log(connection.await) });
+            tokio::spawn(async { end(connection.await, tell) });
+            // Others need not wait for the answer to this request.
+            let shared = Line::Many(sender.clone());
+            self.keep(Connection { to: origin.clone(), line: shared, used: Instant::now() });
             Line::Many(sender)
         } else {
             let (sender, connection) = http1::handshake(stream).await?;
-            tokio::spawn(async { log(connection.await) });
+            tokio::spawn(async { end(connection.await, tell) });
             Line::One { sender, host }
         };
-        poll_fn(|cx| line.poll_ready(cx)).await?;
+        if let Err(closed) = poll_fn(|cx| line.poll_ready(cx)).await {
+            // Whoever drives it knows why.
+            return Err(cause.await.unwrap_or(closed).into());
+        }
         Ok(Connection { to: origin, line, used: Instant::now() })
     }
 }
 
-fn log(ended: hyper::Result<()>) {
+/// A connection has ended.
+fn end(ended: hyper::Result<()>, tell: oneshot::Sender<hyper::Error>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection to an upstream ended early");
+        // Once it was ready, nobody asks any more.
+        let _: Result<(), _> = tell.send(error);
     }
 }
 
@@ -239,6 +250,40 @@ mod tests {
         assert!(lock(&sender.pool).kept.is_empty());
     }
 
+    #[derive(Default)]
+    struct Wakes(std::sync::atomic::AtomicUsize);
+
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_a_connection_do_not_wake_each_other() {
+        let (to, mut accepted) = server().await;
+        let sender = Sender::new();
+        let (answer, _one) = tokio::join!(sender.send(request(to)), async {
+            let mut one = accepted.recv().await.unwrap();
+            head(&mut one).await;
+            one.write_all(&ANSWER[..ANSWER.len() - 1]).await.unwrap();
+            one
+        });
+        let (_answer, uri) = (answer.unwrap(), request(to).uri().clone());
+        let wakes = [Arc::new(Wakes::default()), Arc::new(Wakes::default())];
+        let mut waiting = wakes.clone().map(|wakes| (Box::pin(free(&sender.pool, &uri)), wakes));
+        for _ in 0..3 {
+            for (waits, wakes) in &mut waiting {
+                let waker = Arc::clone(wakes).into();
+                assert!(waits.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+            }
+        }
+        assert_eq!(wakes.map(|wakes| wakes.0.load(std::sync::atomic::Ordering::Relaxed)), [0, 0]);
+        drop(waiting);
+        let again = poll_fn(|cx| lock(&sender.pool).poll_free(&uri, cx));
+        assert!(tokio::time::timeout(Duration::ZERO, again).await.is_err());
+    }
+
     #[tokio::test]
     async fn after_one_that_the_server_has_closed_another_is_made() {
         let (to, mut accepted) = server().await;
@@ -255,7 +300,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         }
-        assert_eq!(lock(&sender.pool).kept.len(), 1, "those that are closed are not kept");
+        assert!(lock(&sender.pool).kept.len() <= 1, "those that are closed are kept");
     }
 
     #[tokio::test]
@@ -301,6 +346,9 @@ mod tests {
         stream.write_all(b"k").await.unwrap();
         assert_eq!(text(answer).await, "ok");
         until_free(&sender).await;
+        lock(&sender.pool).sweep();
+        assert_eq!(lock(&sender.pool).kept.len(), 1, "its answer has been read just now");
+        lock(&sender.pool).kept[0].used = Instant::now().checked_sub(IDLE).unwrap();
         lock(&sender.pool).sweep();
         assert!(lock(&sender.pool).kept.is_empty());
         assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);

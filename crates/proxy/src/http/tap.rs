@@ -1,5 +1,7 @@
 //! A request on its way to a model: passed on as it comes, and somebody is told what it was.
 
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,28 +84,57 @@ impl Taking {
 /// Takes in what is passed on of a body. Once nobody passes on any more of it, somebody is told what it was: that it is dropped, by
 /// whomever, is what tells.
 struct Taker {
-    /// `None` once it was told.
-    taking: Mutex<Option<(Taking, Told)>>,
+    taken: Mutex<InOrder>,
+    /// `None` once they were told.
+    told: Mutex<Option<Told>>,
     /// How many bytes the body has, as far as that is known.
     size: usize,
     complete: AtomicBool,
 }
 
+/// What is taken, in the order in which it came: over HTTP/2, what is given up is not dropped in that order.
+struct InOrder {
+    taking: Taking,
+    /// How many bytes were taken.
+    next: usize,
+    /// What was dropped before what comes before it.
+    early: BTreeMap<usize, Bytes>,
+}
+
+impl InOrder {
+    fn take(&mut self, at: usize, data: &Bytes, size: usize) {
+        if at != self.next {
+            self.early.insert(at, data.clone());
+            return;
+        }
+        self.taking.take(data, size);
+        self.next += data.len();
+        while let Some(data) = self.early.remove(&self.next) {
+            self.taking.take(&data, size);
+            self.next += data.len();
+        }
+    }
+}
+
 impl Taker {
-    fn take(&self, data: &[u8]) {
-        let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((taking, _)) = &mut *taking {
-            taking.take(data, self.size);
+    fn take(&self, at: usize, data: &Bytes) {
+        if !data.is_empty() {
+            self.taken.lock().unwrap_or_else(PoisonError::into_inner).take(at, data, self.size);
         }
     }
 }
 
 impl Drop for Taker {
     fn drop(&mut self) {
-        let taking = self.taking.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((taking, told)) = taking {
-            let complete = if *self.complete.get_mut() { Complete::Yes } else { Complete::No };
-            told(taking.end(), complete);
+        let InOrder { taking, early, .. } = self.taken.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let taking = std::mem::replace(taking, Taking::Copied(Vec::new(), 0));
+        let all = *self.complete.get_mut() && early.is_empty();
+        if let Some(told) = self.told.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            let complete = if all { Complete::Yes } else { Complete::No };
+            // Whoever drops it may be in the middle of something that others depend on.
+            if catch_unwind(AssertUnwindSafe(|| told(taking.end(), complete))).is_err() {
+                tracing::error!("what a request was could not be told");
+            }
         }
     }
 }
@@ -112,6 +143,8 @@ impl Drop for Taker {
 /// recorded of a request.
 struct OnTheirWay {
     data: Bytes,
+    /// How many bytes came before them.
+    at: usize,
     taker: Arc<Taker>,
 }
 
@@ -123,7 +156,7 @@ impl AsRef<[u8]> for OnTheirWay {
 
 impl Drop for OnTheirWay {
     fn drop(&mut self) {
-        self.taker.take(&self.data);
+        self.taker.take(self.at, &self.data);
     }
 }
 
@@ -133,6 +166,8 @@ pub(super) struct RequestTap {
     left: usize,
     /// Bytes that came and were too many.
     surplus: usize,
+    /// Bytes that were passed on.
+    passed: usize,
     /// `None` once all of it was passed on.
     taker: Option<Arc<Taker>>,
     /// Whether a beginning is enough.
@@ -144,9 +179,9 @@ impl RequestTap {
     pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
         let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
         let beginning = matches!(wanted, Wanted::Beginning);
-        let taking = Mutex::new(Some((Taking::new(wanted), told)));
-        let taker = Some(Arc::new(Taker { taking, size, complete: AtomicBool::new(false) }));
-        Self { inner, left: most, surplus: 0, taker, beginning }
+        let taken = Mutex::new(InOrder { taking: Taking::new(wanted), next: 0, early: BTreeMap::new() });
+        let taker = Taker { taken, told: Mutex::new(Some(told)), size, complete: AtomicBool::new(false) };
+        Self { inner, left: most, surplus: 0, passed: 0, taker: Some(Arc::new(taker)), beginning }
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
@@ -182,12 +217,53 @@ impl RequestTap {
     }
 
     /// Bytes that are taken in once they have been written.
-    fn taken(&self, data: Bytes) -> Bytes {
+    fn taken(&mut self, data: Bytes) -> Bytes {
         let Some(taker) = &self.taker else { return data };
+        let at = self.passed;
+        self.passed += data.len();
         if self.beginning {
-            taker.take(&data);
+            taker.take(at, &data);
             return data;
         }
-        Bytes::from_owner(OnTheirWay { data, taker: Arc::clone(taker) })
+        Bytes::from_owner(OnTheirWay { data, at, taker: Arc::clone(taker) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// What is told of chunks that are dropped in some order, and whether that is all.
+    fn told(order: &[usize], complete: bool) -> (Vec<u8>, Complete) {
+        let (tell, told) = channel();
+        let taking = Taking::new(Wanted::Whole);
+        let taken = Mutex::new(InOrder { taking, next: 0, early: BTreeMap::new() });
+        let note: Told = Box::new(move |taken, complete| tell.send((taken.whole().to_vec(), complete)).unwrap());
+        let taker =
+            Arc::new(Taker { taken, told: Mutex::new(Some(note)), size: 9, complete: AtomicBool::new(complete) });
+        let chunks = [(0, "one"), (3, "two"), (6, ""), (6, "three")];
+        let chunk =
+            |(at, text)| OnTheirWay { data: Bytes::from_static(str::as_bytes(text)), at, taker: Arc::clone(&taker) };
+        let mut chunks = chunks.map(|text| Some(chunk(text)));
+        drop(taker);
+        for chunk in order {
+            assert!(told.try_recv().is_err(), "told before all of it was written");
+            drop(chunks[*chunk].take());
+        }
+        // What is never dropped is never written.
+        chunks.into_iter().for_each(std::mem::forget);
+        told.try_recv().unwrap_or((Vec::new(), Complete::No))
+    }
+
+    #[test]
+    fn in_whatever_order_chunks_are_given_up_they_are_told_as_they_came() {
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 3, 0, 1], [1, 0, 3, 2]] {
+            assert_eq!(told(&order, true), (b"onetwothree".to_vec(), Complete::Yes), "{order:?}");
+            assert_eq!(told(&order, false), (b"onetwothree".to_vec(), Complete::No), "{order:?}");
+        }
     }
 }
