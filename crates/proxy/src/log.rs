@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -147,10 +147,18 @@ impl Drop for Recorder {
     }
 }
 
+/// Something that is to be told, and waits for a better time.
+pub(crate) trait PutOff: Send + Sync {
+    /// Tells it now, if it is all there.
+    fn now(&self);
+}
+
 /// Records what happens to requests, in the order in which it is told.
 pub(crate) struct Log {
     queue: Arc<Queue>,
     room: Arc<Semaphore>,
+    /// What will be told soon.
+    put_off: Mutex<Vec<Weak<dyn PutOff>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -172,7 +180,7 @@ impl Log {
         };
         let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(record)?;
         let room = Arc::new(Semaphore::new(ROOM / UNIT));
-        Ok(Self { queue, room, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, room, put_off: Mutex::default(), thread: Mutex::new(Some(thread)) })
     }
 
     /// Waits, though not for long, until there is room for a body. It takes none before it is there: one that comes slowly stops
@@ -209,8 +217,20 @@ impl Log {
         self.queue.push(Message::Entry(Box::new(RequestEntry { event, body: None })), haste);
     }
 
-    /// Waits until all that was told so far is recorded.
+    /// Takes note of what will be told soon.
+    pub(crate) fn put_off(&self, what: Weak<dyn PutOff>) {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        put_off.retain(|other| other.strong_count() > 0);
+        put_off.push(what);
+    }
+
+    fn put_off_so_far(&self) -> Vec<Arc<dyn PutOff>> {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Waits until all that happened so far is recorded.
     pub(crate) fn flush(&self) {
+        self.put_off_so_far().iter().for_each(|what| what.now());
         let (done, wait) = sync_channel(1);
         self.queue.push(Message::Flush(done), Haste::Now);
         let _ = wait.recv();

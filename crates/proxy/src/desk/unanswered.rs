@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sayso_review::{RequestEnd, RequestId, RequestStep};
 
-use super::{Desk, Keeps};
+use super::{Desk, Keeps, Sequel};
 use crate::log::{Haste, Log};
 
 /// A request that was sent and has no answer yet. Dropped so, its client went away, or the engine stops: nobody can forget to record it.
@@ -17,21 +17,23 @@ pub struct Unanswered {
     pub keeps: Keeps,
     /// `None` once it has an answer, or never will.
     log: Option<Arc<Log>>,
+    /// What its end is recorded after, if that is to wait.
+    pub(crate) sequel: Option<Arc<Sequel>>,
     /// Whether the engine stops.
     stops: Arc<AtomicBool>,
 }
 
 impl Desk {
     pub(crate) fn unanswered(&self, request: RequestId, keeps: Keeps) -> Unanswered {
-        Unanswered { request, keeps, log: Some(Arc::clone(&self.log)), stops: Arc::clone(&self.stops) }
+        Unanswered { request, keeps, log: Some(Arc::clone(&self.log)), sequel: None, stops: Arc::clone(&self.stops) }
     }
 }
 
 impl Unanswered {
     /// Its answer is there.
-    pub(crate) fn answered(mut self) -> (RequestId, Keeps) {
+    pub(crate) fn answered(mut self) -> (RequestId, Keeps, Option<Arc<Sequel>>) {
         self.log = None;
-        (self.request, self.keeps)
+        (self.request, self.keeps, self.sequel.take())
     }
 
     /// It could not be sent.
@@ -43,7 +45,12 @@ impl Unanswered {
         if let Some(log) = self.log.take()
             && self.keeps == Keeps::Yes
         {
-            log.step(self.request, RequestStep::Ended { why, edited: None }, Haste::Soon);
+            let request = self.request;
+            let record = move || log.step(request, RequestStep::Ended { why, edited: None }, Haste::Soon);
+            match self.sequel.take() {
+                Some(sequel) => sequel.then(record),
+                None => record(),
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
 use super::events::{Back, MOST_WHOLE, Position, WholeEvents};
 use super::said::{Said, counted};
-use crate::desk::{Desk, Keeps, entry};
+use crate::desk::{Desk, Keeps, Sequel, entry};
 use crate::log::Haste;
 
 /// The most of an answer that is kept.
@@ -39,6 +39,8 @@ pub(super) struct Exchange {
     pub(super) encoding: Option<String>,
     pub(super) keeps: Keeps,
     pub(super) retries: u32,
+    /// What the answer is recorded after.
+    pub(super) sequel: Option<Arc<Sequel>>,
     pub(super) calls: Calls,
 }
 
@@ -165,7 +167,12 @@ impl AnswerTap {
             && let Some(data) = frame.data_ref()
         {
             self.position.pass(data);
-            self.begun = true;
+            if !std::mem::replace(&mut self.begun, true)
+                && let Some(sequel) = &self.exchange.sequel
+            {
+                // Whoever waits for that gets their turn after this is written.
+                sequel.answer_begins();
+            }
         }
         polled
     }
@@ -405,13 +412,18 @@ impl AnswerTap {
             read.later(&kept, &mut answer);
             (Bytes::new(), Read::Done)
         };
-        desk.log.later(Haste::Soon, room, move || {
+        let work = move || {
             read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
             let body = CutBody::new(kept);
             answer.body = BodyRecord { cut, ..body.record() };
             vec![RequestEntry { body: Some(body), ..entry(request, RequestStep::Answered(Box::new(answer))) }]
-        });
+        };
+        let log = Arc::clone(&desk.log);
+        match &self.exchange.sequel {
+            Some(sequel) => sequel.then(move || log.later(Haste::Soon, room, work)),
+            None => log.later(Haste::Soon, room, work),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod pool;
 mod replay;
 mod said;
 mod sender;
+mod taker;
 mod tap;
 mod upstream;
 mod way;
@@ -40,7 +41,8 @@ use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
 use own::{ended, plain, refused, too_large, unreachable};
 pub(crate) use sender::Sender;
-use tap::{RequestTap, Wanted};
+use taker::Wanted;
+use tap::RequestTap;
 pub(crate) use way::{Way, Ways};
 
 /// How much of a compressed body is enough to tell whose it is.
@@ -153,7 +155,7 @@ impl Proxy {
         let most = way.settings.largest_body;
         let keeps = keeps(&way.settings);
         let started = Instant::now();
-        let unanswered = self.desk.unanswered(id, keeps);
+        let mut unanswered = self.desk.unanswered(id, keeps);
         let tapped = if keeps == Keeps::Yes {
             let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
             self.desk.log.wait_for_room(size).await;
@@ -198,6 +200,7 @@ impl Proxy {
             };
             RequestTap::new(body, most, wanted, Box::new(note))
         };
+        unanswered.sequel = tapped.sequel();
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(Box::new(tapped)));
         match self.sender().send(onward).await {
             Ok(answer) => {
@@ -261,7 +264,7 @@ impl Proxy {
         answer_with(answer, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
             let Asked { unanswered, api, whose, started, retries, answers } = asked;
-            let (request, keeps) = unanswered.answered();
+            let (request, keeps, sequel) = unanswered.answered();
             let desk = Arc::clone(&self.desk);
             let exchange = Exchange {
                 request,
@@ -272,6 +275,7 @@ impl Proxy {
                 encoding: text(CONTENT_ENCODING),
                 keeps,
                 retries,
+                sequel,
                 calls: Calls { desk: Arc::clone(&desk), whose, answers },
                 desk,
             };

@@ -10,6 +10,7 @@ mod cleanup;
 mod faults;
 mod holding;
 mod identity;
+mod large;
 mod log;
 mod modes;
 mod regressions;

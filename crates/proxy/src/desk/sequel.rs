@@ -1,0 +1,59 @@
+//! What becomes of a request whose body nobody has looked at yet.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
+
+use super::lock;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// What comes after a request, and is recorded after it: a large body is looked at once its answer has begun.
+pub(crate) struct Sequel {
+    /// What waits until the request is on record; `None` once it is.
+    waits: Mutex<Option<Vec<Work>>>,
+    answer: Notify,
+}
+
+impl Default for Sequel {
+    fn default() -> Self {
+        Self { waits: Mutex::new(Some(Vec::new())), answer: Notify::new() }
+    }
+}
+
+impl fmt::Debug for Sequel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sequel").finish_non_exhaustive()
+    }
+}
+
+impl Sequel {
+    /// Does something once the request is on record.
+    pub(crate) fn then(&self, work: impl FnOnce() + Send + 'static) {
+        let mut waits = lock(&self.waits);
+        if let Some(waits) = &mut *waits {
+            return waits.push(Box::new(work));
+        }
+        drop(waits);
+        work();
+    }
+
+    /// The request is on record.
+    pub(crate) fn recorded(&self) {
+        let waits = lock(&self.waits).take();
+        for work in waits.into_iter().flatten() {
+            work();
+        }
+    }
+
+    /// The answer has begun.
+    pub(crate) fn answer_begins(&self) {
+        self.answer.notify_one();
+    }
+
+    /// Waits for the beginning of the answer.
+    pub(crate) async fn answer(&self) {
+        self.answer.notified().await;
+    }
+}

@@ -1,0 +1,289 @@
+//! Takes in what was passed on of a body.
+//!
+//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body after that, and a large body when
+//! its answer has begun: reading two megabytes meanwhile makes whoever reads the request on the same machine slower.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+
+use crate::desk::{Complete, Desk, Following, Sequel, Taken, Whose};
+use crate::log::{Log, PutOff};
+
+/// Who is told what a body was, and whether that is all of what was wanted.
+pub(super) type Told = Box<dyn FnOnce(Taken, Complete) + Send>;
+
+/// How much of a body somebody wants to know.
+pub(super) enum Wanted {
+    /// All of it.
+    Whole,
+    /// What it adds to an earlier one of the same session.
+    After(Arc<Desk>, Arc<Whose>),
+    /// What it begins with.
+    Beginning,
+}
+
+/// How much a beginning is.
+const BEGINNING: usize = 4 << 10;
+/// How many bytes make a body a large one.
+const LARGE: usize = 256 << 10;
+/// How much of it may wait to be looked at.
+const MOST: usize = 2 << 20;
+/// And for how long: a model takes longer to answer, and then has nobody wait.
+const PATIENCE: Duration = Duration::from_millis(3);
+
+/// What is kept of a body.
+enum Taking {
+    /// Nothing of it is there yet.
+    NotBegun(Arc<Desk>, Arc<Whose>),
+    /// It may go on from an earlier one.
+    After(Following),
+    /// So many bytes of it at most.
+    Copied(Vec<u8>, usize),
+}
+
+impl Taking {
+    fn new(wanted: Wanted) -> Self {
+        match wanted {
+            Wanted::After(desk, whose) => Self::NotBegun(desk, whose),
+            Wanted::Whole => Self::Copied(Vec::new(), usize::MAX),
+            Wanted::Beginning => Self::Copied(Vec::new(), BEGINNING),
+        }
+    }
+
+    /// Copies what is new in some bytes of a body of about this size. These are parts of a buffer that is used again once nobody
+    /// holds on to it.
+    fn take(&mut self, data: &[u8], size: usize) {
+        if data.is_empty() {
+            return;
+        }
+        if let Self::NotBegun(desk, whose) = self {
+            let following = desk.following(whose, data, size);
+            *self = following.map_or_else(|| Self::Copied(Vec::new(), usize::MAX), Self::After);
+        }
+        match self {
+            Self::NotBegun(..) => {}
+            Self::After(following) => following.take(data),
+            Self::Copied(copied, most) => {
+                if copied.is_empty() {
+                    copied.reserve_exact(size.min(*most));
+                }
+                let room = *most - copied.len();
+                copied.extend_from_slice(&data[..data.len().min(room)]);
+            }
+        }
+    }
+
+    fn end(self) -> Taken {
+        match self {
+            Self::NotBegun(..) => Taken::default(),
+            Self::After(following) => following.end(),
+            Self::Copied(copied, _) => Bytes::from(copied).into(),
+        }
+    }
+}
+
+/// What is taken, in the order in which it came: over HTTP/2, what is given up is not dropped in that order.
+struct InOrder {
+    taking: Taking,
+    /// How many bytes were taken.
+    next: usize,
+    /// What was dropped before what comes before it.
+    early: BTreeMap<usize, Bytes>,
+    /// What is to be looked at later.
+    later: Vec<(usize, Bytes)>,
+    /// Whether somebody waits to do so.
+    awaited: bool,
+    /// `None` once they were told.
+    told: Option<Told>,
+}
+
+impl InOrder {
+    fn take(&mut self, at: usize, data: &Bytes, size: usize) {
+        if at != self.next {
+            self.early.insert(at, data.clone());
+            return;
+        }
+        self.taking.take(data, size);
+        self.next += data.len();
+        while let Some(data) = self.early.remove(&self.next) {
+            self.taking.take(&data, size);
+            self.next += data.len();
+        }
+    }
+
+    fn catch_up(&mut self, size: usize) {
+        for (at, data) in std::mem::take(&mut self.later) {
+            self.take(at, &data, size);
+        }
+    }
+}
+
+/// Takes in what is passed on of a body. Once nobody passes on any more of it, somebody is told what it was: that it is dropped, by
+/// whomever, is what tells.
+pub(super) struct Taker {
+    taken: Mutex<InOrder>,
+    /// How many bytes the body has, as far as that is known.
+    size: usize,
+    /// How many were passed on once that was all of them.
+    whole: AtomicUsize,
+    /// What a large body is looked at after, and who wants it done when they are asked what is on record.
+    after: Option<(Arc<Sequel>, Arc<Log>)>,
+}
+
+/// There may be more.
+const NOT_YET: usize = usize::MAX;
+
+impl Taker {
+    /// One for a body of about this size.
+    pub(super) fn new(wanted: Wanted, size: usize, told: Told) -> Self {
+        let after = match &wanted {
+            Wanted::After(desk, _) if size >= LARGE => Some((Arc::default(), Arc::clone(&desk.log))),
+            _ => None,
+        };
+        let (taking, told) = (Taking::new(wanted), Some(told));
+        let taken = InOrder { taking, next: 0, early: BTreeMap::new(), later: Vec::new(), awaited: false, told };
+        Self { taken: Mutex::new(taken), size, whole: AtomicUsize::new(NOT_YET), after }
+    }
+
+    /// What is to come after this body on record, if that is to wait.
+    pub(super) fn sequel(&self) -> Option<Arc<Sequel>> {
+        self.after.as_ref().map(|(sequel, _)| Arc::clone(sequel))
+    }
+
+    /// So many bytes were all.
+    pub(super) fn is_whole(&self, bytes: usize) {
+        self.whole.store(bytes, Ordering::Release);
+    }
+
+    pub(super) fn take(&self, at: usize, data: &Bytes) {
+        if !data.is_empty() {
+            self.lock().take(at, data, self.size);
+        }
+    }
+
+    /// Takes what was written, or sees to it that somebody does.
+    fn written(self: &Arc<Self>, at: usize, data: Bytes) {
+        let (Some((sequel, log)), Ok(runtime)) = (&self.after, Handle::try_current()) else {
+            return self.take(at, &data);
+        };
+        if data.is_empty() {
+            return;
+        }
+        let mut taken = self.lock();
+        let end = at + data.len();
+        taken.later.push((at, data));
+        if end.saturating_sub(taken.later[0].0) > MOST {
+            taken.catch_up(self.size);
+        } else if !std::mem::replace(&mut taken.awaited, true) {
+            drop(taken);
+            let put_off: Weak<Self> = Arc::downgrade(self);
+            log.put_off(put_off);
+            let (taker, sequel) = (Arc::clone(self), Arc::clone(sequel));
+            runtime.spawn(async move {
+                // Begun or not, it is time.
+                let _ = tokio::time::timeout(PATIENCE, sequel.answer()).await;
+                taker.lock().awaited = false;
+                taker.now();
+            });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InOrder> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells what there is, once. Whoever wants it told waits for one who does so.
+    fn tell(&self, mut taken: MutexGuard<'_, InOrder>) {
+        let Some(told) = taken.told.take() else { return };
+        let taking = std::mem::replace(&mut taken.taking, Taking::Copied(Vec::new(), 0));
+        let complete = if taken.next == self.whole.load(Ordering::Acquire) { Complete::Yes } else { Complete::No };
+        // Whoever tells may be in the middle of something that others depend on.
+        if catch_unwind(AssertUnwindSafe(|| told(taking.end(), complete))).is_err() {
+            tracing::error!("what a request was could not be told");
+        }
+        if let Some((sequel, _)) = &self.after {
+            sequel.recorded();
+        }
+    }
+}
+
+impl PutOff for Taker {
+    fn now(&self) {
+        let mut taken = self.lock();
+        taken.catch_up(self.size);
+        if taken.next == self.whole.load(Ordering::Acquire) {
+            self.tell(taken);
+        }
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        let mut taken = self.lock();
+        taken.catch_up(self.size);
+        self.tell(taken);
+    }
+}
+
+/// Bytes on their way. They are taken in when they are dropped, which is when they have been written.
+pub(super) struct OnTheirWay {
+    pub(super) data: Bytes,
+    /// How many bytes came before them.
+    pub(super) at: usize,
+    pub(super) taker: Arc<Taker>,
+}
+
+impl AsRef<[u8]> for OnTheirWay {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl Drop for OnTheirWay {
+    fn drop(&mut self) {
+        self.taker.written(self.at, std::mem::take(&mut self.data));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// What is told of chunks that are dropped in some order, and whether that is all.
+    fn told(order: &[usize], whole: usize) -> (Vec<u8>, Complete) {
+        let (tell, told) = channel();
+        let note: Told = Box::new(move |taken, complete| tell.send((taken.whole().to_vec(), complete)).unwrap());
+        let taker = Arc::new(Taker::new(Wanted::Whole, 9, note));
+        taker.is_whole(whole);
+        let chunks = [(0, "one"), (3, "two"), (6, ""), (6, "three")];
+        let chunk =
+            |(at, text)| OnTheirWay { data: Bytes::from_static(str::as_bytes(text)), at, taker: Arc::clone(&taker) };
+        let mut chunks = chunks.map(|text| Some(chunk(text)));
+        drop(taker);
+        for chunk in order {
+            assert!(told.try_recv().is_err(), "told before all of it was written");
+            drop(chunks[*chunk].take());
+        }
+        // What is never dropped is never written.
+        chunks.into_iter().for_each(std::mem::forget);
+        told.try_recv().unwrap_or((Vec::new(), Complete::No))
+    }
+
+    #[test]
+    fn in_whatever_order_chunks_are_given_up_they_are_told_as_they_came() {
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 3, 0, 1], [1, 0, 3, 2]] {
+            assert_eq!(told(&order, 11), (b"onetwothree".to_vec(), Complete::Yes), "{order:?}");
+            assert_eq!(told(&order, NOT_YET), (b"onetwothree".to_vec(), Complete::No), "{order:?}");
+        }
+    }
+}
