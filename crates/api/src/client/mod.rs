@@ -22,6 +22,7 @@ mod token;
 mod transport;
 mod watch;
 mod workspace;
+mod written;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -17,11 +17,31 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 
 use super::dial::Dial;
+use super::written::{Noting, Unwritten};
 
 /// Connections that are kept for the next call.
 const MOST_IDLE: usize = 4;
 
-type Sender = SendRequest<ClientBody>;
+/// A connection on which a call can be made.
+#[derive(Debug)]
+pub(super) struct Sender {
+    requests: SendRequest<ClientBody>,
+    unwritten: Unwritten,
+}
+
+/// A call that could not be made, and what was to be sent if nobody has seen any of it.
+type Failed = (TransportError, Option<Request<ClientBody>>);
+
+impl Sender {
+    async fn send(&mut self, request: Request<ClientBody>) -> Result<Response<Incoming>, Failed> {
+        self.requests.try_send_request(request).await.map_err(|mut error| {
+            let unsent = error.take_message();
+            let error = error.into_error();
+            let unseen = unsent.is_some() || self.unwritten.is_so();
+            (if unseen { TransportError::Unsent(error.into()) } else { TransportError::Cut(error) }, unsent)
+        })
+    }
+}
 
 /// Carries calls to an engine.
 #[derive(Clone, Debug)]
@@ -39,7 +59,7 @@ struct Shared {
 /// How far a call came that got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TransportError {
-    /// Nobody has seen it.
+    /// Nobody has seen it, or the end of it.
     #[error("{0}")]
     Unsent(Box<dyn std::error::Error + Send + Sync>),
     /// Somebody may have seen it.
@@ -62,7 +82,7 @@ impl Transport {
     async fn kept(&self) -> Option<Sender> {
         loop {
             let mut sender = self.idle().pop()?;
-            if sender.ready().await.is_ok() {
+            if sender.requests.ready().await.is_ok() {
                 return Some(sender);
             }
         }
@@ -70,11 +90,13 @@ impl Transport {
 
     async fn connect(&self) -> Result<Sender, TransportError> {
         let connection = self.shared.dial.dial().await.map_err(|error| TransportError::Unsent(error.into()))?;
-        let (sender, work) =
+        let unwritten = Unwritten::default();
+        let connection = Noting { connection, unwritten: unwritten.clone() };
+        let (requests, work) =
             handshake(TokioIo::new(connection)).await.map_err(|error| TransportError::Unsent(error.into()))?;
         // Its errors reach whoever waits for an answer.
         tokio::spawn(work);
-        Ok(sender)
+        Ok(Sender { requests, unwritten })
     }
 
     async fn exchange(self, mut request: Request<ClientBody>) -> Result<Response<Answer>, TransportError> {
@@ -83,21 +105,16 @@ impl Transport {
         *request.uri_mut() = path.parse::<Uri>().map_err(|error| TransportError::Unsent(error.into()))?;
         request.headers_mut().insert(HOST, self.shared.authority.clone());
         while let Some(mut sender) = self.kept().await {
-            match sender.try_send_request(request).await {
+            match sender.send(request).await {
                 Ok(response) => return self.answer(sender, response).await,
                 // It was closed meanwhile.
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(TransportError::Cut(error.into_error())),
-                },
+                Err((_, Some(unsent))) => request = unsent,
+                Err((error, None)) => return Err(error),
             }
         }
         let mut sender = self.connect().await?;
-        match sender.try_send_request(request).await {
-            Ok(response) => self.answer(sender, response).await,
-            Err(error) if error.message().is_some() => Err(TransportError::Unsent(error.into_error().into())),
-            Err(error) => Err(TransportError::Cut(error.into_error())),
-        }
+        let response = sender.send(request).await.map_err(|(error, _)| error)?;
+        self.answer(sender, response).await
     }
 
     /// Reads an answer that has an end, so that its connection is free for the next call.

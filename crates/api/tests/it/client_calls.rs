@@ -37,6 +37,23 @@ async fn what_was_not_sent_is_sent_again_whatever_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_whole_was_done_by_nobody_and_is_sent_again() {
+    // An engine that ends leaves connections behind that it never took up.
+    for bytes in [0, 1, 20, 100] {
+        let (engine, _) = engine_that_waits([Line::FullAfter(bytes)]);
+        engine.client().undo(Target::Last, IfChanged::Refuse, None).await.unwrap();
+        assert_eq!((engine.dials(), engine.calls()), (2, vec!["undo"]), "after {bytes} bytes");
+    }
+    // The second call on a connection that served the first.
+    let (engine, _) = engine_that_waits([Line::FullAfter(200)]);
+    let client = engine.client();
+    for _ in 0..3 {
+        client.undo(Target::Last, IfChanged::Refuse, None).await.unwrap();
+    }
+    assert_eq!((engine.dials(), engine.calls()), (2, vec!["undo"; 3]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_nothing_is_asked_again_after_a_cut() {
     let engine = FakeEngine::new([Line::Swallowed, Line::CutAfter(1), Line::CutAfter(60)]);
     assert_eq!(engine.client().status(Extent::Counts).await.unwrap().pending, 3);

@@ -34,6 +34,8 @@ pub(crate) enum Line {
     Closed,
     /// What is sent never arrives, and it is closed.
     Swallowed,
+    /// Nothing can be sent any more after so many bytes.
+    FullAfter(usize),
     /// It is cut after so many bytes of answers.
     CutAfter(usize),
 }
@@ -162,7 +164,7 @@ impl AsyncRead for Breaking {
                 self.line = Line::CutAfter(left - read);
                 Poll::Ready(Ok(()))
             }
-            Line::Good | Line::Refused => Pin::new(&mut self.inner).poll_read(context, buffer),
+            Line::Good | Line::Refused | Line::FullAfter(_) => Pin::new(&mut self.inner).poll_read(context, buffer),
         }
     }
 }
@@ -175,6 +177,13 @@ impl AsyncWrite for Breaking {
         }
         match self.line {
             Line::Swallowed => Poll::Ready(Ok(bytes.len())),
+            Line::FullAfter(0) => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            Line::FullAfter(left) => {
+                let bytes = &bytes[..bytes.len().min(left)];
+                let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+                self.line = Line::FullAfter(left - written);
+                Poll::Ready(Ok(written))
+            }
             _ => Pin::new(&mut self.inner).poll_write(context, bytes),
         }
     }
