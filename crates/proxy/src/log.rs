@@ -217,11 +217,15 @@ impl Log {
         self.queue.push(Message::Entry(Box::new(RequestEntry { event, body: None })), haste);
     }
 
-    /// Takes note of what will be told soon.
-    pub(crate) fn put_off(&self, what: Weak<dyn PutOff>) {
+    /// Takes note of what will be told soon; whether it may be. With much under way nothing is put off: there is no better time.
+    pub(crate) fn put_off(&self, what: Weak<dyn PutOff>) -> bool {
         let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
         put_off.retain(|other| other.strong_count() > 0);
-        put_off.push(what);
+        let may = put_off.is_empty();
+        if may {
+            put_off.push(what);
+        }
+        may
     }
 
     fn put_off_so_far(&self) -> Vec<Arc<dyn PutOff>> {

@@ -180,10 +180,13 @@ impl Taker {
         taken.later.push((at, data));
         if end.saturating_sub(taken.later[0].0) > MOST {
             taken.catch_up(self.size);
-        } else if !std::mem::replace(&mut taken.awaited, true) {
+        } else if !taken.awaited {
+            let this: Weak<Self> = Arc::downgrade(self);
+            taken.awaited = log.put_off(this);
+            if !taken.awaited {
+                return taken.catch_up(self.size);
+            }
             drop(taken);
-            let put_off: Weak<Self> = Arc::downgrade(self);
-            log.put_off(put_off);
             let (taker, sequel) = (Arc::clone(self), Arc::clone(sequel));
             runtime.spawn(async move {
                 // Begun or not, it is time.
