@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -59,6 +59,9 @@ struct Waiting {
     messages: Vec<Message>,
     kilobytes: usize,
     hurry: bool,
+    /// What will be told once there is time to look at it, and whether there is now.
+    put_off: Vec<Arc<dyn PutOff>>,
+    time: bool,
     thread: Thread,
     /// Nothing more is told.
     closed: bool,
@@ -101,14 +104,48 @@ impl Queue {
         }
     }
 
+    /// Takes note of what will be told soon; whether it may be. With much under way nothing is put off: there is no better time.
+    fn put_off(&self, what: Arc<dyn PutOff>) -> bool {
+        let mut waiting = self.lock();
+        let may = waiting.put_off.is_empty() && waiting.thread != Thread::Gone && !waiting.closed;
+        if may {
+            waiting.put_off.push(what);
+            if std::mem::take(&mut waiting.thread) == Thread::Asleep {
+                drop(waiting);
+                self.changed.notify_one();
+            }
+        }
+        may
+    }
+
+    /// There is time for what was put off.
+    fn has_time(&self) {
+        let mut waiting = self.lock();
+        if !waiting.put_off.is_empty() && !std::mem::replace(&mut waiting.time, true) {
+            drop(waiting);
+            self.changed.notify_one();
+        }
+    }
+
     /// What is to be recorded next; `None` once there is nothing any more, and will not be.
     fn next(&self) -> Option<Vec<Message>> {
-        let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.closed;
+        let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.time && !waiting.closed;
         let mut waiting = self.lock();
         let mut looks = 0;
         loop {
             let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
             (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let put_off = std::mem::take(&mut waiting.put_off);
+            if !put_off.is_empty() {
+                // It is told to this queue. What then waits does so for others, unless there is a hurry.
+                waiting.time = false;
+                drop(waiting);
+                put_off.iter().for_each(|what| what.now());
+                drop(put_off);
+                waiting = self.lock();
+                looks = 0;
+                continue;
+            }
             if !waiting.messages.is_empty() || waiting.closed {
                 break;
             }
@@ -119,8 +156,9 @@ impl Queue {
                 waiting = self.changed.wait_while(waiting, asleep).unwrap_or_else(PoisonError::into_inner);
             }
         }
-        // Not all at once after a stall: a batch is written as a whole, or lost.
-        let rest = waiting.messages.len().min(MOST);
+        // Not all at once after a stall: a batch is written as a whole, or lost. Unless somebody waits for all of it.
+        let flushes = waiting.messages.iter().any(|message| matches!(message, Message::Flush(_)));
+        let rest = if flushes { waiting.messages.len() } else { waiting.messages.len().min(MOST) };
         let rest = waiting.messages.split_off(rest);
         (waiting.hurry, waiting.kilobytes) = (!rest.is_empty(), 0);
         let messages = std::mem::replace(&mut waiting.messages, rest);
@@ -140,16 +178,16 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         waiting.thread = Thread::Gone;
-        let lost = std::mem::take(&mut waiting.messages);
+        let lost = (std::mem::take(&mut waiting.messages), std::mem::take(&mut waiting.put_off));
         // What they hold may want the lock when it goes.
         drop(waiting);
         drop(lost);
     }
 }
 
-/// Something that is to be told, and waits for a better time.
+/// Something that is to be told, and takes a while to look at.
 pub(crate) trait PutOff: Send + Sync {
-    /// Tells it now, if it is all there.
+    /// Looks at it, and tells it if it is all there.
     fn now(&self);
 }
 
@@ -157,8 +195,6 @@ pub(crate) trait PutOff: Send + Sync {
 pub(crate) struct Log {
     queue: Arc<Queue>,
     room: Arc<Semaphore>,
-    /// What will be told soon.
-    put_off: Mutex<Vec<Weak<dyn PutOff>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -180,7 +216,7 @@ impl Log {
         };
         let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(record)?;
         let room = Arc::new(Semaphore::new(ROOM / UNIT));
-        Ok(Self { queue, room, put_off: Mutex::default(), thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, room, thread: Mutex::new(Some(thread)) })
     }
 
     /// Waits, though not for long, until there is room for a body. It takes none before it is there: one that comes slowly stops
@@ -217,24 +253,18 @@ impl Log {
         self.queue.push(Message::Entry(Box::new(RequestEntry { event, body: None })), haste);
     }
 
-    /// Takes note of what will be told soon; whether it may be. With much under way nothing is put off: there is no better time.
-    pub(crate) fn put_off(&self, what: Weak<dyn PutOff>) -> bool {
-        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
-        put_off.retain(|other| other.strong_count() > 0);
-        let may = put_off.is_empty();
-        if may {
-            put_off.push(what);
-        }
-        may
+    /// Has something looked at and told on the thread that records, when there is time or before long; whether it will be.
+    pub(crate) fn put_off(&self, what: Arc<dyn PutOff>) -> bool {
+        self.queue.put_off(what)
     }
 
-    fn put_off_so_far(&self) -> Vec<Arc<dyn PutOff>> {
-        self.put_off.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    /// There is time for what was put off.
+    pub(crate) fn has_time(&self) {
+        self.queue.has_time();
     }
 
     /// Waits until all that happened so far is recorded.
     pub(crate) fn flush(&self) {
-        self.put_off_so_far().iter().for_each(|what| what.now());
         let (done, wait) = sync_channel(1);
         self.queue.push(Message::Flush(done), Haste::Now);
         let _ = wait.recv();

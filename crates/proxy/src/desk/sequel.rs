@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use tokio::sync::Notify;
-
 use super::lock;
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -13,12 +11,11 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(crate) struct Sequel {
     /// What waits until the request is on record; `None` once it is.
     waits: Mutex<Option<Vec<Work>>>,
-    answer: Notify,
 }
 
 impl Default for Sequel {
     fn default() -> Self {
-        Self { waits: Mutex::new(Some(Vec::new())), answer: Notify::new() }
+        Self { waits: Mutex::new(Some(Vec::new())) }
     }
 }
 
@@ -45,15 +42,5 @@ impl Sequel {
         for work in waits.into_iter().flatten() {
             work();
         }
-    }
-
-    /// The answer has begun.
-    pub(crate) fn answer_begins(&self) {
-        self.answer.notify_one();
-    }
-
-    /// Waits for the beginning of the answer.
-    pub(crate) async fn answer(&self) {
-        self.answer.notified().await;
     }
 }

@@ -167,11 +167,10 @@ impl AnswerTap {
             && let Some(data) = frame.data_ref()
         {
             self.position.pass(data);
-            if !std::mem::replace(&mut self.begun, true)
-                && let Some(sequel) = &self.exchange.sequel
-            {
-                // Whoever waits for that gets their turn after this is written.
-                sequel.answer_begins();
+            if !std::mem::replace(&mut self.begun, true) && self.exchange.sequel.is_some() {
+                let log = Arc::clone(&self.exchange.desk.log);
+                // Its turn comes after this is written.
+                tokio::spawn(async move { log.has_time() });
             }
         }
         polled

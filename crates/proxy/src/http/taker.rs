@@ -1,16 +1,15 @@
 //! Takes in what was passed on of a body.
 //!
-//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body after that, and a large body when
-//! its answer has begun: reading two megabytes meanwhile makes whoever reads the request on the same machine slower.
+//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body after that, and a large body on the
+//! thread that records, when its answer has begun: reading two megabytes before that makes whoever reads the request on the same machine
+//! slower, and reading them here makes the agent wait that is to get the answer.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::runtime::Handle;
 
 use crate::desk::{Complete, Desk, Following, Sequel, Taken, Whose};
 use crate::log::{Log, PutOff};
@@ -34,8 +33,6 @@ const BEGINNING: usize = 4 << 10;
 const LARGE: usize = 256 << 10;
 /// How much of it may wait to be looked at.
 const MOST: usize = 2 << 20;
-/// And for how long: a model takes longer to answer, and then has nobody wait.
-const PATIENCE: Duration = Duration::from_millis(3);
 
 /// What is kept of a body.
 enum Taking {
@@ -97,7 +94,7 @@ struct InOrder {
     early: BTreeMap<usize, Bytes>,
     /// What is to be looked at later.
     later: Vec<(usize, Bytes)>,
-    /// Whether somebody waits to do so.
+    /// Whether somebody will do so.
     awaited: bool,
     /// `None` once they were told.
     told: Option<Told>,
@@ -169,9 +166,7 @@ impl Taker {
 
     /// Takes what was written, or sees to it that somebody does.
     fn written(self: &Arc<Self>, at: usize, data: Bytes) {
-        let (Some((sequel, log)), Ok(runtime)) = (&self.after, Handle::try_current()) else {
-            return self.take(at, &data);
-        };
+        let Some((_, log)) = &self.after else { return self.take(at, &data) };
         if data.is_empty() {
             return;
         }
@@ -179,21 +174,14 @@ impl Taker {
         let end = at + data.len();
         taken.later.push((at, data));
         if end.saturating_sub(taken.later[0].0) > MOST {
-            taken.catch_up(self.size);
-        } else if !taken.awaited {
-            let this: Weak<Self> = Arc::downgrade(self);
+            return taken.catch_up(self.size);
+        }
+        if !taken.awaited {
+            let this: Arc<Self> = Arc::clone(self);
             taken.awaited = log.put_off(this);
             if !taken.awaited {
-                return taken.catch_up(self.size);
+                taken.catch_up(self.size);
             }
-            drop(taken);
-            let (taker, sequel) = (Arc::clone(self), Arc::clone(sequel));
-            runtime.spawn(async move {
-                // Begun or not, it is time.
-                let _ = tokio::time::timeout(PATIENCE, sequel.answer()).await;
-                taker.lock().awaited = false;
-                taker.now();
-            });
         }
     }
 
@@ -219,6 +207,7 @@ impl Taker {
 impl PutOff for Taker {
     fn now(&self) {
         let mut taken = self.lock();
+        taken.awaited = false;
         taken.catch_up(self.size);
         if taken.next == self.whole.load(Ordering::Acquire) {
             self.tell(taken);
