@@ -2,15 +2,26 @@
 
 use std::fmt;
 
-use sayso_review::ChangeId;
+use sayso_review::{ChangeId, RequestId};
 
-/// Something began to wait for a verdict, and no surface is attached that would show it.
+/// Something began to wait for a person, and no surface is attached that would show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// How many wait.
-    pub pending: usize,
+    /// How many changes wait.
+    pub changes: usize,
+    /// How many requests to models wait.
+    pub requests: usize,
     /// The one that came.
-    pub change: ChangeId,
+    pub came: Announced,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// A change.
+    Change(ChangeId),
+    /// A request to a model.
+    Request(RequestId),
 }
 
 /// Whoever makes people look.
@@ -36,9 +47,14 @@ impl Announcement {
 
 impl fmt::Display for Announcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pending {
-            1 => f.write_str("sayso: 1 decision waits for you"),
-            pending => write!(f, "sayso: {pending} decisions wait for you"),
-        }
+        let count = |count: usize, one: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            _ => Some(format!("{count} {one}s")),
+        };
+        let waiting: Vec<String> =
+            [count(self.changes, "decision"), count(self.requests, "request")].into_iter().flatten().collect();
+        let verb = if self.changes + self.requests == 1 { "waits" } else { "wait" };
+        write!(f, "sayso: {} {verb} for you", waiting.join(" and "))
     }
 }

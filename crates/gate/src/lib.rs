@@ -36,7 +36,7 @@ mod upkeep;
 mod waiting;
 
 pub use action::{Finished, Rehearsal};
-pub use announce::{Announce, Announcement, Silence};
+pub use announce::{Announce, Announced, Announcement, Silence};
 pub use capture::{Capture, Kept, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
 pub use engine::{Engine, RecoveredChange, preview};

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sayso_journal::Reader;
 use sayso_review::{
-    ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, Rule, RuleScope, Syntax, Target, Verdict, VerdictError,
+    ChangeId, Command, Decider, FromNowOn, IfChanged, Origin, RequestId, Rule, RuleScope, Syntax, Target, Verdict,
+    VerdictError,
 };
 
 use crate::action::Finished;
-use crate::announce::{Announce, Announcement};
+use crate::announce::{Announce, Announced, Announcement};
 use crate::capture::{Capture, ToolCall};
 use crate::engine::Engine;
 use crate::error::GateError;
@@ -36,6 +37,8 @@ struct Shared {
     /// For whoever only reads, and does not want to wait for whoever does something.
     reader: Mutex<Option<Reader>>,
     surfaces: AtomicUsize,
+    /// How many requests to models wait.
+    requests: AtomicUsize,
     announce: Box<dyn Announce>,
 }
 
@@ -108,8 +111,8 @@ impl Gate {
     pub fn taken_over(engine: Engine, rules: Rules, announce: Box<dyn Announce>) -> Self {
         let feed = Arc::clone(&engine.feed);
         let state = Mutex::new(State { engine, rules, agents: Agents::default() });
-        let surfaces = AtomicUsize::new(0);
-        Self { shared: Arc::new(Shared { state, feed, reader: Mutex::new(None), surfaces, announce }) }
+        let (surfaces, requests) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { shared: Arc::new(Shared { state, feed, reader: Mutex::new(None), surfaces, requests, announce }) }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -234,12 +237,29 @@ impl Gate {
 
     /// Makes people look, if something waits and no surface shows it.
     fn announce(&self, mut state: MutexGuard<'_, State>, waits: Option<ChangeId>) -> Result<(), GateError> {
-        if let (Some(change), 0) = (waits, self.shared.surfaces.load(Ordering::Acquire)) {
-            let pending = state.engine.waiting_count()?;
+        if let (Some(change), 0) = (waits, self.surfaces()) {
+            let changes = state.engine.waiting_count()?;
             drop(state);
-            self.shared.announce.announce(&Announcement { pending, change });
+            let requests = self.shared.requests.load(Ordering::Acquire);
+            self.shared.announce.announce(&Announcement { changes, requests, came: Announced::Change(change) });
         }
         Ok(())
+    }
+
+    /// Takes note of how many requests to models wait.
+    pub fn requests_wait(&self, count: usize) {
+        self.shared.requests.store(count, Ordering::Release);
+    }
+
+    /// Makes people look at a request that waits, if no surface shows it.
+    pub fn announce_request(&self, request: RequestId) {
+        if self.surfaces() > 0 {
+            return;
+        }
+        // That it waits is what matters, however many others do.
+        let changes = self.state().engine.waiting_count().unwrap_or_default();
+        let requests = self.shared.requests.load(Ordering::Acquire).max(1);
+        self.shared.announce.announce(&Announcement { changes, requests, came: Announced::Request(request) });
     }
 }
 

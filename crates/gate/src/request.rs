@@ -19,6 +19,8 @@ use crate::rope::Rope;
 const REQUESTS: &str = "requests";
 /// The key of events that say how requests are treated.
 pub(crate) const MODES: &str = "request modes";
+/// The key of events that say that a request waits.
+const PAUSED: &str = "paused requests";
 /// Events that are looked at in one go.
 const SOME: usize = 1_000;
 
@@ -27,8 +29,8 @@ const SOME: usize = 1_000;
 pub struct RequestEntry {
     /// What happened.
     pub event: Event,
-    /// The body that it names, if it names one.
-    pub body: Option<CutBody>,
+    /// The bodies that it names.
+    pub bodies: Vec<CutBody>,
 }
 
 /// A body in the pieces in which it is stored.
@@ -104,14 +106,15 @@ struct Contents<'b> {
 }
 
 impl<'b> Contents<'b> {
-    fn of(body: Option<&'b CutBody>, trust: Trust) -> Self {
+    fn of(bodies: &'b [CutBody], trust: Trust) -> Self {
         let mut contents = Self::default();
-        let Some(body) = body else { return contents };
-        for (piece, place) in body.places() {
-            if trust == Trust::Yes && piece.stored == Stored::Before {
-                contents.stored.push(piece.hash);
-            } else {
-                contents.blobs.push((piece.hash, body.bytes.bytes(place)));
+        for body in bodies {
+            for (piece, place) in body.places() {
+                if trust == Trust::Yes && piece.stored == Stored::Before {
+                    contents.stored.push(piece.hash);
+                } else {
+                    contents.blobs.push((piece.hash, body.bytes.bytes(place)));
+                }
             }
         }
         contents
@@ -121,9 +124,13 @@ impl<'b> Contents<'b> {
 /// What an event about a request can be found by.
 pub(crate) fn keys(event: &RequestEvent) -> Vec<String> {
     let mut keys = vec![request_key(event.request)];
-    if let RequestStep::Seen(seen) = &event.step {
-        keys.push(REQUESTS.to_owned());
-        keys.extend(seen.origin.session.as_deref().map(requests_key));
+    match &event.step {
+        RequestStep::Seen(seen) => {
+            keys.push(REQUESTS.to_owned());
+            keys.extend(seen.origin.session.as_deref().map(requests_key));
+        }
+        RequestStep::Paused { .. } => keys.push(PAUSED.to_owned()),
+        _ => {}
     }
     keys
 }
@@ -150,8 +157,7 @@ impl Gate {
     fn record_trusting(&self, entries: &[RequestEntry], trust: Trust, now: i64) -> Result<(), GateError> {
         let mut last = 0;
         let mut batch = Entry::default();
-        let contents: Vec<Contents<'_>> =
-            entries.iter().map(|entry| Contents::of(entry.body.as_ref(), trust)).collect();
+        let contents: Vec<Contents<'_>> = entries.iter().map(|entry| Contents::of(&entry.bodies, trust)).collect();
         for (RequestEntry { event, .. }, Contents { blobs, stored }) in entries.iter().zip(&contents) {
             last = last.max(event.request().unwrap_or_default());
             let blobs: Vec<(ContentHash, &[u8])> = blobs.iter().map(|(hash, bytes)| (*hash, &**bytes)).collect();
@@ -199,6 +205,20 @@ impl History<'_> {
                 if requests.len() < limit {
                     requests.push(self.request(request)?);
                 }
+            }
+        }
+        Ok(requests)
+    }
+
+    /// The last requests that waited, newest first, so many at most.
+    pub fn paused_requests(&self, most: usize) -> Result<Vec<RequestRecord>, GateError> {
+        let events = self.reader().latest_with(PAUSED, None, most)?;
+        let mut requests = Vec::new();
+        for event in &events {
+            if let EventBody::Known(event) = EventBody::decode(&event.body)
+                && let Some(request) = event.request()
+            {
+                requests.push(self.request(request)?);
             }
         }
         Ok(requests)

@@ -250,7 +250,7 @@ impl Log {
 
     /// Records something else.
     pub(crate) fn event(&self, event: Event, haste: Haste) {
-        self.queue.push(Message::Entry(Box::new(RequestEntry { event, body: None })), haste);
+        self.queue.push(Message::Entry(Box::new(RequestEntry { event, bodies: Vec::new() })), haste);
     }
 
     /// Has something looked at and told on the thread that records, when there is time or before long; whether it will be.

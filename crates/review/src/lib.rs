@@ -63,7 +63,7 @@ pub use preview::{
     ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
 };
 pub use request::{
-    BodyRecord, EditKind, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
+    BodyRecord, EditKind, Handover, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
     RequestId, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits, SubagentMark,
     TokenUsage,
 };

@@ -27,7 +27,7 @@ pub use consequence::Consequences;
 pub use conversation::Glance;
 pub use dialect::{Head, Marks, Purpose, Subagent};
 pub use edit::{EditError, EditHistory, EditId, EditOp, EditTargetKind};
-pub use overrides::{Anchor, AnchorPart, Applied, Drift, Form, Override, Overrides, Scope};
+pub use overrides::{Anchor, AnchorPart, Applied, Captured, Drift, Form, Override, Overrides, Scope};
 pub use request::{Folded, ModelRequest};
 pub use section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
 pub use validate::{Problem, ProblemKind, Repair, validate};

@@ -114,25 +114,63 @@ pub enum Drift {
     Refused(EditError),
 }
 
+/// What became of saved edits when those of a request were captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// How many were saved.
+    pub saved: usize,
+    /// How many are no longer: what they were for is as it came again.
+    pub removed: usize,
+}
+
 impl Overrides {
     /// Saves what was edited in a request, in the place of what was saved for the same sections in the same scope.
     pub fn capture(&mut self, request: &ModelRequest, scope: Scope, updated_at: i64) -> usize {
-        let mut count = 0;
+        self.capture_all(self.differences(request), scope, updated_at)
+    }
+
+    /// The same of what was edited in a request since it was as `before`: what was edited by then is saved elsewhere, or was not meant
+    /// to be.
+    pub fn capture_since(
+        &mut self,
+        before: &ModelRequest,
+        request: &ModelRequest,
+        scope: Scope,
+        updated_at: i64,
+    ) -> Captured {
+        let (old, mut new) = (self.differences(before), self.differences(request));
+        let is_among = |anchor: &Anchor, among: &[Captive]| among.iter().any(|one| one.anchor.is_for_the_same(anchor));
+        let gone: Vec<Anchor> =
+            old.iter().map(|one| &one.anchor).filter(|anchor| !is_among(anchor, &new)).cloned().collect();
+        new.retain(|one| !old.iter().any(|other| one.is_the_same(other)));
+        let count = self.edits.len();
+        self.edits.retain(|edit| edit.scope != scope || !gone.iter().any(|anchor| edit.anchor.is_for_the_same(anchor)));
+        let removed = count - self.edits.len();
+        Captured { saved: self.capture_all(new, scope, updated_at), removed }
+    }
+
+    fn capture_all(&mut self, captives: Vec<Captive>, scope: Scope, updated_at: i64) -> usize {
+        let count = captives.len();
+        for Captive { anchor, content, form } in captives {
+            self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
+            self.edits.push(Override { scope, anchor, content, form, updated_at });
+        }
+        count
+    }
+
+    /// What was edited in a request, as far as it can be saved.
+    fn differences(&self, request: &ModelRequest) -> Vec<Captive> {
         let shown = self.preview_limit.unwrap_or(usize::MAX);
         let candidates: Vec<&Section> = anchored(request).collect();
         // What is gone as a whole is saved as a whole.
         let differences = request.diff();
+        let mut captives = Vec::new();
         for (place, section) in candidates.iter().enumerate().take(shown) {
             let own = differences.iter().filter(|difference| difference.id == section.id);
-            for difference in own.filter(|_| !request.is_added(section.id.target)) {
-                let Some(edit) = captured(request, &candidates[..place], section, difference) else { continue };
-                let (anchor, content, form) = edit;
-                self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
-                self.edits.push(Override { scope, anchor, content, form, updated_at });
-                count += 1;
-            }
+            let own = own.filter(|_| !request.is_added(section.id.target));
+            captives.extend(own.filter_map(|difference| captured(request, &candidates[..place], section, difference)));
         }
-        count
+        captives
     }
 
     /// How many sections of a request, counted from the first, are looked at when its edits are saved; nothing, if all are.
@@ -195,13 +233,25 @@ impl Override {
     }
 }
 
-/// What is saved of a difference.
+/// What can be saved of a difference.
+struct Captive {
+    anchor: Anchor,
+    content: Option<String>,
+    form: Form,
+}
+
+impl Captive {
+    fn is_the_same(&self, other: &Self) -> bool {
+        self.anchor.is_for_the_same(&other.anchor) && self.content == other.content && self.form == other.form
+    }
+}
+
 fn captured(
     request: &ModelRequest,
     before: &[&Section],
     section: &Section,
     difference: &SectionDiff,
-) -> Option<(Anchor, Option<String>, Form)> {
+) -> Option<Captive> {
     let document = request.document()?;
     let inner = difference.target != section.leaf.unwrap_or(section.id.target);
     let part = if inner { AnchorPart::Inner } else { AnchorPart::Whole };
@@ -221,7 +271,7 @@ fn captured(
     let other_kind = document.kind(difference.target) != document.original_kind(difference.target);
     let raw = || String::from_utf8_lossy(&document.value_bytes(difference.target)).into_owned();
     let content = (!section.deleted).then(|| if other_kind { raw() } else { difference.new.clone() });
-    Some((anchor, content, if other_kind { Form::Json } else { Form::Shown }))
+    Some(Captive { anchor, content, form: if other_kind { Form::Json } else { Form::Shown } })
 }
 
 /// What a section said when it came, as far as it stays the same when it comes again: places to keep move with every request.

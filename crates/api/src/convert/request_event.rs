@@ -20,14 +20,14 @@ impl From<&RequestStep> for Step {
     fn from(step: &RequestStep) -> Self {
         match step {
             RequestStep::Seen(seen) => proto::RequestSeen::from(&**seen).into(),
-            RequestStep::Paused { why, deadline, inherits } => Paused {
+            RequestStep::Paused { why, deadline, inherits, .. } => Paused {
                 why: MessageField::some(why.into()),
                 deadline_ms: *deadline,
                 inherits: *inherits,
                 ..Default::default()
             }
             .into(),
-            RequestStep::Edited { version, path, edit } => Edited {
+            RequestStep::Edited { version, path, edit, .. } => Edited {
                 revision: *version,
                 path: path.clone(),
                 edit: proto::RequestEditKind::from(*edit).into(),
@@ -37,7 +37,7 @@ impl From<&RequestStep> for Step {
             RequestStep::Resumed { by } => {
                 Resumed { by: proto::Resumer::from(*by).into(), ..Default::default() }.into()
             }
-            RequestStep::Sent { body, saved: outcome } => Sent {
+            RequestStep::Sent { body, saved: outcome, .. } => Sent {
                 body: body.as_ref().map(proto::BodySize::from).into(),
                 saved: saved(outcome).into(),
                 ..Default::default()
@@ -60,15 +60,18 @@ impl TryFrom<proto::RequestEvent> for RequestEvent {
                 why: required(paused.why, "paused.why")?,
                 deadline: paused.deadline_ms,
                 inherits: paused.inherits,
+                handover: None,
             },
             Step::Edited(edited) => RequestStep::Edited {
                 version: edited.revision,
                 path: edited.path,
                 edit: enumeration(edited.edit, "edited.edit")?,
+                patch: None,
             },
             Step::Resumed(resumed) => RequestStep::Resumed { by: enumeration(resumed.by, "resumed.by")? },
             Step::Sent(sent) => RequestStep::Sent {
                 body: optional(sent.body, "sent.body")?,
+                patch: None,
                 saved: optional(sent.saved, "sent.saved")?.unwrap_or_default(),
             },
             Step::Answered(answer) => {

@@ -112,15 +112,17 @@ fn steps() -> impl Strategy<Value = RequestStep> {
         (reasons(), option::of(any::<i64>()), number()).prop_map(|(why, deadline, inherits)| RequestStep::Paused {
             why,
             deadline,
-            inherits
+            inherits,
+            handover: None
         }),
         (any::<u64>(), text(), edit_kinds()).prop_map(|(version, path, edit)| RequestStep::Edited {
             version,
             path,
-            edit
+            edit,
+            patch: None
         }),
         select(vec![Resumer::Person, Resumer::Retry]).prop_map(|by| RequestStep::Resumed { by }),
-        (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, saved }),
+        (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, patch: None, saved }),
         answers().prop_map(|answer| RequestStep::Answered(Box::new(answer))),
         (ends(), option::of(bodies())).prop_map(|(why, edited)| RequestStep::Ended { why, edited }),
     ]
@@ -160,6 +162,7 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
         RequestRecord {
             request,
             time,
+            last: time,
             status,
             seen,
             paused,
@@ -168,6 +171,9 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
             resumed,
             sent,
             edited,
+            patch: None,
+            inherits: None,
+            handover: None,
             saved,
             answer,
             ended,

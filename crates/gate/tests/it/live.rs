@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use sayso_gate::{Announce, Announcement, Client, Decided, Gate, GateError, Next, Process, Reply, Silence, Submitted};
+use sayso_gate::{
+    Announce, Announced, Announcement, Client, Decided, Gate, GateError, Next, Process, Reply, Silence, Submitted,
+};
 use sayso_review::{
     Answer, Command, Event, EventBody, FromNowOn, Intent, Origin, Proposal, Recorded, RuleScope, Ruling, Verdict,
 };
@@ -185,9 +187,36 @@ fn what_waits_is_announced_only_while_nobody_looks() {
     drop(surface);
     asked(&gate, "c", "1\n");
     let heard = heard.0.lock().unwrap();
-    assert_eq!(heard.iter().map(|one| (one.pending, one.change)).collect::<Vec<_>>(), [(1, 1), (3, 3)]);
+    let came = heard.iter().map(|one| (one.changes, one.came)).collect::<Vec<_>>();
+    assert_eq!(came, [(1, Announced::Change(1)), (3, Announced::Change(3))]);
     assert_eq!(heard[1].to_string(), "sayso: 3 decisions wait for you");
     assert!(heard[0].for_terminal().starts_with('\x07'));
+}
+
+#[test]
+fn a_request_that_waits_is_announced_with_what_else_does() {
+    let scene = Scene::new(&[]);
+    let heard = Heard::default();
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(heard.clone()), 1).unwrap();
+    gate.requests_wait(1);
+    gate.announce_request(7);
+    asked(&gate, "a", "1\n");
+    gate.requests_wait(2);
+    gate.announce_request(8);
+    let surface = gate.attach();
+    gate.announce_request(9);
+    drop(surface);
+    let heard = heard.0.lock().unwrap();
+    let said: Vec<String> = heard.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "sayso: 1 request waits for you",
+            "sayso: 1 decision and 1 request wait for you",
+            "sayso: 1 decision and 2 requests wait for you",
+        ]
+    );
+    assert_eq!(heard[2].came, Announced::Request(8));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn seen(request: RequestId, body: CutBody) -> RequestEntry {
         replay_of: None,
     };
     let event = Event::Request(RequestEvent { request, step: RequestStep::Seen(Box::new(seen)) });
-    RequestEntry { event, body: Some(body) }
+    RequestEntry { event, bodies: vec![body] }
 }
 
 fn read(gate: &Gate, request: RequestId) -> Vec<u8> {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use sayso_review::{
-    Event, PauseReason, RequestEnd, RequestId, RequestStep, Resumer, Ruling, SavedEdits as SavedOutcome,
-};
-use sayso_wire::{ModelRequest, Purpose};
+use sayso_gate::{CutBody, RequestEntry};
+use sayso_review::{Event, Handover, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer, Ruling};
+use sayso_wire::{ModelRequest, Overrides, Purpose};
 use tokio::sync::oneshot;
 
 use super::passed::no_body;
 use super::past::Fate;
 use super::pause::{self, Saved};
+use super::work::patch;
 use super::{
-    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Outgoing, Signed, State, Taken, Ticket, Tools,
-    Waiting, Whose, edit, lock,
+    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken, Ticket,
+    Tools, Waiting, Whose, Work, edit, entry, lock,
 };
 use crate::log::Haste;
 use crate::route::api_of;
@@ -26,7 +26,7 @@ impl Desk {
     pub fn arrive(self: &Arc<Self>, mut came: Came, body: Arc<[u8]>, now: i64) -> Arrived {
         let request = self.number();
         let settings = self.settings();
-        let mut parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
+        let parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
         let whose = Whose::by_marks(&came.run, &came.head, came.key.as_deref(), &body, parsed.marks());
         // What is not understood is answered all the same, in the form that belongs to where it goes.
         let api = parsed.dialect().map(sayso_wire::dialect::Dialect::api).or_else(|| api_of(came.head.route()));
@@ -41,11 +41,25 @@ impl Desk {
         // Before the lock: others do not wait for the hashes and the tokens of this one.
         let rule = pause::rule(&whose, &parsed, &settings.rules, || lock(&self.rules_counter));
         let (identity, said) = (parsed.identity(), parsed.conversation());
-        let overrides = self.saved.all(&whose.session, settings.preview_limit).unwrap_or_else(|error| {
-            tracing::error!(%error, "saved edits are not applied");
-            sayso_wire::Overrides::default()
-        });
-        let saved = if overrides.edits.is_empty() { Saved::None } else { Saved::Some };
+        let (overrides, unread) = match self.saved.all(&whose.session, settings.preview_limit) {
+            Ok(overrides) => (overrides, None),
+            Err(error) => {
+                tracing::error!(%error, "saved edits are not applied");
+                (Overrides::default(), Some(error.to_string()))
+            }
+        };
+        // Those that cannot be read are there all the same, and nobody is asked to make them again.
+        let saved = if overrides.edits.is_empty() && unread.is_none() { Saved::None } else { Saved::Some };
+        let turn = pause::is_turn(&whose, &parsed);
+        let takes_saved = turn && came.signed == Signed::No;
+        let lay = || {
+            let mut laid = edit::lay_over(&overrides, &parsed);
+            laid.saved.drifted.extend(unread.clone());
+            laid
+        };
+        // Before the lock, too; what is decided meanwhile is seen to there.
+        let mut laid = (takes_saved && self.effective(Some(&whose.session)).mode != RequestMode::Off).then(&lay);
+        let handed_over = self.handed_over(&whose, &identity, &parsed);
         let unseen = match purpose {
             None if rule.is_none_or(|rule| rule.pause == Pause::Yes) => {
                 self.unseen(&came, &whose, Some(&whose.session), "its body is no request that is known there")
@@ -83,20 +97,22 @@ impl Desk {
                 self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
                 return Arrived::Refuse { request, api, why };
             }
-            Some((_, Fate::Approved { edited })) if edit::go_on(edited.as_deref(), &mut parsed) => {
-                see(Haste::Now);
-                self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
-                let sent = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
-                self.sent(request, sent.as_ref(), SavedOutcome::default());
-                state.past.remember(request, whose.conversation(), identity, Fate::Approved { edited }, now);
-                let unanswered = self.unanswered(request, Keeps::Yes);
-                return Arrived::Send(Outgoing { api, whose, body: sent, unanswered });
-            }
-            Some((earlier, Fate::Gone { edited, captures })) => {
-                inherited = Some(Inherited { earlier, edited, captures });
-            }
-            Some((earlier, Fate::Approved { edited })) => {
-                inherited = Some(Inherited { earlier, edited, captures: Captures::No });
+            Some((earlier, Fate::Approved { work })) => match work.go_on(&parsed) {
+                Some(work) => {
+                    see(Haste::Now);
+                    self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
+                    let body = self.go(request, &work);
+                    state.past.remember(request, whose.conversation(), identity, Fate::Approved { work }, now);
+                    let unanswered = self.unanswered(request, Keeps::Yes);
+                    return Arrived::Send(Outgoing { api, whose, body, unanswered });
+                }
+                // What was approved cannot be made of this one, so that somebody looks at it.
+                None => inherited = Some(Inherited { earlier, work, captures: Captures::No }),
+            },
+            Some((earlier, Fate::Gone { work, captures })) => inherited = Some(Inherited { earlier, work, captures }),
+            Some((earlier, Fate::HandedOver { captures, .. })) => {
+                let work = Work { edited: handed_over, ..laid.clone().unwrap_or_default() };
+                inherited = Some(Inherited { earlier, work, captures });
             }
             None => {}
         }
@@ -108,7 +124,6 @@ impl Desk {
             inherited = Some(edits);
         }
         let effective = state.modes.effective(Some(&whose.session));
-        let turn = pause::is_turn(&whose, &parsed);
         let captures = match &inherited {
             Some(Inherited { captures: Captures::Yes, .. }) => Captures::Yes,
             _ => pause::captures(&whose, &parsed, effective, saved),
@@ -118,33 +133,37 @@ impl Desk {
             .map(|(_, rule)| PauseReason::Rule { rule })
             .or_else(|| pause::reason(&whose, &parsed, effective, saved, rule))
             .or(inherited.is_some().then_some(PauseReason::Retry));
-        let mut outcome = SavedOutcome::default();
-        let applies = turn && effective.mode != sayso_review::RequestMode::Off && came.signed == Signed::No;
-        let edits = inherited.as_mut().and_then(|inherited| inherited.edited.take());
-        if let Some(edited) = edits {
+        let inherits = inherited.as_ref().map(|inherited| inherited.earlier);
+        let mut work = match inherited {
             // What cannot be carried over is not there any more; the person looks at it anyway.
-            let _ = edit::go_on(Some(&edited), &mut parsed);
-        } else if applies {
-            outcome = edit::apply_saved(&overrides, &mut parsed);
-            if why.is_none()
-                && let Some(refused) = edit::would_be_refused(&parsed)
-            {
-                // Nobody looks at it, so that it is sent as it came.
-                parsed = ModelRequest::new(request.to_string(), came.head.clone(), Arc::clone(&body));
-                outcome.refuse(&refused);
-            }
-        }
+            Some(Inherited { work, .. }) => work.go_on(&parsed).unwrap_or_default(),
+            None if takes_saved && effective.mode != RequestMode::Off => laid.take().unwrap_or_else(lay),
+            None => Work::default(),
+        };
         let Some(why) = why else {
-            let body = parsed.is_dirty().then(|| Arc::from(parsed.to_bytes().as_ref()));
-            let keep = settings.keep == Keep::All || body.is_some() || !outcome.is_empty();
-            if keep {
-                see(Haste::Soon);
-                self.sent(request, body.as_ref(), outcome);
+            if let Some(refused) = work.refused.take() {
+                // Nobody looks at it, so that it is sent as it came.
+                work = Work { saved: work.saved, ..Work::default() };
+                work.saved.refuse(&refused);
             }
+            let keep = settings.keep == Keep::All || work.is_edited() || !work.saved.is_empty();
+            let body = if keep {
+                see(Haste::Soon);
+                self.go(request, &work)
+            } else {
+                None
+            };
             self.notice(&state);
             let keeps = if keep { Keeps::Yes } else { Keeps::No };
             return Arrived::Send(Outgoing { api, whose, body, unanswered: self.unanswered(request, keeps) });
         };
+        if self.stops() {
+            // The next engine has it wait.
+            see(Haste::Now);
+            let why = RequestEnd::EngineStopped;
+            self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
+            return Arrived::Refuse { request, api, why };
+        }
         if why == PauseReason::NextTurn {
             self.disarm(&mut state, &whose.session, Once::Pause);
         }
@@ -152,22 +171,19 @@ impl Desk {
             self.disarm(&mut state, &whose.session, Once::Capture);
         }
         see(Haste::Now);
-        let inherits = inherited.map(|inherited| inherited.earlier);
-        let paused = RequestStep::Paused { why: why.clone(), deadline: came.deadline, inherits };
-        self.log.step(request, paused, Haste::Now);
+        self.paused(request, &why, came.deadline, inherits, (&identity, captures), work.edited.clone());
         let (sender, verdict) = oneshot::channel();
-        let edited = parsed.is_dirty().then(|| Arc::new(parsed));
+        let original = Original::new(request, came.head.clone(), body);
         let waiting = Waiting {
             whose,
             came,
-            body,
+            original,
             api,
             why,
             since: now,
-            request: edited,
+            work,
             said,
             identity,
-            saved: outcome,
             captures,
             tools,
             revision: 0,
@@ -176,7 +192,37 @@ impl Desk {
         state.waiting.insert(request, waiting);
         self.notice(&state);
         drop(state);
+        self.gate.announce_request(request);
         Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
+    }
+
+    /// Records that a request goes on, and says what is sent if that is not what came.
+    fn go(&self, request: RequestId, work: &Work) -> Option<Arc<[u8]>> {
+        let body = work.dirty().map(|edited| Arc::from(edited.to_bytes().as_ref()));
+        match &body {
+            Some(body) => self.sent_edited(request, work, body),
+            None => self.sent(request, work.saved.clone()),
+        }
+        body
+    }
+
+    /// Records that a request waits, and what the next engine would need to go on with it.
+    fn paused(
+        &self,
+        request: RequestId,
+        why: &PauseReason,
+        deadline: Option<i64>,
+        inherits: Option<RequestId>,
+        (identity, captures): (&str, Captures),
+        edited: Option<Arc<ModelRequest>>,
+    ) {
+        let (why, identity, captures) = (why.clone(), identity.to_owned(), captures == Captures::Yes);
+        self.log.later(Haste::Now, None, move || {
+            let patch = patch(edited.as_ref());
+            let handover = Handover { identity, captures, patch: patch.as_ref().map(CutBody::record) };
+            let step = RequestStep::Paused { why, deadline, inherits, handover: Some(Box::new(handover)) };
+            vec![RequestEntry { bodies: patch.into_iter().collect(), ..entry(request, step) }]
+        });
     }
 
     /// What policy says to a request, and the rule.
@@ -228,8 +274,7 @@ impl Desk {
         for id in old {
             let Some(waiting) = state.waiting.remove(&id) else { continue };
             if waiting.identity == identity {
-                inherited =
-                    Some(Inherited { earlier: id, edited: waiting.request.clone(), captures: waiting.captures });
+                inherited = Some(Inherited { earlier: id, work: waiting.work.clone(), captures: waiting.captures });
             }
             self.close(id, waiting, RequestEnd::Superseded { by: request });
         }

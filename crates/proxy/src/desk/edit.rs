@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{EditKind, ErrorKind, RequestId, RequestMode, RequestStep, SavedEdits as SavedOutcome};
 use sayso_wire::{Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId};
 use thiserror::Error;
 
 use super::end::EndError;
-use super::{Desk, Signed, lock};
+use super::saved::Edits;
+use super::work::patch;
+use super::{Desk, Signed, Work, entry, lock};
 use crate::log::Haste;
 
 /// Where an edit is to be made.
@@ -160,26 +163,17 @@ impl Desk {
         from_now_on: FromNowOn,
         now: i64,
     ) -> Result<Edited, EditRequestError> {
-        let mut state = lock(&self.state);
-        let waiting = state.waiting.get_mut(&request).ok_or(EditRequestError::NotWaiting(request))?;
-        if waiting.came.signed == Signed::Yes && !matches!(edit, Edit::Pin { .. } | Edit::Unpin { .. }) {
-            return Err(EditRequestError::Signed(request));
-        }
-        let parsed = waiting.request(request);
-        let before = Arc::clone(parsed);
-        let path = make(Arc::make_mut(parsed), edit)?;
-        let parsed = Arc::clone(parsed);
-        waiting.revision += 1;
-        let (revision, session) = (waiting.revision, waiting.whose.session.clone());
-        let step = RequestStep::Edited { version: revision, path: path.clone(), edit: kind(edit) };
-        self.log.step(request, step, Haste::Now);
+        let Made { before, parsed, path, revision, session } = loop {
+            if let Some(made) = self.make_edit(request, edit)? {
+                break made;
+            }
+        };
         let (mut saved, mut switched) = (0, None);
         if let FromNowOn::Yes(scope) = from_now_on {
-            drop(state);
-            saved = self.save_edits(request, &session, &parsed, scope, now).map_err(EditRequestError::Save)?;
+            // It is named, wherever it is; what was edited before it was meant for this request alone.
+            let edits = Edits { request: &parsed, since: Some(&before), preview_limit: None };
+            saved = self.save_edits(request, &session, &edits, scope, now).map_err(EditRequestError::Save)?;
             switched = self.mode_for(saved, &session);
-        } else {
-            drop(state);
         }
         let counter = &mut lock(&self.counter);
         let consequences = parsed.consequences(counter);
@@ -190,6 +184,48 @@ impl Desk {
         }
         Ok(Edited { revision, path, added, fewer, consequences, saved, switched })
     }
+
+    /// Makes an edit of a request as it is now; nothing, if somebody else made one meanwhile. It takes a while, and nobody waits for it.
+    fn make_edit(&self, request: RequestId, edit: &Edit) -> Result<Option<Made>, EditRequestError> {
+        let not_waiting = || EditRequestError::NotWaiting(request);
+        let (current, signed, seen) = {
+            let state = lock(&self.state);
+            let waiting = state.waiting.get(&request).ok_or_else(not_waiting)?;
+            (waiting.current(), waiting.came.signed, waiting.revision)
+        };
+        if signed == Signed::Yes && !matches!(edit, Edit::Pin { .. } | Edit::Unpin { .. }) {
+            return Err(EditRequestError::Signed(request));
+        }
+        let before = current.sections();
+        let mut parsed = ModelRequest::clone(&before);
+        let path = make(&mut parsed, edit)?;
+        let parsed = Arc::new(parsed);
+        let mut state = lock(&self.state);
+        let waiting = state.waiting.get_mut(&request).ok_or_else(not_waiting)?;
+        if waiting.revision != seen {
+            return Ok(None);
+        }
+        waiting.revision += 1;
+        waiting.work.edited = Some(Arc::clone(&parsed));
+        let (revision, session) = (waiting.revision, waiting.whose.session.clone());
+        let (edited, step_path, edit) = (Arc::clone(&parsed), path.clone(), kind(edit));
+        self.log.later(Haste::Now, None, move || {
+            let patch = patch(Some(&edited));
+            let recorded = patch.as_ref().map(CutBody::record);
+            let step = RequestStep::Edited { version: revision, path: step_path, edit, patch: recorded };
+            vec![RequestEntry { bodies: patch.into_iter().collect(), ..entry(request, step) }]
+        });
+        Ok(Some(Made { before, parsed, path, revision, session }))
+    }
+}
+
+/// An edit that was made.
+struct Made {
+    before: Arc<ModelRequest>,
+    parsed: Arc<ModelRequest>,
+    path: String,
+    revision: u64,
+    session: String,
 }
 
 fn kind(edit: &Edit) -> EditKind {
@@ -258,36 +294,47 @@ fn section(request: &ModelRequest, at: &Place) -> Result<SectionId, EditRequestE
     }
 }
 
-/// Makes the edits of an earlier request in one that is the same but for how it is to be answered. Says whether all of them are.
-pub(super) fn go_on(edited: Option<&ModelRequest>, request: &mut ModelRequest) -> bool {
-    match edited {
-        None => true,
-        Some(edited) if edited.original() == request.original() => {
-            *request = edited.clone();
-            true
-        }
-        Some(edited) => edited.to_patch().and_then(|patch| request.apply_patch(&patch).map(|_| ())).is_ok(),
+impl Work {
+    /// The same made of another request that is the same but for how it is to be answered; nothing, if it cannot be.
+    pub(super) fn go_on(&self, request: &ModelRequest) -> Option<Self> {
+        let again = |edited: &Arc<ModelRequest>| {
+            if edited.original() == request.original() {
+                return Some(Arc::clone(edited));
+            }
+            let mut request = request.clone();
+            request.apply_patch(&edited.to_patch().ok()?).ok()?;
+            Some(Arc::new(request))
+        };
+        let edited = match &self.edited {
+            Some(edited) => Some(again(edited)?),
+            None => None,
+        };
+        Some(Self { edited, laid: self.laid.as_ref().and_then(again), saved: self.saved.clone(), refused: None })
     }
 }
 
 /// Applies saved edits, and says what became of each.
-pub(super) fn apply_saved(overrides: &Overrides, request: &mut ModelRequest) -> SavedOutcome {
-    let outcome = overrides.apply(request);
+pub(super) fn lay_over(overrides: &Overrides, request: &ModelRequest) -> Work {
+    if overrides.edits.is_empty() {
+        return Work::default();
+    }
+    let mut request = request.clone();
+    let outcome = overrides.apply(&mut request);
     let path = |place: usize| overrides.edits.get(place).map(|edit| edit.anchor.path.clone()).unwrap_or_default();
     let drifted = |(place, drift): &(usize, Drift)| match drift {
         Drift::Refused(error) => format!("{}: {error}", path(*place)),
         Drift::Changed(_) | Drift::Gone => path(*place),
     };
-    SavedOutcome {
+    let saved = SavedOutcome {
         applied: outcome.applied.iter().map(|(place, _)| path(*place)).collect(),
         drifted: outcome.drifted.iter().map(drifted).collect(),
+    };
+    if !request.is_dirty() {
+        return Work { saved, ..Work::default() };
     }
-}
-
-/// Why the model's maker would refuse a request that was edited, if it would.
-pub(super) fn would_be_refused(request: &ModelRequest) -> Option<String> {
-    let problems = if request.is_dirty() { request.blocking() } else { Vec::new() };
-    problems.into_iter().next().map(|problem| problem.message)
+    let refused = request.blocking().into_iter().next().map(|problem| problem.message);
+    let request = Arc::new(request);
+    Work { edited: Some(Arc::clone(&request)), laid: Some(request), saved, refused }
 }
 
 /// What people call a scope.

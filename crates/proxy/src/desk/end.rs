@@ -7,14 +7,14 @@ use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
-use sayso_wire::{ModelRequest, Problem, Scope};
+use sayso_wire::{Captured, Problem, Scope};
 use thiserror::Error;
 
 use super::mode::{Modes, Once};
 use super::passed::entry;
 use super::past::Fate;
-use super::saved::SavedError;
-use super::{Captures, Desk, Keeps, Outgoing, State, Verdict, Waiting, lock};
+use super::saved::{Edits, SavedError};
+use super::{Captures, Desk, Keeps, Outgoing, State, Verdict, Waiting, Work, lock};
 use crate::log::Haste;
 
 /// Why a request could not be resumed or cancelled.
@@ -90,7 +90,7 @@ pub struct Resumed {
 
 /// A request that waits, as it was a moment ago.
 struct Latest {
-    edited: Option<Arc<ModelRequest>>,
+    work: Work,
     revision: u64,
     session: String,
     captures: Captures,
@@ -109,16 +109,17 @@ impl Desk {
         loop {
             let seen = self.latest(request, expected)?;
             // Nobody else waits for a request to be looked through, or for a disk.
-            if let Some(parsed) = &seen.edited {
+            let edited = seen.work.dirty();
+            if let Some(parsed) = edited {
                 let problems = parsed.blocking();
                 if !problems.is_empty() {
                     return Err(EndError::Invalid { request, problems });
                 }
             }
-            let body = seen.edited.as_ref().map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
+            let body = edited.map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
             let mut resumed = Resumed::default();
-            if let (Captures::Yes, Some(parsed)) = (seen.captures, &seen.edited) {
-                resumed.saved = self.save_edits(request, &seen.session, parsed, scope, now)?;
+            if let (Captures::Yes, Some(edits)) = (seen.captures, self.own_edits(&seen.work)) {
+                resumed.saved = self.save_edits(request, &seen.session, &edits, scope, now)?;
             }
             if self.go_on(request, seen.revision, body, now)? == Went::On {
                 resumed.switched = self.mode_for(resumed.saved, &seen.session);
@@ -140,7 +141,7 @@ impl Desk {
             return Err(EndError::EditedSince { request, expected, version: waiting.revision });
         }
         Ok(Latest {
-            edited: waiting.request.as_ref().filter(|parsed| parsed.is_dirty()).cloned(),
+            work: waiting.work.clone(),
             revision: waiting.revision,
             session: waiting.whose.session.clone(),
             captures: waiting.captures,
@@ -157,9 +158,12 @@ impl Desk {
         }
         let Some(mut waiting) = state.waiting.remove(&request) else { return Err(EndError::NotWaiting(request)) };
         self.log.step(request, RequestStep::Resumed { by: Resumer::Person }, Haste::Now);
-        self.sent(request, body.as_ref(), waiting.saved.clone());
-        let edited = waiting.request.take().filter(|request| request.is_dirty());
-        let fate = Fate::Approved { edited };
+        let work = std::mem::take(&mut waiting.work);
+        match &body {
+            Some(body) => self.sent_edited(request, &work, body),
+            None => self.sent(request, work.saved.clone()),
+        }
+        let fate = Fate::Approved { work };
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, it is recorded that there will be no answer.
         let unanswered = self.unanswered(request, Keeps::Yes);
@@ -190,12 +194,12 @@ impl Desk {
     /// Ends a request that was taken out of those that wait.
     pub(super) fn close(&self, request: RequestId, waiting: Waiting, why: RequestEnd) {
         // What a person made of it is not lost with it.
-        let edited = waiting.request.as_ref().filter(|parsed| parsed.is_dirty()).map(Arc::clone);
+        let edited = waiting.work.dirty().map(Arc::clone);
         let ended = why.clone();
         self.log.later(Haste::Now, None, move || {
             let body = edited.map(|parsed| CutBody::new(parsed.to_bytes().into_owned().into()));
             let step = RequestStep::Ended { why: ended, edited: body.as_ref().map(CutBody::record) };
-            vec![RequestEntry { body, ..entry(request, step) }]
+            vec![RequestEntry { bodies: body.into_iter().collect(), ..entry(request, step) }]
         });
         let _ = waiting.verdict.send(Verdict::End(why));
     }
@@ -204,8 +208,7 @@ impl Desk {
     pub(super) fn client_gone(&self, request: RequestId, now: i64) {
         let mut state = lock(&self.state);
         let Some(waiting) = state.waiting.remove(&request) else { return };
-        let edited = if waiting.is_edited() { waiting.request.clone() } else { None };
-        let fate = Fate::Gone { edited, captures: waiting.captures };
+        let fate = Fate::Gone { work: waiting.work.clone(), captures: waiting.captures };
         let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
         state.past.remember(request, conversation, identity, fate, now);
         self.close(request, waiting, RequestEnd::ClientGone);
@@ -262,11 +265,13 @@ impl Desk {
     /// A session is over: what waits in it is discarded, and what is known of it is forgotten.
     pub fn session_over(&self, session: &str) {
         let mut state = lock(&self.state);
-        self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.session == session);
+        self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.is_of(session));
         state.past.forget(|of| of == session);
         state.monitor.forget(session);
         state.sessions.remove(session);
-        state.modes.forget(session);
+        if let Some(set) = state.modes.forget(session) {
+            self.log.event(Event::RequestMode(set), Haste::Now);
+        }
         self.notice(&state);
         drop(state);
         lock(&self.bodies).forget(session);
@@ -307,8 +312,14 @@ impl Desk {
 
     /// Saves what was edited in a request that waits, to be applied from now on.
     pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
-        let Latest { edited, session, .. } = self.latest(request, Expected::Any)?;
-        edited.map_or(Ok(0), |parsed| self.save_edits(request, &session, &parsed, scope, now))
+        let Latest { work, session, .. } = self.latest(request, Expected::Any)?;
+        self.own_edits(&work).map_or(Ok(0), |edits| self.save_edits(request, &session, &edits, scope, now))
+    }
+
+    /// The edits that a person made, beside those that were saved before and applied by themselves.
+    fn own_edits<'w>(&self, work: &'w Work) -> Option<Edits<'w>> {
+        let preview_limit = self.settings().preview_limit;
+        Some(Edits { request: work.edited.as_deref()?, since: work.laid.as_deref(), preview_limit })
     }
 
     /// Saves what was edited. What is signed is never edited, so that there is nothing to save of it.
@@ -316,13 +327,12 @@ impl Desk {
         &self,
         request: RequestId,
         session: &str,
-        edited: &ModelRequest,
+        edits: &Edits<'_>,
         scope: Scope,
         now: i64,
     ) -> Result<usize, EndError> {
-        let limit = self.settings().preview_limit;
-        let (count, total) = self.saved.capture(edited, scope, session, limit, now)?;
-        if count > 0 {
+        let (captured, total) = self.saved.capture(edits, scope, session, now)?;
+        if captured != Captured::default() {
             let set = OverridesSet {
                 scope: super::edit::scope_name(scope).to_owned(),
                 session: (scope == Scope::Session).then(|| session.to_owned()),
@@ -331,7 +341,7 @@ impl Desk {
             };
             self.log.event(Event::Overrides(set), Haste::Now);
         }
-        Ok(count)
+        Ok(captured.saved)
     }
 
     /// Removes the saved edits of a scope; in Auto-apply the next turn is captured again.

@@ -8,6 +8,7 @@ mod arrive;
 mod bodies;
 mod edit;
 mod end;
+mod handover;
 mod mode;
 mod monitor;
 mod passed;
@@ -20,6 +21,7 @@ mod unanswered;
 mod unreadable;
 mod view;
 mod whose;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,19 +29,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
-use sayso_review::{PauseReason, RequestEnd, RequestId, SavedEdits as SavedOutcome};
+use sayso_review::{PauseReason, RequestEnd, RequestId};
 use sayso_wire::stream::Api;
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{Head, ModelRequest, Purpose};
 use tokio::sync::oneshot;
 
-use crate::log::Log;
+use crate::log::{Log, now};
 use crate::settings::Settings;
 use bodies::Bodies;
 use mode::Modes;
 use monitor::Monitor;
 use past::Past;
 use saved::SavedEdits;
+use work::{Current, Original, Work};
 
 pub use edit::{Edit, EditRequestError, Edited, FromNowOn, Place};
 pub use end::{EndError, Expected, Resumed};
@@ -162,8 +165,8 @@ impl Tools {
 struct Inherited {
     /// The earlier one.
     earlier: RequestId,
-    /// With its edits, if there were any.
-    edited: Option<Arc<ModelRequest>>,
+    /// What was made of it.
+    work: Work,
     captures: Captures,
 }
 
@@ -199,7 +202,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.desk.client_gone(self.request, crate::log::now());
+        self.desk.client_gone(self.request, now());
     }
 }
 
@@ -208,17 +211,14 @@ impl Drop for Ticket {
 pub(crate) struct Waiting {
     whose: Whose,
     came: Came,
-    body: Arc<[u8]>,
+    original: Arc<Original>,
     api: Option<Api>,
     why: PauseReason,
     since: i64,
-    /// Made when somebody looks, or when there are edits: sections of a thousand requests that nobody looks at cost too much.
-    /// Shared with those who look, so that nobody else waits for them.
-    request: Option<Arc<ModelRequest>>,
+    work: Work,
     /// The messages and the whole, for comparing.
     said: Vec<String>,
     identity: String,
-    saved: SavedOutcome,
     captures: Captures,
     /// Whether it offers tools: what offers none takes the place of none that does.
     tools: Tools,
@@ -228,14 +228,9 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The request in sections.
-    fn request(&mut self, id: RequestId) -> &mut Arc<ModelRequest> {
-        let (head, body) = (&self.came.head, &self.body);
-        self.request.get_or_insert_with(|| Arc::new(ModelRequest::new(id.to_string(), head.clone(), Arc::clone(body))))
-    }
-
-    fn is_edited(&self) -> bool {
-        self.request.as_ref().is_some_and(|request| request.is_dirty())
+    /// The request as it is now. It takes a while to make its sections, during which nobody is to hold the lock.
+    fn current(&self) -> Current {
+        Current { original: Arc::clone(&self.original), edited: self.work.edited.clone() }
     }
 }
 
@@ -289,10 +284,11 @@ impl Desk {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
+        let (past, ended) = handover::take_over(&gate, now())?;
         let state = State {
             waiting: BTreeMap::new(),
             modes: Modes::new(modes),
-            past: Past::default(),
+            past,
             monitor: Monitor::default(),
             sessions: BTreeMap::new(),
         };
@@ -310,6 +306,7 @@ impl Desk {
             counter: Mutex::new(TokenCounter::new(1 << 14)),
             rules_counter: Mutex::new(TokenCounter::new(1 << 10)),
         };
+        desk.settle_killed(ended);
         desk.notice(&lock(&desk.state));
         Ok(Arc::new(desk))
     }
@@ -339,6 +336,7 @@ impl Desk {
         let ruled = self.judged.load(Ordering::Acquire) || !self.settings().rules.is_empty();
         let quiet = state.modes.is_quiet() && forgotten && !ruled;
         self.quiet.store(quiet, Ordering::Release);
+        self.gate.requests_wait(state.waiting.len());
     }
 
     /// Whether the engine stops.

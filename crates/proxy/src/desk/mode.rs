@@ -44,7 +44,11 @@ impl Modes {
     pub(crate) fn new(sets: Vec<ModeSet>) -> Self {
         let mut modes = Self::default();
         for ModeSet { session, mode, pause_next, capture_next } in sets {
-            *modes.of_mut(session.as_deref()) = Setting { mode, pause_next, capture_next };
+            let setting = Setting { mode, pause_next, capture_next };
+            // Of a session that goes with all others there is nothing to know.
+            if session.is_none() || setting != Setting::default() {
+                *modes.of_mut(session.as_deref()) = setting;
+            }
         }
         modes
     }
@@ -91,9 +95,14 @@ impl Modes {
         self.sessions.keys()
     }
 
-    /// Sets a mode; `None` for a session that is to go with all others.
+    /// Sets a mode; `None` for a session that is to go with all others. What was to happen in the next turn still is, unless
+    /// requests are sent normally.
     pub(crate) fn set(&mut self, session: Option<&str>, mode: Option<RequestMode>) -> ModeSet {
-        *self.of_mut(session) = Setting { mode, pause_next: false, capture_next: false };
+        let own = self.of_mut(session);
+        *own = match mode {
+            Some(RequestMode::InterceptAlways | RequestMode::AutoOverride) => Setting { mode, ..*own },
+            Some(RequestMode::Off) | None => Setting { mode, ..Setting::default() },
+        };
         self.recorded(session)
     }
 
@@ -125,9 +134,10 @@ impl Modes {
         None
     }
 
-    /// Forgets a session that is over.
-    pub(crate) fn forget(&mut self, session: &str) {
-        self.sessions.remove(session);
+    /// Forgets a session that is over, if anything is known of it.
+    pub(crate) fn forget(&mut self, session: &str) -> Option<ModeSet> {
+        self.sessions.remove(session)?;
+        Some(self.recorded(Some(session)))
     }
 
     fn recorded(&mut self, session: Option<&str>) -> ModeSet {

@@ -67,10 +67,6 @@ impl Monitor {
 
     /// Removes the runs of a session that is over.
     pub(crate) fn forget(&mut self, session: &str) {
-        let of = |run: &SubagentRun| {
-            let parent = run.whose.subagent.as_ref().and_then(|mark| mark.parent.as_deref());
-            run.whose.session == session || parent == Some(session)
-        };
-        self.runs.retain(|run| !of(run));
+        self.runs.retain(|run| !run.whose.is_of(session));
     }
 }

@@ -11,13 +11,14 @@ use sayso_wire::stream::Api;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::whose::Conversation;
-use super::{Came, Complete, Desk, Following, MOST_SESSIONS, Session, Taken, Whose, lock};
+use super::work::patch;
+use super::{Came, Complete, Desk, Following, MOST_SESSIONS, Session, Taken, Whose, Work, lock};
 use crate::log::Haste;
 use crate::settings::{Keep, Settings};
 
 /// Something to be recorded that names no body.
 pub(crate) fn entry(request: RequestId, step: RequestStep) -> RequestEntry {
-    RequestEntry { event: Event::Request(RequestEvent { request, step }), body: None }
+    RequestEntry { event: Event::Request(RequestEvent { request, step }), bodies: Vec::new() }
 }
 
 /// A body of which nothing is recorded.
@@ -72,7 +73,7 @@ impl Desk {
         body: impl FnOnce(&Self, Conversation) -> (CutBody, Complete) + Send + 'static,
     ) {
         let api = crate::route::api_of(came.head.route());
-        let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+        let sent = entry(request, RequestStep::Sent { body: None, patch: None, saved: SavedOutcome::default() });
         // Memory has an end: of one that comes while the disk stands still, it is recorded that it was.
         match room {
             Some(room) => self.see(request, whose, came, api, body, (Haste::Soon, Some(room)), [sent]),
@@ -94,16 +95,10 @@ impl Desk {
         came: Came,
         body: Bytes,
     ) -> Whose {
-        let (api, RequestSeen { origin, model, subagent, .. }) = (crate::route::api_of(came.head.route()), &first.seen);
-        let whose = Whose {
-            agent: origin.agent.clone(),
-            session: origin.session.clone().unwrap_or_default(),
-            turn: origin.turn.clone(),
-            subagent: subagent.clone(),
-            model: model.clone(),
-        };
+        let api = crate::route::api_of(came.head.route());
+        let whose = Whose::recorded(&first.seen);
         let came = Came { replay_of: Some(first.request), ..came };
-        let sent = entry(request, RequestStep::Sent { body: None, saved: SavedOutcome::default() });
+        let sent = entry(request, RequestStep::Sent { body: None, patch: None, saved: SavedOutcome::default() });
         let body = |desk: &Self, of| (desk.cut(of, body.into()), Complete::Yes);
         self.see(request, whose.clone(), came, api, body, (Haste::Now, None), [sent]);
         whose
@@ -128,7 +123,7 @@ impl Desk {
             let record = BodyRecord { cut: complete == Complete::No, ..body.record() };
             let RequestEntry { event, .. } =
                 entry(request, RequestStep::Seen(Box::new(seen(whose, came, api, record))));
-            std::iter::once(RequestEntry { event, body: Some(body) }).chain(then).collect()
+            std::iter::once(RequestEntry { event, bodies: vec![body] }).chain(then).collect()
         });
     }
 
@@ -153,6 +148,8 @@ impl Desk {
         settings: &Settings,
         now: i64,
     ) {
+        // Nobody waits while it is put together.
+        let of_subagent = whose.subagent.is_some().then(|| body.whole());
         let mut state = lock(&self.state);
         if let Some(session) = state.sessions.get_mut(&whose.session) {
             session.saw(whose, now);
@@ -167,18 +164,24 @@ impl Desk {
             session.saw(whose, now);
             state.sessions.insert(whose.session.clone(), session);
         }
-        if whose.subagent.is_some() {
-            state.monitor.saw(request, whose, came.head.clone(), body.whole(), settings.monitor, now);
+        if let Some(body) = of_subagent {
+            state.monitor.saw(request, whose, came.head.clone(), body, settings.monitor, now);
         }
     }
 
-    /// Records that a request goes on.
-    pub(super) fn sent(&self, request: RequestId, body: Option<&Arc<[u8]>>, saved: SavedOutcome) {
-        let body = body.map(|body| Bytes::from_owner(Arc::clone(body)));
+    /// Records that a request goes on as it came.
+    pub(super) fn sent(&self, request: RequestId, saved: SavedOutcome) {
+        self.log.step(request, RequestStep::Sent { body: None, patch: None, saved }, Haste::Soon);
+    }
+
+    /// Records that a request goes on with these edits, and what is sent.
+    pub(super) fn sent_edited(&self, request: RequestId, work: &Work, body: &Arc<[u8]>) {
+        let (body, edited, saved) = (Bytes::from_owner(Arc::clone(body)), work.edited.clone(), work.saved.clone());
         self.log.later(Haste::Soon, None, move || {
-            let body = body.map(CutBody::new);
-            let step = RequestStep::Sent { body: body.as_ref().map(CutBody::record), saved };
-            vec![RequestEntry { body, ..entry(request, step) }]
+            let (body, patch) = (CutBody::new(body), patch(edited.as_ref()));
+            let recorded = patch.as_ref().map(CutBody::record);
+            let step = RequestStep::Sent { body: Some(body.record()), patch: recorded, saved };
+            vec![RequestEntry { bodies: std::iter::once(body).chain(patch).collect(), ..entry(request, step) }]
         });
     }
 }

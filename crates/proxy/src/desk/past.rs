@@ -1,20 +1,20 @@
 //! What a client may send again: it is not asked about twice, and never for ever.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use sayso_review::RequestId;
-use sayso_wire::ModelRequest;
+use sayso_review::{BodyRecord, RequestId};
 
-use super::Captures;
 use super::whose::Conversation;
+use super::{Captures, Work};
 
 /// How many are remembered.
-const MOST: usize = 128;
+pub(super) const MOST: usize = 128;
 /// How long one that was cancelled is refused again, in milliseconds: clients try again within seconds, people later.
 const CANCELED: i64 = 30_000;
+/// The same in all, however often it comes: some clients try for a minute, and nobody is kept out for ever.
+const CANCELED_IN_ALL: i64 = 2 * 60_000;
 /// How long others are remembered.
-const OTHERS: i64 = 5 * 60_000;
+pub(super) const OTHERS: i64 = 5 * 60_000;
 
 /// What became of a request.
 #[derive(Debug)]
@@ -24,12 +24,19 @@ pub(crate) enum Fate {
     /// A person let it go on, and there is no answer yet: should it come again, it goes on in the same way.
     Approved {
         /// With its edits, if there were any.
-        edited: Option<Arc<ModelRequest>>,
+        work: Work,
     },
     /// Its client went away while it waited: should it come again, its edits are still there.
     Gone {
         /// With the edits.
-        edited: Option<Arc<ModelRequest>>,
+        work: Work,
+        /// Whether they are to be saved.
+        captures: Captures,
+    },
+    /// It waited at an engine that is gone: should it come again, its edits are in the journal.
+    HandedOver {
+        /// The edits, if there were any.
+        patch: Option<BodyRecord>,
         /// Whether they are to be saved.
         captures: Captures,
     },
@@ -48,7 +55,9 @@ struct Remembered {
     /// What it is, by its hash.
     identity: String,
     fate: Fate,
+    /// When that was, and when it was first.
     time: i64,
+    first: i64,
 }
 
 /// What became of the last requests that waited.
@@ -71,7 +80,7 @@ impl Past {
         if self.requests.len() == MOST {
             self.requests.pop_front();
         }
-        self.requests.push_back(Remembered { request, conversation, identity, fate, time: now });
+        self.requests.push_back(Remembered { request, conversation, identity, fate, time: now, first: now });
     }
 
     /// What became of a request that comes again. One that was cancelled stays so; the others are taken up.
@@ -80,10 +89,19 @@ impl Past {
         let place = self.requests.iter().position(same)?;
         let found = &mut self.requests[place];
         if matches!(found.fate, Fate::Canceled) {
-            found.time = now;
+            found.time = now.min(found.first + CANCELED_IN_ALL - CANCELED);
             return Some((found.request, Fate::Canceled));
         }
         self.requests.remove(place).map(|found| (found.request, found.fate))
+    }
+
+    /// The edits of a request that waited at another engine.
+    pub(crate) fn handed_over(&self, conversation: &Conversation, identity: &str) -> Option<BodyRecord> {
+        let same = |other: &&Remembered| other.conversation == *conversation && other.identity == identity;
+        match &self.requests.iter().find(same)?.fate {
+            Fate::HandedOver { patch, .. } => patch.clone(),
+            Fate::Canceled | Fate::Approved { .. } | Fate::Gone { .. } => None,
+        }
     }
 
     /// A request was answered: should it come again, it is another one.
@@ -98,7 +116,7 @@ impl Past {
 
     /// Forgets those that would wait again, in sessions in which nothing waits any more.
     pub(crate) fn forget_gone(&mut self, sent_normally: impl Fn(&str) -> bool) {
-        let waits = |other: &Remembered| matches!(other.fate, Fate::Gone { .. });
+        let waits = |other: &Remembered| matches!(other.fate, Fate::Gone { .. } | Fate::HandedOver { .. });
         self.requests.retain(|other| !(waits(other) && sent_normally(other.conversation.session())));
     }
 
@@ -109,5 +127,70 @@ impl Past {
 
     pub(crate) fn forget_old(&mut self, now: i64) {
         self.requests.retain(|other| now - other.time < other.fate.lasts());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remembered(fate: Fate) -> Past {
+        let mut past = Past::default();
+        past.remember(1, Conversation::default(), "same".to_owned(), fate, 0);
+        past
+    }
+
+    fn take(past: &mut Past, now: i64) -> Option<(RequestId, Fate)> {
+        past.forget_old(now);
+        past.take(&Conversation::default(), "same", now)
+    }
+
+    #[test]
+    fn one_that_was_cancelled_can_be_asked_about_again_later() {
+        let mut past = remembered(Fate::Canceled);
+        assert!(take(&mut past, CANCELED - 1).is_some());
+        let again = 2 * (CANCELED - 1);
+        assert!(take(&mut past, again).is_some(), "its client still tries");
+        assert!(take(&mut past, again + CANCELED).is_none(), "nobody tried for long");
+        assert!(past.is_empty());
+    }
+
+    #[test]
+    fn one_that_was_cancelled_is_not_refused_for_ever_however_often_it_comes() {
+        let mut past = remembered(Fate::Canceled);
+        let refused = (0..).step_by(1_000).take_while(|now| take(&mut past, *now).is_some()).last();
+        assert_eq!(refused, Some(CANCELED_IN_ALL - 1_000));
+    }
+
+    #[test]
+    fn others_are_taken_up_once_and_not_after_long() {
+        let gone = || Fate::Gone { work: Work::default(), captures: Captures::No };
+        let mut past = remembered(gone());
+        assert!(matches!(take(&mut past, OTHERS - 1), Some((1, Fate::Gone { .. }))));
+        assert!(take(&mut past, OTHERS - 1).is_none());
+        assert!(take(&mut remembered(gone()), OTHERS).is_none());
+    }
+
+    #[test]
+    fn only_so_many_are_remembered_the_last_ones() {
+        let mut past = Past::default();
+        for request in 0..=MOST as u64 {
+            past.remember(request, Conversation::default(), request.to_string(), Fate::Canceled, 0);
+        }
+        let known = |past: &mut Past, request: usize| past.take(&Conversation::default(), &request.to_string(), 1);
+        assert!(known(&mut past, 0).is_none());
+        assert!(known(&mut past, 1).is_some() && known(&mut past, MOST).is_some());
+    }
+
+    #[test]
+    fn where_requests_are_sent_normally_none_waits_because_it_comes_again() {
+        let over = Fate::HandedOver { patch: None, captures: Captures::No };
+        for (fate, stays) in [(Fate::Canceled, true), (Fate::Approved { work: Work::default() }, true), (over, false)] {
+            let mut past = remembered(fate);
+            past.forget_gone(|_| false);
+            assert!(!past.is_empty());
+            past.forget_gone(|_| true);
+            assert_eq!(!past.is_empty(), stays);
+        }
     }
 }

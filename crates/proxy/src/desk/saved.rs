@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use sayso_review::{ContentHash, ErrorKind};
-use sayso_wire::{ModelRequest, Override, Overrides, Scope};
+use sayso_wire::{Captured, ModelRequest, Override, Overrides, Scope};
 use thiserror::Error;
 
 use super::lock;
@@ -47,6 +47,16 @@ pub(crate) struct SavedEdits {
     read: Mutex<BTreeMap<PathBuf, Vec<Override>>>,
     /// Held by whoever changes them, from reading to writing.
     writing: Mutex<()>,
+}
+
+/// Which edits of a request are saved.
+#[derive(Debug)]
+pub(crate) struct Edits<'r> {
+    pub(crate) request: &'r ModelRequest,
+    /// Those since it was like this; all, if that is not said.
+    pub(crate) since: Option<&'r ModelRequest>,
+    /// Those of so many sections, from the first on; of all, if that is not said.
+    pub(crate) preview_limit: Option<usize>,
 }
 
 impl SavedEdits {
@@ -93,25 +103,37 @@ impl SavedEdits {
         Ok(Overrides { edits, preview_limit })
     }
 
-    /// Saves what was edited in a request, and says how many edits that were and how many there are now.
+    /// How many edits count in every session of the workspace.
+    pub(crate) fn everywhere(&self) -> Result<usize, SavedError> {
+        Ok(self.of(Scope::Global, "")?.len() + self.of(Scope::Workspace, "")?.len())
+    }
+
+    /// How many edits are a session's own.
+    pub(crate) fn of_session(&self, session: &str) -> Result<usize, SavedError> {
+        Ok(self.of(Scope::Session, session)?.len())
+    }
+
+    /// Saves what was edited in a request, and says what became of those of its scope and how many there are now.
     pub(crate) fn capture(
         &self,
-        request: &ModelRequest,
+        edits: &Edits<'_>,
         scope: Scope,
         session: &str,
-        preview_limit: Option<usize>,
         now: i64,
-    ) -> Result<(usize, usize), SavedError> {
+    ) -> Result<(Captured, usize), SavedError> {
         let _writing = lock(&self.writing);
         let path = self.path(scope, session);
-        let mut overrides = Overrides { edits: self.of(scope, session)?, preview_limit };
-        let count = overrides.capture(request, scope, now);
-        if count > 0 {
+        let mut overrides = Overrides { edits: self.of(scope, session)?, preview_limit: edits.preview_limit };
+        let captured = match edits.since {
+            Some(before) => overrides.capture_since(before, edits.request, scope, now),
+            None => Captured { saved: overrides.capture(edits.request, scope, now), removed: 0 },
+        };
+        if captured != Captured::default() {
             write(&path, &overrides.edits)?;
         }
         let total = overrides.edits.len();
         lock(&self.read).insert(path, overrides.edits);
-        Ok((count, total))
+        Ok((captured, total))
     }
 
     /// Removes the edits of a scope, and says how many there were.

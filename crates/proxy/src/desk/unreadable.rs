@@ -39,7 +39,7 @@ impl Desk {
         let keeps = if settings.keep == Keep::All { Keeps::Yes } else { Keeps::No };
         if keeps == Keeps::Yes {
             see(Haste::Soon, whose.clone(), came);
-            self.sent(request, None, SavedOutcome::default());
+            self.sent(request, SavedOutcome::default());
         }
         Arrived::Send(Outgoing { api: Some(api), whose, body: None, unanswered: self.unanswered(request, keeps) })
     }

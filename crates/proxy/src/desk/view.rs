@@ -1,5 +1,6 @@
 //! What surfaces see of requests, sessions and saved edits.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sayso_gate::GateError;
@@ -87,40 +88,54 @@ impl Desk {
     /// Looks at a request: one that waits with its edits, another as it was sent.
     pub fn look<T>(&self, request: RequestId, look: impl FnOnce(Looked<'_>) -> T) -> Result<T, GateError> {
         // Nobody else waits while somebody looks.
-        let waiting = lock(&self.state).waiting.get_mut(&request).map(|waiting| {
+        let waiting = lock(&self.state).waiting.get(&request).map(|waiting| {
             let waits = Waits {
                 whose: waiting.whose.clone(),
                 why: waiting.why.clone(),
                 since: waiting.since,
                 deadline: waiting.came.deadline,
                 revision: waiting.revision,
-                saved: waiting.saved.clone(),
+                saved: waiting.work.saved.clone(),
                 captures: waiting.captures == Captures::Yes,
                 signed: waiting.came.signed,
                 upstream: waiting.came.upstream.clone(),
             };
-            (Arc::clone(waiting.request(request)), waits)
+            (waiting.current(), waits)
         });
-        if let Some((parsed, waits)) = waiting {
+        if let Some((current, waits)) = waiting {
+            let parsed = current.sections();
             let counter = &mut lock(&self.counter);
             return Ok(look(Looked { request: &parsed, waiting: Some(waits), counter }));
         }
-        let record = self.record(request)?;
-        let body = self.gate.read(|history| history.body(record.latest()))?;
-        let head = Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
-        let parsed = ModelRequest::new(request.to_string(), head, Arc::<[u8]>::from(body));
+        let parsed = self.recorded(&self.record(request)?)?;
         Ok(look(Looked { request: &parsed, waiting: None, counter: &mut lock(&self.counter) }))
+    }
+
+    /// A request as it was sent: what came, with the edits that are known; else what was sent.
+    fn recorded(&self, record: &RequestRecord) -> Result<ModelRequest, GateError> {
+        let head = Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
+        let body = |body| self.gate.read(|history| history.body(body));
+        let parse =
+            |body: Vec<u8>| ModelRequest::new(record.request.to_string(), head.clone(), Arc::<[u8]>::from(body));
+        let latest = body(record.latest())?;
+        if let Some(patch) = record.patch.as_ref().filter(|_| record.is_edited()) {
+            let mut request = parse(body(&record.seen.body)?);
+            if request.apply_patch(&body(patch)?).is_ok() && *request.to_bytes() == *latest {
+                return Ok(request);
+            }
+        }
+        Ok(parse(latest))
     }
 
     /// Looks at a request if it waits.
     pub fn look_if_waiting<T>(&self, request: RequestId, look: impl FnOnce(&ModelRequest) -> T) -> Option<T> {
-        let parsed = lock(&self.state).waiting.get_mut(&request).map(|waiting| Arc::clone(waiting.request(request)))?;
-        Some(look(&parsed))
+        let current = lock(&self.state).waiting.get(&request).map(super::Waiting::current)?;
+        Some(look(&current.sections()))
     }
 
     /// Whether a request that waits has edits; `None` of one that does not wait. Cheaper than to look at it.
     pub fn has_edits(&self, request: RequestId) -> Option<bool> {
-        lock(&self.state).waiting.get(&request).map(super::Waiting::is_edited)
+        lock(&self.state).waiting.get(&request).map(|waiting| waiting.work.is_edited())
     }
 
     /// What is recorded of a request.
@@ -155,13 +170,9 @@ impl Desk {
     /// The sessions that sent something, or that have a mode of their own, the latest first.
     pub fn sessions(&self) -> Result<Vec<SessionView>, SavedError> {
         let state = lock(&self.state);
-        let known: Vec<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
+        let known: BTreeSet<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
         let mut views: Vec<SessionView> = Vec::new();
         for name in known {
-            if views.iter().any(|view| view.session == name) {
-                continue;
-            }
-            let saved = self.saved.all(&name, None)?.edits.len();
             let session = state.sessions.get(&name);
             views.push(SessionView {
                 agent: session.and_then(|session| session.agent.clone()),
@@ -171,9 +182,15 @@ impl Desk {
                 waiting: state.waiting.values().filter(|waiting| waiting.whose.session == name).count(),
                 effective: state.modes.effective(Some(&name)),
                 own: state.modes.has_own(&name),
-                saved,
+                saved: 0,
                 session: name,
             });
+        }
+        // Nobody waits for a disk.
+        drop(state);
+        let everywhere = self.saved.everywhere()?;
+        for view in &mut views {
+            view.saved = everywhere + self.saved.of_session(&view.session)?;
         }
         views.sort_by_key(|view| std::cmp::Reverse(view.last));
         Ok(views)

@@ -1,6 +1,6 @@
 //! Whose a request is.
 
-use sayso_review::{Origin, SubagentMark};
+use sayso_review::{Origin, RequestSeen, SubagentMark};
 use sayso_wire::{Glance, Head, Marks};
 
 use super::Taken;
@@ -88,9 +88,27 @@ impl Whose {
         }
     }
 
+    /// As somebody was when their request was recorded.
+    pub(crate) fn recorded(seen: &RequestSeen) -> Self {
+        let RequestSeen { origin, model, subagent, .. } = seen;
+        Self {
+            agent: origin.agent.clone(),
+            session: origin.session.clone().unwrap_or_default(),
+            turn: origin.turn.clone(),
+            subagent: subagent.clone(),
+            model: model.clone(),
+        }
+    }
+
     /// As it is recorded.
     pub fn origin(&self) -> Origin {
         Origin { agent: self.agent.clone(), session: Some(self.session.clone()), turn: self.turn.clone(), call: None }
+    }
+
+    /// Whether it is a session's, or of a part of it.
+    pub(super) fn is_of(&self, session: &str) -> bool {
+        let parent = self.subagent.as_ref().and_then(|mark| mark.parent.as_deref());
+        self.session == session || parent == Some(session)
     }
 
     /// The session and the subagent, whatever the model.

@@ -416,7 +416,7 @@ impl AnswerTap {
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
             let body = CutBody::new(kept);
             answer.body = BodyRecord { cut, ..body.record() };
-            vec![RequestEntry { body: Some(body), ..entry(request, RequestStep::Answered(Box::new(answer))) }]
+            vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
         };
         let log = Arc::clone(&desk.log);
         match &self.exchange.sequel {

@@ -150,6 +150,10 @@ impl Held {
         match self.alive(ticket.verdict()).await? {
             Verdict::Send(outgoing) => self.send(&sending, outgoing).await,
             Verdict::End(RequestEnd::Canceled | RequestEnd::CanceledBefore) => self.break_off(&Refusal::Canceled).await,
+            // Not for good: the next engine goes on with it, should it come again.
+            Verdict::End(why @ RequestEnd::EngineStopped) => {
+                self.write(self.api.break_off(&Refusal::Unavailable { message: &why.message() }).into()).await
+            }
             Verdict::End(why) => self.break_off(&Refusal::Refused { message: &why.message() }).await,
         }
     }

@@ -31,13 +31,8 @@ pub(super) fn refused(api: Api, message: &str) -> Response<Reply> {
 pub(super) fn ended(api: Api, why: &RequestEnd) -> Response<Reply> {
     match why {
         RequestEnd::Canceled | RequestEnd::CanceledBefore => replied(api, &Refusal::Canceled),
-        RequestEnd::EngineStopped => {
-            // Another engine may be there soon, and the person looks at it there.
-            let mut response = refused(api, &why.message());
-            *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            response.headers_mut().remove("x-should-retry");
-            response
-        }
+        // Another engine may be there soon, and the person looks at it there.
+        RequestEnd::EngineStopped => replied(api, &Refusal::Unavailable { message: &why.message() }),
         other => refused(api, &other.message()),
     }
 }

@@ -44,6 +44,9 @@ pub enum RequestStep {
         /// The earlier one whose edits it goes on with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inherits: Option<RequestId>,
+        /// What the next engine takes over, should this one end before the request does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handover: Option<Box<Handover>>,
     },
     /// Somebody edited it.
     Edited {
@@ -53,6 +56,9 @@ pub enum RequestStep {
         path: String,
         /// What was done.
         edit: EditKind,
+        /// All edits since it came, as a JSON Patch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        patch: Option<BodyRecord>,
     },
     /// It no longer waits.
     Resumed {
@@ -64,6 +70,9 @@ pub enum RequestStep {
         /// What was sent, if that is not what came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<BodyRecord>,
+        /// What was edited, as a JSON Patch of what came.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        patch: Option<BodyRecord>,
         /// Which saved edits were applied, and which were not.
         #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
         saved: SavedEdits,
@@ -78,6 +87,19 @@ pub enum RequestStep {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<BodyRecord>,
     },
+}
+
+/// What is needed to go on with a request that waits, once its client sends it to another engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// What it is, by its hash, but for how it is to be answered.
+    pub identity: String,
+    /// Whether its edits are saved once it is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub captures: bool,
+    /// What was edited by then, as a JSON Patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<BodyRecord>,
 }
 
 /// A request as it came.
@@ -318,7 +340,7 @@ impl RequestEnd {
             Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
             Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
-            Self::Superseded { by } => format!("Superseded by request {by}"),
+            Self::Superseded { by } => format!("Request canceled before sending: request {by} came in its place"),
             Self::ClientGone => "The agent went away before there was an answer".to_owned(),
             Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
             Self::Denied { message } | Self::Failed { message } => message.clone(),

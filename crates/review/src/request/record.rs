@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    BodyRecord, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestSeen, RequestStep, Resumer,
-    SavedEdits,
+    BodyRecord, Handover, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestSeen, RequestStep,
+    Resumer, SavedEdits,
 };
 use crate::event::{Event, EventBody, Recorded};
 
@@ -43,6 +43,8 @@ pub struct RequestRecord {
     pub request: RequestId,
     /// When it came, in milliseconds since 1970.
     pub time: i64,
+    /// When something last happened to it.
+    pub last: i64,
     /// How it stands.
     pub status: RequestStatus,
     /// As it came.
@@ -59,6 +61,12 @@ pub struct RequestRecord {
     pub sent: Option<BodyRecord>,
     /// What it had been edited to when it ended without being sent.
     pub edited: Option<BodyRecord>,
+    /// What was edited, as a JSON Patch of what came, as far as that is known.
+    pub patch: Option<BodyRecord>,
+    /// The earlier one whose edits it went on with.
+    pub inherits: Option<RequestId>,
+    /// What the next engine takes over, if it ended with this one.
+    pub handover: Option<Handover>,
     /// What became of saved edits.
     pub saved: SavedEdits,
     /// What the model answered.
@@ -85,7 +93,10 @@ impl RequestRecord {
             let EventBody::Known(Event::Request(RequestEvent { request, step })) = body else { continue };
             match (&mut record, step) {
                 (None, RequestStep::Seen(seen)) => record = Some(Self::new(request, time, *seen)),
-                (Some(record), step) => Self::play(record, step),
+                (Some(record), step) => {
+                    record.last = time;
+                    record.play(step);
+                }
                 // An upstream can answer what it has not read to the end, which is known when it is.
                 (None, step) => early.push(step),
             }
@@ -101,6 +112,7 @@ impl RequestRecord {
         Self {
             request,
             time,
+            last: time,
             status: RequestStatus::Seen,
             seen,
             paused: None,
@@ -109,6 +121,9 @@ impl RequestRecord {
             resumed: None,
             sent: None,
             edited: None,
+            patch: None,
+            inherits: None,
+            handover: None,
             saved: SavedEdits::default(),
             answer: None,
             ended: None,
@@ -118,13 +133,16 @@ impl RequestRecord {
     fn play(&mut self, step: RequestStep) {
         match step {
             RequestStep::Seen(_) => {}
-            RequestStep::Paused { why, deadline, .. } => {
+            RequestStep::Paused { why, deadline, inherits, handover } => {
                 (self.paused, self.deadline, self.status) = (Some(why), deadline, RequestStatus::Paused);
+                self.patch = handover.as_ref().and_then(|handover| handover.patch.clone());
+                (self.inherits, self.handover) = (inherits, handover.map(|handover| *handover));
             }
-            RequestStep::Edited { version, .. } => self.edits = version,
+            RequestStep::Edited { version, patch, .. } => (self.edits, self.patch) = (version, patch),
             RequestStep::Resumed { by } => self.resumed = Some(by),
-            RequestStep::Sent { body, saved } => {
+            RequestStep::Sent { body, patch, saved } => {
                 (self.sent, self.saved, self.status) = (body, saved, RequestStatus::Sent);
+                self.patch = patch;
             }
             RequestStep::Answered(answer) => {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);

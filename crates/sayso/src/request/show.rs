@@ -147,12 +147,7 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
         text.push_str(&format!("not paused: {}\n", visible(why)));
     }
     if summary.edited || summary.revision > 0 {
-        let left_behind = summary.status.as_known() == Some(RequestStatus::Paused) && !summary.waiting;
-        let word = match (summary.edited, left_behind) {
-            (true, _) => "edited",
-            (false, true) => "its edits went with the engine that was killed",
-            (false, false) => "as it came",
-        };
+        let word = if summary.edited { "edited" } else { "as it came" };
         text.push_str(&format!("revision: {} ({word})\n", summary.revision));
     }
     if let Some(state) = shown.mode.as_option().filter(|_| summary.waiting) {

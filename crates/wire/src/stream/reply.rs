@@ -19,6 +19,11 @@ pub enum Refusal<'a> {
         /// The reason.
         message: &'a str,
     },
+    /// Nobody is there to answer now; trying again may help.
+    Unavailable {
+        /// Why.
+        message: &'a str,
+    },
     /// The API answered with an error.
     Upstream {
         /// Its status.
@@ -32,6 +37,7 @@ impl Refusal<'_> {
     pub(super) fn status(&self) -> u16 {
         match self {
             Self::Canceled | Self::Refused { .. } => 400,
+            Self::Unavailable { .. } => 503,
             Self::Upstream { status, .. } => *status,
         }
     }
@@ -50,7 +56,7 @@ impl Refusal<'_> {
     pub(super) fn message(&self, pointers: &[&str]) -> String {
         match self {
             Self::Canceled => CANCELED.to_owned(),
-            Self::Refused { message } => (*message).to_owned(),
+            Self::Refused { message } | Self::Unavailable { message } => (*message).to_owned(),
             Self::Upstream { status, .. } => {
                 let body = self.upstream().unwrap_or_default();
                 let said = pointers.iter().find_map(|pointer| body.pointer(pointer)?.as_str());
@@ -94,8 +100,10 @@ impl HttpReply {
         if let Refusal::Upstream { status, body } = refusal {
             return Self { status: *status, headers, body: body.to_vec() };
         }
-        // Without it the clients' libraries may try again by themselves.
-        headers.push(("x-should-retry", Cow::Borrowed("false")));
+        if !matches!(refusal, Refusal::Unavailable { .. }) {
+            // Without it the clients' libraries may try again by themselves.
+            headers.push(("x-should-retry", Cow::Borrowed("false")));
+        }
         Self { status: refusal.status(), headers, body: error.to_string().into_bytes() }
     }
 }

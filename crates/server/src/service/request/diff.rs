@@ -20,8 +20,10 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
     let record = desk.record(asked.request)?;
     let context = asked.context.unwrap_or(CONTEXT) as usize;
     let saved = super::show::saved(host, asked.request)?;
-    let waiting = desk.look(asked.request, |Looked { request, waiting, .. }| {
-        waiting?;
+    let known = desk.look(asked.request, |Looked { request, waiting, .. }| {
+        if waiting.is_none() && !request.is_dirty() {
+            return None;
+        }
         let message = |one: &sayso_wire::SectionDiff| SectionDiff {
             section: one.id.to_string(),
             path: one.path.clone(),
@@ -35,10 +37,10 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
         };
         Some((request.diff().iter().map(message).collect(), request.unified_diff(context)))
     })?;
-    let (sections, unified) = match waiting {
+    let (sections, unified) = match known {
         Some(found) => found,
-        // Its edits are no longer known by themselves.
         None if !record.is_edited() => Default::default(),
+        // Its edits are not known by themselves: it was recorded before they were.
         None => {
             let came = readable(&body::as_it_came(host, &record)?);
             let sent = desk.look(asked.request, |looked| readable(looked.request))?;
