@@ -70,3 +70,52 @@ impl Monitor {
         self.runs.retain(|run| !run.whose.is_of(session));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sayso_review::SubagentMark;
+
+    use super::*;
+
+    fn saw(monitor: &mut Monitor, request: RequestId, session: &str, id: Option<&str>, parent: Option<&str>) {
+        let mark = SubagentMark { id: id.map(str::to_owned), parent: parent.map(str::to_owned) };
+        let whose = Whose { session: session.to_owned(), subagent: Some(mark), ..Whose::default() };
+        monitor.saw(request, &whose, Head::new("/v1/messages"), Bytes::new(), 10, 1);
+    }
+
+    fn seen(monitor: &Monitor) -> Vec<(RequestId, u64)> {
+        monitor.runs().map(|run| (run.request, run.requests)).collect()
+    }
+
+    #[test]
+    fn those_without_a_name_are_a_run_each() {
+        let mut monitor = Monitor::default();
+        for request in 1..=2 {
+            saw(&mut monitor, request, "s", Some("a"), None);
+            saw(&mut monitor, request + 10, "s", None, None);
+        }
+        assert_eq!(seen(&monitor), [(12, 1), (2, 2), (11, 1)]);
+    }
+
+    #[test]
+    fn beyond_the_last_ten_runs_the_oldest_go() {
+        let mut monitor = Monitor::default();
+        for request in 1..=12 {
+            saw(&mut monitor, request, "s", Some(&request.to_string()), None);
+        }
+        assert_eq!(seen(&monitor).len(), 10);
+        assert_eq!(seen(&monitor)[9], (3, 1));
+    }
+
+    #[test]
+    fn a_run_goes_with_its_own_session_and_with_that_of_its_agent() {
+        let mut monitor = Monitor::default();
+        saw(&mut monitor, 1, "child", Some("a"), Some("parent"));
+        saw(&mut monitor, 2, "own", Some("b"), None);
+        saw(&mut monitor, 3, "other", Some("c"), Some("another"));
+        monitor.forget("parent");
+        assert_eq!(seen(&monitor), [(3, 1), (2, 1)]);
+        monitor.forget("own");
+        assert_eq!(seen(&monitor), [(3, 1)]);
+    }
+}

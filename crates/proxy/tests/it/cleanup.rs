@@ -180,3 +180,34 @@ async fn what_a_person_made_of_a_request_is_kept_when_the_engine_stops() {
     assert!(scene.desk.look(id, |looked| looked.request.to_bytes().len()).is_ok());
     assert_eq!(scene.model.received().len(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_session_that_is_over_is_left() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    scene.desk.set_mode(Some("s1"), Some(RequestMode::InterceptAlways));
+    let (first, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.set(first, said_at(API), "edited");
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    scene.desk.session_over("s1");
+    assert!(scene.desk.sessions().unwrap().is_empty() && scene.desk.is_quiet());
+    // Not asked about, and not edited, here or at the next engine.
+    let scene = scene.again(settings()).await;
+    assert!(scene.desk.is_quiet(), "a mode of a session that is over is back");
+    let _ = body(scene.send(scene.request(API, &turn(API, "hi"))).await).await;
+    assert_eq!(scene.model.received().pop().unwrap().body, turn(API, "hi"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_its_agents_session_a_subagents_request_is_discarded() {
+    let rule = sayso_proxy::PauseRule { name: "all".to_owned(), subagent: Some(true), ..Default::default() };
+    let settings = sayso_proxy::Settings { rules: vec![rule], ..settings() };
+    let scene = Scene::new(settings, ModelServer::start([])).await;
+    let mut request = scene.request_of("child", API, &turn(API, "hi"));
+    request.headers_mut().insert("x-claude-code-agent-id", "a1".parse().unwrap());
+    request.headers_mut().insert("x-claude-code-parent-agent-id", "parent".parse().unwrap());
+    let (id, sent) = scene.paused(request).await;
+    scene.desk.session_over("parent");
+    assert_eq!(scene.end(id), Some(RequestEnd::SessionDisposed));
+    assert_eq!(sent.answer().await.status(), 400);
+}

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use sayso_proxy::Settings;
-use sayso_review::{RequestEnd, RequestMode, RequestStatus};
+use sayso_proxy::desk::{Edit, FromNowOn};
+use sayso_review::{RequestEnd, RequestMode, RequestStatus, Resumer};
 use sayso_testkit::model::{Answer, ModelServer, Turn};
 use sayso_wire::stream::{Api, collect};
 use serde_json::Value;
 
-use crate::scene::{Scene, body, said_at, settings, turn};
+use crate::scene::{NEVER, Scene, body, next_turn, now, said_at, settings, turn};
 
 /// A scene in which every turn waits, with so long a grace.
 async fn pausing(grace: Duration, model: ModelServer) -> Scene {
@@ -24,7 +25,7 @@ async fn one_that_is_resumed_in_time_gets_the_upstreams_own_answer() {
     for api in Api::ALL {
         let model = ModelServer::start([]);
         model.then(Answer::from(Turn::says("hello")).header("x-request-number", "7"));
-        let scene = pausing(crate::scene::NEVER, model).await;
+        let scene = pausing(NEVER, model).await;
         let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
         assert_eq!(scene.model.received().len(), 0);
         assert_eq!(scene.status(id), RequestStatus::Paused);
@@ -62,9 +63,9 @@ async fn one_that_waits_longer_gets_its_status_and_signs_of_life_and_then_the_an
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_cancelled_before_its_status_is_refused_for_good() {
     for api in Api::ALL {
-        let scene = pausing(crate::scene::NEVER, ModelServer::start([Turn::says("never")])).await;
+        let scene = pausing(NEVER, ModelServer::start([Turn::says("never")])).await;
         let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
-        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        scene.desk.cancel(id, now()).unwrap();
         let answer = sent.answer().await;
         assert_eq!(answer.status(), 400);
         assert_eq!(answer.headers().get("x-should-retry").unwrap(), "false");
@@ -85,7 +86,7 @@ async fn one_that_is_cancelled_after_its_status_ends_in_the_stream() {
         let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
         let answer = sent.answer().await;
         assert_eq!(answer.status(), 200);
-        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        scene.desk.cancel(id, now()).unwrap();
         let text = body(answer).await;
         assert!(text.contains("Request canceled before sending"), "{api:?} {text}");
         assert_eq!(scene.model.received().len(), 0);
@@ -98,7 +99,7 @@ async fn before_the_status_an_overload_is_passed_on_as_it_is_and_what_comes_agai
         let model = ModelServer::start([]);
         model.then(Answer::error(status, "busy").header("retry-after", "9"));
         model.then(Turn::says("hello"));
-        let scene = pausing(crate::scene::NEVER, model).await;
+        let scene = pausing(NEVER, model).await;
         let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
         scene.set(id, said_at(api), "edited");
         scene.resume(id);
@@ -156,7 +157,7 @@ async fn one_that_wants_no_stream_waits_without_a_status_and_says_until_when() {
     plain["stream"] = Value::Bool(false);
     let mut request = scene.request(Api::AnthropicMessages, &plain);
     request.headers_mut().insert("x-stainless-timeout", "600".parse().unwrap());
-    let before = crate::scene::now();
+    let before = now();
     let (id, sent) = scene.paused(request).await;
     let deadline = scene.desk.record(id).unwrap().deadline.unwrap();
     assert!((before + 600_000..before + 660_000).contains(&deadline));
@@ -168,7 +169,7 @@ async fn one_that_wants_no_stream_waits_without_a_status_and_says_until_when() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_stops_tells_those_who_wait() {
-    for grace in [Duration::ZERO, crate::scene::NEVER] {
+    for grace in [Duration::ZERO, NEVER] {
         let scene = pausing(grace, ModelServer::start([])).await;
         let api = Api::AnthropicMessages;
         let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
@@ -176,4 +177,83 @@ async fn an_engine_that_stops_tells_those_who_wait() {
         assert!(body(sent.answer().await).await.contains("sayso stopped"));
         assert_eq!(scene.end(id), Some(RequestEnd::EngineStopped));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_ends_the_waiting_is_said_before_the_status_and_after_it() {
+    type End = fn(&Scene, Api);
+    let ends: [(End, &str); 2] = [
+        (
+            |scene, _| assert_eq!(scene.desk.set_mode(None, Some(RequestMode::Off)), 1),
+            "requests are sent normally from now on",
+        ),
+        (|scene, _| scene.desk.session_over("s1"), "Context changed – request discarded"),
+    ];
+    for (api, grace) in Api::ALL.into_iter().flat_map(|api| [(api, Duration::ZERO), (api, NEVER)]) {
+        for (end, message) in ends {
+            let scene = pausing(grace, ModelServer::start([Turn::says("hello")])).await;
+            let (_, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+            let answer = if grace.is_zero() {
+                let answer = sent.answer().await;
+                end(&scene, api);
+                answer
+            } else {
+                end(&scene, api);
+                sent.answer().await
+            };
+            assert_eq!(answer.status(), if grace.is_zero() { 200 } else { 400 });
+            let said = body(answer).await;
+            assert!(said.contains(message), "{api:?} {grace:?}: {said}");
+            assert_eq!(scene.model.received().len(), 0);
+        }
+        // And one that another of its conversation came in place of.
+        let scene = pausing(grace, ModelServer::start([Turn::says("hello")])).await;
+        let first = turn(api, "hi");
+        let (_, sent) = scene.paused(scene.request(api, &first)).await;
+        let early = if grace.is_zero() { Ok(sent.answer().await) } else { Err(sent) };
+        let (second, next) = scene.paused(scene.request(api, &next_turn(api, &first, "more"))).await;
+        let answer = match early {
+            Ok(answer) => answer,
+            Err(sent) => sent.answer().await,
+        };
+        let said = body(answer).await;
+        let message = format!("Request canceled before sending: request {second} came in its place");
+        assert!(said.contains(&message), "{api:?} {grace:?}: {said}");
+        next.gone();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_is_done_to_a_request_is_in_the_stream() {
+    let model = ModelServer::start([]);
+    model.then(Answer::error(529, "Overloaded"));
+    model.then(Turn::says("hello"));
+    let scene = pausing(NEVER, model).await;
+    let api = Api::AnthropicMessages;
+    let request = || scene.request(api, &turn(api, "hi"));
+    let (first, sent) = scene.paused(request()).await;
+    scene.set(first, said_at(api), "edited");
+    scene.desk.edit(first, &Edit::Undo, FromNowOn::No, now()).unwrap();
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    let (second, sent) = scene.paused(request()).await;
+    scene.resume(second);
+    assert_eq!(sent.answer().await.status(), 529);
+    // What a person let go on goes on in the same way when it comes again.
+    let _ = body(scene.send(request()).await).await;
+    let (fourth, sent) = scene.paused(scene.request(api, &turn(api, "another"))).await;
+    scene.desk.cancel(fourth, now()).unwrap();
+    assert_eq!(sent.answer().await.status(), 400);
+    let story = scene.story();
+    let of = |number: u64| -> Vec<&str> {
+        story.iter().filter_map(|told| told.strip_prefix(&format!("{number} "))).collect()
+    };
+    assert_eq!(of(1), ["seen", "paused", "edited", "edited", "ended"]);
+    assert_eq!(of(2), ["seen", "paused", "resumed", "sent", "answered"]);
+    assert_eq!(of(3), ["seen", "resumed", "sent", "answered"]);
+    assert_eq!(of(4), ["seen", "paused", "ended"]);
+    let record = |id| scene.desk.record(id).unwrap();
+    assert_eq!((record(2).inherits, record(2).resumed), (Some(1), Some(Resumer::Person)));
+    assert_eq!(record(3).resumed, Some(Resumer::Retry));
+    assert_eq!(record(4).ended, Some(RequestEnd::Canceled));
 }

@@ -8,6 +8,7 @@
 
 mod cleanup;
 mod faults;
+mod handover;
 mod holding;
 mod identity;
 mod large;

@@ -264,3 +264,89 @@ async fn policy_denies_requests_or_has_them_wait_by_upstream() {
     passes(&scene, scene.request(Api::Gemini, &turn(Api::Gemini, "hi"))).await;
     assert_eq!(scene.model.hits(|request| request.path().ends_with("/messages")), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_is_captured_uses_up_both_flags() {
+    let scene = scene().await;
+    scene.desk.arm(Some("s1"), Once::Pause);
+    scene.desk.arm(Some("s1"), Once::Capture);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "one"))).await;
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    let effective = scene.desk.effective(Some("s1"));
+    assert!(!effective.pause_next && !effective.capture_next);
+    passes(&scene, scene.request(API, &turn(API, "two"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_was_paused_once_does_not_pause_again_after_a_restart() {
+    let scene = scene().await;
+    scene.desk.arm(None, Once::Pause);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "one"))).await;
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    let scene = scene.again(settings()).await;
+    passes(&scene, scene.request(API, &turn(API, "two"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_turn_of_its_session_uses_up_the_next_pause() {
+    let scene = scene().await;
+    scene.desk.arm(Some("s1"), Once::Pause);
+    passes(&scene, scene.request_of("s2", API, &turn(API, "another session"))).await;
+    let mut of_subagent = scene.request(API, &turn(API, "a subagent"));
+    of_subagent.headers_mut().insert("x-claude-code-agent-id", "a1".parse().unwrap());
+    passes(&scene, of_subagent).await;
+    let mut title = turn(API, "a title, please");
+    title.as_object_mut().unwrap().remove("tools");
+    passes(&scene, scene.request(API, &title)).await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "a turn"))).await;
+    assert_eq!(scene.desk.record(id).unwrap().paused, Some(PauseReason::NextTurn));
+    sent.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_goes_with_all_others_again_ends_what_waits_there() {
+    let scene = scene().await;
+    scene.desk.set_mode(Some("s1"), Some(RequestMode::InterceptAlways));
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    assert_eq!(scene.desk.set_mode(Some("s1"), None), 1);
+    assert_eq!(scene.end(id), Some(RequestEnd::ModeDisabled));
+    let said = body(sent.answer().await).await;
+    assert!(said.contains("requests are sent normally from now on"), "{said}");
+    assert!(!scene.desk.sessions().unwrap().iter().any(|session| session.own));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_mode_keeps_what_is_to_happen_in_the_next_turn_and_send_normally_does_not() {
+    let scene = scene().await;
+    for (mode, kept) in
+        [(RequestMode::InterceptAlways, true), (RequestMode::AutoOverride, true), (RequestMode::Off, false)]
+    {
+        scene.desk.arm(Some("s1"), Once::Pause);
+        scene.desk.arm(Some("s1"), Once::Capture);
+        scene.desk.set_mode(Some("s1"), Some(mode));
+        let effective = scene.desk.effective(Some("s1"));
+        assert_eq!((effective.pause_next, effective.capture_next), (kept, kept), "{mode:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_waits_is_announced_where_nobody_looks() {
+    let scene = scene().await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let (_, one) = scene.paused(scene.request_of("s1", API, &turn(API, "one"))).await;
+    scene.until("it is announced", || scene.heard.said().len() == 1).await;
+    let (_, two) = scene.paused(scene.request_of("s2", API, &turn(API, "two"))).await;
+    scene.until("it is announced", || scene.heard.said().len() == 2).await;
+    assert_eq!(scene.heard.said(), ["sayso: 1 request waits for you", "sayso: 2 requests wait for you"]);
+    let surface = scene.gate.attach();
+    let (_, three) = scene.paused(scene.request_of("s3", API, &turn(API, "three"))).await;
+    drop(surface);
+    let (_, four) = scene.paused(scene.request_of("s4", API, &turn(API, "four"))).await;
+    scene.until("it is announced", || scene.heard.said().len() == 3).await;
+    assert_eq!(scene.heard.said()[2], "sayso: 4 requests wait for you");
+    for sent in [one, two, three, four] {
+        sent.gone();
+    }
+}

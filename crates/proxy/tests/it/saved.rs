@@ -213,3 +213,168 @@ async fn the_monitor_shows_the_last_runs_of_subagents_and_nobody_edits_them() {
     scene.desk.session_over("s1");
     assert!(scene.desk.subagents().is_empty());
 }
+
+/// Edits one leaf, and has that made from now on.
+fn from_now_on(scene: &Scene, id: u64, at: &str, value: &str, scope: Scope) -> usize {
+    let edit = Edit::Set { at: Place::Path(at.to_owned()), value: value.to_owned() };
+    scene.desk.edit(id, &edit, FromNowOn::Yes(scope), now()).unwrap().saved
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_now_on_saves_the_edit_that_is_named_and_no_other() {
+    let scene = Scene::new(Settings { preview_limit: Some(1), ..settings() }, ModelServer::start([])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let request = next_turn(API, &turn(API, "one"), "two");
+    let (id, sent) = scene.paused(scene.request(API, &request)).await;
+    scene.set(id, said_at(API), "for this request only");
+    // Wherever it is: it was named, and not captured with others.
+    assert_eq!(from_now_on(&scene, id, "messages[2].content[0].text", "from now on", Scope::Session), 1);
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    assert_eq!(got(&scene)["messages"][0]["content"][0]["text"], "for this request only");
+    let saved = scene.desk.saved(Some("s1")).unwrap();
+    let saved: Vec<_> = saved.iter().map(|one| one.edit.content.as_deref()).collect();
+    assert_eq!(saved, [Some("from now on")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_edit_is_captured_while_others_are_applied_and_those_stay_where_they_are() {
+    let scene = scene(settings()).await;
+    let request = next_turn(API, &turn(API, "one"), "two");
+    let (id, sent) = scene.paused(scene.request_of("s9", API, &request)).await;
+    assert_eq!(from_now_on(&scene, id, said_at(API), "of the workspace", Scope::Workspace), 1);
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    scene.desk.arm(Some("s1"), Once::Capture);
+    let (id, sent) = scene.paused(scene.request(API, &request)).await;
+    scene.set(id, "messages[2].content[0].text", "of the session");
+    assert_eq!(scene.desk.resume(id, sayso_proxy::desk::Expected::Any, now()).unwrap().saved, 1);
+    let _ = body(sent.answer().await).await;
+    let told = |scene: &Scene| -> Vec<_> {
+        scene.desk.saved(Some("s1")).unwrap().into_iter().map(|one| (one.edit.scope, one.edit.content)).collect()
+    };
+    let (of_all, of_session) = (Some("of the workspace".to_owned()), Some("of the session".to_owned()));
+    assert_eq!(told(&scene), [(Scope::Workspace, of_all), (Scope::Session, of_session.clone())]);
+    let both = goes_through(&scene, "s1", &request).await;
+    assert_eq!(both["messages"][0]["content"][0]["text"], "of the workspace");
+    assert_eq!(both["messages"][2]["content"][0]["text"], "of the session");
+    // The one for all is no session's: without it, that place is as it came.
+    scene.desk.remove_saved(Scope::Workspace, "").unwrap();
+    assert_eq!(told(&scene), [(Scope::Session, of_session)]);
+    assert_eq!(goes_through(&scene, "s1", &request).await["messages"][0]["content"][0]["text"], "one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_edit_that_is_taken_back_while_capturing_is_no_longer_saved() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    scene.desk.arm(Some("s1"), Once::Capture);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    scene.desk.edit(id, &Edit::Reset, FromNowOn::No, now()).unwrap();
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    assert_eq!(got(&scene), turn(API, "before"));
+    assert!(scene.desk.saved(Some("s1")).unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_of_saved_edits_stays_when_its_client_comes_again() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    scene.desk.arm(Some("s1"), Once::Pause);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    scene.desk.edit(id, &Edit::Reset, FromNowOn::No, now()).unwrap();
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    assert!(!scene.desk.look(id, |looked| looked.request.is_dirty()).unwrap());
+    sent.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn which_saved_edits_are_in_what_was_sent_is_recorded_also_when_it_comes_again() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    scene.desk.arm(Some("s1"), Once::Pause);
+    let (_, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    sent.gone();
+    scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    scene.resume(id);
+    let _ = body(sent.answer().await).await;
+    let record = scene.desk.record(id).unwrap();
+    assert_eq!((record.saved.applied.len(), record.sent.is_some()), (1, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_by_saved_edits_shows_which_sections_they_are_in() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    let _ = goes_through(&scene, "s1", &turn(API, "before")).await;
+    let id = scene.desk.records(None, None, 1).unwrap()[0].request;
+    let differences = scene.desk.look(id, |looked| looked.request.diff()).unwrap();
+    let told: Vec<_> = differences.iter().map(|one| (&*one.path, &*one.old, &*one.new)).collect();
+    assert_eq!(told, [("messages[0].content[0]", "before", "after")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_removed_is_gone_from_the_disk() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    scene.desk.remove_saved(Scope::Session, "s1").unwrap();
+    for file in std::fs::read_dir(scene.state().join("overrides")).unwrap().flatten() {
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "[]");
+    }
+    let scene = scene.again(settings()).await;
+    let (_, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    sent.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_and_removed_is_in_the_stream() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    scene.desk.remove_saved(Scope::Session, "s1").unwrap();
+    let wanted =
+        ["mode", "1 seen", "1 paused", "1 edited", "overrides", "1 resumed", "1 sent", "1 answered", "overrides"];
+    assert_eq!(scene.story(), wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saved_edits_that_cannot_be_read_are_told_of_and_ask_nobody() {
+    let scene = scene(settings()).await;
+    capture(&scene, "s1", &turn(API, "before"), "after").await;
+    let scene = scene.again(settings()).await;
+    for file in std::fs::read_dir(scene.state().join("overrides")).unwrap().flatten() {
+        std::fs::write(file.path(), "{ not a list").unwrap();
+    }
+    assert_eq!(goes_through(&scene, "s1", &turn(API, "before")).await, turn(API, "before"));
+    let record = scene.desk.records(None, None, 1).unwrap().remove(0);
+    let [told] = &record.saved.drifted[..] else { panic!("{:?}", record.saved) };
+    assert!(told.contains("cannot be read"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_subagent_sends_compressed_or_unrecorded_is_monitored_and_not_edited() {
+    use std::io::Write as _;
+    for keep in [sayso_proxy::Keep::All, sayso_proxy::Keep::WhatPauses] {
+        let scene = Scene::new(Settings { keep, ..settings() }, ModelServer::start([])).await;
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(turn(API, "compressed").to_string().as_bytes()).unwrap();
+        let mut request = scene.request(API, &turn(API, ""));
+        *request.body_mut() = packed.finish().unwrap().into();
+        request.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+        request.headers_mut().insert("x-claude-code-agent-id", "a1".parse().unwrap());
+        let _ = body(scene.send(request).await).await;
+        scene.until("it is seen", || !scene.desk.subagents().is_empty()).await;
+        let run = scene.desk.subagents().remove(0);
+        let request = run.request();
+        assert!(request.sections().any(|section| request.content(section) == "compressed"), "{keep:?}");
+        let edit = Edit::Append { text: "more".to_owned() };
+        let error = scene.desk.edit(run.request, &edit, FromNowOn::No, now()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("request {} does not wait, and only one that does can be edited", run.request)
+        );
+    }
+}

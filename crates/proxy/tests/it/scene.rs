@@ -1,7 +1,7 @@
 //! A gateway in front of a scripted model, and a client.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use sayso_gate::{Engine, Gate, Rules, Silence};
+use sayso_gate::{Announce, Announcement, Engine, Gate, Rules};
 use sayso_journal::{Journal, Options};
 use sayso_proxy::desk::{Edit, Expected, FromNowOn, Place};
 use sayso_proxy::{Desk, Entrance, Entrances, Proxy, Retry, Settings, Upstream};
@@ -40,6 +40,32 @@ pub(crate) struct Scene {
     pub(crate) entrance: Entrance,
     address: String,
     pub(crate) client: Client<HttpConnector, Full<Bytes>>,
+    pub(crate) heard: Heard,
+}
+
+/// What was announced.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    pub(crate) fn said(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Announce for Heard {
+    fn announce(&self, announcement: &Announcement) {
+        self.0.lock().unwrap().push(announcement.to_string());
+    }
+}
+
+/// How an engine ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// It is asked to.
+    Stopped,
+    /// It is not.
+    Killed,
 }
 
 /// Settings for tests: nothing happens by itself in the time of a test.
@@ -73,7 +99,8 @@ impl Scene {
         let workspace = Workspace::open(root.path()).unwrap();
         let journal = Journal::open(state.path(), Options { wait: Duration::ZERO }).unwrap();
         let (engine, _) = Engine::open(workspace, journal, 1).unwrap();
-        let gate = Gate::new(engine, rules_of(rules), Box::new(Silence), 1).unwrap();
+        let heard = Heard::default();
+        let gate = Gate::new(engine, rules_of(rules), Box::new(heard.clone()), 1).unwrap();
         for name in ["anthropic", "openai", "gemini"] {
             settings.upstreams.insert(name.to_owned(), Upstream::new(model.url().parse().unwrap()));
         }
@@ -100,13 +127,22 @@ impl Scene {
             }
         });
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { root, state, gate, desk, proxy, model, entrance, address, client }
+        Self { root, state, gate, desk, proxy, model, entrance, address, client, heard }
     }
 
     /// The same workspace with another engine, as after a restart.
     pub(crate) async fn again(self, settings: Settings) -> Self {
+        self.again_after(Ends::Stopped, settings).await
+    }
+
+    /// The same after the engine ended in some way.
+    pub(crate) async fn again_after(self, ends: Ends, settings: Settings) -> Self {
         let Self { root, state, gate, desk, proxy, model, .. } = self;
-        desk.stop();
+        match ends {
+            Ends::Stopped => desk.stop(),
+            // What is on its way to the disk gets there; nobody says that it is over.
+            Ends::Killed => desk.settle(),
+        }
         drop((desk, proxy));
         // The tasks that serve hold on to it until their connections end; a journal has one writer.
         drop(gate);

@@ -204,7 +204,7 @@ pub(super) fn save(asking: &Asking<'_>, id: u64, scope: Option<ScopeChoice>) -> 
         let text = match answer.saved {
             0 => format!("Nothing was saved: request {id} has no edits that could be.\n"),
             saved => format!(
-                "{} for the {name}. They are applied to every turn that is not sent normally: `sayso request mode auto-apply` sends \
+                "{} for the {name}, applied to every turn that is not sent normally: `sayso request mode auto-apply` sends \
                  turns on with them.\n",
                 edits(saved)
             ),

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sayso_api::client::Patience;
+use sayso_api::client::{Client, Patience};
 use sayso_api::proto;
 use sayso_testkit::model::{ModelServer, Turn};
 use serde_json::{Value, json};
@@ -125,6 +125,10 @@ impl Stage {
     /// A transcript without what differs from run to run.
     pub(crate) fn said(&self, arguments: &[&str]) -> String {
         steady(&self.scene.transcript(arguments))
+    }
+
+    pub(crate) fn client(&self, patience: Patience) -> Client {
+        self.served.client(patience)
     }
 
     pub(crate) fn end(self) {

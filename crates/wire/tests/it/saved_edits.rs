@@ -1,7 +1,7 @@
 //! Saved edits find what they were made for, and touch nothing else. And what an edit costs is known before it is sent.
 
 use sayso_wire::tokens::TokenCounter;
-use sayso_wire::{Drift, Head, ModelRequest, NodeType, Overrides, Scope, SectionId};
+use sayso_wire::{Captured, Drift, Head, ModelRequest, NodeType, Overrides, Scope, SectionId};
 use serde_json::{Value, json};
 
 use crate::corpus::example;
@@ -50,6 +50,30 @@ fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
     assert_eq!(body["messages"][0], history[1], "what was deleted stays deleted");
     assert_eq!(body["messages"][1]["content"][0]["text"], "short");
     assert_eq!(second.diff().len(), 3, "each can be shown as what it is: edited");
+}
+
+#[test]
+fn since_a_state_only_what_was_edited_after_it_is_saved_and_what_was_taken_back_is_not_any_more() {
+    let history = [said("user", "one"), said("assistant", "two"), said("user", "three")];
+    let mut request = turn("You help.", &history);
+    let mut overrides = Overrides::default();
+    request.edit_section(at(&request, "system[0]"), "saved before").unwrap();
+    assert_eq!(overrides.capture(&request, Scope::Session, 1), 1);
+    request.edit_section(at(&request, "messages[1].content[0]"), "for this one").unwrap();
+    // The path of what comes after is another one by then, and it is still the same edit.
+    let before = request.clone();
+    request.delete(at(&request, "messages[0]")).unwrap();
+    assert_eq!(overrides.capture_since(&before, &request, Scope::Session, 2), Captured { saved: 1, removed: 0 });
+    let saved = |overrides: &Overrides| -> Vec<_> { overrides.edits.iter().map(|edit| edit.content.clone()).collect() };
+    assert_eq!(saved(&overrides), [Some("saved before".to_owned()), None]);
+    // Nothing new is nothing saved; what is as it came again is forgotten, in its scope.
+    assert_eq!(overrides.capture_since(&request, &request, Scope::Session, 3), Captured::default());
+    let mut back = before.clone();
+    back.undo().unwrap();
+    back.undo().unwrap();
+    assert_eq!(overrides.capture_since(&before, &back, Scope::Global, 4), Captured::default());
+    assert_eq!(overrides.capture_since(&before, &back, Scope::Session, 4), Captured { saved: 0, removed: 1 });
+    assert_eq!(saved(&overrides), [None]);
 }
 
 #[test]
