@@ -140,8 +140,11 @@ impl Queue {
                 // It is told to this queue. What then waits does so for others, unless there is a hurry.
                 waiting.time = false;
                 drop(waiting);
-                put_off.iter().for_each(|what| what.now());
-                drop(put_off);
+                for what in put_off {
+                    if catch_unwind(AssertUnwindSafe(|| what.now())).is_err() {
+                        tracing::error!("what a request was could not be looked at");
+                    }
+                }
                 waiting = self.lock();
                 looks = 0;
                 continue;

@@ -3,6 +3,8 @@
 //! Calls of tools are handed to the engine when they are complete and before their end is passed on, so that what files were before
 //! is kept before the agent can change them. By rule, a call waits there for a person.
 
+mod told;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,8 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use sayso_gate::{CutBody, RequestEntry};
-use sayso_review::{BodyRecord, RequestAnswer, RequestId, RequestStep};
+use sayso_review::RequestId;
 use sayso_wire::stream::{Api, Begun, Decoder, Refusal, collect};
 use tokio::time::{Instant as Later, Sleep};
 
@@ -21,9 +22,9 @@ use super::body::BodyError;
 use super::calls::{Call, Calls, Passage};
 use super::encoding::Inflate;
 use super::events::{Back, MOST_WHOLE, Position, WholeEvents};
-use super::said::{Said, counted};
-use crate::desk::{Desk, Keeps, Sequel, entry};
-use crate::log::Haste;
+use super::said::Said;
+use crate::desk::{Desk, Keeps, Sequel};
+use told::Read;
 
 /// The most of an answer that is kept.
 const MOST: usize = MOST_WHOLE;
@@ -84,29 +85,6 @@ enum Form {
     Events,
     /// In one piece.
     Piece,
-}
-
-/// Whether an answer in one piece was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Read {
-    /// It may not be complete.
-    NotYet,
-    /// It has no call in it. The rest is of interest only to those who record it.
-    Later(Api),
-    /// It was.
-    Done,
-}
-
-impl Read {
-    /// Reads what was not read before, as far as it is recorded.
-    fn later(self, kept: &[u8], answer: &mut RequestAnswer) {
-        if let Self::Later(api) = self
-            && let Ok(said) = collect::from_body(api, kept)
-        {
-            answer.usage = counted(said.usage);
-            answer.finish = said.finish.map(|(said, _)| said);
-        }
-    }
 }
 
 struct Held {
@@ -372,57 +350,6 @@ impl AnswerTap {
             }
         }
         complete
-    }
-
-    /// Records the answer, once.
-    fn tell(&mut self) {
-        if std::mem::replace(&mut self.told, true) {
-            return;
-        }
-        let Exchange { desk, request, started, status, content_type, keeps, retries, .. } = &self.exchange;
-        // What a client sends again after an overload is still what it was.
-        let again = *status == 408 || *status == 409 || *status == 429 || *status >= 500 || self.said.problem.is_some();
-        if !again {
-            desk.answered(*request);
-        }
-        if *keeps == Keeps::No {
-            return;
-        }
-        let kept = Bytes::from(std::mem::take(&mut self.kept));
-        let room = desk.log.room(kept.len());
-        let cut = self.size > kept.len() || self.said.problem.is_some() || room.is_none();
-        let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-        let mut answer = RequestAnswer {
-            status: *status,
-            body: BodyRecord::default(),
-            content_type: content_type.clone(),
-            usage: counted(self.said.usage),
-            finish: self.said.finish.take(),
-            problem: self.said.problem.clone(),
-            first_byte_ms: millis(self.first.unwrap_or_else(|| started.elapsed())),
-            total_ms: millis(started.elapsed()),
-            retries: *retries,
-        };
-        let (request, read) = (*request, self.read);
-        let (kept, read) = if room.is_some() {
-            (kept, read)
-        } else {
-            // What it says of itself is little.
-            read.later(&kept, &mut answer);
-            (Bytes::new(), Read::Done)
-        };
-        let work = move || {
-            read.later(&kept, &mut answer);
-            answer.finish = answer.finish.filter(|finish| !finish.is_empty());
-            let body = CutBody::new(kept);
-            answer.body = BodyRecord { cut, ..body.record() };
-            vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
-        };
-        let log = Arc::clone(&desk.log);
-        match &self.exchange.sequel {
-            Some(sequel) => sequel.then(move || log.later(Haste::Soon, room, work)),
-            None => log.later(Haste::Soon, room, work),
-        }
     }
 }
 
