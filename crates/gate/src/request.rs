@@ -180,7 +180,16 @@ impl Gate {
 impl History<'_> {
     /// One request.
     pub fn request(&self, request: RequestId) -> Result<RequestRecord, GateError> {
-        let events = self.reader().events_with(&request_key(request), 0, SOME)?;
+        let (key, mut events, mut after) = (request_key(request), Vec::new(), 0);
+        loop {
+            let more = self.reader().events_with(&key, after, SOME)?;
+            let is_all = more.len() < SOME;
+            after = more.last().map_or(after, |event| event.number);
+            events.extend(more);
+            if is_all {
+                break;
+            }
+        }
         RequestRecord::fold(events.iter().map(recorded)).ok_or(GateError::NoSuchRequest(request))
     }
 
@@ -215,10 +224,12 @@ impl History<'_> {
         let events = self.reader().latest_with(PAUSED, None, most)?;
         let mut requests = Vec::new();
         for event in &events {
-            if let EventBody::Known(event) = EventBody::decode(&event.body)
-                && let Some(request) = event.request()
-            {
-                requests.push(self.request(request)?);
+            let EventBody::Known(event) = EventBody::decode(&event.body) else { continue };
+            match event.request().map(|request| self.request(request)) {
+                Some(Ok(record)) => requests.push(record),
+                // That it came could not be recorded.
+                None | Some(Err(GateError::NoSuchRequest(_))) => {}
+                Some(Err(error)) => return Err(error),
             }
         }
         Ok(requests)

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sayso_gate::{Gate, RequestEntry};
 use sayso_review::{Event, RequestEvent, RequestId, RequestStep};
@@ -131,32 +131,39 @@ impl Queue {
     fn next(&self) -> Option<Vec<Message>> {
         let calm = |waiting: &mut Waiting| !waiting.hurry && !waiting.time && !waiting.closed;
         let mut waiting = self.lock();
-        let mut looks = 0;
+        let (mut looks, mut until) = (0, Instant::now() + TOGETHER);
         loop {
-            let waited = self.changed.wait_timeout_while(waiting, TOGETHER, calm);
+            let left = until.saturating_duration_since(Instant::now());
+            let waited = self.changed.wait_timeout_while(waiting, left, calm);
             (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            // Whoever is in a hurry wants all that was put off by now, too.
+            let enough = waiting.hurry || waiting.closed || Instant::now() >= until;
             let put_off = std::mem::take(&mut waiting.put_off);
+            waiting.time = false;
             if !put_off.is_empty() {
-                // It is told to this queue. What then waits does so for others, unless there is a hurry.
-                waiting.time = false;
+                // It is told to this queue.
                 drop(waiting);
                 for what in put_off {
-                    if catch_unwind(AssertUnwindSafe(|| what.now())).is_err() {
+                    if catch_unwind(AssertUnwindSafe(move || what.now())).is_err() {
                         tracing::error!("what a request was could not be looked at");
                     }
                 }
                 waiting = self.lock();
                 looks = 0;
-                continue;
             }
-            if !waiting.messages.is_empty() || waiting.closed {
+            if enough && (!waiting.messages.is_empty() || waiting.closed) {
                 break;
             }
+            if Instant::now() < until {
+                continue;
+            }
+            until = Instant::now() + TOGETHER;
             looks += 1;
-            if looks >= LOOKS {
+            if looks >= LOOKS && waiting.messages.is_empty() && waiting.put_off.is_empty() {
                 waiting.thread = Thread::Asleep;
                 let asleep = |waiting: &mut Waiting| waiting.thread == Thread::Asleep && !waiting.closed;
                 waiting = self.changed.wait_while(waiting, asleep).unwrap_or_else(PoisonError::into_inner);
+                until = Instant::now() + TOGETHER;
             }
         }
         // Not all at once after a stall: a batch is written as a whole, or lost. Unless somebody waits for all of it.
@@ -327,4 +334,33 @@ fn give_way() {
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+
+    /// Something that is never all there, so that it is put off again whenever it is looked at.
+    struct Slow(Weak<Queue>);
+
+    impl PutOff for Slow {
+        fn now(&self) {
+            if let Some(queue) = self.0.upgrade() {
+                assert!(queue.put_off(Arc::new(Self(Weak::clone(&self.0)))));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_put_off_again_and_again_holds_up_no_record() {
+        for haste in [Haste::Soon, Haste::Now] {
+            let queue = Arc::new(Queue::default());
+            assert!(queue.put_off(Arc::new(Slow(Arc::downgrade(&queue)))));
+            assert!(!queue.put_off(Arc::new(Slow(Weak::new()))), "one at a time");
+            queue.push(Message::Later { work: Box::new(Vec::new), room: None }, haste);
+            assert_eq!(queue.next().map(|messages| messages.len()), Some(1));
+        }
+    }
 }

@@ -139,9 +139,8 @@ impl Overrides {
         updated_at: i64,
     ) -> Captured {
         let (old, mut new) = (self.differences(before), self.differences(request));
-        let is_among = |anchor: &Anchor, among: &[Captive]| among.iter().any(|one| one.anchor.is_for_the_same(anchor));
-        let gone: Vec<Anchor> =
-            old.iter().map(|one| &one.anchor).filter(|anchor| !is_among(anchor, &new)).cloned().collect();
+        let is_gone = |one: &&Captive| !new.iter().any(|other| other.target == one.target);
+        let gone: Vec<Anchor> = old.iter().filter(is_gone).map(|one| one.anchor.clone()).collect();
         new.retain(|one| !old.iter().any(|other| one.is_the_same(other)));
         let count = self.edits.len();
         self.edits.retain(|edit| edit.scope != scope || !gone.iter().any(|anchor| edit.anchor.is_for_the_same(anchor)));
@@ -151,7 +150,7 @@ impl Overrides {
 
     fn capture_all(&mut self, captives: Vec<Captive>, scope: Scope, updated_at: i64) -> usize {
         let count = captives.len();
-        for Captive { anchor, content, form } in captives {
+        for Captive { anchor, content, form, .. } in captives {
             self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
             self.edits.push(Override { scope, anchor, content, form, updated_at });
         }
@@ -235,6 +234,8 @@ impl Override {
 
 /// What can be saved of a difference.
 struct Captive {
+    /// What was edited, wherever it is by now.
+    target: Target,
     anchor: Anchor,
     content: Option<String>,
     form: Form,
@@ -242,7 +243,7 @@ struct Captive {
 
 impl Captive {
     fn is_the_same(&self, other: &Self) -> bool {
-        self.anchor.is_for_the_same(&other.anchor) && self.content == other.content && self.form == other.form
+        self.target == other.target && self.content == other.content && self.form == other.form
     }
 }
 
@@ -271,7 +272,12 @@ fn captured(
     let other_kind = document.kind(difference.target) != document.original_kind(difference.target);
     let raw = || String::from_utf8_lossy(&document.value_bytes(difference.target)).into_owned();
     let content = (!section.deleted).then(|| if other_kind { raw() } else { difference.new.clone() });
-    Some(Captive { anchor, content, form: if other_kind { Form::Json } else { Form::Shown } })
+    Some(Captive {
+        target: difference.target,
+        anchor,
+        content,
+        form: if other_kind { Form::Json } else { Form::Shown },
+    })
 }
 
 /// What a section said when it came, as far as it stays the same when it comes again: places to keep move with every request.

@@ -48,3 +48,37 @@ fn a_piece_that_should_be_stored_and_is_not_is_stored() {
     assert_eq!(read(&gate, 4), other.bytes.whole());
     assert_eq!(gate.last_request().unwrap(), 4);
 }
+
+#[test]
+fn a_request_that_waited_and_of_which_nothing_else_is_on_record_stops_nobody() {
+    let scene = Scene::new(&[]);
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 1).unwrap();
+    let paused = |request| {
+        let step = RequestStep::Paused {
+            why: sayso_review::PauseReason::EveryTurn,
+            deadline: None,
+            inherits: None,
+            handover: None,
+        };
+        RequestEntry { event: Event::Request(RequestEvent { request, step }), bodies: Vec::new() }
+    };
+    gate.record_requests(&[paused(1), seen(2, CutBody::new(b"{}"[..].into())), paused(2)], 1).unwrap();
+    let waited = gate.read(|history| history.paused_requests(10)).unwrap();
+    assert_eq!(waited.iter().map(|record| record.request).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn however_often_a_request_was_edited_its_end_is_known() {
+    let scene = Scene::new(&[]);
+    let gate = Gate::new(scene.engine(), rules(Vec::new()), Box::new(Silence), 1).unwrap();
+    let entry = |step| RequestEntry { event: Event::Request(RequestEvent { request: 1, step }), bodies: Vec::new() };
+    let edited = |version| {
+        entry(RequestStep::Edited { version, path: String::new(), edit: sayso_review::EditKind::Set, patch: None })
+    };
+    let mut entries = vec![seen(1, CutBody::new(b"{}"[..].into()))];
+    entries.extend((1..=2_500).map(edited));
+    entries.push(entry(RequestStep::Ended { why: sayso_review::RequestEnd::Canceled, edited: None }));
+    gate.record_requests(&entries, 1).unwrap();
+    let record = gate.read(|history| history.request(1)).unwrap();
+    assert_eq!((record.edits, record.ended), (2_500, Some(sayso_review::RequestEnd::Canceled)));
+}

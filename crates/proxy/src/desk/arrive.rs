@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{Event, Handover, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer, Ruling};
+use sayso_wire::stream::Api;
 use sayso_wire::{ModelRequest, Overrides, Purpose};
 use tokio::sync::oneshot;
 
 use super::passed::no_body;
-use super::past::Fate;
+use super::past::{Fate, Handed};
 use super::pause::{self, Saved};
 use super::work::patch;
 use super::{
@@ -59,7 +60,7 @@ impl Desk {
         };
         // Before the lock, too; what is decided meanwhile is seen to there.
         let mut laid = (takes_saved && self.effective(Some(&whose.session)).mode != RequestMode::Off).then(&lay);
-        let handed_over = self.handed_over(&whose, &identity, &parsed);
+        let mut handed_over = self.handed_over(&whose, &identity, &parsed);
         let unseen = match purpose {
             None if rule.is_none_or(|rule| rule.pause == Pause::Yes) => {
                 self.unseen(&came, &whose, Some(&whose.session), "its body is no request that is known there")
@@ -67,6 +68,10 @@ impl Desk {
             _ => None,
         };
         let mut state = lock(&self.state);
+        if self.stops() {
+            // Should it come again, the next engine does with it what is to be done.
+            return self.too_late(request, whose, came, api, &bytes);
+        }
         let see = |haste| {
             let (whose, came, bytes, size) = (whose.clone(), came.clone(), bytes.clone(), bytes.own());
             let body = |desk: &Self, of| (desk.cut(of, bytes), Complete::Yes);
@@ -110,8 +115,16 @@ impl Desk {
                 None => inherited = Some(Inherited { earlier, work, captures: Captures::No }),
             },
             Some((earlier, Fate::Gone { work, captures })) => inherited = Some(Inherited { earlier, work, captures }),
-            Some((earlier, Fate::HandedOver { captures, .. })) => {
-                let work = Work { edited: handed_over, ..laid.clone().unwrap_or_default() };
+            Some((earlier, Fate::HandedOver { captures, verdict, .. })) => {
+                let work = handed_over.take().unwrap_or_default();
+                if verdict == Handed::Approved && work.unmade.is_none() {
+                    see(Haste::Now);
+                    self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
+                    let body = self.go(request, &work);
+                    state.past.remember(request, whose.conversation(), identity, Fate::Approved { work }, now);
+                    let unanswered = self.unanswered(request, Keeps::Yes);
+                    return Arrived::Send(Outgoing { api, whose, body, unanswered });
+                }
                 inherited = Some(Inherited { earlier, work, captures });
             }
             None => {}
@@ -157,13 +170,6 @@ impl Desk {
             let keeps = if keep { Keeps::Yes } else { Keeps::No };
             return Arrived::Send(Outgoing { api, whose, body, unanswered: self.unanswered(request, keeps) });
         };
-        if self.stops() {
-            // The next engine has it wait.
-            see(Haste::Now);
-            let why = RequestEnd::EngineStopped;
-            self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
-            return Arrived::Refuse { request, api, why };
-        }
         if why == PauseReason::NextTurn {
             self.disarm(&mut state, &whose.session, Once::Pause);
         }
@@ -171,7 +177,7 @@ impl Desk {
             self.disarm(&mut state, &whose.session, Once::Capture);
         }
         see(Haste::Now);
-        self.paused(request, &why, came.deadline, inherits, (&identity, captures), work.edited.clone());
+        self.paused(request, &why, came.deadline, inherits, (&identity, captures), &work);
         let (sender, verdict) = oneshot::channel();
         let original = Original::new(request, came.head.clone(), body);
         let waiting = Waiting {
@@ -192,7 +198,7 @@ impl Desk {
         state.waiting.insert(request, waiting);
         self.notice(&state);
         drop(state);
-        self.gate.announce_request(request);
+        self.bell.ring(&self.gate, request);
         Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
     }
 
@@ -214,15 +220,33 @@ impl Desk {
         deadline: Option<i64>,
         inherits: Option<RequestId>,
         (identity, captures): (&str, Captures),
-        edited: Option<Arc<ModelRequest>>,
+        work: &Work,
     ) {
         let (why, identity, captures) = (why.clone(), identity.to_owned(), captures == Captures::Yes);
+        let (edited, laid, saved) = (work.edited.clone(), work.laid.clone(), work.saved.clone());
         self.log.later(Haste::Now, None, move || {
-            let patch = patch(edited.as_ref());
-            let handover = Handover { identity, captures, patch: patch.as_ref().map(CutBody::record) };
+            let (edited, laid) = (patch(edited.as_ref()), patch(laid.as_ref()));
+            let [recorded, laid_by] = [&edited, &laid].map(|patch| patch.as_ref().map(CutBody::record));
+            let handover = Handover { identity, captures, patch: recorded, laid: laid_by, saved };
             let step = RequestStep::Paused { why, deadline, inherits, handover: Some(Box::new(handover)) };
-            vec![RequestEntry { bodies: patch.into_iter().collect(), ..entry(request, step) }]
+            vec![RequestEntry { bodies: edited.into_iter().chain(laid).collect(), ..entry(request, step) }]
         });
+    }
+
+    /// Refuses a request that comes while the engine stops.
+    fn too_late(
+        self: &Arc<Self>,
+        request: RequestId,
+        whose: Whose,
+        came: Came,
+        api: Option<Api>,
+        body: &Taken,
+    ) -> Arrived {
+        let body = body.clone();
+        self.see(request, whose, came, api, |desk, of| (desk.cut(of, body), Complete::Yes), (Haste::Now, None), []);
+        let why = RequestEnd::EngineStopped;
+        self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
+        Arrived::Refuse { request, api, why }
     }
 
     /// What policy says to a request, and the rule.

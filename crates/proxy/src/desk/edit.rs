@@ -309,7 +309,7 @@ impl Work {
             Some(edited) => Some(again(edited)?),
             None => None,
         };
-        Some(Self { edited, laid: self.laid.as_ref().and_then(again), saved: self.saved.clone(), refused: None })
+        Some(Self { edited, laid: self.laid.as_ref().and_then(again), saved: self.saved.clone(), ..Self::default() })
     }
 }
 
@@ -334,7 +334,7 @@ pub(super) fn lay_over(overrides: &Overrides, request: &ModelRequest) -> Work {
     }
     let refused = request.blocking().into_iter().next().map(|problem| problem.message);
     let request = Arc::new(request);
-    Work { edited: Some(Arc::clone(&request)), laid: Some(request), saved, refused }
+    Work { edited: Some(Arc::clone(&request)), laid: Some(request), saved, refused, unmade: None }
 }
 
 /// What people call a scope.

@@ -235,6 +235,13 @@ impl Desk {
         ids.len()
     }
 
+    /// Records of requests that have ended, and would have waited again, that they will not: also not at the next engine.
+    fn end_for_good(&self, requests: Vec<RequestId>, why: &RequestEnd) {
+        for request in requests {
+            self.log.step(request, RequestStep::Ended { why: why.clone(), edited: None }, Haste::Now);
+        }
+    }
+
     /// Treats requests otherwise from now on, in a session or in all that have no mode of their own. To send normally ends what
     /// waits there; any other mode leaves it waiting. Says how many ended.
     pub fn set_mode(&self, session: Option<&str>, mode: Option<RequestMode>) -> usize {
@@ -248,7 +255,7 @@ impl Desk {
         let State { modes, past, .. } = &mut *state;
         let there = |modes: &Modes, of: &str| session.map_or_else(|| !modes.has_own(of), |session| of == session);
         // Nor does anything wait there because it comes again.
-        past.forget_gone(|of| there(modes, of));
+        self.end_for_good(past.forget_gone(|of| there(modes, of)), &RequestEnd::ModeDisabled);
         self.end_all(&mut state, &RequestEnd::ModeDisabled, |state, waiting| {
             there(&state.modes, &waiting.whose.session)
         })
@@ -266,7 +273,7 @@ impl Desk {
     pub fn session_over(&self, session: &str) {
         let mut state = lock(&self.state);
         self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.is_of(session));
-        state.past.forget(|of| of == session);
+        self.end_for_good(state.past.forget(|of| of == session), &RequestEnd::SessionDisposed);
         state.monitor.forget(session);
         state.sessions.remove(session);
         if let Some(set) = state.modes.forget(session) {
@@ -313,7 +320,9 @@ impl Desk {
     /// Saves what was edited in a request that waits, to be applied from now on.
     pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
         let Latest { work, session, .. } = self.latest(request, Expected::Any)?;
-        self.own_edits(&work).map_or(Ok(0), |edits| self.save_edits(request, &session, &edits, scope, now))
+        // Those that saved edits made, too: that is how one of a session becomes one of all.
+        let edits = self.own_edits(&work).map(|edits| Edits { since: None, ..edits });
+        edits.map_or(Ok(0), |edits| self.save_edits(request, &session, &edits, scope, now))
     }
 
     /// The edits that a person made, beside those that were saved before and applied by themselves.

@@ -5,6 +5,7 @@
 //! the client went away.
 
 mod arrive;
+mod bell;
 mod bodies;
 mod edit;
 mod end;
@@ -37,6 +38,7 @@ use tokio::sync::oneshot;
 
 use crate::log::{Log, now};
 use crate::settings::Settings;
+use bell::Bell;
 use bodies::Bodies;
 use mode::Modes;
 use monitor::Monitor;
@@ -271,6 +273,7 @@ pub struct Desk {
     counter: Mutex<TokenCounter>,
     /// Another one for rules: requests do not wait for those who look at one.
     rules_counter: Mutex<TokenCounter>,
+    bell: Bell,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -284,7 +287,7 @@ impl Desk {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
-        let (past, ended) = handover::take_over(&gate, now())?;
+        let (past, ended) = handover::take_over(&gate, now());
         let state = State {
             waiting: BTreeMap::new(),
             modes: Modes::new(modes),
@@ -305,6 +308,7 @@ impl Desk {
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
             rules_counter: Mutex::new(TokenCounter::new(1 << 10)),
+            bell: Bell::default(),
         };
         desk.settle_killed(ended);
         desk.notice(&lock(&desk.state));

@@ -95,8 +95,8 @@ impl Modes {
         self.sessions.keys()
     }
 
-    /// Sets a mode; `None` for a session that is to go with all others. What was to happen in the next turn still is, unless
-    /// requests are sent normally.
+    /// Sets a mode; `None` for a session that is to go with all others. What was to happen in the next turn still is, if it is
+    /// one in which requests are not sent normally.
     pub(crate) fn set(&mut self, session: Option<&str>, mode: Option<RequestMode>) -> ModeSet {
         let own = self.of_mut(session);
         *own = match mode {

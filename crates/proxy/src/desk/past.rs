@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sayso_review::{BodyRecord, RequestId};
+use sayso_review::{BodyRecord, RequestId, SavedEdits as SavedOutcome};
 
 use super::whose::Conversation;
 use super::{Captures, Work};
@@ -14,7 +14,7 @@ const CANCELED: i64 = 30_000;
 /// The same in all, however often it comes: some clients try for a minute, and nobody is kept out for ever.
 const CANCELED_IN_ALL: i64 = 2 * 60_000;
 /// How long others are remembered.
-pub(super) const OTHERS: i64 = 5 * 60_000;
+const OTHERS: i64 = 5 * 60_000;
 
 /// What became of a request.
 #[derive(Debug)]
@@ -33,16 +33,43 @@ pub(crate) enum Fate {
         /// Whether they are to be saved.
         captures: Captures,
     },
-    /// It waited at an engine that is gone: should it come again, its edits are in the journal.
+    /// It was at an engine that is gone, and has no answer: should it come again, its edits are in the journal.
     HandedOver {
-        /// The edits, if there were any.
-        patch: Option<BodyRecord>,
+        /// The edits.
+        edits: Box<RecordedWork>,
         /// Whether they are to be saved.
         captures: Captures,
+        /// What had become of it.
+        verdict: Handed,
     },
 }
 
+/// What had become of a request at an engine that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handed {
+    /// It waited.
+    Waiting,
+    /// A person had let it go on.
+    Approved,
+}
+
+/// What was made of a request, in the journal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedWork {
+    pub(super) request: RequestId,
+    /// All edits, as a JSON Patch; `None` if there were none.
+    pub(super) edited: Option<BodyRecord>,
+    /// Those that saved edits made.
+    pub(super) laid: Option<BodyRecord>,
+    pub(super) saved: SavedOutcome,
+}
+
 impl Fate {
+    /// Whether the same waits should it come again.
+    fn waits(&self) -> bool {
+        matches!(self, Self::Gone { .. } | Self::HandedOver { verdict: Handed::Waiting, .. })
+    }
+
     fn lasts(&self) -> i64 {
         if matches!(self, Self::Canceled) { CANCELED } else { OTHERS }
     }
@@ -95,11 +122,11 @@ impl Past {
         self.requests.remove(place).map(|found| (found.request, found.fate))
     }
 
-    /// The edits of a request that waited at another engine.
-    pub(crate) fn handed_over(&self, conversation: &Conversation, identity: &str) -> Option<BodyRecord> {
+    /// The edits of a request that was at another engine.
+    pub(crate) fn handed_over(&self, conversation: &Conversation, identity: &str) -> Option<RecordedWork> {
         let same = |other: &&Remembered| other.conversation == *conversation && other.identity == identity;
         match &self.requests.iter().find(same)?.fate {
-            Fate::HandedOver { patch, .. } => patch.clone(),
+            Fate::HandedOver { edits, .. } => Some(RecordedWork::clone(edits)),
             Fate::Canceled | Fate::Approved { .. } | Fate::Gone { .. } => None,
         }
     }
@@ -109,15 +136,19 @@ impl Past {
         self.requests.retain(|other| other.request != request);
     }
 
-    /// Forgets all that belongs to sessions that are over.
-    pub(crate) fn forget(&mut self, over: impl Fn(&str) -> bool) {
+    /// Forgets all that belongs to sessions that are over, and says which of it would have waited again.
+    pub(crate) fn forget(&mut self, over: impl Fn(&str) -> bool) -> Vec<RequestId> {
+        let waited = self.forget_gone(&over);
         self.requests.retain(|other| !over(other.conversation.session()));
+        waited
     }
 
-    /// Forgets those that would wait again, in sessions in which nothing waits any more.
-    pub(crate) fn forget_gone(&mut self, sent_normally: impl Fn(&str) -> bool) {
-        let waits = |other: &Remembered| matches!(other.fate, Fate::Gone { .. } | Fate::HandedOver { .. });
-        self.requests.retain(|other| !(waits(other) && sent_normally(other.conversation.session())));
+    /// Forgets those that would wait again, in sessions in which nothing waits any more, and says which.
+    pub(crate) fn forget_gone(&mut self, sent_normally: impl Fn(&str) -> bool) -> Vec<RequestId> {
+        let ends = |other: &&Remembered| other.fate.waits() && sent_normally(other.conversation.session());
+        let ended: Vec<RequestId> = self.requests.iter().filter(ends).map(|other| other.request).collect();
+        self.requests.retain(|other| !(other.fate.waits() && sent_normally(other.conversation.session())));
+        ended
     }
 
     /// Whether there is nothing to look out for.
@@ -184,8 +215,14 @@ mod tests {
 
     #[test]
     fn where_requests_are_sent_normally_none_waits_because_it_comes_again() {
-        let over = Fate::HandedOver { patch: None, captures: Captures::No };
-        for (fate, stays) in [(Fate::Canceled, true), (Fate::Approved { work: Work::default() }, true), (over, false)] {
+        let over =
+            |verdict| Fate::HandedOver { edits: Box::new(RecordedWork::default()), captures: Captures::No, verdict };
+        for (fate, stays) in [
+            (Fate::Canceled, true),
+            (Fate::Approved { work: Work::default() }, true),
+            (over(Handed::Approved), true),
+            (over(Handed::Waiting), false),
+        ] {
             let mut past = remembered(fate);
             past.forget_gone(|_| false);
             assert!(!past.is_empty());

@@ -118,9 +118,11 @@ impl Desk {
         let parse =
             |body: Vec<u8>| ModelRequest::new(record.request.to_string(), head.clone(), Arc::<[u8]>::from(body));
         let latest = body(record.latest())?;
-        if let Some(patch) = record.patch.as_ref().filter(|_| record.is_edited()) {
-            let mut request = parse(body(&record.seen.body)?);
-            if request.apply_patch(&body(patch)?).is_ok() && *request.to_bytes() == *latest {
+        if let Some(patch) = record.patch.as_ref().filter(|_| record.is_edited())
+            && let (Ok(came), Ok(patch)) = (body(&record.seen.body), body(patch))
+        {
+            let mut request = parse(came);
+            if request.apply_patch(&patch).is_ok() && *request.to_bytes() == *latest {
                 return Ok(request);
             }
         }
@@ -167,8 +169,9 @@ impl Desk {
         Ok(effective.capture_next || (effective.mode == sayso_review::RequestMode::AutoOverride && none))
     }
 
-    /// The sessions that sent something, or that have a mode of their own, the latest first.
-    pub fn sessions(&self) -> Result<Vec<SessionView>, SavedError> {
+    /// The sessions that sent something, or that have a mode of their own, the latest first. Saved edits that cannot be read are not
+    /// counted.
+    pub fn sessions(&self) -> Vec<SessionView> {
         let state = lock(&self.state);
         let known: BTreeSet<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
         let mut views: Vec<SessionView> = Vec::new();
@@ -188,12 +191,13 @@ impl Desk {
         }
         // Nobody waits for a disk.
         drop(state);
-        let everywhere = self.saved.everywhere()?;
+        let counted = |count: Result<usize, SavedError>| count.unwrap_or_default();
+        let everywhere = counted(self.saved.everywhere());
         for view in &mut views {
-            view.saved = everywhere + self.saved.of_session(&view.session)?;
+            view.saved = everywhere + counted(self.saved.of_session(&view.session));
         }
         views.sort_by_key(|view| std::cmp::Reverse(view.last));
-        Ok(views)
+        views
     }
 
     /// The saved edits that count for a session, of all scopes; of those that are no session's, if none is named.

@@ -38,6 +38,8 @@ pub(crate) struct Work {
     pub(super) saved: SavedOutcome,
     /// Why it would be refused with those, as long as nobody looks at it.
     pub(super) refused: Option<String>,
+    /// Why what was made of it before could not be made again.
+    pub(super) unmade: Option<String>,
 }
 
 impl Work {

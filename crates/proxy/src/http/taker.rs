@@ -86,21 +86,15 @@ impl Taking {
 }
 
 /// What is taken, in the order in which it came: over HTTP/2, what is given up is not dropped in that order.
-struct InOrder {
+struct Reading {
     taking: Taking,
     /// How many bytes were taken.
     next: usize,
     /// What was dropped before what comes before it.
     early: BTreeMap<usize, Bytes>,
-    /// What is to be looked at later.
-    later: Vec<(usize, Bytes)>,
-    /// Whether somebody will do so.
-    awaited: bool,
-    /// `None` once they were told.
-    told: Option<Told>,
 }
 
-impl InOrder {
+impl Reading {
     fn take(&mut self, at: usize, data: &Bytes, size: usize) {
         if at != self.next {
             self.early.insert(at, data.clone());
@@ -113,10 +107,26 @@ impl InOrder {
             self.next += data.len();
         }
     }
+}
 
+/// How far somebody is with a body.
+struct Progress {
+    /// `None` while somebody looks at what came, for which nobody else waits.
+    reading: Option<Reading>,
+    /// What is to be looked at later.
+    later: Vec<(usize, Bytes)>,
+    /// Whether somebody will do so.
+    awaited: bool,
+    /// `None` once they were told.
+    told: Option<Told>,
+}
+
+impl Progress {
     fn catch_up(&mut self, size: usize) {
-        for (at, data) in std::mem::take(&mut self.later) {
-            self.take(at, &data, size);
+        if let Some(reading) = &mut self.reading {
+            for (at, data) in std::mem::take(&mut self.later) {
+                reading.take(at, &data, size);
+            }
         }
     }
 }
@@ -124,12 +134,12 @@ impl InOrder {
 /// Takes in what is passed on of a body. Once nobody passes on any more of it, somebody is told what it was: that it is dropped, by
 /// whomever, is what tells.
 pub(super) struct Taker {
-    taken: Mutex<InOrder>,
+    progress: Mutex<Progress>,
     /// How many bytes the body has, as far as that is known.
     size: usize,
     /// How many were passed on once that was all of them.
     whole: AtomicUsize,
-    /// What a large body is looked at after, and who wants it done when they are asked what is on record.
+    /// What a large body is recorded before, and who looks at it.
     after: Option<(Arc<Sequel>, Arc<Log>)>,
 }
 
@@ -143,9 +153,9 @@ impl Taker {
             Wanted::After(desk, _) if size >= LARGE => Some((Arc::default(), Arc::clone(&desk.log))),
             _ => None,
         };
-        let (taking, told) = (Taking::new(wanted), Some(told));
-        let taken = InOrder { taking, next: 0, early: BTreeMap::new(), later: Vec::new(), awaited: false, told };
-        Self { taken: Mutex::new(taken), size, whole: AtomicUsize::new(NOT_YET), after }
+        let reading = Some(Reading { taking: Taking::new(wanted), next: 0, early: BTreeMap::new() });
+        let progress = Progress { reading, later: Vec::new(), awaited: false, told: Some(told) };
+        Self { progress: Mutex::new(progress), size, whole: AtomicUsize::new(NOT_YET), after }
     }
 
     /// What is to come after this body on record, if that is to wait.
@@ -160,7 +170,9 @@ impl Taker {
 
     pub(super) fn take(&self, at: usize, data: &Bytes) {
         if !data.is_empty() {
-            self.lock().take(at, data, self.size);
+            let mut progress = self.lock();
+            progress.later.push((at, data.clone()));
+            progress.catch_up(self.size);
         }
     }
 
@@ -170,32 +182,33 @@ impl Taker {
         if data.is_empty() {
             return;
         }
-        let mut taken = self.lock();
+        let mut progress = self.lock();
         let end = at + data.len();
-        taken.later.push((at, data));
-        if end.saturating_sub(taken.later[0].0) > MOST {
-            return taken.catch_up(self.size);
-        }
-        if !taken.awaited {
+        progress.later.push((at, data));
+        if !progress.awaited {
             let this: Arc<Self> = Arc::clone(self);
-            taken.awaited = log.put_off(this);
-            if !taken.awaited {
-                taken.catch_up(self.size);
-            }
+            progress.awaited = log.put_off(this);
+        }
+        if !progress.awaited || end.saturating_sub(progress.later[0].0) > MOST {
+            progress.catch_up(self.size);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, InOrder> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells what there is, once. Whoever wants it told waits for one who does so.
-    fn tell(&self, mut taken: MutexGuard<'_, InOrder>) {
-        let Some(told) = taken.told.take() else { return };
-        let taking = std::mem::replace(&mut taken.taking, Taking::Copied(Vec::new(), 0));
-        let complete = if taken.next == self.whole.load(Ordering::Acquire) { Complete::Yes } else { Complete::No };
+    fn tell(&self, mut progress: MutexGuard<'_, Progress>) {
+        let Some(told) = progress.told.take() else { return };
+        // There is none if looking at it failed.
+        let (taken, next) = progress
+            .reading
+            .take()
+            .map_or_else(|| (Taken::default(), 0), |reading| (reading.taking.end(), reading.next));
+        let complete = if next == self.whole.load(Ordering::Acquire) { Complete::Yes } else { Complete::No };
         // Whoever tells may be in the middle of something that others depend on.
-        if catch_unwind(AssertUnwindSafe(|| told(taking.end(), complete))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| told(taken, complete))).is_err() {
             tracing::error!("what a request was could not be told");
         }
         if let Some((sequel, _)) = &self.after {
@@ -206,20 +219,33 @@ impl Taker {
 
 impl PutOff for Taker {
     fn now(&self) {
-        let mut taken = self.lock();
-        taken.awaited = false;
-        taken.catch_up(self.size);
-        if taken.next == self.whole.load(Ordering::Acquire) {
-            self.tell(taken);
+        let mut progress = self.lock();
+        while let Some(mut reading) = progress.reading.take() {
+            let later = std::mem::take(&mut progress.later);
+            if later.is_empty() {
+                let is_whole = reading.next == self.whole.load(Ordering::Acquire);
+                (progress.reading, progress.awaited) = (Some(reading), false);
+                if is_whole {
+                    self.tell(progress);
+                }
+                return;
+            }
+            // What is written meanwhile waits for no comparison.
+            drop(progress);
+            for (at, data) in later {
+                reading.take(at, &data, self.size);
+            }
+            progress = self.lock();
+            progress.reading = Some(reading);
         }
     }
 }
 
 impl Drop for Taker {
     fn drop(&mut self) {
-        let mut taken = self.lock();
-        taken.catch_up(self.size);
-        self.tell(taken);
+        let mut progress = self.lock();
+        progress.catch_up(self.size);
+        self.tell(progress);
     }
 }
 

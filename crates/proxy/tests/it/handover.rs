@@ -143,3 +143,75 @@ async fn what_comes_while_the_engine_stops_is_left_to_the_next_one() {
     assert_eq!(next.status(id), RequestStatus::Paused);
     sent.gone();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_let_go_on_goes_on_so_at_the_next_engine() {
+    for ends in [Ends::Stopped, Ends::Killed] {
+        let scene = scene(RequestMode::Off).await;
+        let held = sayso_testkit::model::Gate::shut();
+        scene.model.once(|_| true, sayso_testkit::model::Answer::from(Turn::says("hello")).waits_at(&held));
+        scene.desk.arm(None, Once::Pause);
+        let (first, sent) = scene.paused(scene.request(API, &turn(API, "secret"))).await;
+        scene.set(first, said_at(API), "redacted");
+        scene.resume(first);
+        scene.until("the model has it", || scene.model.received().len() == 1).await;
+        let next = scene.again_after(ends, settings()).await;
+        held.open();
+        drop(sent);
+        // Without an answer its client sends it again, and nobody is asked again.
+        let _ = body(next.send(next.request(API, &turn(API, "secret"))).await).await;
+        assert_eq!(got(&next), turn(API, "redacted"), "{ends:?}");
+        let record = next.desk.records(None, None, 1).unwrap().remove(0);
+        assert_eq!(record.resumed, Some(sayso_review::Resumer::Retry));
+        assert!(record.sent.is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_cancelled_is_refused_by_the_next_engine_and_what_was_left_waits_there() {
+    let scene = scene(RequestMode::Off).await;
+    for said in ["cancelled", "left"] {
+        scene.desk.arm(None, Once::Pause);
+        let (id, sent) = scene.paused(scene.request(API, &turn(API, said))).await;
+        scene.set(id, said_at(API), "edited");
+        if said == "cancelled" {
+            scene.desk.cancel(id, now()).unwrap();
+            assert_eq!(sent.answer().await.status(), 400);
+        } else {
+            sent.gone();
+            scene.until("it ended", || scene.desk.waiting().is_empty()).await;
+        }
+    }
+    let next = scene.again_after(Ends::Killed, settings()).await;
+    assert_eq!(next.send(next.request(API, &turn(API, "cancelled"))).await.status(), 400);
+    let (id, sent) = next.paused(next.request(API, &turn(API, "left"))).await;
+    assert_eq!(next.desk.record(id).unwrap().paused, Some(PauseReason::Retry));
+    assert!(is_dirty(&next, id));
+    assert!(next.model.received().is_empty());
+    sent.gone();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_saved_meanwhile_is_not_removed_by_one_that_was_handed_over() {
+    let settings = || Settings { scope: sayso_wire::Scope::Workspace, ..settings() };
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    scene.desk.set_mode(None, Some(RequestMode::AutoOverride));
+    let both = |said: &str| {
+        let mut request = turn(API, said);
+        request["system"] = "The same for both.".into();
+        request
+    };
+    let (one, _one) = scene.paused(scene.request_of("s1", API, &both("one"))).await;
+    scene.set(one, "system", "Saved by the first.");
+    let (two, _two) = scene.paused(scene.request_of("s2", API, &both("two"))).await;
+    scene.set(two, said_at(API), "edited by the second");
+    let next = scene.again_after(Ends::Killed, settings()).await;
+    for (session, said, saved) in [("s1", "one", 1), ("s2", "two", 1)] {
+        let (id, sent) = next.paused(next.request_of(session, API, &both(said))).await;
+        assert_eq!(next.desk.resume(id, Expected::Any, now()).unwrap().saved, saved);
+        let _ = body(sent.answer().await).await;
+    }
+    let saved = next.desk.saved(None).unwrap();
+    let saved: Vec<_> = saved.iter().map(|one| one.edit.content.as_deref()).collect();
+    assert_eq!(saved, [Some("Saved by the first."), Some("edited by the second")]);
+}

@@ -314,7 +314,7 @@ async fn a_session_that_goes_with_all_others_again_ends_what_waits_there() {
     assert_eq!(scene.end(id), Some(RequestEnd::ModeDisabled));
     let said = body(sent.answer().await).await;
     assert!(said.contains("requests are sent normally from now on"), "{said}");
-    assert!(!scene.desk.sessions().unwrap().iter().any(|session| session.own));
+    assert!(!scene.desk.sessions().iter().any(|session| session.own));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -349,4 +349,28 @@ async fn a_request_that_waits_is_announced_where_nobody_looks() {
     for sent in [one, two, three, four] {
         sent.gone();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_is_stopped_holds_up_nobody() {
+    let scene = scene().await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let terminal = std::sync::Arc::clone(&scene.heard.terminal);
+    let (stop, stopped) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel::<()>());
+    let holding = std::thread::spawn(move || {
+        let _terminal = terminal.lock().unwrap();
+        stopped.0.send(()).unwrap();
+        let _ = stop.1.recv();
+    });
+    stopped.1.recv().unwrap();
+    // More than are looked at at once.
+    for number in 0..20 {
+        let (id, sent) = scene.paused(scene.request_of(&format!("s{number}"), API, &turn(API, "hi"))).await;
+        scene.resume(id);
+        let _ = body(sent.answer().await).await;
+    }
+    assert!(scene.heard.said().is_empty());
+    drop(stop.0);
+    holding.join().unwrap();
+    scene.until("it is announced", || !scene.heard.said().is_empty()).await;
 }

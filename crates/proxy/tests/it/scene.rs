@@ -45,17 +45,22 @@ pub(crate) struct Scene {
 
 /// What was announced.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Heard {
+    said: Arc<Mutex<Vec<String>>>,
+    /// Held by whoever stops the terminal.
+    pub(crate) terminal: Arc<Mutex<()>>,
+}
 
 impl Heard {
     pub(crate) fn said(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.said.lock().unwrap().clone()
     }
 }
 
 impl Announce for Heard {
     fn announce(&self, announcement: &Announcement) {
-        self.0.lock().unwrap().push(announcement.to_string());
+        let _terminal = self.terminal.lock().unwrap();
+        self.said.lock().unwrap().push(announcement.to_string());
     }
 }
 

@@ -100,6 +100,12 @@ pub struct Handover {
     /// What was edited by then, as a JSON Patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<BodyRecord>,
+    /// What saved edits had made of it by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub laid: Option<BodyRecord>,
+    /// What became of them.
+    #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
+    pub saved: SavedEdits,
 }
 
 /// A request as it came.
@@ -272,6 +278,13 @@ pub struct RequestAnswer {
     /// How often it was sent before that answer came.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
+}
+
+impl RequestAnswer {
+    /// Whether a client may send the same again after it: the model was overloaded, or the answer is not whole.
+    pub fn may_come_again(&self) -> bool {
+        matches!(self.status, 408 | 409 | 429 | 500..) || self.problem.is_some()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]

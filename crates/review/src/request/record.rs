@@ -148,7 +148,9 @@ impl RequestRecord {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
             }
             RequestStep::Ended { why, edited } => {
-                (self.ended, self.edited, self.status) = (Some(why), edited, RequestStatus::Ended);
+                // It may end twice: its agent goes away, and then its session is over.
+                self.edited = edited.or(self.edited.take());
+                (self.ended, self.status) = (Some(why), RequestStatus::Ended);
             }
         }
     }

@@ -72,7 +72,7 @@ fn only(asking: &Asking<'_>, id: u64, edit: Edit) -> Result<(), Failure> {
 /// Makes edits, one after the other, and tells what all of them led to.
 fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result<(), Failure> {
     let scope = later.from_now_on.map(|choice| asking.scope(choice)).transpose()?.unwrap_or_default();
-    let mut last = None;
+    let mut last: Option<proto::EditRequestResponse> = None;
     let mut made = Vec::new();
     for edit in edits {
         let verb = verb(&edit);
@@ -83,8 +83,15 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
             ..Default::default()
         };
         match asking.connected.block(asking.connected.client().edit_request(request)) {
-            Ok(answer) => {
+            Ok(mut answer) => {
                 made.push((if answer.added { "Added" } else { verb }, answer.path.clone(), answer.tokens_saved_here));
+                if let Some(before) = last.take() {
+                    // Each was saved by itself, and the first has switched the mode.
+                    answer.saved += before.saved;
+                    if before.switched_to.as_known().is_some_and(|mode| mode != proto::RequestMode::Unspecified) {
+                        answer.switched_to = before.switched_to;
+                    }
+                }
                 last = Some(answer);
             }
             Err(failure) => {

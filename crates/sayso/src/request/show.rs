@@ -187,7 +187,13 @@ fn outcome(summary: &RequestSummary) -> String {
             text.push_str(&format!("saved edit applied: {}\n", visible(path)));
         }
         for path in &saved.drifted {
-            text.push_str(&format!("saved edit not applied, as something else is there: {}\n", visible(path)));
+            // A reason comes after where it is; without one, something else is there by now.
+            let why = if path.contains(": ") {
+                "saved edit not applied"
+            } else {
+                "saved edit not applied, as something else is there"
+            };
+            text.push_str(&format!("{why}: {}\n", visible(path)));
         }
     }
     if let Some(answer) = summary.answer.as_option() {

@@ -48,11 +48,17 @@ impl Stage {
         let upstream = format!("[upstream.anthropic]\nurl = \"{}\"\n", front(&model));
         scene.configure(&format!("[request]\ngrace = \"1 h\"\n{configuration}\n{upstream}"));
         let served = Served::start_with(&scene, environment);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let client = served.client(Patience::Always);
-        let request = proto::OpenEntranceRequest { agent: Some("claude".to_owned()), ..Default::default() };
-        let entrance = runtime.block_on(client.open_entrance(request)).unwrap().entrance.into_option().unwrap();
-        Self { scene, model, served, base: entrance.url.unwrap() }
+        let base = open_entrance(&served);
+        Self { scene, model, served, base }
+    }
+
+    /// The same with another engine, after this one was killed.
+    pub(crate) fn again(self) -> Self {
+        let Self { scene, model, served, .. } = self;
+        served.kill();
+        let served = Served::start_with(&scene, &[]);
+        let base = open_entrance(&served);
+        Self { scene, model, served, base }
     }
 
     /// Sends a request as an agent does, and waits for the answer on a thread of its own.
@@ -83,8 +89,9 @@ impl Stage {
             stream.set_read_timeout(Some(LONG)).unwrap();
             stream.write_all(text.as_bytes()).unwrap();
             let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+            // An engine that is killed cuts it off; then there is no status.
+            let _ = stream.read_to_string(&mut answer);
+            let status = answer.split(' ').nth(1).map_or(0, |status| status.parse().unwrap());
             Got { status, text: answer }
         })
     }
@@ -134,6 +141,15 @@ impl Stage {
     pub(crate) fn end(self) {
         drop(self.served);
     }
+}
+
+/// Where an agent comes in.
+fn open_entrance(served: &Served) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = served.client(Patience::Always);
+    let request = proto::OpenEntranceRequest { agent: Some("claude".to_owned()), ..Default::default() };
+    let entrance = runtime.block_on(client.open_entrance(request)).unwrap().entrance.into_option().unwrap();
+    entrance.url.unwrap()
 }
 
 /// A text in which ages and times of day are always the same.

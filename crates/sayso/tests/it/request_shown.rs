@@ -85,7 +85,7 @@ fn new_edits_are_captured_by_the_command_and_what_waits_is_saved_by_another() {
     stage.waiting(1);
     stage.said(&["request", "edit", "2", "messages[0].content[0].text=Mend it."]);
     let saved = stage.said(&["request", "save", "2", "--scope", "workspace"]);
-    assert!(saved.contains("1 saved edit for the workspace, applied to every turn"), "{saved}");
+    assert!(saved.contains("2 saved edits for the workspace, applied to every turn"), "{saved}");
     let resumed = stage.said(&["request", "resume", "2"]);
     assert!(resumed.contains("saved: 1 edit"), "{resumed}");
     assert_eq!(agent.join().unwrap().status, 200);
@@ -223,5 +223,71 @@ fn with_its_entrance_a_request_is_discarded() {
     // Nothing else gets in by it.
     assert_ne!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 200);
     assert_eq!(stage.model.received().len(), 0);
+    stage.end();
+}
+
+#[test]
+fn several_edits_from_now_on_are_all_told_of() {
+    let stage = Stage::new("");
+    stage.said(&["request", "mode", "pause-next"]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    let edits = ["request", "edit", "1", "system[0].text=Be brief.", "max_tokens=77", "--from-now-on", "session"];
+    let said = stage.said(&edits);
+    assert!(said.contains("saved: 2 edits") && said.contains("Auto-apply saved edits"), "{said}");
+    stage.said(&["request", "resume", "1"]);
+    assert_eq!(agent.join().unwrap().status, 200);
+    // Of one that was sent, the edits are known by themselves.
+    let patch = stage.scene.run(&["request", "export", "1", "--format", "patch"], b"").stdout;
+    let patch: Value = serde_json::from_slice(&patch).unwrap();
+    assert_eq!(patch.as_array().unwrap().len(), 2, "{patch}");
+    stage.end();
+}
+
+#[test]
+fn saved_edits_that_cannot_be_read_are_named_and_nothing_else_fails() {
+    let stage = Stage::new("");
+    capture(&stage);
+    let (listed, _) = stage.scene.json(&["status", "--json"]);
+    let journal = std::path::PathBuf::from(listed["journal"].as_str().unwrap());
+    for file in std::fs::read_dir(journal.join("overrides")).unwrap().flatten() {
+        std::fs::write(file.path(), "{ not a list").unwrap();
+    }
+    // What an engine has read it does not read again.
+    let stage = stage.again();
+    assert_eq!(stage.send(&request("Another.", "text")).join().unwrap().status, 200);
+    let shown = stage.said(&["request", "show", "2"]);
+    assert!(
+        shown.contains("\nsaved edit not applied: what is kept in `") && shown.contains("cannot be read"),
+        "{shown}"
+    );
+    for command in [&["request", "mode"][..], &["request", "mode", "pause-next"], &["request", "mode", "normal"]] {
+        let said = stage.said(command);
+        assert!(said.ends_with("--- exit 0\n"), "{said}");
+    }
+    let overrides = stage.said(&["request", "overrides", "--session", SESSION]);
+    assert!(overrides.contains("cannot be read") && !overrides.ends_with("--- exit 0\n"), "{overrides}");
+    stage.end();
+}
+
+#[test]
+fn what_a_person_made_of_a_request_outlives_a_kill_of_the_engine() {
+    let stage = Stage::new("");
+    stage.said(&["request", "mode", "pause-every"]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    stage.said(&["request", "edit", "1", "system[0].text=Be brief."]);
+    let stage = stage.again();
+    assert_eq!(agent.join().unwrap().status, 0, "it was cut off");
+    let shown = stage.said(&["request", "show", "1"]);
+    assert!(shown.contains("sayso stopped before it was sent") && shown.contains("revision: 1 (edited)\n"), "{shown}");
+    // Its agent sends it again.
+    let agent = stage.send(&request("Fix it.", "text"));
+    assert_eq!(stage.waiting(1), ["2"]);
+    let diff = stage.said(&["request", "diff", "2"]);
+    assert!(diff.contains("+Be brief."), "{diff}");
+    stage.said(&["request", "resume", "2"]);
+    assert_eq!(agent.join().unwrap().status, 200);
+    assert_eq!(stage.model.requests()[0]["system"][0]["text"], "Be brief.");
     stage.end();
 }

@@ -101,7 +101,7 @@ impl Requests {
         let armed = self.person(context, move |host| {
             host.refresh_if_readable();
             host.proxy.desk.arm(session.as_deref(), once);
-            mode::state(host, session.as_deref())
+            Ok(mode::state(host, session.as_deref()))
         });
         armed.await
     }
@@ -192,7 +192,7 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         _: ServiceRequest<'_, proto::GetModesRequest>,
     ) -> ServiceResult<proto::GetModesResponse> {
-        Response::ok(self.person(&context, mode::all).await?)
+        Response::ok(self.person(&context, |host| Ok(mode::all(host))).await?)
     }
 
     async fn set_mode(
@@ -208,7 +208,7 @@ impl proto::RequestService for Requests {
         let set = self.person(&context, move |host| {
             host.refresh_if_readable();
             let ended = host.proxy.desk.set_mode(request.session.as_deref(), mode) as u64;
-            let state = mode::state(host, request.session.as_deref())?;
+            let state = mode::state(host, request.session.as_deref());
             Ok(proto::SetModeResponse { ended, state: state.into(), ..Default::default() })
         });
         Response::ok(set.await?)

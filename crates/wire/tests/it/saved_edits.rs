@@ -77,6 +77,19 @@ fn since_a_state_only_what_was_edited_after_it_is_saved_and_what_was_taken_back_
 }
 
 #[test]
+fn what_was_edited_before_is_the_same_edit_wherever_it_is_by_now() {
+    let tool = |name: &str| json!({ "name": name, "input_schema": { "type": "object", "title": name } });
+    let body = json!({ "model": "claude-x", "tools": [tool("a"), tool("b")], "messages": [said("user", "hi")] });
+    let mut request = ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes());
+    request.edit_path("tools[1].input_schema.title", "for this request").unwrap();
+    let before = request.clone();
+    request.delete(at(&request, "tools[0]")).unwrap();
+    let mut overrides = Overrides::default();
+    assert_eq!(overrides.capture_since(&before, &request, Scope::Session, 1), Captured { saved: 1, removed: 0 });
+    assert_eq!(overrides.edits[0].content, None, "{:#?}", overrides.edits);
+}
+
+#[test]
 fn what_says_something_else_by_now_has_drifted_and_is_left_alone() {
     let mut first = turn("You help.", &[said("user", "one"), said("assistant", "two")]);
     first.edit_section(at(&first, "system[0]"), "other").unwrap();

@@ -43,17 +43,6 @@ impl AnswerTap {
             return;
         }
         let Exchange { desk, request, started, status, content_type, keeps, retries, .. } = &self.exchange;
-        // What a client sends again after an overload is still what it was.
-        let again = *status == 408 || *status == 409 || *status == 429 || *status >= 500 || self.said.problem.is_some();
-        if !again {
-            desk.answered(*request);
-        }
-        if *keeps == Keeps::No {
-            return;
-        }
-        let kept = Bytes::from(std::mem::take(&mut self.kept));
-        let room = desk.log.room(kept.len());
-        let cut = self.size > kept.len() || self.said.problem.is_some() || room.is_none();
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let mut answer = RequestAnswer {
             status: *status,
@@ -66,6 +55,16 @@ impl AnswerTap {
             total_ms: millis(started.elapsed()),
             retries: *retries,
         };
+        // What a client sends again after an overload is still what it was.
+        if !answer.may_come_again() {
+            desk.answered(*request);
+        }
+        if *keeps == Keeps::No {
+            return;
+        }
+        let kept = Bytes::from(std::mem::take(&mut self.kept));
+        let room = desk.log.room(kept.len());
+        let cut = self.size > kept.len() || self.said.problem.is_some() || room.is_none();
         let (request, read) = (*request, self.read);
         let (kept, read) = if room.is_some() {
             (kept, read)

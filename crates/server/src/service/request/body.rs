@@ -66,9 +66,14 @@ fn unanswered(record: &RequestRecord) -> Failure {
 }
 
 fn patch(host: &Host, request: u64) -> Result<Vec<u8>, Failure> {
-    let made = host.proxy.desk.look(request, |Looked { request, waiting, .. }| waiting.map(|_| request.to_patch()))?;
+    let record = host.proxy.desk.record(request)?;
+    let made = host.proxy.desk.look(request, |Looked { request, waiting, .. }| {
+        // Of one that was recorded before edits were, they are not known.
+        let known = waiting.is_some() || request.is_dirty() || !record.is_edited();
+        known.then(|| request.to_patch())
+    })?;
     let made = made.ok_or_else(|| {
-        missing(format!("request {request} does not wait, and only the edits of one that does are kept apart"))
+        missing(format!("the edits of request {request} are not on record by themselves"))
             .hint(format!("`sayso request diff {request}` shows how it differs from what came"))
     })?;
     made.map_err(|error| {

@@ -8,23 +8,23 @@ use sayso_proxy::desk::{OverrideView, SessionView};
 use sayso_review::RequestMode;
 
 use super::{scope_message, section};
-use crate::failure::Failure;
 use crate::host::Host;
 
 /// What counts for a session, or for all that have no mode of their own.
-pub(super) fn state(host: &Host, session: Option<&str>) -> Result<proto::ModeState, Failure> {
+pub(super) fn state(host: &Host, session: Option<&str>) -> proto::ModeState {
     let desk = &host.proxy.desk;
     let effective = desk.effective(session);
-    let saved = desk.saved(session)?;
+    // Those that cannot be read are there all the same; whoever asks for them is told.
+    let (saved, readable) = desk.saved(session).map_or_else(|_| (Vec::new(), false), |saved| (saved, true));
     let auto = effective.mode == RequestMode::AutoOverride;
-    let auto_apply = if effective.capture_next || (auto && saved.is_empty()) {
+    let auto_apply = if effective.capture_next || (auto && readable && saved.is_empty()) {
         AutoApply::Capturing
     } else if auto {
         AutoApply::Applying
     } else {
         AutoApply::Unspecified
     };
-    Ok(proto::ModeState {
+    proto::ModeState {
         mode: proto::RequestMode::from(effective.mode).into(),
         label: effective.mode.label().to_owned(),
         pause_next: effective.pause_next,
@@ -33,15 +33,15 @@ pub(super) fn state(host: &Host, session: Option<&str>) -> Result<proto::ModeSta
         saved_ms: saved.iter().map(|view| view.edit.updated_at).max(),
         saved: saved.len() as u64,
         ..Default::default()
-    })
+    }
 }
 
-pub(super) fn all(host: &Host) -> Result<proto::GetModesResponse, Failure> {
+pub(super) fn all(host: &Host) -> proto::GetModesResponse {
     host.refresh_if_readable();
     let desk = &host.proxy.desk;
     let mut sessions = Vec::new();
-    for view in desk.sessions()? {
-        let state = state(host, Some(&view.session))?;
+    for view in desk.sessions() {
+        let state = state(host, Some(&view.session));
         sessions.push(session(view, state));
     }
     let choice = |mode: RequestMode| Choice {
@@ -50,14 +50,14 @@ pub(super) fn all(host: &Host) -> Result<proto::GetModesResponse, Failure> {
         ..Default::default()
     };
     let settings = desk.settings();
-    Ok(proto::GetModesResponse {
-        all: state(host, None)?.into(),
+    proto::GetModesResponse {
+        all: state(host, None).into(),
         sessions,
         choices: RequestMode::ALL.into_iter().map(choice).collect(),
         scope: scope_message(settings.scope).into(),
         preview_limit: settings.preview_limit.map(|limit| limit as u64),
         ..Default::default()
-    })
+    }
 }
 
 fn session(view: SessionView, state: proto::ModeState) -> Session {

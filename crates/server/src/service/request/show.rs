@@ -25,7 +25,9 @@ pub(super) fn saved(host: &Host, request: RequestId) -> Result<SavedHere, Failur
     if applied.is_empty() {
         return Ok(SavedHere::default());
     }
-    let edits = desk.saved(record.seen.origin.session.as_deref())?.into_iter().map(|view| view.edit).collect();
+    // Those that cannot be read by now are not named.
+    let edits = desk.saved(record.seen.origin.session.as_deref()).unwrap_or_default();
+    let edits = edits.into_iter().map(|view| view.edit).collect();
     Ok(SavedHere { edits, applied })
 }
 
@@ -34,7 +36,7 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
     let record = desk.record(asked.request)?;
     let session = record.seen.origin.session.clone();
     let saved = saved(host, asked.request)?;
-    let mode = mode::state(host, session.as_deref())?;
+    let mode = mode::state(host, session.as_deref());
     let summary = summary(host, &record);
     let limit = asked.content_limit.unwrap_or(SOME) as usize;
     let mut response = desk.look(asked.request, |Looked { request, waiting, counter }| {
