@@ -1,6 +1,6 @@
-//! Whether what was to be written to a connection was.
+//! Whether what was to be written to a connection was, and read at its other end.
 
-use std::io::{IoSlice, Result};
+use std::io::{ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,13 @@ use super::dial::Connection;
 
 /// Whether a connection took all that it was given.
 ///
-/// Of a request of which part could not be written nobody has seen the end, and so nobody has done what it asks for.
+/// Of a request of which part could not be written nobody has seen the end, and so nobody has done what it asks for. Nor of one that
+/// was not read: that a connection is reset, and not closed, says that its other end went away without reading all of what was written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unwritten(Arc<AtomicBool>);
 
 impl Unwritten {
-    /// Whether something could not be written.
+    /// Whether something could not be written, or nobody has read it.
     pub(super) fn is_so(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -38,7 +39,11 @@ pub(super) struct Noting {
 
 impl AsyncRead for Noting {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.connection).poll_read(cx, buffer)
+        let read = ready!(Pin::new(&mut self.connection).poll_read(cx, buffer));
+        if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionReset) {
+            self.unwritten.0.store(true, Ordering::Release);
+        }
+        Poll::Ready(read)
     }
 }
 

@@ -54,6 +54,35 @@ async fn what_could_not_be_written_whole_was_done_by_nobody_and_is_sent_again() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_written_and_not_read_was_done_by_nobody_and_is_sent_again() {
+    let (engine, _) = engine_that_waits([Line::Unread, Line::Unread]);
+    engine.client().undo(Target::Last, IfChanged::Refuse, None).await.unwrap();
+    assert_eq!((engine.dials(), engine.calls()), (3, vec!["undo"]));
+}
+
+/// What the rule above rests on.
+#[test]
+fn a_socket_is_reset_where_something_was_not_read_and_closed_where_all_was() {
+    use std::io::{ErrorKind, Read as _, Write as _};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let folder = tempfile::tempdir().unwrap();
+    for (name, read) in [("never taken up", None), ("not read", Some(0)), ("read in part", Some(3)), ("read", Some(5))]
+    {
+        let path = folder.path().join(name);
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut ours = UnixStream::connect(&path).unwrap();
+        ours.write_all(b"12345").unwrap();
+        if let Some(count) = read {
+            let mut theirs = listener.accept().unwrap().0;
+            theirs.read_exact(&mut vec![0; count]).unwrap();
+        }
+        drop(listener);
+        let ended = ours.read(&mut [0; 8]).map_err(|error| error.kind());
+        assert_eq!(ended, if read == Some(5) { Ok(0) } else { Err(ErrorKind::ConnectionReset) }, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_nothing_is_asked_again_after_a_cut() {
     let engine = FakeEngine::new([Line::Swallowed, Line::CutAfter(1), Line::CutAfter(60)]);
     assert_eq!(engine.client().status(Extent::Counts).await.unwrap().pending, 3);

@@ -34,6 +34,8 @@ pub(crate) enum Line {
     Closed,
     /// What is sent never arrives, and it is closed.
     Swallowed,
+    /// What is sent is never read, and it is reset.
+    Unread,
     /// Nothing can be sent any more after so many bytes.
     FullAfter(usize),
     /// It is cut after so many bytes of answers.
@@ -151,7 +153,8 @@ impl AsyncRead for Breaking {
         match self.line {
             Line::Closed | Line::CutAfter(0) => Poll::Ready(Ok(())),
             Line::Swallowed if self.written => Poll::Ready(Ok(())),
-            Line::Swallowed => {
+            Line::Unread if self.written => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+            Line::Swallowed | Line::Unread => {
                 self.waker = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -176,7 +179,7 @@ impl AsyncWrite for Breaking {
             waker.wake();
         }
         match self.line {
-            Line::Swallowed => Poll::Ready(Ok(bytes.len())),
+            Line::Swallowed | Line::Unread => Poll::Ready(Ok(bytes.len())),
             Line::FullAfter(0) => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
             Line::FullAfter(left) => {
                 let bytes = &bytes[..bytes.len().min(left)];

@@ -94,7 +94,7 @@ impl Desk {
         // What a client sends again is not asked about again, and goes the way that it went.
         state.past.forget_old(now);
         let again = state.past.take(&whose.conversation(), &identity, now);
-        let mut inherited = None;
+        let (mut inherited, mut approved) = (None, None);
         match again {
             Some((_, Fate::Canceled)) => {
                 see(Haste::Now);
@@ -103,14 +103,7 @@ impl Desk {
                 return Arrived::Refuse { request, api, why };
             }
             Some((earlier, Fate::Approved { work })) => match work.go_on(&parsed) {
-                Some(work) => {
-                    see(Haste::Now);
-                    self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
-                    let body = self.go(request, &work);
-                    state.past.remember(request, whose.conversation(), identity, Fate::Approved { work }, now);
-                    let unanswered = self.unanswered(request, Keeps::Yes);
-                    return Arrived::Send(Outgoing { api, whose, body, unanswered });
-                }
+                Some(work) => approved = Some(work),
                 // What was approved cannot be made of this one, so that somebody looks at it.
                 None => inherited = Some(Inherited { earlier, work, captures: Captures::No }),
             },
@@ -118,16 +111,23 @@ impl Desk {
             Some((earlier, Fate::HandedOver { captures, verdict, .. })) => {
                 let work = handed_over.take().unwrap_or_default();
                 if verdict == Handed::Approved && work.unmade.is_none() {
-                    see(Haste::Now);
-                    self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
-                    let body = self.go(request, &work);
-                    state.past.remember(request, whose.conversation(), identity, Fate::Approved { work }, now);
-                    let unanswered = self.unanswered(request, Keeps::Yes);
-                    return Arrived::Send(Outgoing { api, whose, body, unanswered });
+                    // No other engine is to go on with it.
+                    let why = RequestEnd::Superseded { by: request };
+                    self.log.step(earlier, RequestStep::Ended { why, edited: None }, Haste::Now);
+                    approved = Some(work);
+                } else {
+                    inherited = Some(Inherited { earlier, work, captures });
                 }
-                inherited = Some(Inherited { earlier, work, captures });
             }
             None => {}
+        }
+        if let Some(work) = approved {
+            see(Haste::Now);
+            self.log.step(request, RequestStep::Resumed { by: Resumer::Retry }, Haste::Now);
+            let body = self.go(request, &work);
+            state.past.remember(request, whose.conversation(), identity, Fate::Approved { work }, now);
+            let unanswered = self.unanswered(request, Keeps::Yes);
+            return Arrived::Send(Outgoing { api, whose, body, unanswered });
         }
         let tools = Tools::of(&parsed);
         // Whoever asks for a number of tokens goes on with nothing.

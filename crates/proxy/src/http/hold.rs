@@ -154,7 +154,7 @@ impl Held {
             Verdict::End(why @ RequestEnd::EngineStopped) => {
                 self.write(self.api.break_off(&Refusal::Unavailable { message: &why.message() }).into()).await
             }
-            Verdict::End(why) => self.break_off(&Refusal::Refused { message: &why.message() }).await,
+            Verdict::End(why) => self.break_off(&Refusal::Refused { message: &why.told() }).await,
         }
     }
 

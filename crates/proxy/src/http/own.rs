@@ -33,7 +33,7 @@ pub(super) fn ended(api: Api, why: &RequestEnd) -> Response<Reply> {
         RequestEnd::Canceled | RequestEnd::CanceledBefore => replied(api, &Refusal::Canceled),
         // Another engine may be there soon, and the person looks at it there.
         RequestEnd::EngineStopped => replied(api, &Refusal::Unavailable { message: &why.message() }),
-        other => refused(api, &other.message()),
+        other => refused(api, &other.told()),
     }
 }
 

@@ -164,6 +164,11 @@ async fn what_a_person_let_go_on_goes_on_so_at_the_next_engine() {
         let record = next.desk.records(None, None, 1).unwrap().remove(0);
         assert_eq!(record.resumed, Some(sayso_review::Resumer::Retry));
         assert!(record.sent.is_some());
+        assert_eq!(next.end(first), Some(RequestEnd::Superseded { by: record.request }));
+        // That one was answered, so that what is the same by then is another one.
+        let last = next.again_after(Ends::Killed, settings()).await;
+        let _ = body(last.send(last.request(API, &turn(API, "secret"))).await).await;
+        assert_eq!(got(&last), turn(API, "secret"), "{ends:?}");
     }
 }
 

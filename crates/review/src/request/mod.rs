@@ -346,6 +346,14 @@ pub enum RequestEnd {
 }
 
 impl RequestEnd {
+    /// What the agent is told whose request waited.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Superseded { by } => format!("Request canceled before sending: request {by} came in its place"),
+            other => other.message(),
+        }
+    }
+
     /// What a person reads.
     pub fn message(&self) -> String {
         match self {
@@ -353,7 +361,7 @@ impl RequestEnd {
             Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
             Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
-            Self::Superseded { by } => format!("Request canceled before sending: request {by} came in its place"),
+            Self::Superseded { by } => format!("Request {by} came in its place"),
             Self::ClientGone => "The agent went away before there was an answer".to_owned(),
             Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
             Self::Denied { message } | Self::Failed { message } => message.clone(),
