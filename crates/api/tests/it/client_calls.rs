@@ -62,6 +62,7 @@ async fn what_was_written_and_not_read_was_done_by_nobody_and_is_sent_again() {
 
 /// What the rule above rests on.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "what the system does with sockets is what is tested")]
 fn a_socket_is_reset_where_something_was_not_read_and_closed_where_all_was() {
     use std::io::{ErrorKind, Read as _, Write as _};
     use std::os::unix::net::{UnixListener, UnixStream};
