@@ -24,6 +24,10 @@ const ROOM: usize = 64 << 20;
 const UNIT: usize = 1 << 10;
 /// How long a request waits for others to be recorded.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// Bytes that may wait to be looked at. With more of them under way there is no better time than now.
+const PUT_OFF: usize = 4 << 20;
+/// How many of them are worth waking anybody for: the thread looks by itself before long, and at many together for less.
+const WORTH_WAKING: usize = PUT_OFF / 2;
 
 /// How much room a body takes: no more than an eighth of all, so that none has to wait until there is nothing else.
 fn units(bytes: usize) -> u32 {
@@ -59,12 +63,27 @@ struct Waiting {
     messages: Vec<Message>,
     kilobytes: usize,
     hurry: bool,
-    /// What will be told once there is time to look at it, and whether there is now.
+    /// What will be told once there is time to look at it, how many bytes that is, and whether there is time now.
     put_off: Vec<Arc<dyn PutOff>>,
+    put_off_bytes: usize,
     time: bool,
     thread: Thread,
     /// Nothing more is told.
     closed: bool,
+}
+
+impl Waiting {
+    fn take_put_off(&mut self) -> Vec<Arc<dyn PutOff>> {
+        self.put_off_bytes = 0;
+        std::mem::take(&mut self.put_off)
+    }
+}
+
+/// Looks at what was put off, and lets go of it: that it goes may be what tells it. Should that fail, those after it are looked at all the same.
+fn look_at(what: Arc<dyn PutOff>) {
+    if catch_unwind(AssertUnwindSafe(move || what.now())).is_err() {
+        tracing::error!("what a request was could not be looked at");
+    }
 }
 
 /// The thread that records.
@@ -104,12 +123,15 @@ impl Queue {
         }
     }
 
-    /// Takes note of what will be told soon; whether it may be. With much under way nothing is put off: there is no better time.
+    /// Takes note of what will be told soon; whether it may be.
     fn put_off(&self, what: Arc<dyn PutOff>) -> bool {
+        let size = what.size();
         let mut waiting = self.lock();
-        let may = waiting.put_off.is_empty() && waiting.thread != Thread::Gone && !waiting.closed;
+        let room = waiting.put_off.is_empty() || waiting.put_off_bytes.saturating_add(size) <= PUT_OFF;
+        let may = room && waiting.thread != Thread::Gone && !waiting.closed;
         if may {
             waiting.put_off.push(what);
+            waiting.put_off_bytes = waiting.put_off_bytes.saturating_add(size);
             if std::mem::take(&mut waiting.thread) == Thread::Asleep {
                 drop(waiting);
                 self.changed.notify_one();
@@ -121,7 +143,7 @@ impl Queue {
     /// There is time for what was put off.
     fn has_time(&self) {
         let mut waiting = self.lock();
-        if !waiting.put_off.is_empty() && !std::mem::replace(&mut waiting.time, true) {
+        if waiting.put_off_bytes >= WORTH_WAKING && !std::mem::replace(&mut waiting.time, true) {
             drop(waiting);
             self.changed.notify_one();
         }
@@ -138,16 +160,12 @@ impl Queue {
             (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
             // Whoever is in a hurry wants all that was put off by now, too.
             let enough = waiting.hurry || waiting.closed || Instant::now() >= until;
-            let put_off = std::mem::take(&mut waiting.put_off);
+            let put_off = waiting.take_put_off();
             waiting.time = false;
             if !put_off.is_empty() {
                 // It is told to this queue.
                 drop(waiting);
-                for what in put_off {
-                    if catch_unwind(AssertUnwindSafe(move || what.now())).is_err() {
-                        tracing::error!("what a request was could not be looked at");
-                    }
-                }
+                put_off.into_iter().for_each(look_at);
                 waiting = self.lock();
                 looks = 0;
             }
@@ -188,7 +206,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let mut waiting = self.0.lock();
         waiting.thread = Thread::Gone;
-        let lost = (std::mem::take(&mut waiting.messages), std::mem::take(&mut waiting.put_off));
+        let lost = (std::mem::take(&mut waiting.messages), waiting.take_put_off());
         // What they hold may want the lock when it goes.
         drop(waiting);
         drop(lost);
@@ -197,6 +215,9 @@ impl Drop for Recorder {
 
 /// Something that is to be told, and takes a while to look at.
 pub(crate) trait PutOff: Send + Sync {
+    /// How many bytes there are to look at, as far as that is known.
+    fn size(&self) -> usize;
+
     /// Looks at it, and tells it if it is all there.
     fn now(&self);
 }
@@ -338,7 +359,10 @@ pub(crate) fn now() -> i64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
     use std::sync::Weak;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
@@ -346,6 +370,10 @@ mod tests {
     struct Slow(Weak<Queue>);
 
     impl PutOff for Slow {
+        fn size(&self) -> usize {
+            PUT_OFF
+        }
+
         fn now(&self) {
             if let Some(queue) = self.0.upgrade() {
                 assert!(queue.put_off(Arc::new(Self(Weak::clone(&self.0)))));
@@ -358,9 +386,81 @@ mod tests {
         for haste in [Haste::Soon, Haste::Now] {
             let queue = Arc::new(Queue::default());
             assert!(queue.put_off(Arc::new(Slow(Arc::downgrade(&queue)))));
-            assert!(!queue.put_off(Arc::new(Slow(Weak::new()))), "one at a time");
+            assert!(!queue.put_off(Arc::new(Slow(Weak::new()))), "there is no room for another");
             queue.push(Message::Later { work: Box::new(Vec::new), room: None }, haste);
             assert_eq!(queue.next().map(|messages| messages.len()), Some(1));
+        }
+    }
+
+    /// Something that is told when it goes, as a body of which there is no more.
+    struct ToldAtTheEnd(Weak<Queue>);
+
+    impl PutOff for ToldAtTheEnd {
+        fn size(&self) -> usize {
+            1
+        }
+
+        fn now(&self) {}
+    }
+
+    impl Drop for ToldAtTheEnd {
+        fn drop(&mut self) {
+            let queue = self.0.upgrade().unwrap();
+            queue.push(Message::Later { work: Box::new(Vec::new), room: None }, Haste::Soon);
+        }
+    }
+
+    #[test]
+    fn what_is_told_when_it_goes_is_told_to_nobody_who_holds_the_lock() {
+        let queue = Arc::new(Queue::default());
+        for _ in 0..3 {
+            assert!(queue.put_off(Arc::new(ToldAtTheEnd(Arc::downgrade(&queue)))));
+        }
+        assert_eq!(queue.next().map(|messages| messages.len()), Some(3));
+    }
+
+    /// Something of a size, and how often it was looked at.
+    struct Sized(usize, AtomicUsize);
+
+    impl PutOff for Sized {
+        fn size(&self) -> usize {
+            self.0
+        }
+
+        fn now(&self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn no_more_is_put_off_than_there_is_room_for_and_all_of_it_is_looked_at_once() {
+        let queue = Queue::default();
+        let sizes = [usize::MAX, 1, PUT_OFF - 1, 1, 1];
+        let sized = sizes.map(|size| Arc::new(Sized(size, AtomicUsize::new(0))));
+        let put_off = |at: usize| {
+            let what: Arc<Sized> = Arc::clone(&sized[at]);
+            queue.put_off(what)
+        };
+        let look = || {
+            queue.push(Message::Later { work: Box::new(Vec::new), room: None }, Haste::Now);
+            assert!(queue.next().is_some());
+        };
+        assert!(put_off(0), "one may be, however large it is");
+        assert!(!put_off(1));
+        look();
+        assert!(put_off(2) && put_off(3) && !put_off(4));
+        look();
+        let looks = sized.each_ref().map(|sized| sized.1.load(Ordering::Relaxed));
+        assert_eq!(looks, [1, 0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn nobody_is_woken_for_little() {
+        let queue = Queue::default();
+        for (size, wakes) in [(WORTH_WAKING - 1, false), (1, true)] {
+            assert!(queue.put_off(Arc::new(Sized(size, AtomicUsize::new(0)))));
+            queue.has_time();
+            assert_eq!(queue.lock().time, wakes);
         }
     }
 }

@@ -69,7 +69,9 @@ impl Proxy {
         let mut stream = self.desk.gate.subscribe(self.desk.gate.last_event());
         while let Ok(Some(recorded)) = stream.next().await {
             if let EventBody::Known(Event::SessionEnded { session }) = &recorded.body {
-                self.desk.session_over(session);
+                let (desk, session) = (Arc::clone(&self.desk), session.clone());
+                // It waits for what is yet to be recorded. Should it fail, those after it are over all the same.
+                let _ = tokio::task::spawn_blocking(move || desk.session_over(&session)).await;
             }
         }
     }

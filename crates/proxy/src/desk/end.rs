@@ -271,6 +271,8 @@ impl Desk {
 
     /// A session is over: what waits in it is discarded, and what is known of it is forgotten.
     pub fn session_over(&self, session: &str) {
+        // Should its last request not have been looked at yet, the session would come back with it.
+        self.log.flush();
         let mut state = lock(&self.state);
         self.end_all(&mut state, &RequestEnd::SessionDisposed, |_, waiting| waiting.whose.is_of(session));
         self.end_for_good(state.past.forget(|of| of == session), &RequestEnd::SessionDisposed);
@@ -286,6 +288,7 @@ impl Desk {
 
     /// A run is over, and with it the sessions that were seen in it.
     pub fn run_over(&self, run: &str) {
+        self.log.flush();
         let of = |state: &State| -> Vec<String> {
             state.sessions.iter().filter(|(_, session)| session.run == run).map(|(name, _)| name.clone()).collect()
         };

@@ -1,8 +1,7 @@
 //! Takes in what was passed on of a body.
 //!
-//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body after that, and a large body on the
-//! thread that records, when its answer has begun: reading two megabytes before that makes whoever reads the request on the same machine
-//! slower, and reading them here makes the agent wait that is to get the answer.
+//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body on the thread that records, once the
+//! answer has begun: whoever answers may be on this machine and needs its time, and the answer is not to wait here for a comparison.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,10 +28,10 @@ pub(super) enum Wanted {
 
 /// How much a beginning is.
 const BEGINNING: usize = 4 << 10;
-/// How many bytes make a body a large one.
-const LARGE: usize = 256 << 10;
 /// How much of it may wait to be looked at.
 const MOST: usize = 2 << 20;
+/// What is read into at least.
+const READ: usize = 8 << 10;
 
 /// What is kept of a body.
 enum Taking {
@@ -139,7 +138,7 @@ pub(super) struct Taker {
     size: usize,
     /// How many were passed on once that was all of them.
     whole: AtomicUsize,
-    /// What a large body is recorded before, and who looks at it.
+    /// What a body that is compared is recorded before, and who sees to it that it is.
     after: Option<(Arc<Sequel>, Arc<Log>)>,
 }
 
@@ -150,8 +149,8 @@ impl Taker {
     /// One for a body of about this size.
     pub(super) fn new(wanted: Wanted, size: usize, told: Told) -> Self {
         let after = match &wanted {
-            Wanted::After(desk, _) if size >= LARGE => Some((Arc::default(), Arc::clone(&desk.log))),
-            _ => None,
+            Wanted::After(desk, _) => Some((Arc::default(), Arc::clone(&desk.log))),
+            Wanted::Whole | Wanted::Beginning => None,
         };
         let reading = Some(Reading { taking: Taking::new(wanted), next: 0, early: BTreeMap::new() });
         let progress = Progress { reading, later: Vec::new(), awaited: false, told: Some(told) };
@@ -218,6 +217,11 @@ impl Taker {
 }
 
 impl PutOff for Taker {
+    fn size(&self) -> usize {
+        // Of one whose length is not known there may be much, and the least of all holds on to what it was read into.
+        if self.size == 0 { MOST } else { self.size.max(READ) }
+    }
+
     fn now(&self) {
         let mut progress = self.lock();
         while let Some(mut reading) = progress.reading.take() {

@@ -199,6 +199,22 @@ async fn nothing_of_a_session_that_is_over_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whose_a_request_was_is_known_as_soon_as_somebody_asks_and_forgotten_with_its_session_or_run() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    let names = || -> Vec<String> { scene.desk.sessions().into_iter().map(|session| session.session).collect() };
+    let over: [fn(&Scene); 2] =
+        [|scene| scene.desk.session_over("s1"), |scene| scene.desk.run_over(&scene.entrance.run().name)];
+    for over in over {
+        // Nobody looks at a request that passes before its answer has begun.
+        let _ = body(scene.send(scene.request(API, &turn(API, "hi"))).await).await;
+        assert_eq!(names(), ["s1"]);
+        let _ = body(scene.send(scene.request(API, &turn(API, "hi"))).await).await;
+        over(&scene);
+        assert!(names().is_empty(), "it came back with what was looked at later");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_its_agents_session_a_subagents_request_is_discarded() {
     let rule = sayso_proxy::PauseRule { name: "all".to_owned(), subagent: Some(true), ..Default::default() };
     let settings = sayso_proxy::Settings { rules: vec![rule], ..settings() };
