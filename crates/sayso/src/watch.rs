@@ -126,6 +126,7 @@ fn describe(event: &Event) -> (Option<u64>, String) {
         Kind::Request(event) => (None, format!("request {} {}", event.request, requests::step(event))),
         Kind::RequestMode(set) => (None, requests::mode(set)),
         Kind::Overrides(set) => (None, requests::overrides(set)),
+        Kind::RequestLook(look) => (None, requests::look(look)),
         other => (None, of_a_session(other)),
     }
 }

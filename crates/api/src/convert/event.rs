@@ -165,6 +165,7 @@ impl From<&Event> for Kind {
             Event::Request(request) => proto::RequestEvent::from(request).into(),
             Event::RequestMode(set) => proto::RequestModeSet::from(set).into(),
             Event::Overrides(set) => proto::OverridesSet::from(set).into(),
+            Event::RequestLook(look) => proto::RequestLook::from(*look).into(),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! What happens to requests to models, in the stream.
 
 use buffa::MessageField;
-use sayso_review::{ModeSet, OverridesSet, RequestEvent, RequestMode, RequestStep};
+use sayso_review::{ModeSet, OverridesSet, RequestEvent, RequestLook, RequestMode, RequestStep};
 
 use super::BadMessage;
 use super::field::{enumeration, oneof, optional, required};
 use super::request::{ended, saved};
 use crate::proto;
 use crate::proto::oneof::request_event::Step;
+use crate::proto::oneof::request_look::Looked;
 use crate::proto::request_event::{Edited, Paused, Resumed, Sent};
+use crate::proto::request_look::{Diff, Monitor, Trimmed};
 
 impl From<&RequestEvent> for proto::RequestEvent {
     fn from(event: &RequestEvent) -> Self {
@@ -122,5 +124,28 @@ impl From<&OverridesSet> for proto::OverridesSet {
 impl From<proto::OverridesSet> for OverridesSet {
     fn from(set: proto::OverridesSet) -> Self {
         Self { scope: set.scope, session: set.session, count: set.count, from: set.from }
+    }
+}
+
+impl From<RequestLook> for proto::RequestLook {
+    fn from(look: RequestLook) -> Self {
+        let looked: Looked = match look {
+            RequestLook::Diff { request, edits } => Diff { request, edits, ..Default::default() }.into(),
+            RequestLook::Monitor { through } => Monitor { through, ..Default::default() }.into(),
+            RequestLook::Trimmed { runs } => Trimmed { runs, ..Default::default() }.into(),
+        };
+        Self { looked: Some(looked), ..Default::default() }
+    }
+}
+
+impl TryFrom<proto::RequestLook> for RequestLook {
+    type Error = BadMessage;
+
+    fn try_from(look: proto::RequestLook) -> Result<Self, BadMessage> {
+        Ok(match oneof(look.looked, "looked")? {
+            Looked::Diff(diff) => Self::Diff { request: diff.request, edits: diff.edits },
+            Looked::Monitor(monitor) => Self::Monitor { through: monitor.through },
+            Looked::Trimmed(trimmed) => Self::Trimmed { runs: trimmed.runs },
+        })
     }
 }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::{
     BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
-    RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits, SubagentMark, TokenUsage,
+    RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
+    SubagentMark, TokenUsage,
 };
 
 use crate::arbitrary::{maybe, origins, text, texts};
@@ -128,6 +129,14 @@ fn steps() -> impl Strategy<Value = RequestStep> {
     ]
 }
 
+fn looks() -> impl Strategy<Value = RequestLook> {
+    prop_oneof![
+        (any::<u64>(), any::<u64>()).prop_map(|(request, edits)| RequestLook::Diff { request, edits }),
+        any::<u64>().prop_map(|through| RequestLook::Monitor { through }),
+        any::<u64>().prop_map(|runs| RequestLook::Trimmed { runs }),
+    ]
+}
+
 /// Everything that is told of requests in the stream.
 pub(crate) fn request_events() -> impl Strategy<Value = Event> {
     let mode = option::of(select(RequestMode::ALL.to_vec()));
@@ -138,6 +147,7 @@ pub(crate) fn request_events() -> impl Strategy<Value = Event> {
         }),
         1 => (text(), maybe(), any::<u64>(), option::of(any::<u64>()))
             .prop_map(|(scope, session, count, from)| Event::Overrides(OverridesSet { scope, session, count, from })),
+        1 => looks().prop_map(Event::RequestLook),
     ]
 }
 

@@ -110,6 +110,7 @@ fn read(kind: Kind) -> Result<Event, BadMessage> {
         }
         Kind::Request(event) => Event::Request((*event).try_into()?),
         Kind::RequestMode(set) => Event::RequestMode((*set).try_into()?),
+        Kind::RequestLook(look) => Event::RequestLook((*look).try_into()?),
         Kind::Overrides(set) => Event::Overrides((*set).into()),
         Kind::UnknownJson(json) => panic!("it is known: {json}"),
     })

@@ -252,6 +252,8 @@ struct State {
     past: Past,
     monitor: Monitor,
     sessions: BTreeMap<String, Session>,
+    /// The request whose differences were looked at last, and how many edits it had.
+    compared: Option<(RequestId, u64)>,
 }
 
 /// Where requests wait.
@@ -294,6 +296,7 @@ impl Desk {
             past,
             monitor: Monitor::default(),
             sessions: BTreeMap::new(),
+            compared: None,
         };
         let desk = Self {
             gate,

@@ -37,11 +37,21 @@ impl SubagentRun {
 #[derive(Debug, Default)]
 pub(crate) struct Monitor {
     runs: VecDeque<SubagentRun>,
+    /// The newest request that somebody has looked at.
+    viewed: RequestId,
 }
 
 impl Monitor {
-    /// Takes in a request of a subagent, and drops the oldest runs beyond a number.
-    pub(crate) fn saw(&mut self, request: RequestId, whose: &Whose, head: Head, body: Bytes, most: usize, now: i64) {
+    /// Takes in a request of a subagent, and drops the oldest runs beyond a number; how many.
+    pub(crate) fn saw(
+        &mut self,
+        request: RequestId,
+        whose: &Whose,
+        head: Head,
+        body: Bytes,
+        most: usize,
+        now: i64,
+    ) -> usize {
         let same = |run: &SubagentRun| run.whose.session == whose.session && run.whose.subagent == whose.subagent;
         // Those that have no name cannot be told apart, and each request counts as a run.
         let named = whose.subagent.as_ref().is_some_and(|mark| mark.id.is_some() || mark.parent.is_some());
@@ -57,7 +67,14 @@ impl Monitor {
             body,
         });
         let surplus = self.runs.len().saturating_sub(most);
-        self.runs.drain(..surplus);
+        self.runs.drain(..surplus).count()
+    }
+
+    /// Takes note that somebody looks at the runs; whether any of these is newer than what was looked at before.
+    pub(super) fn view(&mut self, through: RequestId) -> bool {
+        let newer = through > self.viewed;
+        self.viewed = self.viewed.max(through);
+        newer
     }
 
     /// The runs, the newest first.
@@ -80,7 +97,7 @@ mod tests {
     fn saw(monitor: &mut Monitor, request: RequestId, session: &str, id: Option<&str>, parent: Option<&str>) {
         let mark = SubagentMark { id: id.map(str::to_owned), parent: parent.map(str::to_owned) };
         let whose = Whose { session: session.to_owned(), subagent: Some(mark), ..Whose::default() };
-        monitor.saw(request, &whose, Head::new("/v1/messages"), Bytes::new(), 10, 1);
+        let _ = monitor.saw(request, &whose, Head::new("/v1/messages"), Bytes::new(), 10, 1);
     }
 
     fn seen(monitor: &Monitor) -> Vec<(RequestId, u64)> {

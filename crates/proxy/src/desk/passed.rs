@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
-    BodyRecord, Event, RequestEvent, RequestId, RequestRecord, RequestSeen, RequestStep, SavedEdits as SavedOutcome,
+    BodyRecord, Event, RequestEvent, RequestId, RequestLook, RequestRecord, RequestSeen, RequestStep,
+    SavedEdits as SavedOutcome,
 };
 use sayso_wire::stream::Api;
 use tokio::sync::OwnedSemaphorePermit;
@@ -164,8 +165,11 @@ impl Desk {
             session.saw(whose, now);
             state.sessions.insert(whose.session.clone(), session);
         }
-        if let Some(body) = of_subagent {
-            state.monitor.saw(request, whose, came.head.clone(), body, settings.monitor, now);
+        let trimmed = of_subagent
+            .map_or(0, |body| state.monitor.saw(request, whose, came.head.clone(), body, settings.monitor, now));
+        drop(state);
+        if trimmed > 0 {
+            self.log.event(Event::RequestLook(RequestLook::Trimmed { runs: trimmed as u64 }), Haste::Soon);
         }
     }
 

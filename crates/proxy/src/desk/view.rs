@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sayso_gate::GateError;
-use sayso_review::{PauseReason, RequestId, RequestRecord, SavedEdits as SavedOutcome};
+use sayso_review::{Event, PauseReason, RequestId, RequestLook, RequestRecord, SavedEdits as SavedOutcome};
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{Head, ModelRequest, Override, Scope};
 
@@ -12,6 +12,7 @@ use super::mode::Effective;
 use super::monitor::SubagentRun;
 use super::saved::SavedError;
 use super::{Captures, Desk, Signed, Whose, lock};
+use crate::log::Haste;
 
 /// A request as somebody looks at it.
 #[derive(Debug)]
@@ -172,6 +173,8 @@ impl Desk {
     /// The sessions that sent something, or that have a mode of their own, the latest first. Saved edits that cannot be read are not
     /// counted.
     pub fn sessions(&self) -> Vec<SessionView> {
+        // Whose a request is may not have been looked at yet.
+        self.log.flush();
         let state = lock(&self.state);
         let known: BTreeSet<String> = state.sessions.keys().chain(state.modes.sessions()).cloned().collect();
         let mut views: Vec<SessionView> = Vec::new();
@@ -213,5 +216,21 @@ impl Desk {
     /// The last runs of subagents, the newest first.
     pub fn subagents(&self) -> Vec<SubagentRun> {
         lock(&self.state).monitor.runs().cloned().collect()
+    }
+
+    /// Takes note that a person is shown these runs of subagents. Who looks again at the same has not looked at anything new.
+    pub fn viewed(&self, runs: &[&SubagentRun]) {
+        let Some(through) = runs.iter().map(|run| run.request).max() else { return };
+        if lock(&self.state).monitor.view(through) {
+            self.log.event(Event::RequestLook(RequestLook::Monitor { through }), Haste::Soon);
+        }
+    }
+
+    /// Takes note that a person is shown how a request differs from what came, unless that is what they saw last.
+    pub fn compared(&self, request: RequestId, edits: u64) {
+        let last = lock(&self.state).compared.replace((request, edits));
+        if last != Some((request, edits)) {
+            self.log.event(Event::RequestLook(RequestLook::Diff { request, edits }), Haste::Soon);
+        }
     }
 }

@@ -214,6 +214,31 @@ async fn the_monitor_shows_the_last_runs_of_subagents_and_nobody_edits_them() {
     assert!(scene.desk.subagents().is_empty());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_looked_at_and_what_leaves_the_monitor_is_an_event_once() {
+    let scene = Scene::new(Settings { monitor: 1, ..settings() }, ModelServer::start([])).await;
+    for agent in ["a1", "a2"] {
+        let mut request = scene.request(API, &turn(API, "one"));
+        request.headers_mut().insert("x-claude-code-agent-id", agent.parse().unwrap());
+        let _ = body(scene.send(request).await).await;
+    }
+    let runs = scene.desk.subagents();
+    for _ in 0..2 {
+        scene.desk.viewed(&runs.iter().collect::<Vec<_>>());
+        scene.desk.compared(1, 0);
+    }
+    scene.desk.viewed(&[]);
+    scene.desk.compared(1, 1);
+    let looks: Vec<_> = scene.story().into_iter().filter(|told| told.contains('{')).collect();
+    let expected = [
+        "Trimmed { runs: 1 }",
+        "Monitor { through: 2 }",
+        "Diff { request: 1, edits: 0 }",
+        "Diff { request: 1, edits: 1 }",
+    ];
+    assert_eq!(looks, expected);
+}
+
 /// Edits one leaf, and has that made from now on.
 fn from_now_on(scene: &Scene, id: u64, at: &str, value: &str, scope: Scope) -> usize {
     let edit = Edit::Set { at: Place::Path(at.to_owned()), value: value.to_owned() };

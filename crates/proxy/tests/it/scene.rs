@@ -239,6 +239,7 @@ impl Scene {
             EventBody::Known(Event::Request(event)) => Some(format!("{} {}", event.request, name(&event.step))),
             EventBody::Known(Event::RequestMode(_)) => Some("mode".to_owned()),
             EventBody::Known(Event::Overrides(_)) => Some("overrides".to_owned()),
+            EventBody::Known(Event::RequestLook(look)) => Some(format!("{look:?}")),
             _ => None,
         });
         told.collect()

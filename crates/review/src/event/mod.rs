@@ -18,7 +18,7 @@ pub use subject::{Performer, Refresh, RulingRecord, Subject, Uncaptured};
 use crate::content::ContentHash;
 use crate::plan::{ApplyRecord, RecordedStep};
 use crate::policy::Rule;
-use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId};
+use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId, RequestLook};
 use crate::verdict::Verdict;
 use crate::ws_path::WsPath;
 
@@ -249,6 +249,8 @@ pub enum Event {
     RequestMode(ModeSet),
     /// Edits were saved, or removed.
     Overrides(OverridesSet),
+    /// Somebody looked at requests, or there is less to look at.
+    RequestLook(RequestLook),
 }
 
 impl Event {
@@ -279,7 +281,8 @@ impl Event {
             | Self::Freed { .. }
             | Self::Request(_)
             | Self::RequestMode(_)
-            | Self::Overrides(_) => None,
+            | Self::Overrides(_)
+            | Self::RequestLook(_) => None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! A request has a number of its own. What was said in it and what was answered are kept as blobs, cut into pieces, since an agent
 //! sends its whole history again with every request. No credential is in any of this.
 
+mod mode;
 mod record;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::content::ContentHash;
 use crate::event::Origin;
 
+pub use mode::{ModeSet, OverridesSet, RequestLook, RequestMode};
 pub use record::{RequestRecord, RequestStatus};
 
 /// The number of a request: 1 for the first in a workspace.
@@ -369,68 +371,17 @@ impl RequestEnd {
     }
 }
 
-/// What is to happen to requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RequestMode {
-    /// They are sent as they come.
-    #[default]
-    Off,
-    /// They wait for a person.
-    InterceptAlways,
-    /// Saved edits are applied to them.
-    AutoOverride,
-}
-
-impl RequestMode {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Off, Self::InterceptAlways, Self::AutoOverride];
-
-    /// What people call it.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Off => "Send normally",
-            Self::InterceptAlways => "Pause & review every turn",
-            Self::AutoOverride => "Auto-apply saved edits",
-        }
-    }
-}
-
-/// How requests are treated, in one session or in all that have no mode of their own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModeSet {
-    /// The session; all that have no mode of their own, if none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// The mode; `None` if the session has none of its own any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<RequestMode>,
-    /// Whether the next turn waits, once.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub pause_next: bool,
-    /// Whether the next turn waits so that its edits are saved.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub capture_next: bool,
-}
-
-/// What became of the saved edits of a scope.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverridesSet {
-    /// The scope: `session`, `workspace` or `global`.
-    pub scope: String,
-    /// The session, if it is one's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    /// How many there are now.
-    pub count: u64,
-    /// The request whose edits were saved; `None` if some were removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<RequestId>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looks_are_written_and_read() {
+        let event = crate::Event::RequestLook(RequestLook::Diff { request: 7, edits: 2 });
+        let text = serde_json::to_string(&event).unwrap_or_default();
+        assert_eq!(text, r#"{"event":"request_look","looked":"diff","request":7,"edits":2}"#);
+        assert_eq!(serde_json::from_str::<crate::Event>(&text).ok(), Some(event));
+    }
 
     #[test]
     fn events_of_requests_are_written_and_read() {

@@ -1,7 +1,8 @@
 //! What happens to requests to models, in one line each.
 
 use sayso_api::proto::oneof::request_event::Step;
-use sayso_api::proto::{OverridesSet, RequestEditKind, RequestEvent, RequestModeSet, Resumer};
+use sayso_api::proto::oneof::request_look::Looked;
+use sayso_api::proto::{OverridesSet, RequestEditKind, RequestEvent, RequestLook, RequestModeSet, Resumer};
 use sayso_review::RequestMode;
 
 use crate::visible::visible;
@@ -67,4 +68,19 @@ pub(super) fn mode(set: &RequestModeSet) -> String {
 pub(super) fn overrides(set: &OverridesSet) -> String {
     let of = set.session.as_deref().map(|of| format!(" {}", visible(of))).unwrap_or_default();
     format!("saved edits of the {}{of}: {}", visible(&set.scope), set.count)
+}
+
+/// What somebody looked at.
+pub(super) fn look(look: &RequestLook) -> String {
+    match &look.looked {
+        Some(Looked::Diff(diff)) => format!("the diff of request {} was looked at", diff.request),
+        Some(Looked::Monitor(monitor)) => {
+            format!("what subagents sent was looked at, up to request {}", monitor.through)
+        }
+        Some(Looked::Trimmed(trimmed)) => {
+            let what = if trimmed.runs == 1 { "run of a subagent is" } else { "runs of subagents are" };
+            format!("{} earlier {what} no longer in the monitor", trimmed.runs)
+        }
+        None => "something was looked at that this version does not know".to_owned(),
+    }
 }

@@ -117,18 +117,8 @@ fn what_waits_is_in_the_shell_prompt_and_in_the_metadata() {
     stage.end();
 }
 
-#[test]
-fn what_happens_to_requests_is_watched() {
-    let stage = Stage::new("");
-    capture(&stage);
-    let mut drifted = request("Fix it.", "text");
-    drifted["system"][0]["text"] = "Something else by now.".into();
-    assert_eq!(stage.send(&drifted).join().unwrap().status, 200);
-    stage.said(&["request", "overrides", "remove", "--scope", "session", "--session", SESSION]);
-    let agent = stage.send(&request("Fix it.", "text"));
-    stage.waiting(1);
-    stage.said(&["request", "cancel", "3"]);
-    assert_eq!(agent.join().unwrap().status, 400);
+/// What `sayso watch` tells of requests, until one ends.
+fn watched(stage: &Stage) -> String {
     let mut watching = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["watch", "--after", "0"])
         .current_dir(stage.scene.path(""))
@@ -148,7 +138,22 @@ fn what_happens_to_requests_is_watched() {
     }
     watching.kill().unwrap();
     watching.wait().unwrap();
-    let told = told.join("\n");
+    told.join("\n")
+}
+
+#[test]
+fn what_happens_to_requests_is_watched() {
+    let stage = Stage::new("");
+    capture(&stage);
+    let mut drifted = request("Fix it.", "text");
+    drifted["system"][0]["text"] = "Something else by now.".into();
+    assert_eq!(stage.send(&drifted).join().unwrap().status, 200);
+    stage.said(&["request", "overrides", "remove", "--scope", "session", "--session", SESSION]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    stage.said(&["request", "cancel", "3"]);
+    assert_eq!(agent.join().unwrap().status, 400);
+    let told = watched(&stage);
     for wanted in [
         "requests of all sessions: Auto-apply saved edits",
         "waits: `sayso request show 1`",
@@ -161,6 +166,29 @@ fn what_happens_to_requests_is_watched() {
         "ended: Request canceled before sending",
     ] {
         assert!(told.contains(wanted), "{wanted}\n\n{told}");
+    }
+    stage.end();
+}
+
+#[test]
+fn who_looks_at_a_diff_or_at_the_monitor_is_counted() {
+    let stage = Stage::new("");
+    stage.said(&["request", "mode", "pause-every"]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    let headers = format!("x-claude-code-session-id: {SESSION}\r\nx-claude-code-agent-id: explorer\r\n");
+    assert_eq!(stage.send_with(&request("Look around.", "text"), &headers).join().unwrap().status, 200);
+    // A list is not what subagents said.
+    stage.said(&["request", "monitor"]);
+    for _ in 0..2 {
+        stage.said(&["request", "diff", "1"]);
+        stage.said(&["request", "monitor", "2"]);
+    }
+    stage.said(&["request", "cancel", "1"]);
+    assert_eq!(agent.join().unwrap().status, 400);
+    let told = watched(&stage);
+    for once in ["the diff of request 1 was looked at", "what subagents sent was looked at, up to request 2"] {
+        assert_eq!(told.matches(once).count(), 1, "{once}\n\n{told}");
     }
     stage.end();
 }

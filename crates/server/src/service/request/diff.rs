@@ -48,6 +48,7 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
             (Vec::new(), unified(&came, &sent, label, context))
         }
     };
+    desk.compared(asked.request, record.edits);
     Ok(proto::DiffRequestResponse { sections, unified, ..Default::default() })
 }
 

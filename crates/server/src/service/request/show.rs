@@ -147,7 +147,11 @@ pub(super) fn subagents(host: &Host, asked: &proto::ListSubagentsRequest) -> pro
     let limit = asked.content_limit.unwrap_or(SOME) as usize;
     let mut counter = TokenCounter::new(1 << 10);
     let runs = desk.subagents();
-    let runs = runs.iter().filter(|run| of(run)).map(|run| subagent(run, &mut counter, limit)).collect();
+    let runs: Vec<_> = runs.iter().filter(|run| of(run)).collect();
+    if limit > 0 {
+        desk.viewed(&runs);
+    }
+    let runs = runs.into_iter().map(|run| subagent(run, &mut counter, limit)).collect();
     proto::ListSubagentsResponse { runs, most: desk.settings().monitor as u64, ..Default::default() }
 }
 
