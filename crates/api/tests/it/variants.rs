@@ -109,7 +109,7 @@ every_kind!(
     every_event_is_sent, many(&arbitrary::events()),
     Event: Proposed, Refreshed, Decided, Applying, Permitted, Observed, Reviewed, Ended, Undone, Redone, Recovered,
     SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, Message, Delivered, Captured,
-    Correlated, Freed, Request, RequestMode, Overrides
+    Correlated, Freed, Request, RequestMode, Overrides, RequestLook
 );
 every_kind!(
     every_outcome_is_sent,
