@@ -7,7 +7,7 @@ use super::lock;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// What comes after a request, and is recorded after it: its body is looked at once its answer has begun.
+/// What comes after a request, and is recorded after it: its body is looked at when it is on its way, and perhaps after its answer has begun.
 pub(crate) struct Sequel {
     /// What waits until the request is on record; `None` once it is.
     waits: Mutex<Option<Vec<Work>>>,

@@ -1,7 +1,7 @@
 //! Takes in what was passed on of a body.
 //!
-//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body on the thread that records, once the
-//! answer has begun: whoever answers may be on this machine and needs its time, and the answer is not to wait here for a comparison.
+//! Nobody waits for what is recorded of a request. What was written is compared with an earlier body on the thread that records, before
+//! long and not at once: whoever answers may be on this machine and needs its time, and the answer is not to wait here for a comparison.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
