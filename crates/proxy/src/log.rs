@@ -94,6 +94,11 @@ impl Log {
         self.queue.put_off(what)
     }
 
+    /// Whether somebody is to be told when there is time.
+    pub(crate) fn wants_time(&self) -> bool {
+        self.queue.wants_time()
+    }
+
     /// There is time for what was put off.
     pub(crate) fn has_time(&self) {
         self.queue.has_time();

@@ -1,7 +1,7 @@
 //! Headers: which are for one connection only, which are credentials, and which tell whose a request is.
 
 use http::header::{AUTHORIZATION, CONNECTION, COOKIE, EXPECT, HOST, PROXY_AUTHORIZATION, SET_COOKIE};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use sayso_review::ContentHash;
 use sayso_wire::Head;
 
@@ -69,7 +69,8 @@ pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
     let mut kept = HeaderMap::new();
     for (name, value) in headers {
         if is_secret(name) && *name != SET_COOKIE {
-            let mut value = value.clone();
+            // A copy: what came shares its memory with all that was read with it, and this is kept for long.
+            let mut value = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
             value.set_sensitive(true);
             kept.append(name.clone(), value);
         }
@@ -144,24 +145,33 @@ pub(super) fn without_keys(path: &str) -> String {
     format!("{path}?{}", kept.collect::<Vec<_>>().join("&"))
 }
 
-/// What is known of a request before its body: the path without keys, and the headers that are no credentials.
+/// What is known of a request before its body: its path, which has no keys any more, and the headers that are no credentials.
 pub(super) fn head(path: &str, headers: &HeaderMap) -> Head {
     let readable = headers.iter().filter(|(name, _)| !is_secret(name));
     let kept = readable.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-    Head { path: without_keys(path), headers: kept.collect() }
+    Head { path: path.to_owned(), headers: kept.collect() }
 }
 
 /// The same with the headers only that tell whose a request is, which is all that is needed of one that is not recorded.
 pub(super) fn marks(path: &str, headers: &HeaderMap) -> Head {
+    let kept = telling(headers).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Head { path: path.to_owned(), headers: kept.collect() }
+}
+
+/// Whether these headers say the same of whose a request is.
+pub(super) fn has_marks(headers: &HeaderMap, marks: &Head) -> bool {
+    telling(headers).eq(marks.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
+fn telling(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     // In this order: each name is looked for by its length, which is faster than by its hash.
     let found = headers.iter().filter(|(name, _)| Head::MARKS.contains(&name.as_str()));
-    let kept = found.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-    Head { path: without_keys(path), headers: kept.collect() }
+    found.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
 }
 
 /// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body.
 pub(super) fn is_signed(headers: &HeaderMap) -> bool {
-    let sigv4 = |value: &http::HeaderValue| value.as_bytes().starts_with(b"AWS4-");
+    let sigv4 = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
     headers.get(AUTHORIZATION).is_some_and(sigv4) || headers.contains_key("x-amz-content-sha256")
 }
 
@@ -206,12 +216,20 @@ mod tests {
             ("chatgpt-account-id", "a"),
             ("anthropic-beta", "oauth-2025-04-20"),
         ]);
-        let head = head("/v1/models?key=sk-8&alt=sse&access_token=sk-9", &all);
+        let head = head(&without_keys("/v1/models?key=sk-8&alt=sse&access_token=sk-9"), &all);
         assert!(!format!("{head:?}").contains("sk-"), "{head:?}");
         assert_eq!(head.path, "/v1/models?key=…&alt=sse&access_token=…");
         assert_eq!(head.headers.len(), 2);
         assert_eq!(credentials(&all).len(), 7);
-        assert!(credentials(&all).values().all(http::HeaderValue::is_sensitive));
+        assert!(credentials(&all).values().all(HeaderValue::is_sensitive));
+    }
+
+    #[test]
+    fn a_credential_that_is_kept_keeps_nothing_else_in_memory() {
+        let all = headers(&[("x-api-key", "a key that is longer than what would be copied anyway")]);
+        let kept = credentials(&all);
+        assert_eq!(kept, all);
+        assert_ne!(kept["x-api-key"].as_bytes().as_ptr(), all["x-api-key"].as_bytes().as_ptr());
     }
 
     #[test]

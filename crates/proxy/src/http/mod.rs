@@ -33,7 +33,6 @@ pub use replay::{ReplayError, Replayed, Which};
 use crate::desk::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Signed, Taken, Ticket, Unanswered, Verdict, Whose};
 use crate::log::now;
 use crate::proxy::{Place, Proxy};
-use crate::route::api_of;
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
 use body::{Inner, Outbound, TooLarge};
@@ -92,22 +91,20 @@ impl Proxy {
             // Clients that prefer a WebSocket fall back to HTTP, which can be looked at.
             return plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
         }
-        let route = way.path.split_once('?').map_or(way.path.as_str(), |(route, _)| route);
-        let api = api_of(route.trim_end_matches('/')).filter(|_| request.method() == Method::POST);
+        let api = way.api.filter(|_| request.method() == Method::POST);
         let length = request.body().size_hint().exact();
         let most = way.settings.largest_body;
         if length.is_some_and(|length| length > most as u64) {
             return too_large(api, most);
         }
         let Some(api) = api else { return Box::pin(self.untouched(way, request)).await };
-        if self.desk.is_quiet() {
-            let marks = headers::marks(&way.path, request.headers());
-            if let Some(whose) = Whose::by_head(&way.run, &marks) {
-                return self.pass(way, api, marks, Arc::new(whose), request).await;
-            }
+        if self.desk.is_quiet()
+            && let Some(whose) = way.whose(request.headers())
+        {
+            return self.pass(way, api, whose, request).await;
         }
         self.remember(&way, request.headers());
-        let head = headers::head(&way.path, request.headers());
+        let head = way.head(request.headers());
         // In a box, so that what only passes is no larger than it need be.
         Box::pin(self.hold(way, api, head, request, place)).await
     }
@@ -146,7 +143,6 @@ impl Proxy {
         self: Arc<Self>,
         way: Arc<Way>,
         api: Api,
-        marks: sayso_wire::Head,
         whose: Arc<Whose>,
         request: Request<Incoming>,
     ) -> Response<Reply> {
@@ -168,7 +164,7 @@ impl Proxy {
             let note = move |body: Taken, complete| {
                 proxy.remember(&way, &headers);
                 let desk = &proxy.desk;
-                let came = Self::came(&way, &method, &headers, headers::head(&way.path, &headers));
+                let came = Self::came(&way, &method, &headers, way.head(&headers));
                 if !packed || subagent {
                     let (body, complete) = uncompressed(came.encoding.as_deref(), body, complete, most);
                     return desk.passed(id, came, body, complete, now());
@@ -188,7 +184,7 @@ impl Proxy {
             self.remember(&way, &parts.headers);
             let all = whose.subagent.is_some();
             let wanted = if all { Wanted::Whole } else { Wanted::Beginning };
-            let came = Self::came(&way, &parts.method, &parts.headers, marks);
+            let came = Self::came(&way, &parts.method, &parts.headers, way.marks(&parts.headers));
             let desk = Arc::clone(&self.desk);
             let note = move |body: Taken, complete| {
                 let (body, complete) = if all {

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::calls::Answers;
 use super::way::{Way, base_of};
-use super::{edited, headers, upstream};
+use super::{edited, upstream};
 use crate::desk::{Keeps, Run};
 use crate::proxy::Proxy;
 
@@ -119,10 +119,8 @@ impl Proxy {
             tokio::task::spawn_blocking(read).await.map_err(|error| ReplayError::Failed(error.to_string()))??;
         let (way, headers) = self.way_again(&record)?;
         let id = self.desk.number();
-        let came = crate::desk::Came {
-            encoding: None,
-            ..Self::came(&way, &Method::POST, &headers, headers::head(&way.path, &headers))
-        };
+        let came =
+            crate::desk::Came { encoding: None, ..Self::came(&way, &Method::POST, &headers, way.head(&headers)) };
         let api = crate::route::api_of(came.head.route());
         let whose = Arc::new(self.desk.replayed(id, &record, came, Bytes::from_owner(Arc::clone(&body))));
         let started = Instant::now();
@@ -181,7 +179,7 @@ impl Proxy {
         };
         let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
         let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
-        Ok((Way { run, upstream: name.clone(), base, address, path, settings }, headers))
+        Ok((Way::new(run, (name.clone(), base), (address, path), settings), headers))
     }
 }
 

@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use sayso_wire::Head;
+use sayso_wire::stream::Api;
 
 use super::body::Reply;
 use super::own::plain;
-use super::upstream;
-use crate::desk::Run;
+use super::{headers, upstream};
+use crate::desk::{Run, Whose};
 use crate::entrance::{self, Entrances};
 use crate::proxy::Proxy;
+use crate::route::api_of;
 use crate::settings::Settings;
 
 /// Where a request goes, and for whose run.
@@ -18,9 +21,57 @@ pub(crate) struct Way {
     pub(crate) upstream: String,
     pub(crate) base: Uri,
     pub(crate) address: Uri,
-    /// The path beneath the upstream.
+    /// The path beneath the upstream, and the same without keys, as it is recorded.
     pub(crate) path: String,
+    pub(crate) recorded: String,
+    /// The API that the path belongs to.
+    pub(crate) api: Option<Api>,
     pub(crate) settings: Arc<Settings>,
+    last: Mutex<Option<Last>>,
+}
+
+/// Whose the last request was, and what told: an agent's next one is of the same session.
+struct Last {
+    marks: Head,
+    whose: Arc<Whose>,
+}
+
+impl Way {
+    pub(super) fn new(
+        run: Run,
+        (upstream, base): (String, Uri),
+        (address, path): (Uri, String),
+        settings: Arc<Settings>,
+    ) -> Self {
+        let recorded = headers::without_keys(&path);
+        let route = path.split_once('?').map_or(path.as_str(), |(route, _)| route);
+        let api = api_of(route.trim_end_matches('/'));
+        Self { run, upstream, base, address, path, recorded, api, settings, last: Mutex::default() }
+    }
+
+    /// Whose a request is, if its headers alone tell.
+    pub(super) fn whose(&self, headers: &HeaderMap) -> Option<Arc<Whose>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Last { marks, whose }) = &*last
+            && headers::has_marks(headers, marks)
+        {
+            return Some(Arc::clone(whose));
+        }
+        let marks = self.marks(headers);
+        let whose = Arc::new(Whose::by_head(&self.run, &marks)?);
+        *last = Some(Last { marks, whose: Arc::clone(&whose) });
+        Some(whose)
+    }
+
+    /// What tells whose a request is.
+    pub(super) fn marks(&self, headers: &HeaderMap) -> Head {
+        headers::marks(&self.recorded, headers)
+    }
+
+    /// What is recorded of a request's head.
+    pub(super) fn head(&self, headers: &HeaderMap) -> Head {
+        headers::head(&self.recorded, headers)
+    }
 }
 
 /// How many ways are known.
@@ -109,7 +160,7 @@ fn find<B>(entrances: &Entrances, request: &Request<B>, settings: Arc<Settings>)
         );
         return Err(plain(StatusCode::NOT_FOUND, &message).into());
     };
-    Ok(Way { upstream: name.to_owned(), run: entrance.run(), base, address, path, settings })
+    Ok(Way::new(entrance.run(), (name.to_owned(), base), (address, path), settings))
 }
 
 /// The base of an upstream, as the user has configured it.
@@ -121,5 +172,51 @@ pub(super) fn base_of(settings: &Settings, name: &str, headers: &HeaderMap) -> O
         "codex" if headers.contains_key("chatgpt-account-id") => base("chatgpt"),
         "codex" => upstream::address(&base("openai")?, "/v1"),
         _ => base(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn way(path: &str) -> Way {
+        let run = Run { name: "run".to_owned(), agent: None };
+        let base = Uri::from_static("http://127.0.0.1:8");
+        let address = upstream::address(&base, path).unwrap();
+        Way::new(run, ("anthropic".to_owned(), base), (address, path.to_owned()), Arc::new(Settings::usual()))
+    }
+
+    fn of_session(session: &'static str) -> HeaderMap {
+        let value = HeaderValue::from_static(session);
+        HeaderMap::from_iter([(http::HeaderName::from_static("x-claude-code-session-id"), value)])
+    }
+
+    #[test]
+    fn whose_a_request_is_its_own_headers_say_whoever_sent_the_last_one() {
+        let way = way("/v1/messages");
+        let session = |headers: &HeaderMap| way.whose(headers).map(|whose| whose.session.clone());
+        let mut subagent = of_session("one");
+        subagent.insert("x-claude-code-agent-id", HeaderValue::from_static("sub"));
+        for _ in 0..2 {
+            assert_eq!(session(&of_session("one")).as_deref(), Some("one"));
+            assert_eq!(way.whose(&of_session("one")).unwrap().subagent, None);
+            assert!(way.whose(&subagent).unwrap().subagent.is_some());
+            assert_eq!(session(&of_session("other")).as_deref(), Some("other"));
+            assert_eq!(session(&HeaderMap::new()), None);
+        }
+    }
+
+    #[test]
+    fn of_a_path_there_is_one_for_sending_and_one_without_keys_for_the_record() {
+        let way = way("/v1beta/models/m:generateContent?key=sk-1&alt=sse");
+        assert_eq!(way.api, Some(Api::Gemini));
+        assert!(way.address.query().unwrap().contains("sk-1"));
+        for head in [way.head(&HeaderMap::new()), way.marks(&HeaderMap::new())] {
+            assert_eq!(head.path, "/v1beta/models/m:generateContent?key=…&alt=sse");
+        }
     }
 }

@@ -60,6 +60,10 @@ struct Waiting {
 }
 
 impl Waiting {
+    fn wants_time(&self) -> bool {
+        self.put_off_bytes >= WORTH_WAKING && !self.time
+    }
+
     fn take_put_off(&mut self) -> Vec<Arc<dyn PutOff>> {
         self.put_off_bytes = 0;
         std::mem::take(&mut self.put_off)
@@ -127,10 +131,16 @@ impl Queue {
         may
     }
 
+    /// Whether enough was put off to be told when there is time.
+    pub(super) fn wants_time(&self) -> bool {
+        self.lock().wants_time()
+    }
+
     /// There is time for what was put off.
     pub(super) fn has_time(&self) {
         let mut waiting = self.lock();
-        if waiting.put_off_bytes >= WORTH_WAKING && !std::mem::replace(&mut waiting.time, true) {
+        if waiting.wants_time() {
+            waiting.time = true;
             drop(waiting);
             self.changed.notify_one();
         }

@@ -145,8 +145,9 @@ impl AnswerTap {
             && let Some(data) = frame.data_ref()
         {
             self.position.pass(data);
-            if !std::mem::replace(&mut self.begun, true) && self.exchange.sequel.is_some() {
-                let log = Arc::clone(&self.exchange.desk.log);
+            let log = &self.exchange.desk.log;
+            if !std::mem::replace(&mut self.begun, true) && self.exchange.sequel.is_some() && log.wants_time() {
+                let log = Arc::clone(log);
                 // Its turn comes after this is written.
                 tokio::spawn(async move { log.has_time() });
             }
