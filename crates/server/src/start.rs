@@ -3,9 +3,12 @@
 //! The journal's lock says who that is, so that there is no moment at which two believe it of themselves: only its holder binds the
 //! socket, and takes it away again before letting go of the lock.
 
+mod address;
+mod error;
+
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -14,10 +17,8 @@ use std::time::Duration;
 use sayso_gate::{Announce, Engine, Gate, GateError, RecoveredChange};
 use sayso_journal::{Journal, OpenJournalError, Options};
 use sayso_proxy::{Desk, Entrances, Proxy};
-use sayso_review::ErrorKind;
+use sayso_workspace::Workspace;
 use sayso_workspace::git::Environment;
-use sayso_workspace::{OpenWorkspaceError, Workspace};
-use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -30,11 +31,10 @@ use crate::place::EnginePlace;
 use crate::settings::Settings;
 use crate::token::Token;
 use crate::traffic::Traffic;
+pub use address::{PORT, PortChoice, loopback};
+use address::{listen, reached_at};
+pub use error::StartError;
 
-/// Where `sayso serve` listens unless told otherwise.
-pub const PORT: u16 = 7777;
-/// Ports that are tried after the first.
-const MORE_PORTS: u16 = 100;
 /// How often what is due is done.
 const TICK: Duration = Duration::from_secs(1);
 /// How long work in progress is waited for at the end. An apply takes milliseconds; a scan of a large tree, seconds.
@@ -79,92 +79,6 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// How long clients may take, over TCP and on the socket.
     pub timing: Timing,
-}
-
-/// Whether another port will do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortChoice {
-    /// The next free one will.
-    OrNext,
-    /// This one or none.
-    Exactly,
-}
-
-/// Why an engine could not be started.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// Another process has the engine of this workspace, or is about to.
-    #[error("another process has the engine of this workspace")]
-    Taken,
-    /// The workspace cannot be used.
-    #[error(transparent)]
-    Workspace(#[from] OpenWorkspaceError),
-    /// The engine cannot be opened.
-    #[error(transparent)]
-    Gate(#[from] GateError),
-    /// The configuration cannot be used.
-    #[error("{}", .0.message)]
-    Settings(Failure),
-    /// The socket cannot be made.
-    #[error("the engine's socket `{path}` cannot be made: {error}")]
-    Socket {
-        /// Where.
-        path: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// No port is free.
-    #[error("`{address}` cannot be listened at: {error}")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
-    /// An address beyond this machine without a token.
-    #[error("`{0}` can be reached from other machines, and without a token anybody there could decide")]
-    OpenToAll(SocketAddr),
-    /// The system fails.
-    #[error("the engine cannot be started: {0}")]
-    System(#[from] io::Error),
-}
-
-impl StartError {
-    /// What sort of failure it is.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Workspace(_) | Self::OpenToAll(_) => ErrorKind::InvalidArgs,
-            // The address is at fault, and another one will do.
-            Self::Listen { error, .. } if is_of_address(error) => ErrorKind::InvalidArgs,
-            Self::Gate(error) => error.kind(),
-            Self::Settings(failure) => failure.kind,
-            Self::Taken | Self::Socket { .. } | Self::Listen { .. } | Self::System(_) => ErrorKind::Unavailable,
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Taken => Some("`sayso doctor` shows the engines that run".to_owned()),
-            Self::Workspace(_) => Some("name a directory with --workspace".to_owned()),
-            Self::Gate(error) => error.hint(),
-            Self::Settings(failure) => failure.hint.clone(),
-            Self::Listen { error, .. } if error.kind() == io::ErrorKind::AddrNotAvailable => {
-                Some("--listen takes an address of this machine, such as 127.0.0.1".to_owned())
-            }
-            Self::Listen { .. } => Some("name another port with --port, or 0 for any".to_owned()),
-            Self::OpenToAll(_) => Some("leave --no-auth out, or listen at 127.0.0.1".to_owned()),
-            Self::Socket { .. } | Self::System(_) => {
-                Some("look at the disk's free space and the folder's permissions".to_owned())
-            }
-        }
-    }
-}
-
-/// Whether it is the address that cannot be listened at.
-fn is_of_address(error: &io::Error) -> bool {
-    use io::ErrorKind::{AddrInUse, AddrNotAvailable, PermissionDenied};
-    matches!(error.kind(), AddrInUse | AddrNotAvailable | PermissionDenied)
 }
 
 /// How an engine is served over TCP.
@@ -409,38 +323,4 @@ impl Server {
         proxy.desk.settle();
         served
     }
-}
-
-fn listen(address: SocketAddr, choice: PortChoice) -> Result<std::net::TcpListener, StartError> {
-    let last = match choice {
-        PortChoice::Exactly => address.port(),
-        PortChoice::OrNext => address.port().saturating_add(MORE_PORTS),
-    };
-    let mut failed = None;
-    for port in address.port()..=last {
-        match std::net::TcpListener::bind(SocketAddr::new(address.ip(), port)) {
-            Ok(listener) => {
-                listener.set_nonblocking(true)?;
-                return Ok(listener);
-            }
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    let error = failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
-    Err(StartError::Listen { address, error })
-}
-
-/// An address under which a server is reached from this machine: one that stands for all of them is the name of none.
-fn reached_at(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
-}
-
-/// The address that only this machine reaches.
-pub fn loopback(port: u16) -> SocketAddr {
-    SocketAddr::new(IpAddr::from([127, 0, 0, 1]), port)
 }
