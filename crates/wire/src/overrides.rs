@@ -126,22 +126,25 @@ pub struct Captured {
 impl Overrides {
     /// Saves what was edited in a request, in the place of what was saved for the same sections in the same scope.
     pub fn capture(&mut self, request: &ModelRequest, scope: Scope, updated_at: i64) -> usize {
-        self.capture_all(self.differences(request), scope, updated_at)
+        self.capture_since(None, request, &[], scope, updated_at).saved
     }
 
-    /// The same of what was edited in a request since it was as `before`: what was edited by then is saved elsewhere, or was not meant
-    /// to be.
+    /// The same of what was edited in a request since it was as `before`, if it ever was: what was edited by then is saved elsewhere, or
+    /// was not meant to be. Nor is what is saved `elsewhere` by now.
     pub fn capture_since(
         &mut self,
-        before: &ModelRequest,
+        before: Option<&ModelRequest>,
         request: &ModelRequest,
+        elsewhere: &[Override],
         scope: Scope,
         updated_at: i64,
     ) -> Captured {
-        let (old, mut new) = (self.differences(before), self.differences(request));
+        let old = before.map(|before| self.differences(before)).unwrap_or_default();
+        let mut new = self.differences(request);
         let is_gone = |one: &&Captive| !new.iter().any(|other| other.target == one.target);
         let gone: Vec<Anchor> = old.iter().filter(is_gone).map(|one| one.anchor.clone()).collect();
         new.retain(|one| !old.iter().any(|other| one.is_the_same(other)));
+        new.retain(|one| !elsewhere.iter().any(|edit| one.is_saved_by(edit)));
         let count = self.edits.len();
         self.edits.retain(|edit| edit.scope != scope || !gone.iter().any(|anchor| edit.anchor.is_for_the_same(anchor)));
         let removed = count - self.edits.len();
@@ -244,6 +247,10 @@ struct Captive {
 impl Captive {
     fn is_the_same(&self, other: &Self) -> bool {
         self.target == other.target && self.content == other.content && self.form == other.form
+    }
+
+    fn is_saved_by(&self, edit: &Override) -> bool {
+        self.anchor == edit.anchor && self.content == edit.content && self.form == edit.form
     }
 }
 

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{EditKind, ErrorKind, RequestId, RequestMode, RequestStep, SavedEdits as SavedOutcome};
-use sayso_wire::{Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId};
+use sayso_wire::{
+    Captured, Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId,
+};
 use thiserror::Error;
 
 use super::end::EndError;
-use super::saved::Edits;
+use super::saved::{Again, Edits};
 use super::work::patch;
 use super::{Desk, Signed, Work, entry, lock};
 use crate::log::Haste;
@@ -107,8 +109,8 @@ pub struct Edited {
     pub fewer: i64,
     /// What the edits so far mean for the server.
     pub consequences: Option<Consequences>,
-    /// How many edits were saved.
-    pub saved: usize,
+    /// What became of saved edits.
+    pub captured: Captured,
     /// The mode that the session was switched to, so that they are applied.
     pub switched: Option<RequestMode>,
 }
@@ -168,12 +170,12 @@ impl Desk {
                 break made;
             }
         };
-        let (mut saved, mut switched) = (0, None);
+        let (mut captured, mut switched) = (Captured::default(), None);
         if let FromNowOn::Yes(scope) = from_now_on {
             // It is named, wherever it is; what was edited before it was meant for this request alone.
-            let edits = Edits { request: &parsed, since: Some(&before), preview_limit: None };
-            saved = self.save_edits(request, &session, &edits, scope, now).map_err(EditRequestError::Save)?;
-            switched = self.mode_for(saved, &session);
+            let edits = Edits { request: &parsed, since: Some(&before), again: Again::Yes, preview_limit: None };
+            captured = self.save_edits(request, &session, &edits, scope, now).map_err(EditRequestError::Save)?;
+            switched = self.mode_for(captured, &session);
         }
         let counter = &mut lock(&self.counter);
         let consequences = parsed.consequences(counter);
@@ -182,7 +184,7 @@ impl Desk {
         if switched.is_some() {
             self.set_mode(Some(&session), switched);
         }
-        Ok(Edited { revision, path, added, fewer, consequences, saved, switched })
+        Ok(Edited { revision, path, added, fewer, consequences, captured, switched })
     }
 
     /// Makes an edit of a request as it is now; nothing, if somebody else made one meanwhile. It takes a while, and nobody waits for it.

@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::mode::{Modes, Once};
 use super::passed::entry;
 use super::past::Fate;
-use super::saved::{Edits, SavedError};
+use super::saved::{Again, Edits, SavedError};
 use super::{Captures, Desk, Keeps, Outgoing, State, Verdict, Waiting, Work, lock};
 use crate::log::Haste;
 
@@ -82,8 +82,8 @@ pub enum Expected {
 /// What resuming a request led to besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resumed {
-    /// How many of its edits were saved.
-    pub saved: usize,
+    /// What became of saved edits.
+    pub captured: Captured,
     /// The mode that the session was switched to, so that they are applied.
     pub switched: Option<RequestMode>,
 }
@@ -119,10 +119,10 @@ impl Desk {
             let body = edited.map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
             let mut resumed = Resumed::default();
             if let (Captures::Yes, Some(edits)) = (seen.captures, self.own_edits(&seen.work)) {
-                resumed.saved = self.save_edits(request, &seen.session, &edits, scope, now)?;
+                resumed.captured = self.save_edits(request, &seen.session, &edits, scope, now)?;
             }
             if self.go_on(request, seen.revision, body, now)? == Went::On {
-                resumed.switched = self.mode_for(resumed.saved, &seen.session);
+                resumed.switched = self.mode_for(resumed.captured, &seen.session);
                 if resumed.switched.is_some() {
                     self.set_mode(Some(&seen.session), resumed.switched);
                 }
@@ -175,8 +175,8 @@ impl Desk {
 
     /// The mode that a session is switched to now that edits were saved in it: they are not applied where requests are sent as
     /// they come.
-    pub(super) fn mode_for(&self, saved: usize, session: &str) -> Option<RequestMode> {
-        let normally = saved > 0 && self.effective(Some(session)).mode == RequestMode::Off;
+    pub(super) fn mode_for(&self, captured: Captured, session: &str) -> Option<RequestMode> {
+        let normally = captured.saved > 0 && self.effective(Some(session)).mode == RequestMode::Off;
         normally.then_some(RequestMode::AutoOverride)
     }
 
@@ -324,14 +324,15 @@ impl Desk {
     pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
         let Latest { work, session, .. } = self.latest(request, Expected::Any)?;
         // Those that saved edits made, too: that is how one of a session becomes one of all.
-        let edits = self.own_edits(&work).map(|edits| Edits { since: None, ..edits });
-        edits.map_or(Ok(0), |edits| self.save_edits(request, &session, &edits, scope, now))
+        let edits = self.own_edits(&work).map(|edits| Edits { since: None, again: Again::Yes, ..edits });
+        edits.map_or(Ok(0), |edits| Ok(self.save_edits(request, &session, &edits, scope, now)?.saved))
     }
 
     /// The edits that a person made, beside those that were saved before and applied by themselves.
     fn own_edits<'w>(&self, work: &'w Work) -> Option<Edits<'w>> {
         let preview_limit = self.settings().preview_limit;
-        Some(Edits { request: work.edited.as_deref()?, since: work.laid.as_deref(), preview_limit })
+        let (request, since) = (work.edited.as_deref()?, work.laid.as_deref());
+        Some(Edits { request, since, again: Again::No, preview_limit })
     }
 
     /// Saves what was edited. What is signed is never edited, so that there is nothing to save of it.
@@ -342,7 +343,7 @@ impl Desk {
         edits: &Edits<'_>,
         scope: Scope,
         now: i64,
-    ) -> Result<usize, EndError> {
+    ) -> Result<Captured, EndError> {
         let (captured, total) = self.saved.capture(edits, scope, session, now)?;
         if captured != Captured::default() {
             let set = OverridesSet {
@@ -353,7 +354,7 @@ impl Desk {
             };
             self.log.event(Event::Overrides(set), Haste::Now);
         }
-        Ok(captured.saved)
+        Ok(captured)
     }
 
     /// Removes the saved edits of a scope; in Auto-apply the next turn is captured again.

@@ -55,8 +55,19 @@ pub(crate) struct Edits<'r> {
     pub(crate) request: &'r ModelRequest,
     /// Those since it was like this; all, if that is not said.
     pub(crate) since: Option<&'r ModelRequest>,
+    /// Whether those are, too, that another scope has just so.
+    pub(crate) again: Again,
     /// Those of so many sections, from the first on; of all, if that is not said.
     pub(crate) preview_limit: Option<usize>,
+}
+
+/// Whether an edit is saved in one scope that is saved in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It is: a person says where it is to be.
+    Yes,
+    /// It is not: where it is to be, a person has said.
+    No,
 }
 
 impl SavedEdits {
@@ -124,10 +135,11 @@ impl SavedEdits {
         let _writing = lock(&self.writing);
         let path = self.path(scope, session);
         let mut overrides = Overrides { edits: self.of(scope, session)?, preview_limit: edits.preview_limit };
-        let captured = match edits.since {
-            Some(before) => overrides.capture_since(before, edits.request, scope, now),
-            None => Captured { saved: overrides.capture(edits.request, scope, now), removed: 0 },
+        let elsewhere = match edits.again {
+            Again::Yes => Vec::new(),
+            Again::No => self.all(session, None)?.edits.into_iter().filter(|edit| edit.scope != scope).collect(),
         };
+        let captured = overrides.capture_since(edits.since, edits.request, &elsewhere, scope, now);
         if captured != Captured::default() {
             write(&path, &overrides.edits)?;
         }

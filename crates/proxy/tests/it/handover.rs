@@ -76,7 +76,7 @@ async fn it_waits_there_whatever_it_waited_for_and_its_edits_are_captured() {
         let next = scene.again_after(Ends::Killed, settings()).await;
         let (third, sent) = next.paused(next.request(API, &turn(API, "before"))).await;
         assert!(is_dirty(&next, third));
-        assert_eq!(next.desk.resume(third, Expected::Any, now()).unwrap().saved, saved);
+        assert_eq!(next.desk.resume(third, Expected::Any, now()).unwrap().captured.saved, saved);
         let _ = body(sent.answer().await).await;
         assert_eq!(got(&next), turn(API, "after"));
     }
@@ -213,7 +213,7 @@ async fn what_was_saved_meanwhile_is_not_removed_by_one_that_was_handed_over() {
     let next = scene.again_after(Ends::Killed, settings()).await;
     for (session, said, saved) in [("s1", "one", 1), ("s2", "two", 1)] {
         let (id, sent) = next.paused(next.request_of(session, API, &both(said))).await;
-        assert_eq!(next.desk.resume(id, Expected::Any, now()).unwrap().saved, saved);
+        assert_eq!(next.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, saved);
         let _ = body(sent.answer().await).await;
     }
     let saved = next.desk.saved(None).unwrap();

@@ -9,8 +9,8 @@ use sayso_proxy::desk::{Expected, Once, Resumed};
 use sayso_proxy::{Settings, Upstream, Which};
 use sayso_review::{PauseReason, RequestEnd, RequestMode};
 use sayso_testkit::model::{Answer, Gate, ModelServer};
-use sayso_wire::Scope;
 use sayso_wire::stream::Api;
+use sayso_wire::{Captured, Scope};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, body, next_turn, now, said_at, settings, turn};
@@ -88,7 +88,7 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
         assert_eq!(scene.desk.record(id).unwrap().paused, Some(why));
         scene.set(id, said_at(API), "after");
         let resumed = scene.desk.resume(id, Expected::Any, now()).unwrap();
-        assert_eq!(resumed, Resumed { saved: 1, switched });
+        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched });
         let _ = body(sent.answer().await).await;
         assert_eq!(scene.desk.saved(Some("s1")).unwrap().len(), 1);
         assert!(!scene.desk.effective(Some("s1")).capture_next);
@@ -103,7 +103,7 @@ async fn what_a_client_sends_again_is_captured_like_the_first_one() {
     sent.gone();
     scene.until("its client is gone", || scene.end(id) == Some(RequestEnd::ClientGone)).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().saved, 1);
+    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 1);
     let _ = body(sent.answer().await).await;
     assert_eq!(got(&scene), turn(API, "after"));
 }
@@ -126,7 +126,7 @@ async fn saved_edits_with_which_a_request_would_be_refused_are_not_applied() {
         let at = sayso_proxy::desk::Place::Path(at.to_owned());
         scene.desk.edit(id, &sayso_proxy::desk::Edit::Delete { at }, sayso_proxy::desk::FromNowOn::No, now()).unwrap();
     }
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().saved, 2);
+    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 2);
     let _ = body(sent.answer().await).await;
     // By now the call is another one, so that only its result would be left out.
     let _ = body(scene.send(scene.request(API, &calling("b"))).await).await;
@@ -297,6 +297,6 @@ async fn what_cannot_be_saved_is_said_and_the_request_still_waits() {
     assert!(scene.desk.save(id, Scope::Workspace, now()).is_err());
     assert_eq!(scene.desk.waiting(), [id]);
     std::fs::remove_file(scene.state().join("overrides")).unwrap();
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().saved, 1);
+    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 1);
     let _ = body(sent.answer().await).await;
 }

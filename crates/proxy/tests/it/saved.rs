@@ -1,11 +1,11 @@
 //! The seed's Auto-apply: capturing and applying saved edits, and the monitor of subagents.
 
-use sayso_proxy::desk::{Edit, FromNowOn, Once, Place};
+use sayso_proxy::desk::{Edit, Expected, FromNowOn, Once, Place};
 use sayso_proxy::{PauseRule, Settings};
 use sayso_review::{PauseReason, RequestMode, RequestStatus};
 use sayso_testkit::model::ModelServer;
 use sayso_wire::stream::Api;
-use sayso_wire::{Keep, Scope};
+use sayso_wire::{Captured, Keep, Scope};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, body, next_turn, now, said_at, settings, turn};
@@ -187,7 +187,7 @@ async fn a_huge_result_is_shrunk_from_now_on_with_what_that_saves() {
     let edited = scene.desk.edit(id, &shrink, FromNowOn::Yes(Scope::Session), now()).unwrap();
     let consequences = edited.consequences.unwrap();
     assert!(consequences.before.count > consequences.after.count + 5_000);
-    assert_eq!((edited.saved, edited.switched), (1, Some(RequestMode::AutoOverride)));
+    assert_eq!((edited.captured.saved, edited.switched), (1, Some(RequestMode::AutoOverride)));
     scene.resume(id);
     let _ = body(sent.answer().await).await;
     let first = got(&scene);
@@ -242,7 +242,7 @@ async fn what_is_looked_at_and_what_leaves_the_monitor_is_an_event_once() {
 /// Edits one leaf, and has that made from now on.
 fn from_now_on(scene: &Scene, id: u64, at: &str, value: &str, scope: Scope) -> usize {
     let edit = Edit::Set { at: Place::Path(at.to_owned()), value: value.to_owned() };
-    scene.desk.edit(id, &edit, FromNowOn::Yes(scope), now()).unwrap().saved
+    scene.desk.edit(id, &edit, FromNowOn::Yes(scope), now()).unwrap().captured.saved
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -273,7 +273,7 @@ async fn a_new_edit_is_captured_while_others_are_applied_and_those_stay_where_th
     scene.desk.arm(Some("s1"), Once::Capture);
     let (id, sent) = scene.paused(scene.request(API, &request)).await;
     scene.set(id, "messages[2].content[0].text", "of the session");
-    assert_eq!(scene.desk.resume(id, sayso_proxy::desk::Expected::Any, now()).unwrap().saved, 1);
+    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 1);
     let _ = body(sent.answer().await).await;
     let told = |scene: &Scene| -> Vec<_> {
         scene.desk.saved(Some("s1")).unwrap().into_iter().map(|one| (one.edit.scope, one.edit.content)).collect()
@@ -290,13 +290,40 @@ async fn a_new_edit_is_captured_while_others_are_applied_and_those_stay_where_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_saved_for_all_while_capturing_is_not_the_session_s_too() {
+    for applied in [false, true] {
+        let scene = scene(settings()).await;
+        let request = next_turn(API, &turn(API, "one"), "two");
+        if applied {
+            capture(&scene, "s1", &request, "before").await;
+            scene.desk.arm(Some("s1"), Once::Capture);
+        }
+        let (id, sent) = scene.paused(scene.request(API, &request)).await;
+        let place = "messages[2].content[0].text";
+        assert_eq!(from_now_on(&scene, id, place, "of the workspace", Scope::Workspace), 1);
+        assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured, Captured::default());
+        let _ = body(sent.answer().await).await;
+        let saved = scene.desk.saved(Some("s1")).unwrap();
+        let saved = saved.iter().filter(|one| one.edit.content.as_deref() == Some("of the workspace"));
+        let saved: Vec<_> = saved.map(|one| one.edit.scope).collect();
+        assert_eq!(saved, [Scope::Workspace], "{applied}");
+        // What a person names is saved where they say, also if it is saved elsewhere.
+        scene.desk.arm(Some("s1"), Once::Pause);
+        let (id, _sent) = scene.paused(scene.request(API, &request)).await;
+        scene.set(id, place, "something else");
+        assert_eq!(from_now_on(&scene, id, place, "of the workspace", Scope::Session), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_saved_edit_that_is_taken_back_while_capturing_is_no_longer_saved() {
     let scene = scene(settings()).await;
     capture(&scene, "s1", &turn(API, "before"), "after").await;
     scene.desk.arm(Some("s1"), Once::Capture);
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
     scene.desk.edit(id, &Edit::Reset, FromNowOn::No, now()).unwrap();
-    scene.resume(id);
+    let captured = scene.desk.resume(id, Expected::Any, now()).unwrap().captured;
+    assert_eq!(captured, Captured { saved: 0, removed: 1 });
     let _ = body(sent.answer().await).await;
     assert_eq!(got(&scene), turn(API, "before"));
     assert!(scene.desk.saved(Some("s1")).unwrap().is_empty());

@@ -88,6 +88,7 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
                 if let Some(before) = last.take() {
                     // Each was saved by itself, and the first has switched the mode.
                     answer.saved += before.saved;
+                    answer.removed += before.removed;
                     if before.switched_to.as_known().is_some_and(|mode| mode != proto::RequestMode::Unspecified) {
                         answer.switched_to = before.switched_to;
                     }
@@ -119,21 +120,26 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
     }
     text.push_str(&format!("revision: {}\n", answer.revision));
     text.push_str(&meaning(answer.consequences.as_option()));
-    if answer.saved == 0 && later.from_now_on.is_some() {
+    if answer.saved == 0 && answer.removed == 0 && later.from_now_on.is_some() {
         text.push_str("saved: nothing, as no edit is left that could be\n");
     }
-    text.push_str(&saved(answer.saved, answer.switched_to.as_known()));
+    text.push_str(&saved(answer.saved, answer.removed, answer.switched_to.as_known()));
     text.push_str(&problems(id, &answer.problems));
     print(&text)
 }
 
-/// How many edits were saved, and what that changed.
-fn saved(count: u64, switched_to: Option<proto::RequestMode>) -> String {
+/// How many edits were saved or are no longer, and what that changed.
+fn saved(count: u64, removed: u64, switched_to: Option<proto::RequestMode>) -> String {
     let mut text = match count {
         0 => String::new(),
         1 => "saved: 1 edit, applied to every turn from now on that is not sent normally\n".to_owned(),
         count => format!("saved: {count} edits, applied to every turn from now on that is not sent normally\n"),
     };
+    text.push_str(&match removed {
+        0 => String::new(),
+        1 => "removed: 1 saved edit, which was taken back here\n".to_owned(),
+        removed => format!("removed: {removed} saved edits, which were taken back here\n"),
+    });
     if let Some(mode) = switched_to.and_then(Option::<sayso_review::RequestMode>::from) {
         text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
     }
@@ -308,7 +314,10 @@ fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCod
         }
     };
     if !asking.json(&answer)? {
-        print(&format!("Request {id} goes on.\n{}", saved(answer.saved, answer.switched_to.as_known())))?;
+        print(&format!(
+            "Request {id} goes on.\n{}",
+            saved(answer.saved, answer.removed, answer.switched_to.as_known())
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -86,11 +86,20 @@ fn new_edits_are_captured_by_the_command_and_what_waits_is_saved_by_another() {
     stage.said(&["request", "edit", "2", "messages[0].content[0].text=Mend it."]);
     let saved = stage.said(&["request", "save", "2", "--scope", "workspace"]);
     assert!(saved.contains("2 saved edits for the workspace, applied to every turn"), "{saved}");
+    // Where it counts was said: it is not the session's, too.
     let resumed = stage.said(&["request", "resume", "2"]);
-    assert!(resumed.contains("saved: 1 edit"), "{resumed}");
+    assert!(!resumed.contains("saved:"), "{resumed}");
     assert_eq!(agent.join().unwrap().status, 200);
     let listed = stage.said(&["request", "overrides", "--session", SESSION]);
     assert_snapshot!("overrides_of_both", listed);
+    // What is taken back while capturing is no longer saved there, and that is said.
+    stage.said(&["request", "overrides", "capture-next", "--session", SESSION]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    stage.said(&["request", "reset", "3"]);
+    let resumed = stage.said(&["request", "resume", "3"]);
+    assert!(resumed.contains("removed: 1 saved edit, which was taken back here\n"), "{resumed}");
+    assert_eq!(agent.join().unwrap().status, 200);
     stage.end();
 }
 

@@ -165,9 +165,10 @@ impl proto::RequestService for Requests {
             known(host, id)?;
             Ok(host.proxy.desk.resume(id, expected, now())?)
         });
-        let Resumed { saved, switched } = resumed.await?;
+        let Resumed { captured, switched } = resumed.await?;
         Response::ok(proto::ResumeRequestResponse {
-            saved: saved as u64,
+            saved: captured.saved as u64,
+            removed: captured.removed as u64,
             switched_to: switched.map(proto::RequestMode::from).unwrap_or_default().into(),
             ..Default::default()
         })

@@ -63,16 +63,22 @@ fn since_a_state_only_what_was_edited_after_it_is_saved_and_what_was_taken_back_
     // The path of what comes after is another one by then, and it is still the same edit.
     let before = request.clone();
     request.delete(at(&request, "messages[0]")).unwrap();
-    assert_eq!(overrides.capture_since(&before, &request, Scope::Session, 2), Captured { saved: 1, removed: 0 });
+    assert_eq!(
+        overrides.capture_since(Some(&before), &request, &[], Scope::Session, 2),
+        Captured { saved: 1, removed: 0 }
+    );
     let saved = |overrides: &Overrides| -> Vec<_> { overrides.edits.iter().map(|edit| edit.content.clone()).collect() };
     assert_eq!(saved(&overrides), [Some("saved before".to_owned()), None]);
     // Nothing new is nothing saved; what is as it came again is forgotten, in its scope.
-    assert_eq!(overrides.capture_since(&request, &request, Scope::Session, 3), Captured::default());
+    assert_eq!(overrides.capture_since(Some(&request), &request, &[], Scope::Session, 3), Captured::default());
     let mut back = before.clone();
     back.undo().unwrap();
     back.undo().unwrap();
-    assert_eq!(overrides.capture_since(&before, &back, Scope::Global, 4), Captured::default());
-    assert_eq!(overrides.capture_since(&before, &back, Scope::Session, 4), Captured { saved: 0, removed: 1 });
+    assert_eq!(overrides.capture_since(Some(&before), &back, &[], Scope::Global, 4), Captured::default());
+    assert_eq!(
+        overrides.capture_since(Some(&before), &back, &[], Scope::Session, 4),
+        Captured { saved: 0, removed: 1 }
+    );
     assert_eq!(saved(&overrides), [None]);
 }
 
@@ -85,7 +91,10 @@ fn what_was_edited_before_is_the_same_edit_wherever_it_is_by_now() {
     let before = request.clone();
     request.delete(at(&request, "tools[0]")).unwrap();
     let mut overrides = Overrides::default();
-    assert_eq!(overrides.capture_since(&before, &request, Scope::Session, 1), Captured { saved: 1, removed: 0 });
+    assert_eq!(
+        overrides.capture_since(Some(&before), &request, &[], Scope::Session, 1),
+        Captured { saved: 1, removed: 0 }
+    );
     assert_eq!(overrides.edits[0].content, None, "{:#?}", overrides.edits);
 }
 

@@ -38,7 +38,8 @@ pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<prot
         added: edited.added,
         consequences: meant.into(),
         problems: problems.into_iter().filter(|problem| problem.blocks).collect(),
-        saved: edited.saved as u64,
+        saved: edited.captured.saved as u64,
+        removed: edited.captured.removed as u64,
         switched_to: edited.switched.map(proto::RequestMode::from).unwrap_or_default().into(),
         ..Default::default()
     })
