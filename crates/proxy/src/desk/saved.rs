@@ -37,6 +37,9 @@ impl SavedError {
     }
 }
 
+/// From the widest on.
+const SCOPES: [Scope; 3] = [Scope::Global, Scope::Workspace, Scope::Session];
+
 /// The saved edits of all scopes. Nobody who reads them waits for a disk that is written to.
 #[derive(Debug)]
 pub(crate) struct SavedEdits {
@@ -108,7 +111,7 @@ impl SavedEdits {
     /// The edits that count for a session, of all scopes.
     pub(crate) fn all(&self, session: &str, preview_limit: Option<usize>) -> Result<Overrides, SavedError> {
         let mut edits = Vec::new();
-        for scope in [Scope::Global, Scope::Workspace, Scope::Session] {
+        for scope in SCOPES {
             edits.extend(self.of(scope, session)?);
         }
         Ok(Overrides { edits, preview_limit })
@@ -137,7 +140,12 @@ impl SavedEdits {
         let mut overrides = Overrides { edits: self.of(scope, session)?, preview_limit: edits.preview_limit };
         let elsewhere = match edits.again {
             Again::Yes => Vec::new(),
-            Again::No => self.all(session, None)?.edits.into_iter().filter(|edit| edit.scope != scope).collect(),
+            // What cannot be read there holds up nothing here.
+            Again::No => SCOPES
+                .iter()
+                .filter(|other| **other != scope)
+                .flat_map(|other| self.of(*other, session).unwrap_or_default())
+                .collect(),
         };
         let captured = overrides.capture_since(edits.since, edits.request, &elsewhere, scope, now);
         if captured != Captured::default() {

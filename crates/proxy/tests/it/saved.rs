@@ -407,6 +407,21 @@ async fn saved_edits_that_cannot_be_read_are_told_of_and_ask_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_of_another_scope_holds_up_no_capture() {
+    let scene = scene(settings()).await;
+    let folder = scene.state().join("overrides");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("workspace.json"), "{ not a list").unwrap();
+    scene.desk.arm(Some("s1"), Once::Capture);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    scene.set(id, said_at(API), "after");
+    let captured = scene.desk.resume(id, Expected::Any, now()).unwrap().captured;
+    assert_eq!(captured, Captured { saved: 1, removed: 0 });
+    let _ = body(sent.answer().await).await;
+    assert_eq!(got(&scene), turn(API, "after"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_subagent_sends_compressed_or_unrecorded_is_monitored_and_not_edited() {
     use std::io::Write as _;
     for keep in [sayso_proxy::Keep::All, sayso_proxy::Keep::WhatPauses] {
