@@ -7,16 +7,17 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Client, Finished, Kept, Reply, Submission, Subscription};
-use sayso_review::{ChangeStatus, Command, ErrorKind, Intent, Origin, Performer, Tier};
+use sayso_gate::{Asking, Client, Finished, Kept, Reply, Submission};
+use sayso_review::{Command, Intent, Origin, Performer, Tier};
 use sayso_workspace::OpenError;
 use serde_json::Value;
 
-use super::review::{HEARTBEAT, catch_up, submitted};
+use super::review::submitted;
+use super::stream::Waiting;
 use super::view_of;
 use crate::caller::Peer;
 use crate::failure::Failure;
-use crate::host::{Awaiting, Host, blocking, now};
+use crate::host::{Host, blocking, now};
 use crate::progress::{self, Shown};
 
 /// The service.
@@ -67,14 +68,7 @@ impl proto::IntentService for Intents {
         // Followed from now on, before it is looked at for the first time.
         let subscription = self.0.gate.subscribe(self.0.gate.last_event());
         let awaiting = self.0.awaiting(request.change);
-        let waiting = Waiting {
-            peer: Peer::of(&context),
-            _awaiting: awaiting,
-            host: Arc::clone(&self.0),
-            request,
-            subscription,
-            told: Told::Nothing,
-        };
+        let waiting = Waiting::new(Arc::clone(&self.0), Peer::of(&context), request, subscription, awaiting);
         Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
     }
 
@@ -301,108 +295,4 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         ..Submission::new(intent, origin)
     };
     submitted(host, host.gate.submit(submission, now())?, view_of(request.view))
-}
-
-/// Somebody who waits for a verdict.
-struct Waiting {
-    peer: Option<Peer>,
-    _awaiting: Awaiting,
-    host: Arc<Host>,
-    request: proto::AwaitRequest,
-    subscription: Subscription,
-    told: Told,
-}
-
-/// How much they know.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    Heartbeat,
-    All,
-}
-
-type Item = Result<proto::AwaitResponse, ConnectError>;
-
-impl Waiting {
-    async fn next(mut self) -> Option<(Item, Self)> {
-        if self.told == Told::All {
-            return None;
-        }
-        loop {
-            match self.look().await {
-                Ok(Some(progress)) => {
-                    self.told = Told::All;
-                    let response = proto::AwaitResponse { kind: Some(progress.into()), ..Default::default() };
-                    return Some((Ok(response), self));
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    self.told = Told::All;
-                    return Some((Err(error), self));
-                }
-            }
-            // Said at once, so that whoever waits knows that they are heard.
-            if self.told == Told::Nothing {
-                self.told = Told::Heartbeat;
-                return Some((Ok(heartbeat()), self));
-            }
-            match self.about_it().await {
-                Ok(true) => {}
-                Ok(false) => return Some((Ok(heartbeat()), self)),
-                Err(error) => {
-                    self.told = Told::All;
-                    return Some((Err(error), self));
-                }
-            }
-        }
-    }
-
-    /// How far it has come, once it waits no longer.
-    async fn look(&self) -> Result<Option<proto::Progress>, ConnectError> {
-        let (change, view, peer) = (self.request.change, view_of(self.request.view), self.peer);
-        blocking(&self.host, move |host| {
-            let mut progress = host.gate.read(|history| {
-                // While a plan is on its way, its end is what is waited for.
-                let waits = matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
-                if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
-            })?;
-            if let Some(progress) = &mut progress {
-                super::withhold(host, peer, progress);
-            }
-            Ok(progress)
-        })
-        .await
-    }
-
-    /// Waits until something happened to it. `false` if nothing did for a while.
-    async fn about_it(&mut self) -> Result<bool, ConnectError> {
-        let wait = async {
-            loop {
-                // Older events are in the journal, which is read elsewhere than on the threads that others are served by.
-                catch_up(&mut self.subscription).await?;
-                match self.subscription.next().await.map_err(Failure::from)? {
-                    Some(event) => {
-                        let about = match &event.body {
-                            sayso_review::EventBody::Known(known) => known.change() == Some(self.request.change),
-                            sayso_review::EventBody::Unknown(_) => false,
-                        };
-                        if about {
-                            return Ok(true);
-                        }
-                    }
-                    None => {
-                        return Err(Failure::new(ErrorKind::Unavailable, "the engine stops")
-                            .hint("what waits still waits; ask again")
-                            .into());
-                    }
-                }
-            }
-        };
-        tokio::time::timeout(HEARTBEAT, wait).await.unwrap_or(Ok(false))
-    }
-}
-
-fn heartbeat() -> proto::AwaitResponse {
-    let kind = proto::await_response::Heartbeat::default();
-    proto::AwaitResponse { kind: kind.into(), ..Default::default() }
 }

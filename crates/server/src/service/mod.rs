@@ -6,6 +6,7 @@ pub(crate) mod intent;
 pub(crate) mod request;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod review;
+mod stream;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]
 pub(crate) mod tool;
 #[allow(refining_impl_trait, reason = "the services say which message they answer with")]

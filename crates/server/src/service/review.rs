@@ -1,7 +1,6 @@
 //! What a surface needs: the stream, what waits, verdicts, and what happened so far.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use connectrpc::{ConnectError, PreEncoded, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream};
 use futures::stream;
@@ -9,17 +8,16 @@ use sayso_api::convert::BadMessage;
 use sayso_api::proto::propose_request::Mode;
 use sayso_api::proto::watch_request::Role;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Attached, Client, Decided, Reply, Reversal, Submission, Submitted, Subscription};
+use sayso_gate::{Client, Decided, Reply, Reversal, Submission, Submitted};
 use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, Verdict};
 
+use super::stream::Watching;
 use super::view_of;
 use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, by_a_person, now, promptly};
 use crate::progress::{self, Shown};
 
-/// How long a stream is silent at most.
-pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Changes that are listed where nobody says how many.
 const SOME: u32 = 20;
 /// Changes that are listed at most.
@@ -96,7 +94,7 @@ impl proto::ReviewService for Review {
             && blocking(&self.0, move |host| Ok(Peer::person(peer, &host.notes).is_ok())).await?;
         let attached = decides.then(|| gate.attach());
         let subscription = gate.subscribe(request.after);
-        let watching = Watching { host: Arc::clone(&self.0), subscription, greeted: false, _attached: attached };
+        let watching = Watching::new(Arc::clone(&self.0), subscription, attached);
         Ok(Response::stream(stream::unfold(watching, Watching::next)))
     }
 
@@ -437,47 +435,5 @@ pub(super) fn submitted(host: &Host, submitted: Submitted, view: PreviewView) ->
     match decided {
         Some(decided) => progress::decided(host, change, &decided, view),
         None => Ok(host.gate.read(|history| progress::of(history, change, view, Shown::Proposed))?),
-    }
-}
-
-/// Reads what is no longer at hand away from those who only wait.
-pub(super) async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
-    let Some(behind) = subscription.behind() else { return Ok(()) };
-    let read = tokio::task::spawn_blocking(move || Ok(behind.read()?)).await;
-    subscription.catch_up(read.unwrap_or_else(|error| Err(Failure::panicked(&error)))?);
-    Ok(())
-}
-
-/// Somebody who follows the stream.
-struct Watching {
-    host: Arc<Host>,
-    subscription: Subscription,
-    greeted: bool,
-    _attached: Option<Attached>,
-}
-
-type Item = Result<PreEncoded<proto::WatchResponse>, ConnectError>;
-
-impl Watching {
-    /// The next message; one after the other, so that a slow client holds up nobody and nothing is queued for it.
-    async fn next(mut self) -> Option<(Item, Self)> {
-        if !std::mem::replace(&mut self.greeted, true) {
-            return Some((Ok(self.heartbeat()), self));
-        }
-        if let Err(error) = catch_up(&mut self.subscription).await {
-            return Some((Err(error), self));
-        }
-        match tokio::time::timeout(HEARTBEAT, self.subscription.next()).await {
-            Err(_) => Some((Ok(self.heartbeat()), self)),
-            Ok(Ok(Some(event))) => Some((Ok(self.host.encoded(&event)), self)),
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some((Err(Failure::from(error).into()), self)),
-        }
-    }
-
-    fn heartbeat(&self) -> PreEncoded<proto::WatchResponse> {
-        let last_event = self.host.gate.last_event();
-        let heartbeat = proto::watch_response::Heartbeat { last_event, ..Default::default() };
-        PreEncoded::from_message(&proto::WatchResponse { kind: heartbeat.into(), ..Default::default() })
     }
 }
