@@ -123,16 +123,13 @@ impl Bodies {
         let (session, subagent) = whose.strand();
         let mark = mark(session, subagent);
         let is_own = |known: &&Known| known.mark == mark && known.of.strand() == (session, subagent);
-        let mut own = self.last.iter().filter(is_own);
-        let first = own.next()?;
         let beginning = &beginning[..beginning.len().min(BEGINNING)];
         let shared = |known: &Known| known.body.bytes.parts().first().map_or(0, |part| alike(part, beginning));
         // The newest of those that share as much.
-        let best = own.fold((shared(first), first), |best, known| {
-            let shared = shared(known);
-            if shared >= best.0 { (shared, known) } else { best }
-        });
-        (best.0 > 0).then(|| Arc::clone(&best.1.body))
+        let own = self.last.iter().filter(is_own).max_by_key(|known| shared(known)).filter(|known| shared(known) > 0);
+        // A conversation that is taken up again, or that branches off, comes in a session of another name.
+        let other = || self.last.iter().rev().find(|known| shared(known) == BEGINNING);
+        own.or_else(other).map(|known| Arc::clone(&known.body))
     }
 
     fn place(&self, conversation: &Conversation) -> Option<usize> {
@@ -244,6 +241,7 @@ fn alike_at_end_of(one: &[u8], other: &[u8]) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+    use super::super::taken::Following;
     use super::*;
 
     /// Whether the pieces are what they say.
@@ -357,6 +355,25 @@ mod tests {
         assert_eq!(found("b", b"model small").as_deref(), Some("model large, session b"));
         assert_eq!(found("c", b"model large"), None);
         assert_eq!(found("a", b"something else"), None);
+    }
+
+    #[test]
+    fn a_session_that_begins_like_another_goes_on_from_it() {
+        let mut bodies = Bodies::default();
+        let whose = |session: &str| Whose { session: session.into(), ..Whose::default() };
+        let history = Bytes::from(noise(1, 4 * PIECE));
+        let first = bodies.take_in(whose("a").conversation(), history.clone().into()).cut();
+        assert_eq!(fresh(&first), history.len());
+        let next = Bytes::from([&history[..], b", and go on"].concat());
+        let mut following = Following::new(bodies.before(&whose("b"), &next).unwrap(), next.len());
+        following.take(&next);
+        let cut = bodies.take_in(whose("b").conversation(), following.end()).cut();
+        check(&cut);
+        assert_eq!((cut.bytes.whole(), fresh(&cut)), (next.clone(), next.len() - history.len()));
+        // What only begins a little alike is of somebody else, and one's own comes first.
+        assert!(bodies.before(&whose("c"), &next[..BEGINNING - 1]).is_none());
+        let own = bodies.before(&whose("a"), &next).unwrap();
+        assert_eq!(own.bytes.len(), history.len());
     }
 
     #[test]
