@@ -8,7 +8,7 @@ pub(crate) fn api_of(route: &str) -> Option<Api> {
         Some(Api::AnthropicMessages)
     } else if route.ends_with("/chat/completions") {
         Some(Api::OpenAiChat)
-    } else if route.ends_with("/responses") {
+    } else if ["/responses", "/responses/compact", "/responses/input_tokens"].iter().any(|end| route.ends_with(end)) {
         Some(Api::OpenAiResponses)
     } else if [":generateContent", ":streamGenerateContent", ":countTokens"].iter().any(|end| route.ends_with(end)) {
         Some(Api::Gemini)

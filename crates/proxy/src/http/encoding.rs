@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use bytes::Bytes;
+
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -38,6 +40,14 @@ impl Encoding {
             return Err(io::Error::other(format!("it has more than {most} bytes")));
         }
         Ok(decoded)
+    }
+}
+
+/// A whole body for those who cannot be told that it is compressed. What cannot be read stays as it is.
+pub(super) fn plain(encoding: Option<&str>, body: Bytes, most: usize) -> Bytes {
+    match Encoding::parse(encoding) {
+        Ok(Some(encoding)) => encoding.decode(&body, most).map_or(body, Bytes::from),
+        Ok(None) | Err(_) => body,
     }
 }
 

@@ -52,10 +52,12 @@ pub(super) fn is_secret(name: &HeaderName) -> bool {
         let rest = &name[at..];
         match rest[0] {
             b'a' => rest.starts_with(b"auth"),
-            b'c' => rest.starts_with(b"credential"),
+            b'b' => rest.starts_with(b"bearer"),
+            b'c' => rest.starts_with(b"credential") || rest.starts_with(b"cookie"),
+            b'j' => rest.starts_with(b"jwt"),
             b'k' => rest.starts_with(b"key"),
             b'p' => rest.starts_with(b"password"),
-            b's' => [&b"secret"[..], b"signature", b"session-cookie"].iter().any(|word| rest.starts_with(word)),
+            b's' => [&b"secret"[..], b"signature"].iter().any(|word| rest.starts_with(word)),
             b't' => rest.starts_with(b"token"),
             _ => false,
         }
@@ -169,10 +171,19 @@ fn telling(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     found.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
 }
 
-/// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body.
-pub(super) fn is_signed(headers: &HeaderMap) -> bool {
+/// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body, and says so in a header or in the query.
+pub(super) fn is_signed(headers: &HeaderMap, query: Option<&str>) -> bool {
     let sigv4 = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
-    headers.get(AUTHORIZATION).is_some_and(sigv4) || headers.contains_key("x-amz-content-sha256")
+    let in_query = |query: &str| query.split('&').any(|pair| pair.starts_with("X-Amz-Signature="));
+    headers.get(AUTHORIZATION).is_some_and(sigv4)
+        || headers.contains_key("x-amz-content-sha256")
+        || query.is_some_and(in_query)
+}
+
+/// How many seconds a client waits for its answer, if it says so, in the words of OpenAI's and Anthropic's libraries or of Google's.
+pub(super) fn patience(headers: &HeaderMap) -> Option<f64> {
+    let said = ["x-stainless-timeout", "x-server-timeout"].into_iter().find_map(|name| headers.get(name));
+    said?.to_str().ok()?.parse().ok().filter(|seconds| *seconds > 0.0)
 }
 
 #[cfg(test)]
@@ -196,6 +207,7 @@ mod tests {
             ("x-hop", "1"),
             ("keep-alive", "timeout=5"),
             ("te", "trailers"),
+            ("expect", "100-continue"),
             ("host", "127.0.0.1"),
             ("x-stays", "1"),
         ]);
@@ -213,6 +225,8 @@ mod tests {
             ("cookie", "sk-5"),
             ("x-amz-security-token", "sk-6"),
             ("proxy-authorization", "sk-7"),
+            ("cf-access-jwt-assertion", "sk-10"),
+            ("x-cookie", "sk-11"),
             ("chatgpt-account-id", "a"),
             ("anthropic-beta", "oauth-2025-04-20"),
         ]);
@@ -220,7 +234,7 @@ mod tests {
         assert!(!format!("{head:?}").contains("sk-"), "{head:?}");
         assert_eq!(head.path, "/v1/models?key=…&alt=sse&access_token=…");
         assert_eq!(head.headers.len(), 2);
-        assert_eq!(credentials(&all).len(), 7);
+        assert_eq!(credentials(&all).len(), 9);
         assert!(credentials(&all).values().all(HeaderValue::is_sensitive));
     }
 
@@ -252,7 +266,21 @@ mod tests {
 
     #[test]
     fn signed_bodies_are_known() {
-        assert!(is_signed(&headers(&[("authorization", "AWS4-HMAC-SHA256 Credential=…")])));
-        assert!(!is_signed(&headers(&[("authorization", "Bearer x")])));
+        assert!(is_signed(&headers(&[("authorization", "AWS4-HMAC-SHA256 Credential=…")]), None));
+        assert!(is_signed(&HeaderMap::new(), Some("X-Amz-Date=1&X-Amz-Signature=2")));
+        assert!(!is_signed(&headers(&[("authorization", "Bearer x")]), Some("beta=true")));
+    }
+
+    #[test]
+    fn clients_say_how_long_they_wait() {
+        for (name, value, seconds) in [
+            ("x-stainless-timeout", "600", Some(600.0)),
+            ("x-server-timeout", "30", Some(30.0)),
+            ("x-server-timeout", "-1", None),
+            ("x-server-timeout", "soon", None),
+            ("timeout", "9", None),
+        ] {
+            assert_eq!(patience(&headers(&[(name, value)])), seconds, "{name}: {value}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use super::body::{BodyError, Inner, Reply};
 use super::calls::Answers;
+use super::encoding::{self, Inflate};
 use super::events::Position;
 use super::own::{ended, unreachable, unreachable_message};
 use super::sender::SendError;
@@ -70,7 +71,9 @@ impl Sending {
     /// Waits for a verdict.
     pub(super) async fn when_decided(self, mut ticket: Ticket, api: Api) -> Response<Reply> {
         let grace = self.way.settings.grace;
-        let streams = ticket.purpose == Some(Purpose::Stream);
+        // Gemini's stream without events is a JSON array, in which nothing can be said before there is an answer.
+        let array = api == Api::Gemini && !self.way.path.contains("alt=sse");
+        let streams = ticket.purpose == Some(Purpose::Stream) && !array;
         let verdict = if streams {
             tokio::time::timeout(grace, ticket.verdict()).await.ok()
         } else {
@@ -206,23 +209,31 @@ impl Held {
         tried: u32,
     ) -> Result<(), Gone> {
         let status = answer.status();
+        let encoding = answer.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let response = sending.proxy.looked_at(answer, asked(outgoing, started, tried));
         let mut body = response.into_body();
         if status != StatusCode::OK {
             let said = self.alive(Limited::new(body, MOST_ERROR).collect()).await?;
             let said = said.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            let said = encoding::plain(encoding.as_deref(), said, MOST_ERROR);
             return self.break_off(&Refusal::Upstream { status: status.as_u16(), body: &said }).await;
         }
         let mut position = Position::default();
+        // Some compress what they were asked to send as it is, and the client can no longer be told that it is.
+        let mut inflate = Inflate::new(encoding.as_deref());
         loop {
             let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
             let frame = self.alive_at(&position, next).await?;
             match frame {
                 Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        position.pass(&data);
-                        self.write(data).await?;
+                    let Ok(data) = frame.into_data() else { continue };
+                    let data = if inflate.is_plain() { data } else { inflate.feed(&data).into() };
+                    if inflate.is_broken() {
+                        let message = "the model's answer is compressed in a way that sayso cannot read";
+                        return self.break_off(&Refusal::Refused { message }).await;
                     }
+                    position.pass(&data);
+                    self.write(data).await?;
                 }
                 // As a client of the upstream itself would see it.
                 Some(Err(error)) => return self.frames.send(Err(error)).await.map_err(|_| Gone),
@@ -232,37 +243,51 @@ impl Held {
     }
 }
 
-/// How long to wait before trying again; `None` if it has been tried often enough.
+/// The longest that an upstream may ask to wait. Who asks for more has nothing to give for now, which is for the agent to know.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// How long to wait before trying again; `None` if it has been tried often enough, or the upstream says that it is of no use.
 fn wait(retry: &Retry, tried: u32, headers: &HeaderMap) -> Option<Duration> {
-    if tried >= retry.times {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if tried >= retry.times || text("x-should-retry") == Some("false") {
         return None;
     }
-    let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
-    let asked = asked.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let doubled = retry.first.saturating_mul(2_u32.saturating_pow(tried));
-    Some(asked.unwrap_or(doubled).min(retry.longest))
+    let number = |name| text(name)?.parse::<f64>().ok();
+    let seconds = number("retry-after-ms").map(|millis| millis / 1e3).or_else(|| number(RETRY_AFTER.as_str()));
+    match seconds.filter(|seconds| *seconds >= 0.0) {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok().filter(|asked| *asked <= PATIENCE),
+        None => Some(retry.first.saturating_mul(2_u32.saturating_pow(tried)).min(retry.longest)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use http::HeaderName;
+
     use super::*;
 
     #[test]
-    fn however_long_an_upstream_asks_to_wait_it_is_no_longer_than_may_be() {
-        let retry = Retry { times: 2, first: Duration::from_secs(1), longest: Duration::from_secs(30) };
-        let asked = |value: &'static str, tried| {
-            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]);
-            wait(&retry, tried, &headers).map(|wait| wait.as_secs())
-        };
-        for (value, tried, seconds) in [
-            ("7", 0, Some(7)),
-            ("7", 2, None),
-            ("60", 0, Some(30)),
-            ("1e20", 1, Some(2)),
-            ("inf", 0, Some(1)),
-            ("-1", 0, Some(1)),
+    fn an_upstream_is_tried_again_when_it_says_and_not_if_that_is_of_no_use() {
+        let retry = Retry { times: 9, first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+        for (name, value, tried, millis) in [
+            ("retry-after", "7", 0, Some(7_000)),
+            ("retry-after", "7", 9, None),
+            ("retry-after", "60", 0, Some(60_000)),
+            ("retry-after", "3600", 0, None),
+            ("retry-after", "1e20", 1, None),
+            ("retry-after", "inf", 0, None),
+            ("retry-after", "-1", 0, Some(1_000)),
+            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", 2, Some(4_000)),
+            ("retry-after-ms", "250", 0, Some(250)),
+            ("x-should-retry", "false", 0, None),
+            ("x-should-retry", "true", 0, Some(1_000)),
+            ("x-other", "1", 8, Some(30_000)),
         ] {
-            assert_eq!(asked(value, tried), seconds, "{value}");
+            let headers =
+                HeaderMap::from_iter([(name.parse::<HeaderName>().unwrap(), HeaderValue::from_static(value))]);
+            assert_eq!(wait(&retry, tried, &headers), millis.map(Duration::from_millis), "{name}: {value}");
         }
     }
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, UPGRADE};
+use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -89,15 +89,20 @@ impl Proxy {
             request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if upgrades {
             // Clients that prefer a WebSocket fall back to HTTP, which can be looked at.
-            return plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
+            let mut response =
+                plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
+            response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            return response;
         }
         let api = way.api.filter(|_| request.method() == Method::POST);
         let length = request.body().size_hint().exact();
         let most = way.settings.largest_body;
-        if length.is_some_and(|length| length > most as u64) {
-            return too_large(api, most);
-        }
+        // What nobody looks at may be of any size.
         let Some(api) = api else { return Box::pin(self.untouched(way, request)).await };
+        if length.is_some_and(|length| length > most as u64) {
+            return too_large(Some(api), most);
+        }
         if self.desk.is_quiet()
             && let Some(whose) = way.whose(request.headers())
         {
@@ -122,16 +127,14 @@ impl Proxy {
     fn came(way: &Way, method: &Method, headers: &HeaderMap, head: sayso_wire::Head) -> Came {
         let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let query = way.path.split_once('?').map(|(_, query)| query);
-        let seconds = headers.get("x-stainless-timeout").and_then(|value| value.to_str().ok()?.parse::<f64>().ok());
-        let deadline =
-            seconds.filter(|seconds| *seconds > 0.0).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
+        let deadline = headers::patience(headers).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
         Came {
             run: way.run.clone(),
             upstream: way.upstream.clone(),
             method: method.to_string(),
             encoding,
             key: if head.session().is_none() { headers::key_hash(headers, query) } else { None },
-            signed: if headers::is_signed(headers) { Signed::Yes } else { Signed::No },
+            signed: if headers::is_signed(headers, query) { Signed::Yes } else { Signed::No },
             deadline,
             replay_of: None,
             head,

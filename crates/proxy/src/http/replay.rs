@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::calls::Answers;
 use super::way::{Way, base_of};
-use super::{edited, upstream};
+use super::{edited, encoding, upstream};
 use crate::desk::{Keeps, Run};
 use crate::proxy::Proxy;
 
@@ -133,12 +133,15 @@ impl Proxy {
                 return Err(ReplayError::Failed(upstream::reason(&error)));
             }
         };
-        let (status, kind) = (answer.status().as_u16(), content_type(answer.headers()));
+        let (status, kind) = (answer.status().as_u16(), text(answer.headers(), &CONTENT_TYPE));
+        let encoding = text(answer.headers(), &CONTENT_ENCODING);
         let asked = super::Asked { unanswered, api, whose, started, retries: 0, answers: Answers::Person };
         let looked = self.looked_at(answer, asked);
         let body = Limited::new(looked.into_body(), MOST_ANSWER);
         let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
-        let now = readable(api, kind.as_deref(), &bytes.to_bytes());
+        // Some compress it although they were asked not to.
+        let bytes = encoding::plain(encoding.as_deref(), bytes.to_bytes(), MOST_ANSWER);
+        let now = readable(api, kind.as_deref(), &bytes);
         let then_kind = record.answer.as_ref().and_then(|answer| answer.content_type.clone());
         let earlier = earlier.map(|bytes| readable(api, then_kind.as_deref(), &bytes));
         let diff = difference(earlier.as_deref().unwrap_or_default(), &now);
@@ -183,8 +186,8 @@ impl Proxy {
     }
 }
 
-fn content_type(headers: &HeaderMap) -> Option<String> {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned)
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 /// The difference between two answers, as a unified diff.

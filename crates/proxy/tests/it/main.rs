@@ -6,6 +6,7 @@
     reason = "tests panic to fail and look at what was written"
 )]
 
+mod answers;
 mod cleanup;
 mod faults;
 mod handover;

@@ -283,9 +283,9 @@ pub struct RequestAnswer {
 }
 
 impl RequestAnswer {
-    /// Whether a client may send the same again after it: the model was overloaded, or the answer is not whole.
+    /// Whether a client may send the same again after it: with another key, or since the model was overloaded or the answer is not whole.
     pub fn may_come_again(&self) -> bool {
-        matches!(self.status, 408 | 409 | 429 | 500..) || self.problem.is_some()
+        matches!(self.status, 401 | 403 | 407 | 408 | 409 | 429 | 500..) || self.problem.is_some()
     }
 }
 

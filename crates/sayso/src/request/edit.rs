@@ -105,7 +105,11 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
             }
         }
     }
-    let Some(answer) = last else { return Ok(()) };
+    let Some(answer) = last else {
+        // Left as it was in the editor.
+        asking.json(&proto::EditRequestResponse::default())?;
+        return Ok(());
+    };
     if asking.json(&answer)? {
         return Ok(());
     }

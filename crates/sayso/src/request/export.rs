@@ -92,7 +92,14 @@ pub(super) fn export(asking: &Asking<'_>, id: u64, format: ExportFormat) -> Resu
         ExportFormat::Patch => body(RequestBody::Patch)?,
         ExportFormat::Curl => curl(asking, id, &body(RequestBody::AsSent)?)?.into_bytes(),
     };
-    if asking.terminal().interactive {
+    if asking.place.json && format != ExportFormat::Json {
+        let text = String::from_utf8(bytes).map_err(|error| {
+            Failure::bad_input(format!("what is exported of request {id} is no text"))
+                .why(&error)
+                .hint("leave out `--json` to have its bytes")
+        })?;
+        asking.json(&serde_json::json!({"request": id.to_string(), "content": text}))?;
+    } else if asking.terminal().interactive {
         let lines: Vec<String> =
             String::from_utf8_lossy(&bytes).lines().map(|line| format!("{}\n", visible(line))).collect();
         print(&lines.concat())?;

@@ -37,13 +37,13 @@ impl Dialect for Responses {
     }
 
     fn recognise(&self, head: &Head, body: &Document) -> Option<Purpose> {
-        if head.route().ends_with("/responses/input_tokens") {
-            return Some(Purpose::CountTokens);
+        match head.route().rsplit_once("/responses")?.1 {
+            "" => Some(Purpose::by_flag(body)),
+            // A history that Codex has put together: what was taken out of it is not to come back by this way.
+            "/compact" => Some(Purpose::Answer),
+            "/input_tokens" => Some(Purpose::CountTokens),
+            _ => None,
         }
-        if !head.route().ends_with("/responses") {
-            return None;
-        }
-        Some(Purpose::by_flag(body))
     }
 
     fn groups(&self, body: &Document) -> Vec<Group> {
