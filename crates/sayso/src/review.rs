@@ -75,10 +75,22 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    if !reviewing.any {
+    let requests = connected.block(connected.client().status(Extent::Counts))?.requests_waiting;
+    name_requests(requests);
+    if requests == 0 && !reviewing.any {
         say("Nothing waits.");
     }
     Ok(reviewing.code)
+}
+
+/// Says where requests to models are decided about, if any wait: they are looked at and edited elsewhere.
+fn name_requests(waiting: u64) {
+    let waits = match waiting {
+        0 => return,
+        1 => "1 request waits".to_owned(),
+        waiting => format!("{waiting} requests wait"),
+    };
+    say(&format!("{waits}: `sayso request list --waiting`"));
 }
 
 /// The turns in which something happened at once that nobody has looked at.

@@ -124,8 +124,12 @@ impl ModelRequest {
     /// What was edited within a section, such as a setting of several values, or the order of a list.
     fn add_what_no_section_shows(&self, differences: &mut Vec<SectionDiff>) {
         let Some(document) = self.document() else { return };
-        let told: BTreeSet<Target> =
-            differences.iter().flat_map(|difference| [difference.target, difference.id.target]).collect();
+        // Of a section that says something else, only that is told; the name of a call beside its arguments is not.
+        let of = |difference: &SectionDiff| match difference.became {
+            Became::Edited => [difference.target; 2],
+            Became::Deleted | Became::Added => [difference.target, difference.id.target],
+        };
+        let told: BTreeSet<Target> = differences.iter().flat_map(of).collect();
         let around = |target: Target| std::iter::successors(Some(target), |own| document.parent(*own));
         let is_told = |target: Target| around(target).any(|own| told.contains(&own));
         let came = document.as_came();

@@ -9,7 +9,7 @@ use sayso_wire::{
 };
 use thiserror::Error;
 
-use super::end::EndError;
+use super::end::{EndError, Expected};
 use super::saved::{Again, Edits};
 use super::work::patch;
 use super::{Desk, Signed, Work, entry, lock};
@@ -133,13 +133,16 @@ pub enum EditRequestError {
     /// It could not be saved.
     #[error(transparent)]
     Save(EndError),
+    /// Somebody edited it after it was seen.
+    #[error(transparent)]
+    EditedSince(EndError),
 }
 
 impl EditRequestError {
     /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Save(error) => error.kind(),
+            Self::Save(error) | Self::EditedSince(error) => error.kind(),
             _ => ErrorKind::InvalidArgs,
         }
     }
@@ -151,13 +154,13 @@ impl EditRequestError {
             Self::Signed(_) => Some("resume or cancel it as it is".to_owned()),
             Self::Nothing(_) => None,
             Self::Edit(error) => error.hint().map(str::to_owned),
-            Self::Save(error) => Some(error.hint()),
+            Self::Save(error) | Self::EditedSince(error) => Some(error.hint()),
         }
     }
 }
 
 impl Desk {
-    /// Edits a request that waits.
+    /// Edits a request that waits, whatever others have made of it.
     pub fn edit(
         &self,
         request: RequestId,
@@ -165,8 +168,20 @@ impl Desk {
         from_now_on: FromNowOn,
         now: i64,
     ) -> Result<Edited, EditRequestError> {
+        self.edit_seen(request, edit, Expected::Any, from_now_on, now)
+    }
+
+    /// Edits a request that waits, if it is still what somebody has seen.
+    pub fn edit_seen(
+        &self,
+        request: RequestId,
+        edit: &Edit,
+        expected: Expected,
+        from_now_on: FromNowOn,
+        now: i64,
+    ) -> Result<Edited, EditRequestError> {
         let Made { before, parsed, path, revision, session } = loop {
-            if let Some(made) = self.make_edit(request, edit)? {
+            if let Some(made) = self.make_edit(request, edit, expected)? {
                 break made;
             }
         };
@@ -188,11 +203,12 @@ impl Desk {
     }
 
     /// Makes an edit of a request as it is now; nothing, if somebody else made one meanwhile. It takes a while, and nobody waits for it.
-    fn make_edit(&self, request: RequestId, edit: &Edit) -> Result<Option<Made>, EditRequestError> {
+    fn make_edit(&self, request: RequestId, edit: &Edit, expected: Expected) -> Result<Option<Made>, EditRequestError> {
         let not_waiting = || EditRequestError::NotWaiting(request);
         let (current, signed, seen) = {
             let state = lock(&self.state);
             let waiting = state.waiting.get(&request).ok_or_else(not_waiting)?;
+            expected.check(request, waiting.revision).map_err(EditRequestError::EditedSince)?;
             (waiting.current(), waiting.came.signed, waiting.revision)
         };
         if signed == Signed::Yes && !matches!(edit, Edit::Pin { .. } | Edit::Unpin { .. }) {

@@ -79,6 +79,16 @@ pub enum Expected {
     Version(u64),
 }
 
+impl Expected {
+    /// Whether a request at this version is what was seen.
+    pub(super) fn check(self, request: RequestId, version: u64) -> Result<(), EndError> {
+        match self {
+            Self::Version(expected) if expected != version => Err(EndError::EditedSince { request, expected, version }),
+            Self::Any | Self::Version(_) => Ok(()),
+        }
+    }
+}
+
 /// What resuming a request led to besides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resumed {
@@ -135,11 +145,7 @@ impl Desk {
     fn latest(&self, request: RequestId, expected: Expected) -> Result<Latest, EndError> {
         let state = lock(&self.state);
         let waiting = state.waiting.get(&request).ok_or(EndError::NotWaiting(request))?;
-        if let Expected::Version(expected) = expected
-            && waiting.revision != expected
-        {
-            return Err(EndError::EditedSince { request, expected, version: waiting.revision });
-        }
+        expected.check(request, waiting.revision)?;
         Ok(Latest {
             work: waiting.work.clone(),
             revision: waiting.revision,

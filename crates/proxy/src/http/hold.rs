@@ -4,7 +4,7 @@
 //! and the stream says in the client's own dialect that it is alive for as long as the person needs.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use sayso_review::RequestEnd;
 use sayso_wire::Purpose;
 use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
+use tokio::time::Instant as Later;
 
 use super::body::{BodyError, Inner, Reply};
 use super::calls::Answers;
@@ -89,7 +90,8 @@ impl Sending {
     /// Sends the status, and keeps the stream alive until there is a verdict.
     fn commit(self, ticket: Ticket, api: Api) -> Response<Reply> {
         let (frames, body) = mpsc::channel(8);
-        let held = Held { api, every: self.way.settings.keep_alive, frames };
+        let every = self.way.settings.keep_alive;
+        let held = Held { api, every, frames, silent_since: Mutex::new(Later::now()) };
         tokio::spawn(held.run(self, ticket));
         let mut response = Response::new(Reply(Inner::Held(body)));
         let headers = response.headers_mut();
@@ -112,6 +114,8 @@ struct Held {
     api: Api,
     every: Duration,
     frames: mpsc::Sender<Result<Bytes, BodyError>>,
+    /// When the client last heard something.
+    silent_since: Mutex<Later>,
 }
 
 impl Held {
@@ -129,10 +133,12 @@ impl Held {
     async fn alive_at<T>(&self, position: &Position, work: impl Future<Output = T>) -> Result<T, Gone> {
         let mut work = std::pin::pin!(work);
         loop {
+            // Since it was last heard of, and not since this was begun: one may do many things of which each takes less.
+            let next = *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) + self.every;
             tokio::select! {
                 done = &mut work => return Ok(done),
                 () = self.frames.closed() => return Err(Gone),
-                () = tokio::time::sleep(self.every), if position.is_between_events() => {
+                () = tokio::time::sleep_until(next), if position.is_between_events() => {
                     self.write(Bytes::from_static(self.api.keep_alive())).await?;
                 }
             }
@@ -140,6 +146,7 @@ impl Held {
     }
 
     async fn write(&self, bytes: Bytes) -> Result<(), Gone> {
+        *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = Later::now();
         self.frames.send(Ok(bytes)).await.map_err(|_| Gone)
     }
 

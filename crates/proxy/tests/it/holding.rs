@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use sayso_proxy::Settings;
-use sayso_proxy::desk::{Edit, FromNowOn};
-use sayso_review::{RequestEnd, RequestMode, RequestStatus, Resumer};
+use sayso_proxy::desk::{Edit, Expected, FromNowOn, Place};
+use sayso_review::{ErrorKind, RequestEnd, RequestMode, RequestStatus, Resumer};
 use sayso_testkit::model::{Answer, ModelServer, Turn};
 use sayso_wire::stream::{Api, collect};
 use serde_json::Value;
@@ -132,6 +132,42 @@ async fn after_the_status_an_overload_is_tried_again_by_us() {
         assert_eq!(scene.model.received().len(), 3);
         assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().retries, 2);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_an_upstream_is_tried_again_and_again_the_client_hears_signs_of_life() {
+    let model = ModelServer::start([]);
+    for _ in 0..3 {
+        // Each wait is shorter than what the client may be left without a sign of life.
+        model.then(Answer::error(529, "busy").header("retry-after-ms", "40"));
+    }
+    model.then(Turn::says("hello"));
+    let settings = Settings { grace: Duration::ZERO, keep_alive: Duration::from_millis(60), ..settings() };
+    let scene = Scene::new(settings, model).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let api = Api::AnthropicMessages;
+    let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+    let mut answer = sent.answer().await;
+    // The first one says that there is a stream; those after it are counted from when it is sent on.
+    assert!(answer.frame().await.unwrap().unwrap().data_ref().unwrap().starts_with(api.keep_alive()));
+    scene.resume(id);
+    let said = body(answer).await;
+    assert!(said.contains("hello"), "{said}");
+    let before = said.split("message_start").next().unwrap();
+    assert!(before.contains("ping"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_what_somebody_has_seen_is_none_of_what_it_is_by_now() {
+    let api = Api::AnthropicMessages;
+    let scene = pausing(NEVER, ModelServer::start([])).await;
+    let (id, _sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+    let edit = |text: &str| Edit::Set { at: Place::Path(said_at(api).to_owned()), value: text.to_owned() };
+    let seen = |text: &str, seen| scene.desk.edit_seen(id, &edit(text), Expected::Version(seen), FromNowOn::No, now());
+    assert_eq!(seen("one", 0).unwrap().revision, 1);
+    let error = seen("other", 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+    assert_eq!(seen("two", 1).unwrap().revision, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

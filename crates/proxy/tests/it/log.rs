@@ -27,9 +27,11 @@ async fn while_nothing_can_be_recorded_requests_go_on_and_memory_has_an_end() {
         })
     });
     stopping.recv().unwrap();
-    let large = "x".repeat(8 << 20);
     for number in 1..=10 {
-        let request = scene.request_of(&format!("s{number}"), API, &turn(API, &large));
+        // Each another one: what begins like one that is there takes no room.
+        let large = number.to_string().repeat(8 << 20);
+        let large = &large[..8 << 20];
+        let request = scene.request_of(&format!("s{number}"), API, &turn(API, large));
         assert_eq!(scene.send(request).await.status(), 200);
     }
     drop(go);

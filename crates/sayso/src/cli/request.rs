@@ -16,7 +16,8 @@ Examples:
   sayso request show 12                             what it says, section by section
   sayso request edit 12 messages[0].content[0].text open your editor
   sayso request edit 12 max_tokens=2000 model=small set values
-  sayso request shrink 12 messages[7] --from-now-on keep a huge tool result short, in later requests, too
+  sayso request shrink 12 messages[7].content[0] --from-now-on
+                                                    keep a huge tool result short, in later requests, too
   sayso request resume 12                           send it on";
 
 /// Requests that agents send to models: shows those that wait, edits, resumes, cancels and replays them.

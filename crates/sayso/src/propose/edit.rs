@@ -1,6 +1,6 @@
 //! Lets a person change the new lines of a hunk in their own editor.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -37,8 +37,28 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
     Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
 }
 
+/// How a person left their editor.
+pub(crate) enum Left {
+    /// With another text.
+    Edited(Vec<u8>),
+    /// With what was there, or nothing.
+    AsItWas,
+    /// It failed, for this reason.
+    Failed(String),
+}
+
 /// A text as the person leaves it in their own editor; `None` if they changed nothing, emptied it or left the editor with an error.
-pub(crate) fn in_editor(name: &str, text: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+fn in_editor(name: &str, text: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    match open(name, text)? {
+        Left::Edited(edited) => return Ok(Some(edited)),
+        Left::AsItWas => say("Nothing was edited."),
+        Left::Failed(why) => say(&why),
+    }
+    Ok(None)
+}
+
+/// Opens a text in the person's own editor.
+pub(crate) fn open(name: &str, text: &[u8]) -> Result<Left, Failure> {
     let failed = |error: std::io::Error| Failure::bad_input("what is to be edited could not be written").why(&error);
     let editor = editor()?;
     // A folder of its own, readable by nobody else, with the file's own name, so that the editor knows the language.
@@ -50,21 +70,23 @@ pub(crate) fn in_editor(name: &str, text: &[u8]) -> Result<Option<Vec<u8>>, Fail
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => {
-            say(&format!("The editor `{editor}` ended with {status}; nothing was taken."));
-            return Ok(None);
+            return Ok(Left::Failed(format!("The editor `{editor}` ended with {status}; nothing was taken.")));
         }
         Err(error) => {
-            say(&format!("The editor `{editor}` could not be started: {error}. Set EDITOR to one that can."));
-            return Ok(None);
+            let why = format!("The editor `{editor}` could not be started: {error}. Set EDITOR to one that can.");
+            return Ok(Left::Failed(why));
         }
     }
     // An editor that removed its file left nothing to take.
     let edited = std::fs::read(&path).unwrap_or_default();
-    if edited == text || edited.is_empty() {
-        say("Nothing was edited.");
-        return Ok(None);
-    }
-    Ok(Some(edited))
+    Ok(if edited == text || edited.is_empty() { Left::AsItWas } else { Left::Edited(edited) })
+}
+
+/// Keeps what a person wrote and could not be taken, readable by them alone; says where.
+pub(crate) fn keep(text: &str) -> std::io::Result<std::path::PathBuf> {
+    let mut file = tempfile::Builder::new().prefix("sayso-").suffix(".txt").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    Ok(file.keep()?.1)
 }
 
 /// What a hunk takes from the old content and puts into the new one, from its first changed line to its last.

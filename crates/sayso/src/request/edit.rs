@@ -14,7 +14,7 @@ use super::{Asking, print};
 use crate::cli::{At, Later, RequestCommand};
 use crate::failure::Failure;
 use crate::output::say;
-use crate::propose::edit::in_editor;
+use crate::propose::edit::{Left, keep, open};
 use crate::visible::visible;
 
 /// Paths that are named where one is not there.
@@ -69,8 +69,18 @@ fn only(asking: &Asking<'_>, id: u64, edit: Edit) -> Result<(), Failure> {
     make(asking, id, vec![edit], &Later { from_now_on: None })
 }
 
-/// Makes edits, one after the other, and tells what all of them led to.
 fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result<(), Failure> {
+    make_seen(asking, id, edits, later, None)
+}
+
+/// Makes edits, one after the other, and tells what all of them led to; only if the request is still at a revision, where one is named.
+fn make_seen(
+    asking: &Asking<'_>,
+    id: u64,
+    edits: Vec<Edit>,
+    later: &Later,
+    mut revision: Option<u64>,
+) -> Result<(), Failure> {
     let scope = later.from_now_on.map(|choice| asking.scope(choice)).transpose()?.unwrap_or_default();
     let mut last: Option<proto::EditRequestResponse> = None;
     let mut made = Vec::new();
@@ -80,10 +90,12 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
             request: id,
             edit: Some(edit),
             from_now_on: scope.into(),
+            revision,
             ..Default::default()
         };
         match asking.connected.block(asking.connected.client().edit_request(request)) {
             Ok(mut answer) => {
+                revision = revision.map(|_| answer.revision);
                 made.push((if answer.added { "Added" } else { verb }, answer.path.clone(), answer.tokens_saved_here));
                 if let Some(before) = last.take() {
                     // Each was saved by itself, and the first has switched the mode.
@@ -115,7 +127,12 @@ fn make(asking: &Asking<'_>, id: u64, edits: Vec<Edit>, later: &Later) -> Result
     }
     let mut text = String::new();
     for (verb, path, fewer) in &made {
-        let path = if *verb == RESET { String::new() } else { format!(" {}", visible(path)) };
+        let path = match (*verb, path.as_str()) {
+            (RESET, _) => String::new(),
+            // Of more than one value at once.
+            (UNDO | REDO, "") => " all".to_owned(),
+            (_, path) => format!(" {}", visible(path)),
+        };
         let fewer = match fewer {
             0 => String::new(),
             fewer => format!("; {}", change(*fewer)),
@@ -151,6 +168,8 @@ fn saved(count: u64, removed: u64, switched_to: Option<proto::RequestMode>) -> S
 }
 
 const RESET: &str = "Took back all edits";
+const UNDO: &str = "Took back the edit of";
+const REDO: &str = "Made again the edit of";
 
 /// What was done, for a person.
 fn verb(edit: &Edit) -> &'static str {
@@ -163,8 +182,8 @@ fn verb(edit: &Edit) -> &'static str {
         Edit::Repair(_) => "Mended",
         Edit::Pin(_) => "Pinned",
         Edit::Unpin(_) => "Unpinned",
-        Edit::Undo(_) => "Took back the edit of",
-        Edit::Redo(_) => "Made again the edit of",
+        Edit::Undo(_) => UNDO,
+        Edit::Redo(_) => REDO,
         Edit::Reset(_) => RESET,
     }
 }
@@ -239,7 +258,7 @@ fn split(text: &str) -> Option<(&str, &str, bool)> {
 }
 
 fn set(asking: &Asking<'_>, id: u64, edits: &[String], later: &Later) -> Result<ExitCode, Failure> {
-    let mut made = Vec::new();
+    let (mut made, mut revision, mut written) = (Vec::new(), None, Vec::new());
     for text in edits {
         let (path, value, json) = match split(text) {
             Some(("", ..)) => {
@@ -248,19 +267,39 @@ fn set(asking: &Asking<'_>, id: u64, edits: &[String], later: &Later) -> Result<
             }
             Some((path, value, json)) => (path.to_owned(), value.to_owned(), json),
             None => match opened(asking, id, text)? {
-                Some((path, value)) => (path, value, false),
+                Some(Opened { path, value, seen }) => {
+                    // What was seen first is what all of it was written for.
+                    revision.get_or_insert(seen);
+                    written.push(value.clone());
+                    (path, value, false)
+                }
                 None => continue,
             },
         };
         let set = Set { at: Some(place(&path)).into(), value, ..Default::default() };
         made.push(if json { Edit::SetJson(Box::new(set)) } else { Edit::Set(Box::new(set)) });
     }
-    make(asking, id, made, later)?;
+    make_seen(asking, id, made, later, revision).inspect_err(|_| {
+        for kept in written.iter().map(|text| keep(text)) {
+            match kept {
+                Ok(path) => say(&format!("note: what you wrote is kept in {}", path.display())),
+                Err(error) => say(&format!("note: what you wrote could not be kept: {error}")),
+            }
+        }
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// A value as a person left it in their editor.
+struct Opened {
+    path: String,
+    value: String,
+    /// The revision that it was of.
+    seen: u64,
+}
+
 /// A value as the person leaves it in their editor, and where it is; `None` if nothing is to be done.
-fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<(String, String)>, Failure> {
+fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<Opened>, Failure> {
     let client = asking.connected.client();
     let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
     let shown = asking.connected.block(client.show_request(request))?;
@@ -287,7 +326,14 @@ fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<(String, Stri
         Some(text) => ("value.md", text),
         None => ("value.json", String::from_utf8_lossy(&document.value_bytes(leaf)).into_owned()),
     };
-    let Some(edited) = in_editor(name, before.as_bytes())? else { return Ok(None) };
+    let edited = match open(name, before.as_bytes())? {
+        Left::Edited(edited) => edited,
+        Left::AsItWas => {
+            say("Nothing was edited.");
+            return Ok(None);
+        }
+        Left::Failed(why) => return Err(Failure::bad_input(why)),
+    };
     let mut edited = String::from_utf8(edited)
         .map_err(|_| Failure::bad_input(format!("what was edited of `{}` is not UTF-8", visible(path))))?;
     // Editors end what they write with a line break.
@@ -298,7 +344,7 @@ fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<(String, Stri
         say("Nothing was edited.");
         return Ok(None);
     }
-    Ok(Some((document.path(leaf), edited)))
+    Ok(Some(Opened { path: document.path(leaf), value: edited, seen: summary.revision }))
 }
 
 fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCode, Failure> {

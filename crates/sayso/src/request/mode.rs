@@ -68,9 +68,18 @@ pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Optio
         }
         (answer.state, answer.ended)
     };
-    let of = session.map_or("All sessions".to_owned(), |session| format!("Session {}", visible(&session)));
+    let of = session.as_ref().map_or("All sessions".to_owned(), |session| format!("Session {}", visible(session)));
     let state = state.into_option().unwrap_or_default();
-    print(&format!("{of}: {}\n", state_text(&state, Some(&asking.modes()?))))?;
+    let modes = asking.modes()?;
+    print(&format!("{of}: {}\n", state_text(&state, Some(&modes))))?;
+    // What was said of one session is not taken back by what is said of all.
+    for other in modes.sessions.iter().filter(|other| session.is_none() && other.own) {
+        let (name, state) = (visible(&other.session), other.state.as_option().cloned().unwrap_or_default());
+        say(&format!(
+            "note: not session {name}, which has a mode of its own: {}; `sayso request mode inherit --session {name}` ends that",
+            state_text(&state, None)
+        ));
+    }
     match ended {
         0 => {}
         1 => say("1 request that waited was discarded."),
@@ -151,13 +160,32 @@ pub(super) fn overrides(
                     "name it with --session, or another scope with --scope; `sayso request mode` lists sessions",
                 ));
             }
-            let request = proto::RemoveOverridesRequest { scope: scope.into(), session, ..Default::default() };
+            let request =
+                proto::RemoveOverridesRequest { scope: scope.into(), session: session.clone(), ..Default::default() };
             let answer = asking.connected.block(client.remove_overrides(request))?;
             if !asking.json(&answer)? {
                 print(&format!("Removed {}.\n", edits(answer.removed)))?;
+                say_what_captures(&asking.modes()?, session.as_deref());
             }
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Where edits are applied and there are none left, the next turn waits for new ones; whoever removed them is told.
+fn say_what_captures(modes: &proto::GetModesResponse, session: Option<&str>) {
+    let captures = |state: Option<&ModeState>| {
+        state.is_some_and(|state| state.auto_apply.as_known() == Some(AutoApply::Capturing))
+    };
+    let session = modes.sessions.iter().find(|other| session == Some(&other.session));
+    let (captures, option) = match session {
+        Some(session) => (captures(session.state.as_option()), format!(" --session {}", visible(&session.session))),
+        None => (captures(modes.all.as_option()), String::new()),
+    };
+    if captures {
+        say(&format!(
+            "note: the next turn waits, and its edits are saved when it is resumed; `sayso request mode normal{option}` ends that"
+        ));
     }
 }
 

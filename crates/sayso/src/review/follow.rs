@@ -129,9 +129,9 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
     let connected = Connected::to(state)?;
     let client = connected.client();
     // Followed from here on, before what waits is listed: nothing falls between.
-    let last = connected.block(client.status(Extent::Counts))?.last_event;
+    let status = connected.block(client.status(Extent::Counts))?;
     let (tell, heard) = channel();
-    let following = Following::start(&connected, last, tell.clone())?;
+    let following = Following::start(&connected, status.last_event, tell.clone())?;
     let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
     let pending = connected.block(client.list_pending(session.as_deref(), View::Nothing))?;
     let waiting = pending.iter().map(|progress| progress.record.change).collect();
@@ -143,6 +143,7 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
     let mut questions = Questions::over(Box::new(answers), typed, terminal);
     let mut reviewing = Reviewing::new(state, &connected, arguments);
     say("Shows what waits as it comes; Ctrl-C ends it.");
+    super::name_requests(status.requests_waiting);
     while let Some(change) = next(&mailbox) {
         if let Some(session) = &session {
             let progress = connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?;

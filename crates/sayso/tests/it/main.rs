@@ -26,6 +26,7 @@ mod live_requests;
 mod policy;
 mod propose;
 mod request_agent;
+mod request_editor;
 mod request_shown;
 mod request_tls;
 mod requests;

@@ -320,3 +320,32 @@ fn what_is_part_of_something_deleted_is_restored_with_that() {
     request.restore(message.into()).unwrap();
     assert!(!request.is_dirty());
 }
+
+#[test]
+fn a_diff_tells_the_name_of_a_call_beside_its_arguments() {
+    let schema = json!({ "type": "object" });
+    let mut request = anthropic(&json!({
+        "model": "m", "max_tokens": 9,
+        "tools": [{ "name": "Read", "description": "reads", "input_schema": schema }],
+        "messages": [{ "role": "user", "content": "go" }, { "role": "assistant", "content": [
+            { "type": "text", "text": "so" }, { "type": "tool_use", "id": "t1", "name": "Read", "input": { "path": "a" } },
+        ] }],
+    }));
+    let edits = [
+        ("messages[1].content[1].input.path", "harmless"),
+        ("messages[1].content[1].name", "Bash"),
+        ("messages[1].content[1].id", "t2"),
+        ("tools[0].description", "runs"),
+        ("tools[0].name", "Bash"),
+    ];
+    for (path, value) in edits {
+        request.edit_path(path, value).unwrap();
+    }
+    let unified = request.unified_diff(0);
+    for (_, value) in edits {
+        let told = unified.lines().filter(|line| line.starts_with('+') && line.contains(value)).count();
+        assert!(told > 0, "{value} is not in:\n{unified}");
+    }
+    // Each once: what was edited within a section is not told with all of it again.
+    assert_eq!(request.diff().len(), edits.len(), "{unified}");
+}

@@ -7,7 +7,7 @@ use sayso_api::proto::edit_request_request::{Pin, Set, Shrink};
 use sayso_api::proto::oneof::edit_place::Place as PlaceChoice;
 use sayso_api::proto::oneof::edit_request_request::Edit as Choice;
 use sayso_api::proto::oneof::repair::Repair as RepairChoice;
-use sayso_proxy::desk::{Edit, FromNowOn, Looked, Place};
+use sayso_proxy::desk::{Edit, Expected, FromNowOn, Looked, Place};
 use sayso_wire::{Keep, Repair, SectionId};
 
 use super::section::{consequences, problems};
@@ -21,7 +21,8 @@ pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<prot
     let from_now_on = super::scope(asked.from_now_on, "from_now_on")?.map_or(FromNowOn::No, FromNowOn::Yes);
     super::known(host, request)?;
     let desk = &host.proxy.desk;
-    let edited = desk.edit(request, &edit, from_now_on, now())?;
+    let expected = asked.revision.map_or(Expected::Any, Expected::Version);
+    let edited = desk.edit_seen(request, &edit, expected, from_now_on, now())?;
     // It may have been resumed by now: it is shown as it was sent then.
     let (meant, problems) = desk.look(request, |Looked { request, .. }| {
         (edited.consequences.as_ref().map(|found| consequences(request, found)), problems(request))
