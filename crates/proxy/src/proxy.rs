@@ -31,16 +31,30 @@ pub struct Proxy {
     places: Arc<AtomicUsize>,
     /// Made when it is first needed: certificates are many.
     sender: OnceLock<Sender>,
-    /// The credentials of the last request to each upstream, in memory only, and where it went.
-    credentials: Mutex<BTreeMap<String, Remembered>>,
+    /// The credentials of the last requests to each upstream, in memory only, and where they went; the newest run's at the end.
+    credentials: Mutex<BTreeMap<String, Vec<Remembered>>>,
 }
 
-/// The last request to an upstream.
+/// How many runs are remembered.
+const MOST_RUNS: usize = 32;
+
+/// The last request of a run to an upstream.
 #[derive(Clone)]
 pub(crate) struct Remembered {
+    /// Two runs may have two servers, and two keys, by one name.
+    run: String,
     pub(crate) base: Uri,
     pub(crate) credentials: HeaderMap,
     pub(crate) query: SecretQuery,
+}
+
+/// What is remembered of requests to an upstream.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    One(Box<Remembered>),
+    /// They went to several servers.
+    Several,
 }
 
 impl std::fmt::Debug for Remembered {
@@ -78,21 +92,38 @@ impl Proxy {
 
     /// Remembers the credentials of a request, for those that are sent again.
     pub(crate) fn remember(&self, way: &Way, headers: &HeaderMap) {
-        let Way { upstream, base, path, .. } = way;
+        let Way { run, upstream, base, path, .. } = way;
         let query = SecretQuery::of(path);
         let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &Remembered| {
-            known.base == *base && known.query == query && headers::are_credentials(&known.credentials, headers)
+            known.run == run.name
+                && known.base == *base
+                && known.query == query
+                && headers::are_credentials(&known.credentials, headers)
         };
-        if !all.get(upstream).is_some_and(same) {
-            let remembered = Remembered { base: base.clone(), credentials: headers::credentials(headers), query };
-            all.insert(upstream.clone(), remembered);
+        if all.get(upstream).and_then(|runs| runs.last()).is_some_and(same) {
+            return;
         }
+        let runs = all.entry(upstream.clone()).or_default();
+        runs.retain(|known| known.run != run.name);
+        if runs.len() == MOST_RUNS {
+            runs.remove(0);
+        }
+        let (run, base) = (run.name.clone(), base.clone());
+        runs.push(Remembered { run, base, credentials: headers::credentials(headers), query });
     }
 
-    /// Where the last request to an upstream went, and its credentials.
-    pub(crate) fn remembered(&self, upstream: &str) -> Option<Remembered> {
-        self.credentials.lock().unwrap_or_else(PoisonError::into_inner).get(upstream).cloned()
+    /// Where the last request of a run to an upstream went, and its credentials. If the run is not known, that of any run, if all of them
+    /// went to one server: what was said to one is not for another.
+    pub(crate) fn remembered(&self, upstream: &str, run: Option<&str>) -> Found {
+        let all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((last, others)) = all.get(upstream).and_then(|runs| runs.split_last()) else { return Found::Nothing };
+        let own = run.and_then(|run| others.iter().chain([last]).find(|known| known.run == run));
+        match own {
+            Some(own) => Found::One(Box::new(own.clone())),
+            None if others.iter().all(|other| other.base == last.base) => Found::One(Box::new(last.clone())),
+            None => Found::Several,
+        }
     }
 
     /// A place for a request, unless as many are taken as may be.

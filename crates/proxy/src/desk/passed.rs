@@ -173,6 +173,11 @@ impl Desk {
         }
     }
 
+    /// The run whose session it is, as far as it has sent something since this engine started.
+    pub(crate) fn run_of(&self, session: &str) -> Option<String> {
+        lock(&self.state).sessions.get(session).map(|session| session.run.clone())
+    }
+
     /// Records that a request goes on as it came.
     pub(super) fn sent(&self, request: RequestId, saved: SavedOutcome) {
         self.log.step(request, RequestStep::Sent { body: None, patch: None, saved }, Haste::Soon);

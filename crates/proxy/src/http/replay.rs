@@ -17,7 +17,7 @@ use super::calls::Answers;
 use super::way::{Way, base_of};
 use super::{edited, encoding, upstream};
 use crate::desk::{Keeps, Run};
-use crate::proxy::Proxy;
+use crate::proxy::{Found, Proxy};
 
 /// Which form of a request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,16 @@ pub enum ReplayError {
     /// There are no credentials.
     #[error("there are no credentials for `{0}`")]
     NoCredentials(String),
+    /// There are several servers of that name, and it is not known to which of them it went.
+    #[error(
+        "requests to `{upstream}` went to several servers, and it is not known to which of them request {request} did"
+    )]
+    Several {
+        /// The request.
+        request: RequestId,
+        /// The upstream.
+        upstream: String,
+    },
     /// Not all of it is on record.
     #[error("request {0} is not on record whole")]
     NotWhole(RequestId),
@@ -68,7 +78,9 @@ impl ReplayError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Gate(error) => error.kind(),
-            Self::NoUpstream(_) | Self::NoCredentials(_) | Self::NotWhole(_) => ErrorKind::InvalidArgs,
+            Self::NoUpstream(_) | Self::NoCredentials(_) | Self::Several { .. } | Self::NotWhole(_) => {
+                ErrorKind::InvalidArgs
+            }
             Self::Failed(_) => ErrorKind::Unavailable,
         }
     }
@@ -81,6 +93,10 @@ impl ReplayError {
             Self::NoCredentials(name) => Some(format!(
                 "let the agent send a request first, whose credentials are then remembered until sayso stops, or \
                  name a variable that holds the key: [upstream.{name}] with `key_variable`"
+            )),
+            Self::Several { upstream, .. } => Some(format!(
+                "let its agent send another request first, or name a variable that holds the key: [upstream.{upstream}] with \
+                 `key_variable`"
             )),
             Self::NotWhole(_) => Some("it was cut off on its way, or could not be read; choose another".to_owned()),
             Self::Failed(_) => None,
@@ -164,17 +180,21 @@ impl Proxy {
         super::accept_plain(&mut headers);
         let configured = settings.upstreams.get(name).and_then(|upstream| upstream.credential.clone());
         // A key goes where it belongs: a configured one to the configured address, one that was seen to where it went.
-        let base = match (configured, self.remembered(name)) {
+        let run = record.seen.origin.session.as_deref().and_then(|session| self.desk.run_of(session));
+        let base = match (configured, self.remembered(name, run.as_deref())) {
             (Some((header, value)), _) => {
                 headers.insert(header, value);
                 base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
             }
-            (None, Some(remembered)) => {
+            (None, Found::Several) => {
+                return Err(ReplayError::Several { request: record.request, upstream: name.clone() });
+            }
+            (None, Found::One(remembered)) => {
                 headers.extend(remembered.credentials);
                 path = remembered.query.with_keys(&path);
                 remembered.base
             }
-            (None, None) => {
+            (None, Found::Nothing) => {
                 let known = base_of(&settings, name, &headers).is_some();
                 let name = name.clone();
                 return Err(if known { ReplayError::NoCredentials(name) } else { ReplayError::NoUpstream(name) });

@@ -286,3 +286,30 @@ async fn a_call_whose_agent_went_away_no_longer_waits() {
     answer.abort();
     scene.until("it was withdrawn", || scene.gate.waiting().unwrap().is_empty()).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_to_one_server_is_sent_again_to_no_other_of_its_name() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    let other = ModelServer::start([]);
+    let gateway = [("anthropic".to_owned(), other.url())].into();
+    let theirs = scene.proxy.entrances.open(None, gateway).unwrap();
+    assert_eq!(scene.send(scene.request_of("ours", API, &turn(API, "ours"))).await.status(), 200);
+    let mut request = scene.request_of("theirs", API, &turn(API, "theirs"));
+    let uri = request.uri().to_string().replace(&scene.entrance.capability, &theirs.capability);
+    *request.uri_mut() = uri.parse().unwrap();
+    request.headers_mut().insert("x-api-key", "sk-other".parse().unwrap());
+    assert_eq!(scene.send(request).await.status(), 200);
+    scene.desk.settle();
+    for (request, said) in [(1, "ours"), (2, "theirs")] {
+        scene.proxy.replay(request, Which::AsItWasSent).await.unwrap();
+        let (at, key) = if said == "ours" { (&scene.model, "sk-secret-1") } else { (&other, "sk-other") };
+        let received = at.received();
+        assert_eq!(received.len(), 2, "{said}");
+        assert_eq!((received[1].raw.clone(), received[1].header("x-api-key")), (received[0].raw.clone(), Some(key)));
+    }
+    // Of one whose run is not known, nobody guesses.
+    scene.desk.session_over("ours");
+    let error = scene.proxy.replay(1, Which::AsItWasSent).await.unwrap_err();
+    assert!(error.to_string().contains("several servers"), "{error}");
+    assert_eq!((scene.model.received().len(), other.received().len()), (2, 2));
+}
