@@ -25,6 +25,12 @@ pub enum ProblemKind {
     BrokenArguments,
     /// The block that says whose request it is, elsewhere than first.
     AttributionMoved,
+    /// A text that says nothing, where the API wants one that does.
+    EmptyText,
+    /// A message by somebody whom the API does not know.
+    UnknownRole,
+    /// The model has no name.
+    NoModel,
     /// It asks for another form of answer than its client waits for.
     OtherAnswer,
 }
@@ -95,8 +101,51 @@ pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
             });
         }
     }
+    if let Some(model) = body.member(body.root(), "model")
+        && body.text(model).is_some_and(|name| name.trim().is_empty())
+    {
+        problems.push(Problem {
+            kind: ProblemKind::NoModel,
+            target: model,
+            message: "no model is named".to_owned(),
+            repairs: Vec::new(),
+        });
+    }
     dialect.validate(body, &mut problems);
     problems
+}
+
+/// Messages by somebody whom the API does not know.
+pub(crate) fn known_roles(body: &Document, items: &[Item], known: &str, problems: &mut Vec<Problem>) {
+    let mut last = None;
+    for item in items.iter().filter(|item| item.role == Role::Other) {
+        // What has no role is something else than a message.
+        let Some(role) = body.member(item.message, "role") else { continue };
+        if last.replace(item.message) != Some(item.message) {
+            problems.push(Problem {
+                kind: ProblemKind::UnknownRole,
+                target: role,
+                message: format!("nobody is called `{}` here; there are {known}", body.text(role).unwrap_or_default()),
+                repairs: Vec::new(),
+            });
+        }
+    }
+}
+
+/// Texts that say nothing, beside others that do. The model may be left to go on from nothing at the end.
+pub(crate) fn no_empty_texts(body: &Document, items: &[Item], problems: &mut Vec<Problem>) {
+    if problems.iter().any(|problem| problem.kind == ProblemKind::Empty) {
+        return;
+    }
+    let last = items.last().filter(|last| last.role == Role::Assistant).map(|last| last.message);
+    for item in items.iter().filter(|item| item.saying == Saying::Nothing && Some(item.message) != last) {
+        problems.push(Problem {
+            kind: ProblemKind::EmptyText,
+            target: item.target,
+            message: "it says nothing, which the model's API refuses".to_owned(),
+            repairs: vec![Repair::Delete(smallest(body, item, items))],
+        });
+    }
 }
 
 /// Messages that were taken out.

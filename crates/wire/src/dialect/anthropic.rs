@@ -8,7 +8,7 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, ProblemKind, Repair, begins_with_user};
+use crate::validate::{Problem, ProblemKind, Repair, begins_with_user, known_roles, no_empty_texts};
 
 /// The server keeps the beginning of a request up to this many places.
 const MOST_BREAKPOINTS: usize = 4;
@@ -147,7 +147,7 @@ impl Dialect for Anthropic {
             let content = body.member(message, "content");
             let parts = parts(body, message);
             if parts.is_empty() {
-                let empty = content.and_then(|content| body.text(content)).is_none_or(|text| text.is_empty());
+                let empty = content.and_then(|content| body.text(content)).is_none_or(|text| text.trim().is_empty());
                 items.push(item(content.unwrap_or(message), if empty { Saying::Nothing } else { Saying::Content }));
             }
             for part in parts {
@@ -158,7 +158,9 @@ impl Dialect for Anthropic {
                     "tool_use" => Saying::Call { id: id("id"), arguments: None },
                     "tool_result" => Saying::Result { id: id("tool_use_id") },
                     "thinking" | "redacted_thinking" => Saying::Sealed,
-                    "text" if body.member_text(part, "text").is_none_or(|text| text.is_empty()) => Saying::Nothing,
+                    "text" if body.member_text(part, "text").is_none_or(|text| text.trim().is_empty()) => {
+                        Saying::Nothing
+                    }
                     _ => Saying::Content,
                 };
                 items.push(item(part, saying));
@@ -178,6 +180,8 @@ impl Dialect for Anthropic {
         let items = self.messages(body);
         begins_with_user(&items, problems);
         answered_at_once(&items, problems);
+        known_roles(body, &items, "`user`, `assistant` and `system`", problems);
+        no_empty_texts(body, &items, problems);
         let breakpoints = self.breakpoints(body);
         for surplus in breakpoints.iter().skip(MOST_BREAKPOINTS) {
             problems.push(Problem {

@@ -6,7 +6,7 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, begins_with_user};
+use crate::validate::{Problem, begins_with_user, known_roles};
 
 const SIGNED: &str = "the model signed it and wants it back unchanged; append a message instead";
 
@@ -67,8 +67,9 @@ impl Dialect for Gemini {
     fn recognise(&self, head: &Head, _: &Document) -> Option<Purpose> {
         let (_, method) = head.route().rsplit_once(':')?;
         match method {
-            "streamGenerateContent" => Some(Purpose::Stream),
-            "generateContent" => Some(Purpose::Answer),
+            // Without events it is one JSON array, in which nothing can be said before the model does.
+            "streamGenerateContent" if head.path.contains("alt=sse") => Some(Purpose::Stream),
+            "streamGenerateContent" | "generateContent" => Some(Purpose::Answer),
             "countTokens" => Some(Purpose::CountTokens),
             _ => None,
         }
@@ -181,7 +182,9 @@ impl Dialect for Gemini {
     }
 
     fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
-        begins_with_user(&self.messages(body), problems);
+        let items = self.messages(body);
+        begins_with_user(&items, problems);
+        known_roles(body, &items, "`user`, `model` and `function`", problems);
     }
 
     fn reading_order(&self) -> &'static [&'static str] {

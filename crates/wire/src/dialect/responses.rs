@@ -8,7 +8,7 @@ use super::{Appended, Dialect, Head, Marks, Purpose, owned};
 use crate::json::{Document, Kind, Presence, Target, text};
 use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::Problem;
+use crate::validate::{Problem, known_roles};
 
 const ENCRYPTED: &str = "only the model can read it, and refuses it when it is changed; append a message instead";
 
@@ -150,7 +150,9 @@ impl Dialect for Responses {
         Some(Appended::new(body, input, || message(body.raw(input)), message(&text::encode(said))))
     }
 
-    fn validate(&self, _: &Document, _: &mut Vec<Problem>) {}
+    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+        known_roles(body, &self.messages(body), "`user`, `assistant`, `system` and `developer`", problems);
+    }
 
     fn reading_order(&self) -> &'static [&'static str] {
         &["previous_response_id", "instructions", "tools", "input"]

@@ -162,3 +162,40 @@ fn a_value_is_not_replaced_by_one_of_another_kind_unless_that_is_said() {
     let target = request.at("stream").unwrap();
     assert!(request.edit_json(target, "\"no\"").is_ok());
 }
+
+#[test]
+fn a_text_that_says_nothing_is_refused_where_the_api_does() {
+    let parts = r#"{"role":"user","content":[{"type":"text","text":"go"},{"type":"text","text":"on"}]}"#;
+    let mut request = anthropic(parts);
+    request.edit_path("messages[0].content[1].text", " \n").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::EmptyText]);
+    let repair = request.blocking()[0].repairs[0];
+    request.repair(repair).unwrap();
+    assert_eq!(kinds(&request), []);
+    assert!(request.to_bytes().ends_with(br#"[{"type":"text","text":"go"}]}]}"#));
+    let mut appended = anthropic(ASKED);
+    appended.append("").unwrap();
+    assert_eq!(kinds(&appended), [ProblemKind::EmptyText]);
+    // The model's own last message may be begun with nothing.
+    assert_eq!(kinds(&anthropic(&[ASKED, r#"{"role":"assistant","content":""}"#].join(","))), []);
+    // Others do not mind.
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"go"},{"role":"user","content":""}]}"#;
+    assert_eq!(kinds(&ModelRequest::new("r", Head::new("/v1/chat/completions"), chat.as_bytes())), []);
+}
+
+#[test]
+fn a_role_that_the_api_does_not_know_and_a_model_without_a_name_are_refused() {
+    let mut request = anthropic(&[ASKED, CALLED, ANSWERED].join(","));
+    request.edit_path("messages[2].role", "usr").unwrap();
+    let problems = request.blocking();
+    assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [ProblemKind::UnknownRole]);
+    assert!(problems[0].message.contains("`usr`") && problems[0].message.contains("`user`"), "{}", problems[0].message);
+    request.undo();
+    request.edit_path("model", "").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::NoModel]);
+    let body = r#"{"model":"gpt-5","input":[{"role":"user","content":"go"},{"type":"item_reference","id":"i"}]}"#;
+    let mut request = ModelRequest::new("r", Head::new("/v1/responses"), body.as_bytes());
+    assert_eq!(kinds(&request), [], "what has no role is no message");
+    request.edit_path("input[0].role", "me").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::UnknownRole]);
+}
