@@ -3,7 +3,7 @@
 use buffa::MessageField;
 use sayso_review::{
     BodyRecord, EditKind, PauseReason, RequestAnswer, RequestEnd, RequestMode, RequestRecord, RequestSeen,
-    RequestStatus, Resumer, SavedEdits, SubagentMark, TokenUsage,
+    RequestStatus, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnedAway,
 };
 
 use super::BadMessage;
@@ -46,6 +46,7 @@ impl From<&RequestRecord> for proto::RequestSummary {
             resumed_by: record.resumed.map(proto::Resumer::from).unwrap_or_default().into(),
             sent: record.sent.as_ref().map(proto::BodySize::from).into(),
             saved: saved(&record.saved).into(),
+            turned_away: record.turned_away.as_ref().map(proto::RequestTurnedAway::from).into(),
             answer: record.answer.as_ref().map(proto::RequestAnswer::from).into(),
             ended: record.ended.as_ref().map(|why| ended(why, record.edited.as_ref())).into(),
             ..Default::default()
@@ -207,6 +208,27 @@ impl From<proto::SavedEditsOutcome> for SavedEdits {
     }
 }
 
+impl From<&TurnedAway> for proto::RequestTurnedAway {
+    fn from(by: &TurnedAway) -> Self {
+        let TurnedAway { tried, status, message, again } = by;
+        let (status, message) = (status.map(u32::from), message.clone());
+        Self { tried: *tried, status, message, again_ms: *again, ..Default::default() }
+    }
+}
+
+impl TryFrom<proto::RequestTurnedAway> for TurnedAway {
+    type Error = BadMessage;
+
+    fn try_from(by: proto::RequestTurnedAway) -> Result<Self, BadMessage> {
+        let status = by.status.map(http_status).transpose()?;
+        Ok(Self { tried: by.tried, status, message: by.message, again: by.again_ms })
+    }
+}
+
+fn http_status(status: u32) -> Result<u16, BadMessage> {
+    u16::try_from(status).map_err(|_| BadMessage::new("status", format!("{status} is no HTTP status")))
+}
+
 impl From<&RequestAnswer> for proto::RequestAnswer {
     fn from(answer: &RequestAnswer) -> Self {
         let TokenUsage { input, output, cache_read, cache_written, reasoning } = answer.usage;
@@ -231,10 +253,8 @@ impl TryFrom<proto::RequestAnswer> for RequestAnswer {
 
     fn try_from(answer: proto::RequestAnswer) -> Result<Self, BadMessage> {
         let usage = answer.usage.into_option().unwrap_or_default();
-        let status = u16::try_from(answer.status)
-            .map_err(|_| BadMessage::new("status", format!("{} is no HTTP status", answer.status)))?;
         Ok(Self {
-            status,
+            status: http_status(answer.status)?,
             body: required(answer.body, "body")?,
             content_type: answer.content_type,
             usage: TokenUsage {

@@ -45,6 +45,7 @@ impl From<&RequestStep> for Step {
                 ..Default::default()
             }
             .into(),
+            RequestStep::TurnedAway(by) => proto::RequestTurnedAway::from(by).into(),
             RequestStep::Answered(answer) => proto::RequestAnswer::from(&**answer).into(),
             RequestStep::Ended { why, edited } => ended(why, edited.as_ref()).into(),
         }
@@ -76,6 +77,7 @@ impl TryFrom<proto::RequestEvent> for RequestEvent {
                 patch: None,
                 saved: optional(sent.saved, "sent.saved")?.unwrap_or_default(),
             },
+            Step::TurnedAway(by) => RequestStep::TurnedAway((*by).try_into().map_err(within("turned_away"))?),
             Step::Answered(answer) => {
                 RequestStep::Answered(Box::new((*answer).try_into().map_err(within("answered"))?))
             }

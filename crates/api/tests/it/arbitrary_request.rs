@@ -7,7 +7,7 @@ use proptest::sample::select;
 use sayso_review::{
     BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
     RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage,
+    SubagentMark, TokenUsage, TurnedAway,
 };
 
 use crate::arbitrary::{maybe, origins, text, texts};
@@ -91,6 +91,11 @@ fn answers() -> impl Strategy<Value = RequestAnswer> {
     )
 }
 
+fn turned_away() -> impl Strategy<Value = TurnedAway> {
+    (any::<u32>(), option::of(any::<u16>()), text(), any::<i64>())
+        .prop_map(|(tried, status, message, again)| TurnedAway { tried, status, message, again })
+}
+
 fn ends() -> impl Strategy<Value = RequestEnd> {
     prop_oneof![
         select(vec![
@@ -124,6 +129,7 @@ fn steps() -> impl Strategy<Value = RequestStep> {
         }),
         select(vec![Resumer::Person, Resumer::Retry]).prop_map(|by| RequestStep::Resumed { by }),
         (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, patch: None, saved }),
+        turned_away().prop_map(RequestStep::TurnedAway),
         answers().prop_map(|answer| RequestStep::Answered(Box::new(answer))),
         (ends(), option::of(bodies())).prop_map(|(why, edited)| RequestStep::Ended { why, edited }),
     ]
@@ -164,9 +170,9 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
     let paused = (option::of(reasons()), option::of(any::<i64>()), any::<u64>());
     let resumed = option::of(select(vec![Resumer::Person, Resumer::Retry]));
     let ended = option::of((ends(), option::of(bodies())));
-    let over = (resumed, option::of(bodies()), saved(), option::of(answers()), ended);
+    let over = (resumed, option::of(bodies()), saved(), option::of(turned_away()), option::of(answers()), ended);
     (start, paused, over).prop_map(|((request, time, status, seen), (paused, deadline, edits), over)| {
-        let (resumed, sent, saved, answer, ended) = over;
+        let (resumed, sent, saved, turned_away, answer, ended) = over;
         let (ended, edited) = ended.unzip();
         let edited = edited.flatten();
         RequestRecord {
@@ -185,6 +191,7 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
             inherits: None,
             handover: None,
             saved,
+            turned_away,
             answer,
             ended,
         }

@@ -186,9 +186,12 @@ impl Desk {
         normally.then_some(RequestMode::AutoOverride)
     }
 
-    /// Ends a request: it is not sent.
+    /// Ends a request: it is not sent, or not tried again.
     pub fn cancel(&self, request: RequestId, now: i64) -> Result<(), EndError> {
         let mut state = lock(&self.state);
+        if self.cancel_tries(&mut state, request, now) {
+            return Ok(());
+        }
         let waiting = state.waiting.remove(&request).ok_or(EndError::NotWaiting(request))?;
         let (conversation, identity) = (waiting.whose.conversation(), waiting.identity.clone());
         state.past.remember(request, conversation, identity, Fate::Canceled, now);

@@ -18,6 +18,7 @@ mod pause;
 mod saved;
 mod sequel;
 mod taken;
+mod tries;
 mod unanswered;
 mod unreadable;
 mod view;
@@ -56,6 +57,7 @@ pub use saved::SavedError;
 pub(crate) use saved::write as write_file;
 pub(crate) use sequel::Sequel;
 pub(crate) use taken::{Following, Taken};
+pub(crate) use tries::Tried;
 pub use unanswered::Unanswered;
 pub use view::{Looked, OverrideView, SessionView, Waits};
 pub use whose::{Run, Whose};
@@ -248,6 +250,8 @@ struct Session {
 #[derive(Debug)]
 struct State {
     waiting: BTreeMap<RequestId, Waiting>,
+    /// Those that an upstream put off, by which whoever tries them is told that they are cancelled.
+    tried: BTreeMap<RequestId, oneshot::Sender<()>>,
     modes: Modes,
     past: Past,
     monitor: Monitor,
@@ -292,6 +296,7 @@ impl Desk {
         let (past, ended) = handover::take_over(&gate, now());
         let state = State {
             waiting: BTreeMap::new(),
+            tried: BTreeMap::new(),
             modes: Modes::new(modes),
             past,
             monitor: Monitor::default(),

@@ -131,6 +131,20 @@ impl Past {
         }
     }
 
+    /// A request that had been let go on is cancelled after all.
+    pub(crate) fn cancel(&mut self, request: RequestId, now: i64) {
+        for same in self.requests.iter_mut().filter(|other| other.request == request) {
+            (same.fate, same.time, same.first) = (Fate::Canceled, now, now);
+        }
+    }
+
+    /// A request still has no answer: it is remembered from here on.
+    pub(crate) fn renew(&mut self, request: RequestId, now: i64) {
+        for same in self.requests.iter_mut().filter(|other| other.request == request) {
+            same.time = now;
+        }
+    }
+
     /// A request was answered: should it come again, it is another one.
     pub(crate) fn answered(&mut self, request: RequestId) {
         self.requests.retain(|other| other.request != request);

@@ -95,7 +95,7 @@ impl SavedEdits {
     }
 
     /// The edits of one scope.
-    fn of(&self, scope: Scope, session: &str) -> Result<Vec<Override>, SavedError> {
+    pub(crate) fn of(&self, scope: Scope, session: &str) -> Result<Vec<Override>, SavedError> {
         let path = self.path(scope, session);
         // Those for everywhere another engine may have written since.
         if scope != Scope::Global

@@ -36,6 +36,11 @@ impl Unanswered {
         (self.request, self.keeps, self.sequel.take())
     }
 
+    /// That there will be none is recorded.
+    pub(crate) fn ended(mut self) {
+        self.log = None;
+    }
+
     /// It could not be sent.
     pub(crate) fn failed(mut self, message: String) {
         self.end(RequestEnd::Failed { message });

@@ -14,6 +14,9 @@ use super::saved::SavedError;
 use super::{Captures, Desk, Signed, Whose, lock};
 use crate::log::Haste;
 
+/// Requests that are looked through for the sessions that sent them.
+const MOST_LOOKED_AT: usize = 1_000;
+
 /// A request as somebody looks at it.
 #[derive(Debug)]
 pub struct Looked<'r> {
@@ -205,12 +208,33 @@ impl Desk {
 
     /// The saved edits that count for a session, of all scopes; of those that are no session's, if none is named.
     pub fn saved(&self, session: Option<&str>) -> Result<Vec<OverrideView>, SavedError> {
-        let edits = self.saved.all(session.unwrap_or_default(), None)?.edits;
-        let view = |edit: Override| OverrideView {
-            session: session.filter(|_| edit.scope == Scope::Session).map(str::to_owned),
-            edit,
-        };
-        Ok(edits.into_iter().map(view).collect())
+        let scopes = [Scope::Global, Scope::Workspace].into_iter().chain(session.map(|_| Scope::Session));
+        let mut saved = Vec::new();
+        for scope in scopes {
+            let session = session.filter(|_| scope == Scope::Session);
+            let view = |edit| OverrideView { session: session.map(str::to_owned), edit };
+            saved.extend(self.saved.of(scope, session.unwrap_or_default())?.into_iter().map(view));
+        }
+        Ok(saved)
+    }
+
+    /// The saved edits of all scopes, and of all sessions that are known.
+    pub fn saved_anywhere(&self) -> Result<Vec<OverrideView>, SavedError> {
+        let mut saved = self.saved(None)?;
+        for session in self.known_sessions() {
+            let view = |edit| OverrideView { session: Some(session.clone()), edit };
+            saved.extend(self.saved.of(Scope::Session, &session)?.into_iter().map(view));
+        }
+        Ok(saved)
+    }
+
+    /// The sessions of this engine, and of the last requests that are recorded.
+    fn known_sessions(&self) -> BTreeSet<String> {
+        // Without the journal there is still what this engine has seen.
+        let recorded = self.records(None, None, MOST_LOOKED_AT).unwrap_or_default();
+        let recorded = recorded.into_iter().filter_map(|record| record.seen.origin.session);
+        let state = lock(&self.state);
+        state.sessions.keys().chain(state.modes.sessions()).cloned().chain(recorded).collect()
     }
 
     /// The last runs of subagents, the newest first.

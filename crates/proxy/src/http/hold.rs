@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use sayso_review::RequestEnd;
+use sayso_review::{RequestEnd, TurnedAway};
 use sayso_wire::Purpose;
 use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
@@ -28,6 +28,8 @@ use super::sender::SendError;
 use super::way::Way;
 use super::{Asked, Outgoing, Proxy, Ticket, Verdict};
 use super::{accept_plain, edited, onward, upstream};
+use crate::desk::Tried;
+use crate::log::now;
 use crate::settings::Retry;
 
 /// The most of an upstream's error that goes into a stream.
@@ -63,7 +65,7 @@ impl Sending {
         match self.send(&outgoing, self.headers.clone()).await {
             Ok(answer) => self.proxy.looked_at(answer, asked(outgoing, started, 0)),
             Err(error) => {
-                outgoing.unanswered.failed(upstream::reason(&error));
+                outgoing.unanswered.failed(unreachable_message(&self.way, &error));
                 unreachable(outgoing.api, &self.way, &error)
             }
         }
@@ -72,10 +74,7 @@ impl Sending {
     /// Waits for a verdict.
     pub(super) async fn when_decided(self, mut ticket: Ticket, api: Api) -> Response<Reply> {
         let grace = self.way.settings.grace;
-        // Gemini's stream without events is a JSON array, in which nothing can be said before there is an answer.
-        let array = api == Api::Gemini && !self.way.path.contains("alt=sse");
-        let streams = ticket.purpose == Some(Purpose::Stream) && !array;
-        let verdict = if streams {
+        let verdict = if ticket.purpose == Some(Purpose::Stream) {
             tokio::time::timeout(grace, ticket.verdict()).await.ok()
         } else {
             Some(ticket.verdict().await)
@@ -174,35 +173,43 @@ impl Held {
         // What is in the stream by now is not compressed.
         accept_plain(&mut headers);
         let started = Instant::now();
-        let mut tried = 0;
-        loop {
-            let sent = self.alive(sending.send(&outgoing, headers.clone())).await?;
-            let wait = match &sent {
-                Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => {
-                    wait(&settings.retry, tried, answer.headers())
+        let mut retries = 0;
+        let mut sent = self.alive(sending.send(&outgoing, headers.clone())).await?;
+        if let Some(mut pause) = turned_away(&settings.retry, retries, &sent) {
+            // From here on it takes as long as the upstream wants, which a person may not.
+            let mut tries = sending.proxy.desk.tries(outgoing.unanswered.request);
+            loop {
+                retries += 1;
+                tries.turned_away(why_turned_away(&sending.way, &sent, retries, pause));
+                let again = async {
+                    tokio::time::sleep(pause).await;
+                    sending.send(&outgoing, headers.clone()).await
+                };
+                let again = async {
+                    tokio::select! {
+                        sent = again => Some(sent),
+                        () = tries.canceled() => None,
+                    }
+                };
+                let Some(tried) = self.alive(again).await? else { break };
+                sent = tried;
+                match turned_away(&settings.retry, retries, &sent) {
+                    Some(next) => pause = next,
+                    None => break,
                 }
-                Err(SendError::Connect(_)) => wait(&settings.retry, tried, &HeaderMap::new()),
-                _ => None,
-            };
-            if let Some(wait) = wait {
-                tried += 1;
-                tracing::info!(
-                    request = outgoing.unanswered.request,
-                    tried,
-                    ?wait,
-                    "the upstream is overloaded; it is tried again"
-                );
-                self.alive(tokio::time::sleep(wait)).await?;
-                continue;
             }
-            return match sent {
-                Ok(answer) => self.answer(sending, outgoing, answer, started, tried).await,
-                Err(error) => {
-                    outgoing.unanswered.failed(upstream::reason(&error));
-                    let message = unreachable_message(&sending.way, &error);
-                    self.break_off(&Refusal::Refused { message: &message }).await
-                }
-            };
+            if tries.over() == Tried::Canceled {
+                outgoing.unanswered.ended();
+                return self.break_off(&Refusal::Canceled).await;
+            }
+        }
+        match sent {
+            Ok(answer) => self.answer(sending, outgoing, answer, started, retries).await,
+            Err(error) => {
+                let message = unreachable_message(&sending.way, &error);
+                outgoing.unanswered.failed(message.clone());
+                self.break_off(&Refusal::Refused { message: &message }).await
+            }
         }
     }
 
@@ -248,6 +255,25 @@ impl Held {
             }
         }
     }
+}
+
+/// How long to wait before an upstream is tried again, if it is to be.
+fn turned_away(retry: &Retry, retries: u32, sent: &Sent) -> Option<Duration> {
+    match sent {
+        Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => wait(retry, retries, answer.headers()),
+        Err(SendError::Connect(_)) => wait(retry, retries, &HeaderMap::new()),
+        Ok(_) | Err(SendError::Broken(_)) => None,
+    }
+}
+
+/// The same for a person.
+fn why_turned_away(way: &Way, sent: &Sent, tried: u32, pause: Duration) -> TurnedAway {
+    let (status, message) = match sent {
+        Ok(answer) => (Some(answer.status().as_u16()), format!("the upstream answered {}", answer.status().as_str())),
+        Err(error) => (None, unreachable_message(way, error)),
+    };
+    let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+    TurnedAway { tried, status, message, again: now().saturating_add(pause) }
 }
 
 /// The longest that an upstream may ask to wait. Who asks for more has nothing to give for now, which is for the agent to know.

@@ -38,7 +38,7 @@ use answer::{AnswerTap, Exchange};
 use body::{Inner, Outbound, TooLarge};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
-use own::{ended, plain, refused, too_large, unreachable};
+use own::{ended, plain, refused, too_large, unreachable, unreachable_message};
 pub(crate) use sender::Sender;
 use taker::Wanted;
 use tap::RequestTap;
@@ -207,8 +207,12 @@ impl Proxy {
                 self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0, answers })
             }
             Err(error) => {
-                unanswered.failed(upstream::reason(&error));
-                if TooLarge::is_why(&error) { too_large(Some(api), most) } else { unreachable(Some(api), &way, &error) }
+                if TooLarge::is_why(&error) {
+                    unanswered.failed(upstream::reason(&error));
+                    return too_large(Some(api), most);
+                }
+                unanswered.failed(unreachable_message(&way, &error));
+                unreachable(Some(api), &way, &error)
             }
         }
     }

@@ -54,15 +54,15 @@ pub(super) fn unreachable(api: Option<Api>, way: &Way, error: &(dyn std::error::
     let message = unreachable_message(way, error);
     tracing::warn!(upstream = way.upstream, reason = upstream::reason(error), "an upstream could not be reached");
     let mut response = match api {
-        Some(api) => refused(api, &message),
+        // It may be there the next time.
+        Some(api) => replied(api, &Refusal::Unavailable { message: &message }),
         None => plain(StatusCode::BAD_GATEWAY, &message),
     };
     *response.status_mut() = StatusCode::BAD_GATEWAY;
-    // It may be there the next time.
-    response.headers_mut().remove("x-should-retry");
     response
 }
 
+/// Why there is no answer, for the client and for the record.
 pub(super) fn unreachable_message(way: &Way, error: &(dyn std::error::Error + 'static)) -> String {
     let host = way.address.authority().map(ToString::to_string).unwrap_or_default();
     format!("sayso could not reach {host} (upstream `{}`): {}", way.upstream, upstream::reason(error))

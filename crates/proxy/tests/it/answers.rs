@@ -171,6 +171,10 @@ async fn geminis_stream_without_events_gets_no_status_before_its_answer() {
     let mut request = scene.request(Api::Gemini, &turn(Api::Gemini, "hi"));
     *request.uri_mut() = scene.url("gemini/v1beta/models/gemini-2.5-pro:streamGenerateContent").parse().unwrap();
     let (id, sent) = scene.paused(request).await;
+    // One with events, that came later, has its status by now.
+    let (_other, with_events) = scene.paused(scene.request_of("s2", Api::Gemini, &turn(Api::Gemini, "ho"))).await;
+    assert_eq!(with_events.answer().await.status(), 200);
+    assert!(!sent.0.is_finished());
     scene.resume(id);
     let answer = sent.answer().await;
     assert_eq!(answer.headers()["content-type"], "application/json");

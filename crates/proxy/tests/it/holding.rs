@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use sayso_proxy::Settings;
 use sayso_proxy::desk::{Edit, Expected, FromNowOn, Place};
+use sayso_proxy::{Retry, Settings, Upstream};
 use sayso_review::{ErrorKind, RequestEnd, RequestMode, RequestStatus, Resumer};
 use sayso_testkit::model::{Answer, ModelServer, Turn};
 use sayso_wire::stream::{Api, collect};
@@ -130,8 +130,71 @@ async fn after_the_status_an_overload_is_tried_again_by_us() {
         scene.resume(id);
         assert!(body(answer).await.contains("hello"), "{api:?}");
         assert_eq!(scene.model.received().len(), 3);
-        assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().retries, 2);
+        let record = scene.desk.record(id).unwrap();
+        assert_eq!((record.answer.unwrap().retries, record.turned_away), (2, None));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_upstream_turned_away_is_shown_so_and_can_be_cancelled() {
+    for api in Api::ALL {
+        let model = ModelServer::start([]);
+        model.then(Answer::error(529, "busy").header("retry-after-ms", "1"));
+        model.then(Answer::error(503, "busy").header("retry-after", "200"));
+        let scene = pausing(Duration::ZERO, model).await;
+        let (id, sent) = scene.paused(scene.request(api, &turn(api, "hi"))).await;
+        let answer = sent.answer().await;
+        scene.resume(id);
+        let away = || scene.desk.record(id).unwrap().turned_away;
+        scene.until("it is turned away twice", || away().is_some_and(|away| away.tried == 2)).await;
+        let away = away().unwrap();
+        assert_eq!((away.status, away.message.as_str()), (Some(503), "the upstream answered 503"));
+        assert!(away.again > now() + 100_000, "{away:?}");
+        assert_eq!(scene.status(id), RequestStatus::Sent);
+        scene.desk.cancel(id, now()).unwrap();
+        let said = body(answer).await;
+        assert!(said.contains("Request canceled before sending"), "{api:?} {said}");
+        let record = scene.desk.record(id).unwrap();
+        assert_eq!((record.ended, record.turned_away), (Some(RequestEnd::Canceled), None));
+        assert!(scene.desk.cancel(id, now()).is_err(), "it is over");
+        // Its client tries again, as some do; nobody is asked again, and nothing is sent.
+        let again = scene.send(scene.request(api, &turn(api, "hi"))).await;
+        assert_eq!(again.status(), 400);
+        assert_eq!(scene.model.received().len(), 2);
+        let told = ["seen", "paused", "resumed", "sent", "turned away", "turned away", "ended"];
+        let of_it: Vec<String> = told.iter().map(|step| format!("{id} {step}")).collect();
+        assert_eq!(
+            scene.story().into_iter().filter(|line| line.starts_with(&format!("{id} "))).collect::<Vec<_>>(),
+            of_it
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_turns_requests_away_too() {
+    let api = Api::OpenAiChat;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = free.local_addr().unwrap();
+    drop(free);
+    let retry = Retry { times: 9, first: NEVER, longest: NEVER };
+    let mut settings = Settings { grace: Duration::ZERO, keep_alive: NEVER, retry, ..settings() };
+    settings.upstreams.insert("gone".to_owned(), Upstream::new(format!("http://{nobody}").parse().unwrap()));
+    let scene = Scene::new(settings, ModelServer::start([])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let mut request = scene.request(api, &turn(api, "hi"));
+    *request.uri_mut() = scene.url("gone/v1/chat/completions").parse().unwrap();
+    let (id, sent) = scene.paused(request).await;
+    let answer = sent.answer().await;
+    scene.resume(id);
+    let away = || scene.desk.record(id).unwrap().turned_away;
+    scene.until("it is turned away", || away().is_some()).await;
+    let away = away().unwrap();
+    assert_eq!((away.tried, away.status), (1, None));
+    assert!(away.message.contains("refused"), "{away:?}");
+    // Nor does one whose client goes away stay.
+    drop(answer);
+    scene.until("it has ended", || scene.end(id) == Some(RequestEnd::ClientGone)).await;
+    assert!(scene.desk.cancel(id, now()).is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -278,6 +278,7 @@ fn name(step: &RequestStep) -> &'static str {
         RequestStep::Edited { .. } => "edited",
         RequestStep::Resumed { .. } => "resumed",
         RequestStep::Sent { .. } => "sent",
+        RequestStep::TurnedAway(_) => "turned away",
         RequestStep::Answered(_) => "answered",
         RequestStep::Ended { .. } => "ended",
     }

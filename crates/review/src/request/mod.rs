@@ -79,6 +79,8 @@ pub enum RequestStep {
         #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
         saved: SavedEdits,
     },
+    /// The upstream has too much to do, or is not there, and is tried again.
+    TurnedAway(TurnedAway),
     /// The model answered.
     Answered(Box<RequestAnswer>),
     /// It ended without an answer.
@@ -252,6 +254,20 @@ impl SavedEdits {
     pub fn is_empty(&self) -> bool {
         self.applied.is_empty() && self.drifted.is_empty()
     }
+}
+
+/// A request that an upstream did not take for now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnedAway {
+    /// How often it was sent by then.
+    pub tried: u32,
+    /// The upstream's status, if it said anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Why, for a person.
+    pub message: String,
+    /// When it is sent again, in milliseconds since 1970.
+    pub again: i64,
 }
 
 /// What a model answered.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     BodyRecord, Handover, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestSeen, RequestStep,
-    Resumer, SavedEdits,
+    Resumer, SavedEdits, TurnedAway,
 };
 use crate::event::{Event, EventBody, Recorded};
 
@@ -69,6 +69,8 @@ pub struct RequestRecord {
     pub handover: Option<Handover>,
     /// What became of saved edits.
     pub saved: SavedEdits,
+    /// That the upstream has turned it away, as long as it has.
+    pub turned_away: Option<TurnedAway>,
     /// What the model answered.
     pub answer: Option<RequestAnswer>,
     /// Why there is no answer.
@@ -125,6 +127,7 @@ impl RequestRecord {
             inherits: None,
             handover: None,
             saved: SavedEdits::default(),
+            turned_away: None,
             answer: None,
             ended: None,
         }
@@ -144,13 +147,16 @@ impl RequestRecord {
                 (self.sent, self.saved, self.status) = (body, saved, RequestStatus::Sent);
                 self.patch = patch;
             }
+            RequestStep::TurnedAway(by) => self.turned_away = Some(by),
             RequestStep::Answered(answer) => {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
+                self.turned_away = None;
             }
             RequestStep::Ended { why, edited } => {
                 // It may end twice: its agent goes away, and then its session is over.
                 self.edited = edited.or(self.edited.take());
                 (self.ended, self.status) = (Some(why), RequestStatus::Ended);
+                self.turned_away = None;
             }
         }
     }

@@ -13,7 +13,7 @@ Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
 
   [[rule]]
   name = \"looking is fine\"
-  run = [\"git status\", \"ls\"]   # the words a command begins with; * is any one word, $ at the end: nothing after
+  run = [\"git status\", \"ls\"]   # first words; * is any word, $ at the end: nothing after
   then = \"allow\"
 
   [[rule]]
@@ -47,15 +47,17 @@ const REQUESTS: &str = "\
 Requests to models, which `sayso request` shows:
 
   [request]
-  grace = \"20 s\"               # how long one that waits is held before its stream is kept alive by other means
-  log = \"all\"                  # or \"paused\": only those that waited, or that saved edits were applied to
+  grace = \"20 s\"               # how long one may wait before its stream is kept alive
+  log = \"all\"                  # or \"paused\": only what waited, or had saved edits applied
   scope = \"session\"            # where captured edits are saved: session | workspace | global
   hold_tools = [\"Bash\"]        # calls of these tools wait in the answer; \"*\" is any
   largest_body = \"64 MB\"       # also keep_alive, monitor, most_at_once, preview_limit
 
   [[request.rule]]              # what pauses whatever the mode; the first that fits decides
   name = \"large results\"
-  tool_result_tokens = 20000    # also agent, subagent, larger_than, text; pause = false for what never does
+  tool_result_tokens = 20000    # also agent, subagent, larger_than
+  text = \"password\"            # anywhere in what the newest messages say
+  pause = false                 # for what never waits
 
   [upstream.local]              # a server of your own: http://127.0.0.1:PORT/p/…/local
   url = \"http://127.0.0.1:8080\"

@@ -6,7 +6,7 @@ use sayso_api::proto;
 use sayso_api::proto::RequestSummary;
 
 use super::draw::{self, Extent, tokens};
-use super::show::{reason, status};
+use super::show::{reason, status, turned_away};
 use super::width;
 use super::{Asking, print};
 use crate::failure::Failure;
@@ -94,9 +94,15 @@ fn about(request: &RequestSummary) -> String {
     if let Some(why) = request.paused.as_option().filter(|_| request.waiting) {
         parts.push(reason(why));
     }
+    if let Some(by) = request.turned_away.as_option() {
+        parts.push(turned_away(by));
+    }
     if let Some(usage) = request.answer.as_option().and_then(|answer| answer.usage.as_option()) {
         let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
         parts.push(format!("{} tokens in, {} out", count(usage.input), count(usage.output)));
+    }
+    if let Some(problem) = request.answer.as_option().and_then(|answer| answer.problem.as_deref()) {
+        parts.push(visible(problem).into_owned());
     }
     if let Some(end) = request.ended.as_option() {
         parts.push(visible(&end.message).into_owned());

@@ -8,6 +8,9 @@ mod mode;
 mod show;
 mod width;
 
+pub(crate) use show::turned_away;
+
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use sayso_api::proto;
@@ -93,18 +96,25 @@ impl Asking<'_> {
         if known.iter().any(|session| session == given) {
             return Ok(Some(given.to_owned()));
         }
+        if given.is_empty() {
+            return Err(Failure::bad_input("--session is empty").hint("`sayso request mode` lists the sessions"));
+        }
         let alike = |session: &&String| session.starts_with(given) || session.ends_with(given);
-        let found: Vec<&String> = known.iter().filter(alike).collect();
+        let mut found: Vec<String> = known.iter().filter(alike).cloned().collect();
+        if found.is_empty() {
+            // One of before the engine started.
+            found = self.recorded_sessions()?.iter().filter(alike).cloned().collect();
+        }
         match found.as_slice() {
-            [one] => Ok(Some((*one).clone())),
-            // One that will come, or that was before the engine started, is named in full.
+            [one] => Ok(Some(one.clone())),
+            // One that will come is named in full.
             [] if given.chars().count() < SHORT => {
                 Err(Failure::bad_input(format!("no session's id begins or ends with `{}`", visible(given))).hint(
                     "`sayso request mode` lists the sessions; one that has yet to send something is named in full",
                 ))
             }
             [] => {
-                say(&format!("note: no session `{given}` has sent a request since the engine started"));
+                say(&format!("note: no session `{given}` has sent a request that is known"));
                 Ok(Some(given.to_owned()))
             }
             several => {
@@ -113,6 +123,16 @@ impl Asking<'_> {
                     .hint("give more of the one that is meant"))
             }
         }
+    }
+
+    /// The sessions of the last requests that are recorded.
+    fn recorded_sessions(&self) -> Result<BTreeSet<String>, Failure> {
+        let request = proto::ListRequestsRequest { limit: 1_000, ..Default::default() };
+        let listed = self.connected.block(self.connected.client().list_requests(request))?.requests;
+        let session = |request: proto::RequestSummary| {
+            request.seen.into_option().and_then(|seen| seen.origin.into_option()).and_then(|origin| origin.session)
+        };
+        Ok(listed.into_iter().filter_map(session).collect())
     }
 
     /// A scope as the protocol has it; the configured one, where that is wanted.

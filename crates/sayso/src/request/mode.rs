@@ -195,6 +195,7 @@ fn edits(count: u64) -> String {
 
 fn list(asking: &Asking<'_>, scope: Option<ScopeChoice>, session: Option<String>) -> Result<ExitCode, Failure> {
     let scope = scope.map(|scope| asking.scope(scope)).transpose()?;
+    let all = session.is_none();
     let request = proto::ListOverridesRequest { session, ..Default::default() };
     let mut listed = asking.connected.block(asking.connected.client().list_overrides(request))?;
     listed.overrides.retain(|edit| scope.is_none_or(|scope| edit.scope.as_known() == Some(scope)));
@@ -202,9 +203,7 @@ fn list(asking: &Asking<'_>, scope: Option<ScopeChoice>, session: Option<String>
         return Ok(ExitCode::SUCCESS);
     }
     if listed.overrides.is_empty() {
-        say(
-            "No saved edits. `sayso request edit ID PATH --from-now-on` saves one; --session ID lists those of a session, too.",
-        );
+        say("No saved edits. `sayso request edit ID PATH --from-now-on` saves one.");
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = String::new();
@@ -218,6 +217,9 @@ fn list(asking: &Asking<'_>, scope: Option<ScopeChoice>, session: Option<String>
             }
         };
         text.push_str(&format!("{scope:<9}  {}  saved {}: {what}\n", visible(&edit.path), clock(edit.updated_ms)));
+        if let Some(session) = edit.session.as_deref().filter(|_| all) {
+            text.push_str(&format!("           in session {}\n", visible(session)));
+        }
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -93,6 +93,7 @@ pub(super) fn status(summary: &RequestSummary) -> String {
         RequestStatus::Seen => "seen".to_owned(),
         RequestStatus::Paused if summary.waiting => "paused".to_owned(),
         RequestStatus::Paused => "left behind".to_owned(),
+        RequestStatus::Sent if summary.turned_away.is_set() => "turned away".to_owned(),
         RequestStatus::Sent => "sent".to_owned(),
         RequestStatus::Answered => {
             let status = summary.answer.as_option().map_or(0, |answer| answer.status);
@@ -112,6 +113,16 @@ pub(super) fn reason(why: &proto::PauseReason) -> String {
         Why::Retry => "an earlier one waited, and the agent sent it again".to_owned(),
         Why::Unspecified => "for a reason that this version does not know".to_owned(),
     }
+}
+
+/// Why a request has not been taken yet, and when it is sent again.
+pub(crate) fn turned_away(by: &proto::RequestTurnedAway) -> String {
+    let times = match by.tried {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{more} times"),
+    };
+    format!("{}; tried {times}, again in {}", visible(&by.message), ago(by.again_ms - now()))
 }
 
 /// All that is said of a request as a whole.
@@ -135,10 +146,12 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     if let Some(why) = summary.paused.as_option().filter(|_| summary.waiting) {
         text.push_str(&format!("waits: {}\n", reason(why)));
     }
-    if let Some(deadline) = summary.deadline_ms.filter(|_| summary.waiting) {
-        let left = deadline - now();
-        let when = if left > 0 { format!("in {}", ago(left)) } else { "by now".to_owned() };
-        text.push_str(&format!("deadline: its agent gives up {when}\n"));
+    if summary.waiting {
+        text.push_str(&deadline(summary.deadline_ms, shown.streams));
+    }
+    if let Some(by) = summary.turned_away.as_option() {
+        let cancel = format!("`sayso request cancel {}` ends it", summary.request);
+        text.push_str(&format!("turned away: {}; {cancel}\n", turned_away(by)));
     }
     if let Some(first) = seen.and_then(|seen| seen.replay_of) {
         text.push_str(&format!("replay of: request {first}\n"));
@@ -160,6 +173,16 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     text.push_str(&meaning(shown.consequences.as_option()));
     text.push_str(&problems(summary.request, &shown.problems));
     text
+}
+
+/// For how long the agent waits, of a request that does not stream: nothing can be said to it before there is an answer.
+fn deadline(at: Option<i64>, streams: bool) -> String {
+    match at.map(|at| at - now()) {
+        Some(left) if left > 0 => format!("deadline: its agent gives up in {}\n", ago(left)),
+        Some(_) => "deadline: its agent gives up by now\n".to_owned(),
+        None if streams => String::new(),
+        None => "deadline: not known; its agent wants the answer in one piece, and may give up\n".to_owned(),
+    }
 }
 
 /// Whether a turn would be paused where this request was sent.
@@ -254,7 +277,8 @@ pub(super) fn problems(request: u64, problems: &[proto::RequestProblem]) -> Stri
     let mut number = 0;
     for problem in problems {
         let word = if problem.blocks { "problem" } else { "note: it came like this" };
-        text.push_str(&format!("{word}: {}: {}\n", visible(&problem.path), visible(&problem.message)));
+        let place = if problem.path.is_empty() { String::new() } else { format!("{}: ", visible(&problem.path)) };
+        text.push_str(&format!("{word}: {place}{}\n", visible(&problem.message)));
         for repair in &problem.repairs {
             number += 1;
             let (name, path) = (visible(&repair.name), visible(&repair.path));

@@ -5,6 +5,7 @@ use sayso_api::proto::oneof::request_look::Looked;
 use sayso_api::proto::{OverridesSet, RequestEditKind, RequestEvent, RequestLook, RequestModeSet, Resumer};
 use sayso_review::RequestMode;
 
+use crate::request::turned_away;
 use crate::visible::visible;
 
 /// What happened to a request.
@@ -27,11 +28,13 @@ pub(super) fn step(event: &RequestEvent) -> String {
                 RequestEditKind::Shrink => "shrunk",
                 RequestEditKind::Repair => "mended",
                 RequestEditKind::Pin => "pinned",
-                RequestEditKind::Undo => "has an edit less",
-                RequestEditKind::Redo => "has an edit again",
+                RequestEditKind::Undo => "the last edit taken back",
+                RequestEditKind::Redo => "an edit made again",
                 RequestEditKind::Reset => "is as it came",
             };
-            format!("{what}: {}", visible(&edited.path))
+            // What is about all of it has no path.
+            let place = if edited.path.is_empty() { String::new() } else { format!(": {}", visible(&edited.path)) };
+            format!("{what}{place}")
         }
         Step::Resumed(resumed) if resumed.by.as_known() == Some(Resumer::Retry) => "goes on, as before".to_owned(),
         Step::Resumed(_) => "goes on".to_owned(),
@@ -43,6 +46,7 @@ pub(super) fn step(event: &RequestEvent) -> String {
             let missed = if drifted > 0 { format!(", {drifted} saved ones did not fit") } else { String::new() };
             format!("{edited}{saved}{missed}")
         }
+        Step::TurnedAway(by) => format!("turned away: {}", turned_away(by)),
         Step::Answered(answer) => {
             let problem = answer.problem.as_deref().map(|problem| format!(": {}", visible(problem)));
             format!("answered with {} after {} ms{}", answer.status, answer.total_ms, problem.unwrap_or_default())

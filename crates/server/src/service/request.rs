@@ -240,7 +240,8 @@ impl proto::RequestService for Requests {
     ) -> ServiceResult<proto::ListOverridesResponse> {
         let session = request.to_owned_message().session;
         let listed = self.person(&context, move |host| {
-            let saved = host.proxy.desk.saved(session.as_deref())?;
+            let desk = &host.proxy.desk;
+            let saved = session.map_or_else(|| desk.saved_anywhere(), |session| desk.saved(Some(&session)))?;
             Ok(saved.iter().map(mode::saved_edit).collect())
         });
         Response::ok(proto::ListOverridesResponse { overrides: listed.await?, ..Default::default() })

@@ -6,7 +6,7 @@ use sayso_api::proto::show_request_response::Metadata;
 use sayso_proxy::desk::{Looked, Signed, SubagentRun, no_turn_because};
 use sayso_review::{PauseReason, RequestId};
 use sayso_wire::tokens::{TokenCounter, Tokens};
-use sayso_wire::{EditOp, ModelRequest, Overrides, Section};
+use sayso_wire::{EditOp, ModelRequest, Overrides, Purpose, Section};
 
 use super::section::{self, SavedHere, consequences, problems, tokens};
 use super::{mode, summary, window};
@@ -65,6 +65,7 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
             not_paused_because: no_turn_because(record.seen.subagent.is_some(), request)
                 .filter(|_| record.paused.is_none())
                 .map(str::to_owned),
+            streams: request.purpose() == Some(Purpose::Stream),
             captured_sections: captured.map(|count| count as u64),
             fixed_because: signed.then(|| "its body is signed, and would be refused with any other".to_owned()),
             ..Default::default()
