@@ -237,6 +237,51 @@ fn opencode_is_kept_alive_while_its_request_waits() {
     kept_alive(Agent::Opencode);
 }
 
+/// A request is cancelled, on either side of the grace: the model hears nothing of it, and its agent is told so and gives up by itself,
+/// however often it tries.
+fn cancelled(agent: Agent) {
+    for (grace, waits) in [("1 h", Duration::ZERO), ("1 s", Duration::from_secs(3))] {
+        let model = ModelServer::start([Turn::says("never")]);
+        let configuration = format!("[request]\ngrace = '{grace}'\nkeep_alive = '1 s'\n");
+        let every: &[&str] = &["request", "mode", "pause-every"];
+        let ran = configured(agent, &configuration, &model, "say done", &[every], |person| {
+            let request = person.waiting();
+            // Past the status, where there is to be one.
+            std::thread::sleep(waits);
+            person.done(&["request", "cancel", &request]);
+        });
+        let Some(output) = ran else { return };
+        assert_eq!(model.hits(Received::asks_for_a_turn), 0, "{agent:?} after {grace}: {output:?}");
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("Request canceled before sending"), "{agent:?} after {grace}: {said}");
+    }
+}
+
+#[test]
+fn claude_code_gives_up_when_its_request_is_cancelled() {
+    cancelled(Agent::Claude);
+}
+
+#[test]
+fn codex_gives_up_when_its_request_is_cancelled() {
+    cancelled(Agent::Codex);
+}
+
+#[test]
+fn gemini_cli_gives_up_when_its_request_is_cancelled() {
+    cancelled(Agent::Gemini);
+}
+
+#[test]
+fn copilot_cli_gives_up_when_its_request_is_cancelled() {
+    cancelled(Agent::Copilot);
+}
+
+#[test]
+fn opencode_gives_up_when_its_request_is_cancelled() {
+    cancelled(Agent::Opencode);
+}
+
 #[test]
 fn a_subagent_of_claude_code_appears_in_the_monitor() {
     let task = json!({"description": "look", "prompt": "look around", "subagent_type": "general-purpose"});
