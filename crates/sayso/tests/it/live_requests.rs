@@ -17,24 +17,24 @@ const SAID: &str = "PINEAPPLE";
 const MEANT: &str = "MANGO";
 
 /// A person's terminal beside an agent that runs.
-struct Terminal<'s> {
-    workspace: &'s Path,
-    home: &'s Home,
+pub(crate) struct Terminal<'s> {
+    pub(crate) workspace: &'s Path,
+    pub(crate) home: &'s Home,
 }
 
 impl Terminal<'_> {
-    fn type_in(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn type_in(&self, arguments: &[&str]) -> Output {
         run_with(self.workspace, env!("CARGO_BIN_EXE_sayso"), arguments, &self.home.environment(), b"")
     }
 
-    fn done(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn done(&self, arguments: &[&str]) -> Value {
         let output = self.type_in(&[arguments, &["--json"]].concat());
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {output:?}"))
     }
 
     /// The number of the request that waits, once one does.
-    fn waiting(&self) -> String {
+    pub(crate) fn waiting(&self) -> String {
         let started = Instant::now();
         loop {
             let listed = self.done(&["request", "list", "--waiting"]);
@@ -78,7 +78,7 @@ fn text(received: &Received) -> String {
 }
 
 /// Where an agent is installed; where it is not, that is said.
-fn program(agent: Agent) -> Option<PathBuf> {
+pub(crate) fn program(agent: Agent) -> Option<PathBuf> {
     let missing = match agent.program() {
         Ok(program) => return Some(program),
         Err(missing) => missing,

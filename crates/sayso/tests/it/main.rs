@@ -22,6 +22,7 @@ mod history;
 mod hook_events;
 mod hooks;
 mod killed;
+mod live_env;
 mod live_requests;
 mod policy;
 mod propose;
