@@ -142,7 +142,7 @@ pub(crate) fn no_empty_texts(body: &Document, items: &[Item], problems: &mut Vec
         problems.push(Problem {
             kind: ProblemKind::EmptyText,
             target: item.target,
-            message: "it says nothing, which the model's API refuses".to_owned(),
+            message: "it is empty, which the model's API refuses".to_owned(),
             repairs: vec![Repair::Delete(smallest(body, item, items))],
         });
     }

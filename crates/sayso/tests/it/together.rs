@@ -187,8 +187,13 @@ fn what_a_killed_hook_asked_for_is_withdrawn_even_if_nobody_has_noticed_its_end(
         drop(hook.child.stdin.take());
         follows.until("]? ");
         // It says whose the change is as soon as it knows its number.
-        let notes = || std::fs::read_dir(scene.state_path().join("sayso/agents")).map_or(0, Iterator::count);
-        while notes() == 0 {
+        let (folder, own) = (scene.state_path().join("sayso/agents"), format!("{}-", hook.child.id()));
+        let is_said = |note: std::fs::DirEntry| {
+            // Not that of the one before, nor one that is being written.
+            note.file_name().to_string_lossy().starts_with(&own)
+                && std::fs::read_to_string(note.path()).is_ok_and(|said| said.contains('\n'))
+        };
+        while !std::fs::read_dir(&folder).is_ok_and(|notes| notes.flatten().any(is_said)) {
             std::thread::yield_now();
         }
         // Nobody asks what became of it, so that the system goes on to know it.
