@@ -105,7 +105,8 @@ impl ModelRequest {
 /// What a server reads, in its order, in the smallest pieces between which it can tell: parts of messages, and their other fields.
 fn pieces(document: &Document, order: &[&str]) -> Vec<Target> {
     let mut pieces = Vec::new();
-    for name in order {
+    // Another model has kept nothing of it.
+    for name in ["model"].iter().chain(order) {
         let Some(part) = document.member(document.root(), name) else { continue };
         let list = document.kind(part) == Kind::Array;
         for element in document.children(part).filter(|_| list).chain((!list).then_some(part)) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::dialect::{Dialect, GroupRole, Item, Role, Saying};
+use crate::dialect::{Dialect, Group, GroupRole, Item, Role, Saying};
 use crate::json::{Document, Target};
 
 /// What is wrong.
@@ -31,6 +31,8 @@ pub enum ProblemKind {
     UnknownRole,
     /// The model has no name.
     NoModel,
+    /// Something is left out that the API wants.
+    Missing,
     /// It asks for another form of answer than its client waits for.
     OtherAnswer,
 }
@@ -46,6 +48,14 @@ pub struct Problem {
     pub message: String,
     /// What would mend it. Resetting the request always would.
     pub repairs: Vec<Repair>,
+}
+
+impl Problem {
+    /// Something that says nothing, and what to take out so that it is gone.
+    pub(crate) fn empty(target: Target, gone: Target) -> Self {
+        let message = "it is empty, which the model's API refuses".to_owned();
+        Self { kind: ProblemKind::EmptyText, target, message, repairs: vec![Repair::Delete(gone)] }
+    }
 }
 
 /// An edit that mends something.
@@ -111,8 +121,25 @@ pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
             repairs: Vec::new(),
         });
     }
+    missing(dialect, body, &groups, &mut problems);
     dialect.validate(body, &mut problems);
     problems
+}
+
+/// Settings that were taken out and that the API wants. What never was there is for the server to judge.
+fn missing(dialect: &dyn Dialect, body: &Document, groups: &[Group], problems: &mut Vec<Problem>) {
+    let settings = groups.iter().filter(|group| group.role == GroupRole::Setting);
+    for target in settings.map(|group| group.target).filter(|target| !body.is_here(*target)) {
+        let name = body.path(target);
+        if dialect.required().contains(&name.as_str()) {
+            problems.push(Problem {
+                kind: ProblemKind::Missing,
+                target,
+                message: format!("the model's API wants `{name}`"),
+                repairs: vec![Repair::Restore(target)],
+            });
+        }
+    }
 }
 
 /// Messages by somebody whom the API does not know.
@@ -139,17 +166,12 @@ pub(crate) fn no_empty_texts(body: &Document, items: &[Item], problems: &mut Vec
     }
     let last = items.last().filter(|last| last.role == Role::Assistant).map(|last| last.message);
     for item in items.iter().filter(|item| item.saying == Saying::Nothing && Some(item.message) != last) {
-        problems.push(Problem {
-            kind: ProblemKind::EmptyText,
-            target: item.target,
-            message: "it is empty, which the model's API refuses".to_owned(),
-            repairs: vec![Repair::Delete(smallest(body, item, items))],
-        });
+        problems.push(Problem::empty(item.target, smallest(body, item, items)));
     }
 }
 
 /// Messages that were taken out.
-fn taken_out<'b>(body: &'b Document, groups: &'b [crate::dialect::Group]) -> impl Iterator<Item = Target> + 'b {
+fn taken_out<'b>(body: &'b Document, groups: &'b [Group]) -> impl Iterator<Item = Target> + 'b {
     let messages = groups.iter().filter(|group| group.role == GroupRole::Message);
     messages.map(|group| group.target).filter(|target| !body.is_here(*target))
 }

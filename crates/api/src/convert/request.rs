@@ -46,6 +46,7 @@ impl From<&RequestRecord> for proto::RequestSummary {
             resumed_by: record.resumed.map(proto::Resumer::from).unwrap_or_default().into(),
             sent: record.sent.as_ref().map(proto::BodySize::from).into(),
             saved: saved(&record.saved).into(),
+            inherits: record.inherits,
             turned_away: record.turned_away.as_ref().map(proto::RequestTurnedAway::from).into(),
             answer: record.answer.as_ref().map(proto::RequestAnswer::from).into(),
             ended: record.ended.as_ref().map(|why| ended(why, record.edited.as_ref())).into(),

@@ -139,9 +139,11 @@ impl Desk {
         Some(look(&current.sections()))
     }
 
-    /// Whether a request that waits has edits; `None` of one that does not wait. Cheaper than to look at it.
-    pub fn has_edits(&self, request: RequestId) -> Option<bool> {
-        lock(&self.state).waiting.get(&request).map(|waiting| waiting.work.is_edited())
+    /// Whether a request that waits has edits, and what became of saved ones; `None` of one that does not wait. Cheaper than to look
+    /// at it.
+    pub fn edits(&self, request: RequestId) -> Option<(bool, SavedOutcome)> {
+        let state = lock(&self.state);
+        state.waiting.get(&request).map(|waiting| (waiting.work.is_edited(), waiting.work.saved.clone()))
     }
 
     /// What is recorded of a request.

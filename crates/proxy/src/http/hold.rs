@@ -174,35 +174,29 @@ impl Held {
         accept_plain(&mut headers);
         let started = Instant::now();
         let mut retries = 0;
-        let mut sent = self.alive(sending.send(&outgoing, headers.clone())).await?;
-        if let Some(mut pause) = turned_away(&settings.retry, retries, &sent) {
-            // From here on it takes as long as the upstream wants, which a person may not.
-            let mut tries = sending.proxy.desk.tries(outgoing.unanswered.request);
-            loop {
-                retries += 1;
-                tries.turned_away(why_turned_away(&sending.way, &sent, retries, pause));
-                let again = async {
-                    tokio::time::sleep(pause).await;
-                    sending.send(&outgoing, headers.clone()).await
-                };
-                let again = async {
-                    tokio::select! {
-                        sent = again => Some(sent),
-                        () = tries.canceled() => None,
-                    }
-                };
-                let Some(tried) = self.alive(again).await? else { break };
-                sent = tried;
-                match turned_away(&settings.retry, retries, &sent) {
-                    Some(next) => pause = next,
-                    None => break,
+        // It takes as long as the upstream wants, which a person may not.
+        let mut tries = sending.proxy.desk.tries(outgoing.unanswered.request);
+        let mut pause = Duration::ZERO;
+        let sent = loop {
+            let once = async {
+                tokio::time::sleep(pause).await;
+                sending.send(&outgoing, headers.clone()).await
+            };
+            let once = async {
+                tokio::select! {
+                    sent = once => Some(sent),
+                    () = tries.canceled() => None,
                 }
-            }
-            if tries.over() == Tried::Canceled {
-                outgoing.unanswered.ended();
-                return self.break_off(&Refusal::Canceled).await;
-            }
-        }
+            };
+            let Some(sent) = self.alive(once).await? else { break None };
+            let Some(next) = turned_away(&settings.retry, retries, &sent) else { break Some(sent) };
+            (retries, pause) = (retries + 1, next);
+            tries.turned_away(why_turned_away(&sending.way, &sent, retries, pause));
+        };
+        let (Tried::On, Some(sent)) = (tries.over(), sent) else {
+            outgoing.unanswered.ended();
+            return self.break_off(&Refusal::Canceled).await;
+        };
         match sent {
             Ok(answer) => self.answer(sending, outgoing, answer, started, retries).await,
             Err(error) => {

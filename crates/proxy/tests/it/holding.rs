@@ -9,6 +9,7 @@ use sayso_review::{ErrorKind, RequestEnd, RequestMode, RequestStatus, Resumer};
 use sayso_testkit::model::{Answer, ModelServer, Turn};
 use sayso_wire::stream::{Api, collect};
 use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
 
 use crate::scene::{NEVER, Scene, body, next_turn, now, said_at, settings, turn};
 
@@ -131,7 +132,7 @@ async fn after_the_status_an_overload_is_tried_again_by_us() {
         assert!(body(answer).await.contains("hello"), "{api:?}");
         assert_eq!(scene.model.received().len(), 3);
         let record = scene.desk.record(id).unwrap();
-        assert_eq!((record.answer.unwrap().retries, record.turned_away), (2, None));
+        assert_eq!((record.answer.unwrap().retries, record.turned_away.map(|away| away.tried)), (2, Some(2)));
     }
 }
 
@@ -155,7 +156,7 @@ async fn what_an_upstream_turned_away_is_shown_so_and_can_be_cancelled() {
         let said = body(answer).await;
         assert!(said.contains("Request canceled before sending"), "{api:?} {said}");
         let record = scene.desk.record(id).unwrap();
-        assert_eq!((record.ended, record.turned_away), (Some(RequestEnd::Canceled), None));
+        assert_eq!((record.ended, record.turned_away), (Some(RequestEnd::Canceled), Some(away)));
         assert!(scene.desk.cancel(id, now()).is_err(), "it is over");
         // Its client tries again, as some do; nobody is asked again, and nothing is sent.
         let again = scene.send(scene.request(api, &turn(api, "hi"))).await;
@@ -168,6 +169,30 @@ async fn what_an_upstream_turned_away_is_shown_so_and_can_be_cancelled() {
             of_it
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_status_one_that_the_upstream_does_not_answer_can_be_cancelled() {
+    let api = Api::OpenAiResponses;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut settings = Settings { grace: Duration::ZERO, keep_alive: NEVER, ..settings() };
+    let base = format!("http://{}", silent.local_addr().unwrap());
+    settings.upstreams.insert("silent".to_owned(), Upstream::new(base.parse().unwrap()));
+    let scene = Scene::new(settings, ModelServer::start([])).await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let mut request = scene.request(api, &turn(api, "hi"));
+    *request.uri_mut() = scene.url("silent/v1/responses").parse().unwrap();
+    let (id, sent) = scene.paused(request).await;
+    let answer = sent.answer().await;
+    scene.resume(id);
+    let (mut connection, _) = silent.accept().await.unwrap();
+    let mut read = [0; 64];
+    assert_ne!(connection.read(&mut read).await.unwrap(), 0, "it was sent");
+    scene.desk.cancel(id, now()).unwrap();
+    assert!(body(answer).await.contains("Request canceled before sending"));
+    assert_eq!(scene.end(id), Some(RequestEnd::Canceled));
+    // And the upstream need not answer any more.
+    while connection.read(&mut read).await.is_ok_and(|count| count > 0) {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

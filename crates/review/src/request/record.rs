@@ -69,7 +69,7 @@ pub struct RequestRecord {
     pub handover: Option<Handover>,
     /// What became of saved edits.
     pub saved: SavedEdits,
-    /// That the upstream has turned it away, as long as it has.
+    /// How the upstream turned it away the last time, if it did.
     pub turned_away: Option<TurnedAway>,
     /// What the model answered.
     pub answer: Option<RequestAnswer>,
@@ -150,13 +150,11 @@ impl RequestRecord {
             RequestStep::TurnedAway(by) => self.turned_away = Some(by),
             RequestStep::Answered(answer) => {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
-                self.turned_away = None;
             }
             RequestStep::Ended { why, edited } => {
                 // It may end twice: its agent goes away, and then its session is over.
                 self.edited = edited.or(self.edited.take());
                 (self.ended, self.status) = (Some(why), RequestStatus::Ended);
-                self.turned_away = None;
             }
         }
     }

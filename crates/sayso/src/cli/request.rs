@@ -35,7 +35,7 @@ pub(crate) struct RequestArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum RequestCommand {
-    /// Lists requests, newest first.
+    /// Lists requests, newest first; those that wait, oldest first.
     List {
         /// Only those that wait.
         #[arg(long)]
@@ -90,16 +90,16 @@ pub(crate) enum RequestCommand {
     Shrink {
         #[command(flatten)]
         at: At,
-        /// How many bytes to keep at its beginning.
+        /// How many bytes to keep at its beginning; 2,000, if not given.
         #[arg(long, value_name = "N", value_parser = number::bytes)]
         keep_head: Option<u64>,
-        /// How many bytes to keep at its end.
+        /// How many bytes to keep at its end; 1,000, if not given.
         #[arg(long, value_name = "N", value_parser = number::bytes)]
         keep_tail: Option<u64>,
     },
     /// Keeps a section at the top, for you alone.
     Pin(At),
-    /// No longer does so.
+    /// No longer keeps a section at the top.
     Unpin(At),
     /// Mends what would be refused, as `show` and `resume` offer it.
     Repair {
@@ -136,7 +136,7 @@ pub(crate) enum RequestCommand {
         #[arg(long, value_name = "N", value_parser = number::event)]
         revision: Option<u64>,
     },
-    /// Ends a request: it is not sent, and the agent is told so.
+    /// Ends a request that waits, or that its upstream has not answered yet after it waited: the agent is told so.
     Cancel(One),
     /// Sends a recorded request again, and shows how the answer differs.
     Replay {
@@ -240,7 +240,7 @@ pub(crate) enum ScopeChoice {
 /// What is to happen to requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeChoice {
-    /// Send normally. Ends what waits.
+    /// Send normally. What waits is discarded, and its agent is told so.
     Normal,
     /// Pause & review every turn.
     PauseEvery,

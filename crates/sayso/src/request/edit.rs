@@ -210,18 +210,21 @@ fn deleted(asking: &Asking<'_>, at: &At) -> Result<proto::EditPlace, Failure> {
     let request = proto::ShowRequestRequest { request: at.id, content_limit: Some(0), ..Default::default() };
     let shown = asking.connected.block(asking.connected.client().show_request(request))?;
     let gone: Vec<&proto::Section> = shown.sections.iter().filter(|section| section.deleted).collect();
-    let found = gone.iter().find(|section| section.raw_path == at.path || section.id == at.path);
-    match found {
-        Some(section) => Ok(place(&section.id)),
-        None if gone.is_empty() || !shown.summary.as_option().is_some_and(|summary| summary.waiting) => {
+    let named = |sections: &[&proto::Section]| {
+        let name = |section: &&proto::Section| format!("`{}` ({})", visible(&section.raw_path), section.id);
+        sections.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    let found: Vec<&proto::Section> =
+        gone.iter().filter(|section| section.raw_path == at.path || section.id == at.path).copied().collect();
+    match found.as_slice() {
+        [section] => Ok(place(&section.id)),
+        [_, _, ..] => Err(Failure::bad_input(format!("several sections were left out at `{}`", visible(&at.path)))
+            .hint(format!("give the id of the one that is meant: {}", named(&found)))),
+        [] if gone.is_empty() || !shown.summary.as_option().is_some_and(|summary| summary.waiting) => {
             Ok(place(&at.path))
         }
-        None => {
-            let named: Vec<String> =
-                gone.iter().map(|section| format!("`{}` ({})", visible(&section.raw_path), section.id)).collect();
-            Err(Failure::bad_input(format!("nothing was left out at `{}`", visible(&at.path)))
-                .hint(format!("left out are: {}", named.join(", "))))
-        }
+        [] => Err(Failure::bad_input(format!("nothing was left out at `{}`", visible(&at.path)))
+            .hint(format!("left out are: {}", named(&gone)))),
     }
 }
 
@@ -377,7 +380,7 @@ fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {
     let answer = asking.connected.block(asking.connected.client().cancel_request(request))?;
     if !asking.json(&answer)? {
         print(&format!(
-            "Request {id} is not sent; its agent is told `Request canceled before sending`, for the next 30 seconds also if it sends the same again.\n"
+            "Request {id} has ended; its agent is told `Request canceled before sending`, for the next 30 seconds also if it sends the same again.\n"
         ))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use sayso_api::proto;
 use sayso_api::proto::RequestSummary;
 
 use super::draw::{self, Extent, tokens};
-use super::show::{reason, status, turned_away};
+use super::show::{deadline, is_turned_away, reason, status, times, turned_away};
 use super::width;
 use super::{Asking, print};
 use crate::failure::Failure;
@@ -89,13 +89,17 @@ fn about(request: &RequestSummary) -> String {
         parts.push(format!("replay of {first}"));
     }
     if request.edited {
-        parts.push("edited".to_owned());
+        let inherited = request.inherits.map(|earlier| format!("edited, as request {earlier}"));
+        parts.push(inherited.unwrap_or_else(|| "edited".to_owned()));
     }
     if let Some(why) = request.paused.as_option().filter(|_| request.waiting) {
         parts.push(reason(why));
     }
+    if let Some(at) = request.deadline_ms.filter(|_| request.waiting) {
+        parts.push(deadline(at));
+    }
     if let Some(by) = request.turned_away.as_option() {
-        parts.push(turned_away(by));
+        parts.push(if is_turned_away(request) { turned_away(by) } else { format!("turned away {}", times(by.tried)) });
     }
     if let Some(usage) = request.answer.as_option().and_then(|answer| answer.usage.as_option()) {
         let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
@@ -123,7 +127,7 @@ pub(super) fn monitor(asking: &Asking<'_>, id: Option<u64>) -> Result<ExitCode, 
     }
     if listed.runs.is_empty() {
         say(&format!(
-            "No subagent has sent anything since the engine started; the last {} runs are shown.",
+            "No subagent of a session that goes on has sent anything since the engine started; the last {} runs are shown.",
             listed.most
         ));
         return Ok(ExitCode::SUCCESS);

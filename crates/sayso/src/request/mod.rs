@@ -97,22 +97,24 @@ impl Asking<'_> {
             return Ok(Some(given.to_owned()));
         }
         if given.is_empty() {
-            return Err(Failure::bad_input("--session is empty").hint("`sayso request mode` lists the sessions"));
+            return Err(
+                Failure::bad_input("--session is empty").hint("`sayso request list` shows the ends of their ids")
+            );
         }
         let alike = |session: &&String| session.starts_with(given) || session.ends_with(given);
-        let mut found: Vec<String> = known.iter().filter(alike).cloned().collect();
-        if found.is_empty() {
-            // One of before the engine started.
-            found = self.recorded_sessions()?.iter().filter(alike).cloned().collect();
-        }
+        // Those of before the engine started, too: of two that fit none is meant.
+        let known: BTreeSet<String> = known.into_iter().chain(self.recorded_sessions()?).collect();
+        let found: Vec<&String> = known.iter().filter(alike).collect();
         match found.as_slice() {
-            [one] => Ok(Some(one.clone())),
+            [one] => Ok(Some((*one).clone())),
             // One that will come is named in full.
-            [] if given.chars().count() < SHORT => {
-                Err(Failure::bad_input(format!("no session's id begins or ends with `{}`", visible(given))).hint(
-                    "`sayso request mode` lists the sessions; one that has yet to send something is named in full",
-                ))
-            }
+            [] if given.chars().count() < SHORT => Err(Failure::bad_input(format!(
+                "no session's id begins or ends with `{}`",
+                visible(given)
+            ))
+            .hint(
+                "`sayso request list` shows the ends of their ids; one that has yet to send something is named in full",
+            )),
             [] => {
                 say(&format!("note: no session `{given}` has sent a request that is known"));
                 Ok(Some(given.to_owned()))

@@ -41,8 +41,8 @@ pub(super) fn state_text(state: &ModeState, banner: Option<&proto::GetModesRespo
 }
 
 pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Option<&str>) -> Result<ExitCode, Failure> {
-    let Some(choice) = mode else { return show(asking) };
     let session = asking.session(session)?;
+    let Some(choice) = mode else { return show(asking, session.as_deref()) };
     let client = asking.connected.client();
     let (state, ended) = if choice == ModeChoice::PauseNext {
         let request = proto::PauseNextRequest { session: session.clone(), ..Default::default() };
@@ -88,8 +88,11 @@ pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Optio
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(asking: &Asking<'_>) -> Result<ExitCode, Failure> {
-    let modes = asking.modes()?;
+fn show(asking: &Asking<'_>, session: Option<&str>) -> Result<ExitCode, Failure> {
+    let mut modes = asking.modes()?;
+    if let Some(session) = session {
+        modes.sessions.retain(|other| other.session == session);
+    }
     if asking.json(&modes)? {
         return Ok(ExitCode::SUCCESS);
     }

@@ -86,6 +86,11 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// Whether its upstream has turned it away, and nothing came of it since.
+pub(super) fn is_turned_away(summary: &RequestSummary) -> bool {
+    summary.turned_away.is_set() && summary.status.as_known() == Some(RequestStatus::Sent)
+}
+
 /// How a request stands, in a word.
 pub(super) fn status(summary: &RequestSummary) -> String {
     match summary.status.as_known().unwrap_or_default() {
@@ -93,7 +98,7 @@ pub(super) fn status(summary: &RequestSummary) -> String {
         RequestStatus::Seen => "seen".to_owned(),
         RequestStatus::Paused if summary.waiting => "paused".to_owned(),
         RequestStatus::Paused => "left behind".to_owned(),
-        RequestStatus::Sent if summary.turned_away.is_set() => "turned away".to_owned(),
+        RequestStatus::Sent if is_turned_away(summary) => "turned away".to_owned(),
         RequestStatus::Sent => "sent".to_owned(),
         RequestStatus::Answered => {
             let status = summary.answer.as_option().map_or(0, |answer| answer.status);
@@ -117,12 +122,18 @@ pub(super) fn reason(why: &proto::PauseReason) -> String {
 
 /// Why a request has not been taken yet, and when it is sent again.
 pub(crate) fn turned_away(by: &proto::RequestTurnedAway) -> String {
-    let times = match by.tried {
+    let left = by.again_ms - now();
+    // What is left of a second is one, too.
+    let again = if left > 0 { format!("again in {}", ago(left + 999)) } else { "and being tried again".to_owned() };
+    format!("{}; tried {}, {again}", visible(&by.message), times(by.tried))
+}
+
+pub(super) fn times(count: u32) -> String {
+    match count {
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         more => format!("{more} times"),
-    };
-    format!("{}; tried {times}, again in {}", visible(&by.message), ago(by.again_ms - now()))
+    }
 }
 
 /// All that is said of a request as a whole.
@@ -146,10 +157,15 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     if let Some(why) = summary.paused.as_option().filter(|_| summary.waiting) {
         text.push_str(&format!("waits: {}\n", reason(why)));
     }
-    if summary.waiting {
-        text.push_str(&deadline(summary.deadline_ms, shown.streams));
+    match summary.deadline_ms.filter(|_| summary.waiting) {
+        Some(at) => text.push_str(&format!("deadline: {}\n", deadline(at))),
+        // Nothing can be said to its agent before there is an answer.
+        None if summary.waiting && !shown.streams => {
+            text.push_str("deadline: not known; its agent wants the answer in one piece, and may give up\n");
+        }
+        None => {}
     }
-    if let Some(by) = summary.turned_away.as_option() {
+    if let Some(by) = summary.turned_away.as_option().filter(|_| is_turned_away(summary)) {
         let cancel = format!("`sayso request cancel {}` ends it", summary.request);
         text.push_str(&format!("turned away: {}; {cancel}\n", turned_away(by)));
     }
@@ -158,6 +174,9 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     }
     if let Some(why) = shown.not_paused_because.as_ref().filter(|_| is_paused_by_mode(shown)) {
         text.push_str(&format!("not paused: {}\n", visible(why)));
+    }
+    if let Some(earlier) = summary.inherits {
+        text.push_str(&format!("goes on with: your edits of request {earlier}\n"));
     }
     if summary.edited || summary.revision > 0 {
         let word = if summary.edited { "edited" } else { "as it came" };
@@ -175,13 +194,11 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     text
 }
 
-/// For how long the agent waits, of a request that does not stream: nothing can be said to it before there is an answer.
-fn deadline(at: Option<i64>, streams: bool) -> String {
-    match at.map(|at| at - now()) {
-        Some(left) if left > 0 => format!("deadline: its agent gives up in {}\n", ago(left)),
-        Some(_) => "deadline: its agent gives up by now\n".to_owned(),
-        None if streams => String::new(),
-        None => "deadline: not known; its agent wants the answer in one piece, and may give up\n".to_owned(),
+/// When the agent of a request that waits gives up.
+pub(super) fn deadline(at: i64) -> String {
+    match at - now() {
+        left @ 0.. => format!("its agent gives up in {}", ago(left)),
+        over => format!("its agent should have given up {} ago", ago(-over)),
     }
 }
 
@@ -218,6 +235,9 @@ fn outcome(summary: &RequestSummary) -> String {
             };
             text.push_str(&format!("{why}: {}\n", visible(path)));
         }
+    }
+    if let Some(by) = summary.turned_away.as_option().filter(|_| !is_turned_away(summary)) {
+        text.push_str(&format!("turned away before: {}, the last time as {}\n", times(by.tried), visible(&by.message)));
     }
     if let Some(answer) = summary.answer.as_option() {
         let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());

@@ -27,7 +27,7 @@ pub(super) fn step(event: &RequestEvent) -> String {
                 RequestEditKind::Append => "has another message",
                 RequestEditKind::Shrink => "shrunk",
                 RequestEditKind::Repair => "mended",
-                RequestEditKind::Pin => "pinned",
+                RequestEditKind::Pin => "pinned or unpinned",
                 RequestEditKind::Undo => "the last edit taken back",
                 RequestEditKind::Redo => "an edit made again",
                 RequestEditKind::Reset => "is as it came",

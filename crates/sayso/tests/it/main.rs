@@ -29,6 +29,7 @@ mod propose;
 mod request_agent;
 mod request_editor;
 mod request_shown;
+mod request_stands;
 mod request_tls;
 mod requests;
 mod review;

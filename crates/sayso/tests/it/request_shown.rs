@@ -127,7 +127,7 @@ fn what_waits_is_in_the_shell_prompt_and_in_the_metadata() {
 }
 
 /// What `sayso watch` tells of requests, until one ends.
-fn watched(stage: &Stage) -> String {
+pub(crate) fn watched(stage: &Stage) -> String {
     let mut watching = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["watch", "--after", "0"])
         .current_dir(stage.scene.path(""))

@@ -218,7 +218,7 @@ fn a_result_is_shrunk_from_now_on() {
 #[test]
 fn what_subagents_send_is_monitored_and_does_not_wait() {
     let stage = paused("");
-    assert!(stage.said(&["request", "monitor"]).contains("No subagent has sent anything"));
+    assert!(stage.said(&["request", "monitor"]).contains("No subagent of a session that goes on has sent anything"));
     let headers = format!("x-claude-code-session-id: {SESSION}\r\nx-claude-code-agent-id: explorer\r\n");
     assert_eq!(stage.send_with(&request("Look around.", "text"), &headers).join().unwrap().status, 200);
     let runs = stage.said(&["request", "monitor"]);

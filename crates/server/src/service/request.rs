@@ -14,9 +14,9 @@ use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, Service
 use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
-use sayso_proxy::desk::{Expected, Once, Resumed};
+use sayso_proxy::desk::{EndError, Expected, Once, Resumed};
 use sayso_proxy::{Entrance, Which};
-use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord};
+use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord, RequestStatus};
 use sayso_wire::Scope;
 
 use crate::failure::Failure;
@@ -33,8 +33,9 @@ pub(crate) struct Requests(pub(crate) Arc<Host>);
 /// A request with whether it waits.
 fn summary(host: &Host, record: &RequestRecord) -> proto::RequestSummary {
     let mut summary = proto::RequestSummary::from(record);
-    if let Some(edited) = host.proxy.desk.has_edits(record.request) {
+    if let Some((edited, saved)) = host.proxy.desk.edits(record.request) {
         (summary.waiting, summary.edited) = (true, edited);
+        summary.saved = (!saved.is_empty()).then(|| proto::SavedEditsOutcome::from(&saved)).into();
     }
     summary
 }
@@ -163,7 +164,7 @@ impl proto::RequestService for Requests {
         let resumed = self.person(&context, move |host| {
             let expected = expected.map_or(Expected::Any, Expected::Version);
             known(host, id)?;
-            Ok(host.proxy.desk.resume(id, expected, now())?)
+            host.proxy.desk.resume(id, expected, now()).map_err(|error| not_ended(host, error))
         });
         let Resumed { captured, switched } = resumed.await?;
         Response::ok(proto::ResumeRequestResponse {
@@ -182,7 +183,7 @@ impl proto::RequestService for Requests {
         let id = request.request;
         let cancelled = self.person(&context, move |host| {
             known(host, id)?;
-            Ok(host.proxy.desk.cancel(id, now())?)
+            host.proxy.desk.cancel(id, now()).map_err(|error| not_ended(host, error))
         });
         cancelled.await?;
         Response::ok(proto::CancelRequestResponse::default())
@@ -362,6 +363,23 @@ fn known(host: &Host, request: RequestId) -> Result<(), Failure> {
     }
     host.proxy.desk.record(request)?;
     Ok(())
+}
+
+/// Why a request could not be resumed or cancelled: of one that does not wait, what it does instead.
+fn not_ended(host: &Host, error: EndError) -> Failure {
+    let EndError::NotWaiting(request) = error else { return error.into() };
+    let Ok(record) = host.proxy.desk.record(request) else { return error.into() };
+    let (what, hint) = match (record.status, &record.ended) {
+        (RequestStatus::Sent, _) if record.turned_away.is_some() => {
+            ("its upstream turned it away, and it is tried again".to_owned(), Some("it can be cancelled"))
+        }
+        (RequestStatus::Sent, _) => ("it was sent".to_owned(), Some("only its agent can break it off")),
+        (RequestStatus::Answered, _) => ("it was answered".to_owned(), None),
+        (RequestStatus::Ended, Some(why)) => (format!("it ended: {}", why.message()), None),
+        (RequestStatus::Seen | RequestStatus::Paused | RequestStatus::Ended, _) => return error.into(),
+    };
+    let failure = Failure::new(error.kind(), format!("{error}: {what}"));
+    failure.hint(hint.map_or_else(|| error.hint(), str::to_owned))
 }
 
 /// What cannot be had of a request that is there.

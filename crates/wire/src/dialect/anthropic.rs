@@ -182,6 +182,11 @@ impl Dialect for Anthropic {
         answered_at_once(&items, problems);
         known_roles(body, &items, "`user`, `assistant` and `system`", problems);
         no_empty_texts(body, &items, problems);
+        for block in body.member(body.root(), "system").into_iter().flat_map(|system| body.children(system)) {
+            if body.member_text(block, "text").is_some_and(|text| text.trim().is_empty()) {
+                problems.push(Problem::empty(block, block));
+            }
+        }
         let breakpoints = self.breakpoints(body);
         for surplus in breakpoints.iter().skip(MOST_BREAKPOINTS) {
             problems.push(Problem {
@@ -205,6 +210,10 @@ impl Dialect for Anthropic {
                 });
             }
         }
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["model", "max_tokens"]
     }
 
     fn breakpoints(&self, body: &Document) -> Vec<Target> {

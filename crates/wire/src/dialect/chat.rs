@@ -149,6 +149,10 @@ impl Dialect for Chat {
         }
     }
 
+    fn required(&self) -> &'static [&'static str] {
+        &["model"]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["tools", "functions", "messages"]
     }

@@ -119,6 +119,10 @@ pub trait Dialect: Sync + std::fmt::Debug {
         Vec::new()
     }
 
+    /// The settings that it does not do without.
+    fn required(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The order in which the server reads a request, as the names of its parts: what comes after a change is read anew.
     fn reading_order(&self) -> &'static [&'static str];
 

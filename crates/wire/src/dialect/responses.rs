@@ -154,6 +154,10 @@ impl Dialect for Responses {
         known_roles(body, &self.messages(body), "`user`, `assistant`, `system` and `developer`", problems);
     }
 
+    fn required(&self) -> &'static [&'static str] {
+        &["model"]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["previous_response_id", "instructions", "tools", "input"]
     }

@@ -199,3 +199,37 @@ fn a_role_that_the_api_does_not_know_and_a_model_without_a_name_are_refused() {
     request.edit_path("input[0].role", "me").unwrap();
     assert_eq!(kinds(&request), [ProblemKind::UnknownRole]);
 }
+
+#[test]
+fn what_the_api_does_not_do_without_is_not_left_out() {
+    let mut request = anthropic(ASKED);
+    let at = |request: &ModelRequest, path: &str| request.document().unwrap().at(path).unwrap();
+    for name in ["model", "max_tokens"] {
+        let target = at(&request, name);
+        request.delete(target.into()).unwrap();
+        let problems = request.blocking();
+        assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [ProblemKind::Missing], "{name}");
+        request.repair(problems[0].repairs[0]).unwrap();
+        assert!(!request.is_dirty());
+    }
+    let count =
+        ModelRequest::new("r", Head::new("/v1/messages/count_tokens"), br#"{"model":"m","messages":[]}"#.to_vec());
+    assert!(!kinds(&count).contains(&ProblemKind::Missing), "what never was there is for the server to judge");
+    let body = r#"{"model":"m","max_tokens":1,"system":[{"type":"text","text":"be"},{"type":"text","text":"brief"}],"messages":[{"role":"user","content":"go"}]}"#;
+    let mut request = ModelRequest::new("r", Head::new("/v1/messages"), body.as_bytes());
+    request.edit_path("system[1].text", "").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::EmptyText]);
+    let repair = request.blocking()[0].repairs[0];
+    request.repair(repair).unwrap();
+    assert_eq!(kinds(&request), []);
+}
+
+#[test]
+fn another_model_has_kept_nothing() {
+    let part = r#"{"type":"text","text":"go","cache_control":{"type":"ephemeral"}}"#;
+    let mut request = anthropic(&format!(r#"{{"role":"user","content":[{part}]}}"#));
+    request.edit_path("model", "claude-y").unwrap();
+    let found = request.consequences(&mut sayso_wire::tokens::TokenCounter::new(16)).unwrap();
+    assert_eq!(found.breakpoints_lost.len(), 1);
+    assert!(found.reread.count > 0);
+}

@@ -36,6 +36,17 @@ impl Read {
     }
 }
 
+/// The most of an error that is told beside its status.
+const MOST_SAID: usize = 300;
+
+/// What an error says for a person, in whatever form an API has for it.
+fn error_said(status: u16, body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok().filter(|_| status >= 400)?;
+    let places = ["/error/message", "/0/error/message", "/message", "/error", "/detail"];
+    let said = places.iter().find_map(|place| body.pointer(place)?.as_str())?;
+    Some(said.chars().take(MOST_SAID).collect())
+}
+
 impl AnswerTap {
     /// Records the answer, once.
     pub(super) fn tell(&mut self) {
@@ -76,6 +87,7 @@ impl AnswerTap {
         let work = move || {
             read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
+            answer.problem = answer.problem.or_else(|| error_said(answer.status, &kept));
             let body = CutBody::new(kept);
             answer.body = BodyRecord { cut, ..body.record() };
             vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
