@@ -28,7 +28,7 @@ impl Consequences {
     /// The way to say the same without these consequences, where there are any.
     pub fn alternative(&self) -> Option<&'static str> {
         let costs = !self.breakpoints_lost.is_empty() || !self.sealed_after.is_empty();
-        costs.then_some("append a message instead: what came before it stays valid and kept")
+        costs.then_some("append a message: what came before it stays valid and kept")
     }
 }
 

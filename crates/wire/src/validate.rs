@@ -228,7 +228,8 @@ fn smallest(body: &Document, item: &Item, items: &[Item]) -> Target {
 /// A conversation that does not begin with the user.
 pub(crate) fn begins_with_user(items: &[Item], problems: &mut Vec<Problem>) {
     let Some(first) = items.iter().find(|item| item.role != Role::System) else { return };
-    if first.role != Role::User && first.role != Role::Tool {
+    // One whom the API does not know is a problem of its own.
+    if !matches!(first.role, Role::User | Role::Tool | Role::Other) {
         problems.push(Problem {
             kind: ProblemKind::RoleOrder,
             target: first.message,

@@ -191,6 +191,9 @@ fn a_role_that_the_api_does_not_know_and_a_model_without_a_name_are_refused() {
     assert_eq!(problems.iter().map(|problem| problem.kind).collect::<Vec<_>>(), [ProblemKind::UnknownRole]);
     assert!(problems[0].message.contains("`usr`") && problems[0].message.contains("`user`"), "{}", problems[0].message);
     request.undo();
+    request.edit_path("messages[0].role", "usr").unwrap();
+    assert_eq!(kinds(&request), [ProblemKind::UnknownRole]);
+    request.undo();
     request.edit_path("model", "").unwrap();
     assert_eq!(kinds(&request), [ProblemKind::NoModel]);
     let body = r#"{"model":"gpt-5","input":[{"role":"user","content":"go"},{"type":"item_reference","id":"i"}]}"#;
