@@ -76,17 +76,20 @@ fn answers() -> impl Strategy<Value = RequestAnswer> {
         },
     );
     let times = (any::<u64>(), any::<u64>(), any::<u32>());
-    (any::<u16>(), bodies(), usage, (maybe(), maybe(), maybe()), times).prop_map(
-        |(status, body, usage, (content_type, finish, problem), (first_byte_ms, total_ms, retries))| RequestAnswer {
-            status,
-            body,
-            content_type,
-            usage,
-            finish,
-            problem,
-            first_byte_ms,
-            total_ms,
-            retries,
+    (any::<u16>(), bodies(), usage, (maybe(), maybe(), maybe(), maybe()), times).prop_map(
+        |(status, body, usage, (content_type, finish, problem, error), (first_byte_ms, total_ms, retries))| {
+            RequestAnswer {
+                status,
+                body,
+                content_type,
+                usage,
+                finish,
+                problem,
+                error,
+                first_byte_ms,
+                total_ms,
+                retries,
+            }
         },
     )
 }

@@ -250,7 +250,7 @@ struct Session {
 #[derive(Debug)]
 struct State {
     waiting: BTreeMap<RequestId, Waiting>,
-    /// Those that an upstream put off, by which whoever tries them is told that they are cancelled.
+    /// Those that were sent after their client had its status, and how whoever tries them is told that they are cancelled.
     tried: BTreeMap<RequestId, oneshot::Sender<()>>,
     modes: Modes,
     past: Past,

@@ -1,4 +1,5 @@
-//! Requests that an upstream has turned away: they are tried again by themselves, and a person can cancel them meanwhile.
+//! Requests that were sent after their client had its status: what an upstream turns away is tried again by us, and a person can cancel
+//! it until there is an answer.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 use super::{Desk, State, lock};
 use crate::log::{Haste, now};
 
-/// A request that is tried again. Dropped, it can no longer be cancelled.
+/// A request that is tried until its upstream takes it. Dropped, it can no longer be cancelled.
 #[derive(Debug)]
 pub(crate) struct Tries {
     desk: Arc<Desk>,

@@ -173,6 +173,20 @@ async fn what_a_person_let_go_on_goes_on_so_at_the_next_engine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_model_refused_is_another_one_at_the_next_engine() {
+    let scene = scene(RequestMode::InterceptAlways).await;
+    scene.model.once(|_| true, sayso_testkit::model::Answer::error(400, "prompt is too long"));
+    let (first, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    scene.resume(first);
+    assert_eq!(sent.answer().await.status(), 400);
+    let answer = scene.desk.record(first).unwrap().answer.unwrap();
+    assert_eq!((answer.error.as_deref(), answer.problem), (Some("prompt is too long"), None));
+    let next = scene.again_after(Ends::Killed, settings()).await;
+    let (_second, _sent) = next.paused(next.request(API, &turn(API, "hi"))).await;
+    assert_eq!(next.model.received().len(), 1, "nobody was asked about it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_cancelled_is_refused_by_the_next_engine_and_what_was_left_waits_there() {
     let scene = scene(RequestMode::Off).await;
     for said in ["cancelled", "left"] {

@@ -37,6 +37,9 @@ pub struct RequestAnswer {
     /// What went wrong in the stream, or with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The beginning of what an error says for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Milliseconds from sending it to the first byte of the answer.
     pub first_byte_ms: u64,
     /// Milliseconds from sending it to the end of the answer.

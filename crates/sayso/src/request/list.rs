@@ -105,7 +105,9 @@ fn about(request: &RequestSummary) -> String {
         let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
         parts.push(format!("{} tokens in, {} out", count(usage.input), count(usage.output)));
     }
-    if let Some(problem) = request.answer.as_option().and_then(|answer| answer.problem.as_deref()) {
+    if let Some(problem) =
+        request.answer.as_option().and_then(|answer| answer.problem.as_deref().or(answer.error.as_deref()))
+    {
         parts.push(visible(problem).into_owned());
     }
     if let Some(end) = request.ended.as_option() {

@@ -245,6 +245,9 @@ fn outcome(summary: &RequestSummary) -> String {
         let (input, output) = (count(usage.input), count(usage.output));
         text.push_str(&format!("answer: status {}, {input} tokens in, {output} out", answer.status));
         text.push_str(&format!(", first byte after {} ms, all after {} ms\n", answer.first_byte_ms, answer.total_ms));
+        if let Some(error) = &answer.error {
+            text.push_str(&format!("answer says: {}\n", visible(error)));
+        }
         if let Some(problem) = &answer.problem {
             text.push_str(&format!("answer's problem: {}\n", visible(problem)));
         }

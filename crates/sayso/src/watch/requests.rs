@@ -48,7 +48,8 @@ pub(super) fn step(event: &RequestEvent) -> String {
         }
         Step::TurnedAway(by) => format!("turned away: {}", turned_away(by)),
         Step::Answered(answer) => {
-            let problem = answer.problem.as_deref().map(|problem| format!(": {}", visible(problem)));
+            let problem =
+                answer.problem.as_deref().or(answer.error.as_deref()).map(|problem| format!(": {}", visible(problem)));
             format!("answered with {} after {} ms{}", answer.status, answer.total_ms, problem.unwrap_or_default())
         }
         Step::Ended(end) => format!("ended: {}", visible(&end.message)),

@@ -41,7 +41,10 @@ const MOST_SAID: usize = 300;
 
 /// What an error says for a person, in whatever form an API has for it.
 fn error_said(status: u16, body: &[u8]) -> Option<String> {
-    let body: serde_json::Value = serde_json::from_slice(body).ok().filter(|_| status >= 400)?;
+    if status < 400 {
+        return None;
+    }
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let places = ["/error/message", "/0/error/message", "/message", "/error", "/detail"];
     let said = places.iter().find_map(|place| body.pointer(place)?.as_str())?;
     Some(said.chars().take(MOST_SAID).collect())
@@ -62,6 +65,7 @@ impl AnswerTap {
             usage: counted(self.said.usage),
             finish: self.said.finish.take(),
             problem: self.said.problem.clone(),
+            error: None,
             first_byte_ms: millis(self.first.unwrap_or_else(|| started.elapsed())),
             total_ms: millis(started.elapsed()),
             retries: *retries,
@@ -87,7 +91,7 @@ impl AnswerTap {
         let work = move || {
             read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
-            answer.problem = answer.problem.or_else(|| error_said(answer.status, &kept));
+            answer.error = error_said(answer.status, &kept);
             let body = CutBody::new(kept);
             answer.body = BodyRecord { cut, ..body.record() };
             vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
