@@ -55,9 +55,8 @@ Requests to models, which `sayso request` shows:
 
   [[request.rule]]              # what pauses whatever the mode; the first that fits decides
   name = \"large results\"
-  tool_result_tokens = 20000    # also agent, subagent, larger_than
-  text = \"password\"            # anywhere in what the newest messages say
-  pause = false                 # for what never waits
+  tool_result_tokens = 20000    # also agent, subagent, larger_than; text, in the newest messages
+                                # pause = false is for what never waits
 
   [upstream.local]              # a server of your own: http://127.0.0.1:PORT/p/…/local
   url = \"http://127.0.0.1:8080\"
