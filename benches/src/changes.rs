@@ -80,7 +80,7 @@ const DIRECTORY: &str = "SAYSO_BENCH_DIR";
 /// Where it happens: beneath the build directory, so that it is on a real disk if the repository is.
 pub fn work_directory() -> PathBuf {
     std::env::var_os(DIRECTORY)
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/changes"), PathBuf::from)
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/changes"), PathBuf::from)
 }
 
 /// The type of the file system of a directory, as far as the system says.

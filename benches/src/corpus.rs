@@ -86,7 +86,7 @@ pub struct Corpus {
 
 /// Where everything that a run leaves behind lies.
 pub fn work_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("target/corpus")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/corpus")
 }
 
 impl Corpus {

@@ -4,6 +4,7 @@
 mod agents;
 mod architecture;
 mod client;
+mod dependencies;
 mod documents;
 mod model;
 mod model_faults;

@@ -1,6 +1,8 @@
 //! Which model counts how.
 
 use super::Exactness;
+use super::ranks::{self, Ranks};
+use super::split::{self, Splitter};
 
 /// A public way to cut text into tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,10 +14,17 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    pub(super) fn table(self) -> &'static bpe_openai::Tokenizer {
+    pub(super) fn ranks(self) -> &'static Ranks {
         match self {
-            Self::O200k => bpe_openai::o200k_base(),
-            Self::Cl100k => bpe_openai::cl100k_base(),
+            Self::O200k => &ranks::O200K,
+            Self::Cl100k => &ranks::CL100K,
+        }
+    }
+
+    pub(super) fn splitter(self) -> &'static Splitter {
+        match self {
+            Self::O200k => &split::O200K,
+            Self::Cl100k => &split::CL100K,
         }
     }
 }

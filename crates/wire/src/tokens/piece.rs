@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::merge::Merger;
 use super::{Encoding, Exactness, Tokenizer, Tokens};
 
 /// The longest run without a natural break that is counted as a whole, in bytes.
@@ -13,8 +14,7 @@ const LONGEST_RUN: usize = 4 << 10;
 
 /// Runs longer than this are remembered while a text is counted.
 ///
-/// They are nearly always rulers and indentation, which come again and again, and cost far more than their length: all
-/// their parts are tokens too, and each is tried.
+/// They are nearly always rulers and indentation, which come again and again and take many merges.
 const WORTH_REMEMBERING: usize = 32;
 
 /// How many runs are remembered while a text is counted.
@@ -29,12 +29,13 @@ pub fn count(tokenizer: Tokenizer, text: &str) -> Tokens {
 
 /// Counts by an encoding, whoever's it is.
 pub(super) fn by(encoding: Encoding, text: &str) -> Tokens {
-    let table = encoding.table();
+    let ranks = encoding.ranks();
+    let mut merger = Merger::default();
     let mut tokens = Tokens::ZERO;
     let mut long: HashMap<&[u8], u64> = HashMap::new();
-    for run in table.split(text) {
+    for run in encoding.splitter().split(text) {
         if run.len() <= WORTH_REMEMBERING {
-            tokens.count += table.bpe.count(run.as_bytes()) as u64;
+            tokens.count += merger.count(ranks, run.as_bytes()) as u64;
             continue;
         }
         if run.len() > LONGEST_RUN {
@@ -42,7 +43,7 @@ pub(super) fn by(encoding: Encoding, text: &str) -> Tokens {
         }
         for part in run.as_bytes().chunks(LONGEST_RUN) {
             tokens.count += long.get(part).copied().unwrap_or_else(|| {
-                let count = table.bpe.count(part) as u64;
+                let count = merger.count(ranks, part) as u64;
                 if long.len() < MOST_REMEMBERED {
                     long.insert(part, count);
                 }

@@ -233,6 +233,22 @@ fn long_runs_without_a_break_are_counted_about_and_in_the_time_of_their_length()
 }
 
 #[test]
+fn source_files_count_as_by_another_implementation() {
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(sources).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(count(O200K, &text).count, bpe_openai::o200k_base().count(text.as_str()) as u64, "{path:?}");
+            assert_eq!(count(CL100K, &text).count, bpe_openai::cl100k_base().count(text.as_str()) as u64, "{path:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 5);
+}
+
+#[test]
 fn ten_megabytes_of_code_are_counted_exactly() {
     let line = "    let total: usize = items.iter().map(|item| item.size).sum(); // all of them\n";
     let lines = (10 << 20) / line.len();
@@ -276,6 +292,15 @@ proptest! {
         let scratch: Tokens = texts.iter().chain([&new]).map(|text| count(O200K, text)).sum();
         prop_assert_eq!(with_new, scratch);
         prop_assert!(counter.entries() <= entries + 1);
+    }
+
+    /// `bpe-openai` counts with automata, by another algorithm than ours.
+    #[test]
+    fn counts_equal_those_of_another_implementation(texts in texts(), letters in "[a-zA-Z=_ .-]{60,400}") {
+        for text in texts.iter().chain([&letters]) {
+            prop_assert_eq!(count(O200K, text).count, bpe_openai::o200k_base().count(text.as_str()) as u64);
+            prop_assert_eq!(count(CL100K, text).count, bpe_openai::cl100k_base().count(text.as_str()) as u64);
+        }
     }
 
     #[test]
