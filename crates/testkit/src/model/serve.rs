@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use sayso_wire::stream::Script;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use super::answer::{Content, Pace, error_body};
 use super::asked::{self, Asked};
@@ -147,7 +148,14 @@ fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Resul
     };
     exchange.becomes(if chunks.is_empty() && end == Fate::Answered { Fate::Answered } else { Fate::Answering });
     let mut response = response
-        .body(StreamBody::new(frames(Sending { chunks: chunks.into_iter(), pace: answer.pace, end, length, exchange })))
+        .body(StreamBody::new(frames(Sending {
+            chunks: chunks.into_iter(),
+            pace: answer.pace,
+            end,
+            length,
+            exchange,
+            last_written: None,
+        })))
         .map_err(io::Error::other)?;
     for (name, value) in &answer.headers {
         let name = HeaderName::try_from(name).map_err(io::Error::other)?;
@@ -169,6 +177,20 @@ struct Sending {
     end: Fate,
     length: Length,
     exchange: Exchange,
+    /// Resolves when hyper has written the last chunk before a cut.
+    last_written: Option<oneshot::Receiver<()>>,
+}
+
+/// A chunk that reports when it has been written: hyper then drops it, and the sender with it.
+struct Tracked {
+    chunk: Bytes,
+    _written: oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for Tracked {
+    fn as_ref(&self) -> &[u8] {
+        &self.chunk
+    }
 }
 
 fn frames(sending: Sending) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
@@ -179,8 +201,11 @@ fn frames(sending: Sending) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
             if sending.end != Fate::Cut {
                 return None;
             }
-            // What went before is sent only while nothing else is at hand.
-            tokio::task::yield_now().await;
+            // An error resets an HTTP/2 stream at once, and chunks that are still queued are lost.
+            match sending.last_written.take() {
+                Some(written) => drop(written.await),
+                None => tokio::task::yield_now().await,
+            }
             return Some((Err(io::Error::other("it was to be cut")), None));
         };
         match &sending.pace {
@@ -194,6 +219,13 @@ fn frames(sending: Sending) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
             sending.exchange.progress.set(Fate::Answered);
         }
         sending.exchange.shared.tell();
+        let chunk = if sending.end == Fate::Cut && sending.chunks.len() == 0 {
+            let (written, last_written) = oneshot::channel();
+            sending.last_written = Some(last_written);
+            Bytes::from_owner(Tracked { chunk, _written: written })
+        } else {
+            chunk
+        };
         Some((Ok(Frame::data(chunk)), Some(sending)))
     })
     .boxed()
