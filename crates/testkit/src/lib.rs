@@ -3,6 +3,7 @@
 //! [`laws`] states what must hold for any input, once; the property tests and the fuzz targets both call it. [`contents`]
 //! makes inputs that have broken diff tools before. [`programs`] runs the real `git` and `patch` in a throw-away directory.
 //! [`agents`] finds the real coding agents and [`model`] is what they talk to. [`requests`] makes up what they would send.
+//! [`skip`] is for tests that cannot run on this machine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -22,3 +23,5 @@ pub mod model;
 #[cfg(feature = "programs")]
 pub mod programs;
 pub mod requests;
+#[cfg(feature = "programs")]
+pub mod skip;

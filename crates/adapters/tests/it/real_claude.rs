@@ -7,6 +7,7 @@ use sayso_adapters::hook::{Agent, HookCall, HookEvent, Permission, Rewrite, clau
 use sayso_testkit::agents::{self, Home};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
+use sayso_testkit::skip::skip;
 use serde_json::{Value, json};
 
 use super::recorder::Recorder;
@@ -30,7 +31,7 @@ fn run(
     let program = match agents::claude() {
         Ok(program) => program,
         Err(missing) => {
-            eprintln!("{missing}");
+            skip(missing);
             return None;
         }
     };

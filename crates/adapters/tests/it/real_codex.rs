@@ -7,6 +7,7 @@ use sayso_adapters::hook::{Agent, HookEvent, Permission, Rewrite, codex_argument
 use sayso_testkit::agents::{self, Home};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
+use sayso_testkit::skip::skip;
 use serde_json::{Value, json};
 
 use super::recorder::Recorder;
@@ -29,7 +30,7 @@ fn run(
     let program = match agents::codex() {
         Ok(program) => program,
         Err(missing) => {
-            eprintln!("{missing}");
+            skip(missing);
             return None;
         }
     };

@@ -5,7 +5,7 @@
 //! A library runs in a process of its own, and what it is to ask goes over stdin; one process for all cases of an API, as it takes
 //! seconds to start.
 
-#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![allow(clippy::print_stderr, reason = "the cases of a library are printed as they begin")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,6 +17,7 @@ use std::time::Duration;
 use sayso_proxy::Settings;
 use sayso_review::{PauseReason, RequestEnd, RequestId, RequestMode, RequestRecord, Resumer};
 use sayso_testkit::model::{Answer, Fate, Gate, ModelServer, Turn};
+use sayso_testkit::skip::skip;
 use sayso_wire::stream::{Api, CANCELED, Ending, Finish, Script, ScriptBlock, Usage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -46,12 +47,12 @@ fn python() -> Result<PathBuf, String> {
         .arg("--sdk")
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("skipped: scripts/setup does not run: {error}"))?;
+        .map_err(|error| format!("scripts/setup does not run: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let python = said.lines().last().map(|directory| Path::new(directory).join("bin/python"));
     python
         .filter(|python| output.status.success() && python.is_file())
-        .ok_or_else(|| format!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        .ok_or_else(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 /// A library in a process of its own.
@@ -526,7 +527,7 @@ macro_rules! with {
 async fn every_case(api: Api) {
     let mut library = match Library::start(api) {
         Ok(library) => library,
-        Err(skipped) => return eprintln!("{skipped}"),
+        Err(missing) => return skip(missing),
     };
     with!(library:
         what_passes_is_answered,

@@ -12,6 +12,7 @@ use sayso_review::{Answer, Decider, FileAnswer, HunkId, Ruling, Subject, Verdict
 use sayso_testkit::agents::{self, Home, Missing};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
+use sayso_testkit::skip::skip;
 use serde_json::json;
 
 const REASON: &str = "put it into the settings instead, please";
@@ -119,7 +120,7 @@ fn run(
         Err(missing) => {
             #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
             {
-                eprintln!("{missing}");
+                skip(missing);
             }
             return None;
         }

@@ -12,6 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use sayso_review::ContentHash;
 use sayso_testkit::programs::{self, run_with};
+use sayso_testkit::skip::skip;
 use serde_json::{Value, json};
 
 use super::{Scene, conformance_rust};
@@ -111,7 +112,7 @@ fn every_transport_does_what_every_other_does() {
     match official() {
         Ok(place) => run_official(&place, &mut table),
         Err(missing) => {
-            eprintln!("skipped: the official clients: {missing}");
+            skip(format!("the official clients: {missing}"));
             table.cases = conformance_rust::CASES.map(str::to_owned).to_vec();
         }
     }

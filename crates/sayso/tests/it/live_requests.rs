@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use sayso_testkit::agents::{Agent, Home};
 use sayso_testkit::model::{Answer, ModelServer, Received, Turn};
 use sayso_testkit::programs::run_with;
+use sayso_testkit::skip::skip;
 use serde_json::{Value, json};
 
 /// How long anything may take on a busy machine.
@@ -85,7 +86,7 @@ pub(crate) fn program(agent: Agent) -> Option<PathBuf> {
     };
     #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
     {
-        eprintln!("{missing}");
+        skip(missing);
     }
     None
 }

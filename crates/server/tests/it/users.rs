@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::scene::{Running, Scene};
+use sayso_testkit::skip::skip;
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -47,8 +48,7 @@ fn as_nobody(server: &Running) -> String {
 #[test]
 fn another_user_cannot_use_the_socket() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can be somebody else");
-        return;
+        return skip("only root can act as another user");
     }
     let scene = Scene::new();
     let server = scene.serve();

@@ -49,7 +49,7 @@ pub struct Missing(String);
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "skipped: {}", self.0)
+        f.write_str(&self.0)
     }
 }
 

@@ -1,12 +1,11 @@
 //! The real agents against the scripted model: each writes a file when the model says so, and tells it how that went.
 
-#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
-
 use std::path::Path;
 use std::process::Output;
 
 use sayso_testkit::agents::{Agent, Home};
 use sayso_testkit::model::{ModelServer, Received, Turn};
+use sayso_testkit::skip::skip;
 use sayso_wire::stream::Api;
 use serde_json::json;
 
@@ -38,7 +37,7 @@ fn run(agent: Agent, home: &Home, workspace: &Path) -> Option<Output> {
     match agent.command(home, workspace, PROMPT) {
         Ok(mut command) => Some(command.output().unwrap()),
         Err(missing) => {
-            eprintln!("{missing}");
+            skip(missing);
             None
         }
     }

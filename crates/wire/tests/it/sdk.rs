@@ -2,13 +2,12 @@
 //!
 //! `scripts/setup --sdk` puts them into a virtual environment in `~/.cache/sayso`. Where it cannot, a test is skipped with the reason.
 
-#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
-
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use sayso_testkit::skip::skip;
 use sayso_wire::stream::{Api, CANCELED, Ending, Finish, HttpReply, Refusal, Script, ScriptBlock, ToolKind, Usage};
 use sayso_wire::{ContentKind, NodeType, SectionKind};
 use serde_json::{Value, json};
@@ -52,12 +51,12 @@ fn python() -> Result<PathBuf, String> {
         .arg("--sdk")
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("skipped: scripts/setup does not run: {error}"))?;
+        .map_err(|error| format!("scripts/setup does not run: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let python = said.lines().last().map(|directory| Path::new(directory).join("bin/python"));
     python
         .filter(|python| output.status.success() && python.is_file())
-        .ok_or_else(|| format!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        .ok_or_else(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 /// The lines that the script prints.
@@ -158,7 +157,7 @@ fn the_official_libraries_read_what_is_written() {
         NAMES.iter().map(|name| ((*name).to_owned(), cases(api(name)))).collect();
     let lines = match run("answers", &Value::from(input).to_string()) {
         Ok(lines) => lines,
-        Err(skipped) => return eprintln!("{skipped}"),
+        Err(missing) => return skip(missing),
     };
     assert_eq!(lines.len(), 16, "four cases of four APIs");
     for line in lines {
@@ -189,7 +188,7 @@ fn the_official_libraries_read_what_is_written() {
 fn the_official_libraries_send_requests_with_all_that_was_asked_for() {
     let requests = match requests() {
         Ok(requests) => requests,
-        Err(skipped) => return eprintln!("{skipped}"),
+        Err(missing) => return skip(missing),
     };
     for api in Api::ALL {
         let of_api: Vec<&SdkRequest> = requests.iter().filter(|request| request.api == api).collect();
@@ -209,7 +208,7 @@ fn the_official_libraries_send_requests_with_all_that_was_asked_for() {
 fn what_the_libraries_send_is_seen_in_sections() {
     let requests = match requests() {
         Ok(requests) => requests,
-        Err(skipped) => return eprintln!("{skipped}"),
+        Err(missing) => return skip(missing),
     };
     assert_eq!(requests.len(), 8);
     for sent in requests {

@@ -10,6 +10,7 @@ use sayso_workspace::Workspace;
 use serde_json::{Value, json};
 
 use crate::change::{Thing, at, change, delete, in_every_way, preview, put, set_mode, tree, write};
+use sayso_testkit::skip::skip;
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({"operation": "edit", "path": path, "old_string": old, "new_string": new})
@@ -129,8 +130,7 @@ fn extended_attributes_come_along() {
         put(root, "file", "old\n");
         let path = root.join("file");
         if rustix::fs::setxattr(&path, "user.sayso.test", b"kept", XattrFlags::empty()).is_err() {
-            // This file system has none.
-            return;
+            return skip("this file system has no extended attributes");
         }
         let applied = change(workspace, &json!([write("file", "new\n")])).unwrap();
         let mut value = [0_u8; 16];
@@ -160,8 +160,7 @@ fn a_directory_s_access_list_does_not_open_a_file_that_was_closed() {
         list.extend([&32_u16.to_le_bytes()[..], &0_u16.to_le_bytes(), &none.to_le_bytes()].concat());
         let set = rustix::fs::setxattr(root.join("dir"), "system.posix_acl_default", &list, XattrFlags::empty());
         if set.is_err() {
-            // This file system has none.
-            return;
+            return skip("this file system has no access lists");
         }
         let has_list =
             || rustix::fs::getxattr(root.join("dir/file"), "system.posix_acl_access", &mut [0_u8; 256][..]).is_ok();
@@ -175,8 +174,7 @@ fn a_directory_s_access_list_does_not_open_a_file_that_was_closed() {
 #[test]
 fn owner_and_group_come_along_where_they_can() {
     if !rustix::process::geteuid().is_root() {
-        // Only root can give files away; others see a note, which has a test where notes are made.
-        return;
+        return skip("only root can give files away");
     }
     in_every_way(|workspace, root| {
         put(root, "file", "old\n");
