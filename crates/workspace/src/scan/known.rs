@@ -175,6 +175,11 @@ impl<'k> Cursor<'k> {
         self.advance(path).filter(|(here, _)| *here == path).map(|(_, entry)| entry)
     }
 
+    /// Whether a directory was at this path.
+    pub(super) fn knew_directory(&self, path: &str) -> bool {
+        self.known.directories.binary_search_by(|span| self.known.text(*span).cmp(path)).is_ok()
+    }
+
     /// Whether anything that is not leaving is known below a directory, whose name ends in a slash here.
     pub(super) fn knows_below(&mut self, directory: &str) -> bool {
         self.advance(directory);

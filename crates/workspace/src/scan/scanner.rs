@@ -157,7 +157,10 @@ impl<'s, C: Contents> Scanner<'s, C> {
                 let name = self.path.get(start..).unwrap_or_default();
                 self.standing = if !is_ignored || (within == Within::All && is_personal(name)) {
                     Standing::Seen
-                } else if known.is_some_and(|known| known.standing == Standing::Seen) {
+                } else if known.is_some_and(|known| known.standing == Standing::Seen)
+                    // What took the place of a directory is in the way of putting that back.
+                    || self.cursor.knew_directory(&self.path)
+                {
                     Standing::Leaving
                 } else {
                     self.leave_out(kind);

@@ -334,6 +334,20 @@ fn files_that_become_ignored_are_not_deleted_and_their_last_change_is_told() {
 }
 
 #[test]
+fn regression_an_ignored_link_in_the_place_of_a_directory_is_told() {
+    let mut scene = Scene::new();
+    let root = scene.root();
+    std::fs::create_dir(root.join("g.o")).unwrap();
+    let before = scene.scan(&Known::default()).known;
+    std::fs::remove_dir(root.join("g.o")).unwrap();
+    symlink("a", root.join("g.o")).unwrap();
+    put(&root, ".gitignore", "*.o\n");
+    let changes = TreeChanges::between(&before, &scene.scan(&before).known);
+    assert_eq!(changes.removed, [at("g.o")]);
+    assert_eq!(changes.steps.last(), Some(&step("g.o", Fingerprint::Absent, link("a"))));
+}
+
+#[test]
 fn files_that_are_no_longer_ignored_are_not_new() {
     let mut scene = Scene::new();
     scene.put(".gitignore", "node_modules/\n*.log\n");
