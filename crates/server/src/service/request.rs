@@ -89,7 +89,13 @@ impl Requests {
         context: &RequestContext,
         work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, ConnectError> {
-        by_a_person(&self.0, context, work).await
+        // Whoever is answered can rely on what they did: a kill of the engine does not lose it.
+        let recorded = move |host: &Host| {
+            let done = work(host)?;
+            host.proxy.desk.settle();
+            Ok(done)
+        };
+        by_a_person(&self.0, context, recorded).await
     }
 
     /// Puts up a flag for the next turn.
