@@ -106,10 +106,12 @@ impl Judged {
 impl Engine {
     /// Takes an intent: previews it, asks policy, and does what policy decides or waits for a verdict.
     pub fn submit(&mut self, submission: Submission, rules: &mut Rules, now: i64) -> Result<Submitted, GateError> {
-        let judged = self.judge(&submission, rules)?;
+        let mut judged = self.judge(&submission, rules)?;
+        if submission.asking == Asking::Always && judged.ruled.ruling != Ruling::Deny {
+            judged.ruled.ruling = Ruling::Ask;
+        }
         let ruling = judged.ruled.ruling;
         let (rule, reason) = (judged.ruled.by.short(), judged.ruled.reason.clone());
-        let asks = ruling == Ruling::Ask || submission.asking == Asking::Always;
         let proposed = self.record_judged(submission, judged, now)?;
         let answer = if ruling == Ruling::Deny {
             Answer::Deny { reason }
@@ -118,7 +120,7 @@ impl Engine {
                 return Ok(Submitted::Impossible { proposed: Box::new(proposed), told });
             }
             // What policy lets through and cannot happen yet, since it comes after a change that waits, waits too.
-            if asks || proposed.preview.problems().next().is_some() {
+            if ruling == Ruling::Ask || proposed.preview.problems().next().is_some() {
                 return Ok(Submitted::Waiting(Box::new(proposed)));
             }
             Answer::Approve

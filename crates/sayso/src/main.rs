@@ -37,6 +37,7 @@ mod terminal;
 mod tool;
 mod traffic;
 mod trust;
+mod typing;
 mod undo;
 mod visible;
 mod watch;

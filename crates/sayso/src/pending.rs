@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sayso_api::client::{Progress, Shown, View};
-use sayso_gate::GateError;
+use sayso_gate::{DEADLINE, GateError};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, Preview, Verdict};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -17,6 +17,7 @@ use tokio::io::AsyncReadExt as _;
 use crate::engine::{Connected, Finding, runtime};
 use crate::failure::Failure;
 use crate::output::say;
+use crate::terminal;
 
 /// What ends a process that waits.
 const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -70,8 +71,11 @@ pub(crate) fn overtaken(connected: &Connected, change: u64) -> Result<ChangeReco
     let record = settled(connected, change)?;
     say(match &record.status {
         ChangeStatus::Cancelled => "It was withdrawn; nobody waits for it any more.",
-        _ if record.verdict.as_ref().is_some_and(|verdict| verdict.by != Decider::Person) => "Nobody decided in time.",
-        _ => "Somebody else decided first.",
+        _ => match record.verdict.as_ref().map(|verdict| &verdict.by) {
+            Some(Decider::Policy { rule }) if rule == DEADLINE => "Nobody decided in time.",
+            Some(Decider::Policy { .. }) => "A rule decided.",
+            _ => "Somebody else decided first.",
+        },
     });
     Ok(record)
 }
@@ -156,6 +160,9 @@ impl Withdrawing {
         let (asked, finding) = (Arc::clone(&change), connected.finding());
         let thread = std::thread::spawn(move || {
             for signal in &mut signals {
+                if signal == SIGINT && terminal::is_lent() {
+                    continue;
+                }
                 end(&finding, asked.swap(0, Ordering::AcqRel), signal);
             }
         });

@@ -1,10 +1,36 @@
 //! What the terminal can show.
 
+use std::fs::File;
 use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{Ansi256Color, Color, RgbColor};
 
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+
 use crate::cli::{ThemeChoice, When};
+
+/// Whether another program has the terminal.
+static LENT: AtomicBool = AtomicBool::new(false);
+
+/// Lets another program, such as an editor, have the terminal. Its modes are afterwards what they were before, however the program ended.
+pub(crate) fn lend<T>(run: impl FnOnce() -> T) -> T {
+    // Without a terminal there are no modes to restore.
+    let terminal = File::open("/dev/tty").ok();
+    let modes = terminal.as_ref().and_then(|terminal| tcgetattr(terminal).ok());
+    LENT.store(true, Ordering::Release);
+    let result = run();
+    LENT.store(false, Ordering::Release);
+    if let (Some(terminal), Some(modes)) = (&terminal, &modes) {
+        let _ = tcsetattr(terminal, OptionalActions::Drain, modes);
+    }
+    result
+}
+
+/// Whether another program has the terminal: Ctrl-C is meant for that one.
+pub(crate) fn is_lent() -> bool {
+    LENT.load(Ordering::Acquire)
+}
 
 /// How to show things to whoever reads our standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,16 +39,19 @@ pub(crate) struct ExecArguments {
 ///
 /// Shows each change, command or tool call that waits for a verdict, and then, for each turn in which rules let changes happen at once,
 /// what the turn changed in all: many edits of one file are one diff. What you refuse of that is taken back, and the agent is told.
+///
+/// With --approve or --deny nothing is asked. A command or a tool call takes `--approve all` or `--approve none`. If an answer does not fit
+/// what waits, or several things wait and none is named, nothing is decided.
 #[derive(Args)]
 pub(crate) struct ReviewArguments {
-    /// Only the change with this number.
+    /// Only the changes with these numbers. To answer with --approve or --deny while several wait, name those that are meant.
     #[arg(value_name = "ID", value_parser = number::change)]
-    pub(crate) change: Option<u64>,
+    pub(crate) changes: Vec<u64>,
     /// Only what this session did; the beginning of its id will do.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Stay, and show each change as it comes. Where somebody else decides first, it goes on with the next.
-    #[arg(long, conflicts_with_all = ["change", "approve", "deny", "comment", "json"])]
+    #[arg(long, conflicts_with_all = ["changes", "approve", "deny", "comment", "json"])]
     pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) answers: Answers,

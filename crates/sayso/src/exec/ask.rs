@@ -5,8 +5,8 @@ use sayso_review::{Answer, DryRunEnd, DryRunOutput, FromNowOn, RuleScope, Ruling
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pending::Pending;
-use crate::propose::ask::Questions;
-use crate::propose::keys;
+use crate::propose::ask::{Leaving, Questions};
+use crate::propose::{edit, keys};
 use crate::visible::visible;
 
 /// What a person said to a command.
@@ -15,6 +15,8 @@ pub(crate) enum Said {
     Answer(Answer, Option<FromNowOn>),
     /// Show the rehearsal first.
     DryRun,
+    /// Nothing for now: it waits.
+    Left(Leaving),
     /// Nothing: the answers ended.
     Nothing,
 }
@@ -22,23 +24,26 @@ pub(crate) enum Said {
 const HELP: &str = "\
 y  yes, run it
 n  no; you are asked why
-e  run another command instead
+e  edit the command; the one that is to run instead is shown before it runs
 d  show what a dry run says, where one is possible
 s  yes, and these very words for the rest of the session
 a  yes, and these very words always: a rule is written to your configuration
+j  not now: ask again after the others
+k  go back to the one before
+q  decide nothing now; it waits
 ?  this help
 ";
 
 /// Asks once.
 pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
-    let (question, edits, rehearses) = match &pending.record.subject {
-        Subject::Command { preview, .. } => ("Run it", true, preview.dry_run.is_some()),
-        Subject::Files | Subject::Tool { .. } => ("Allow it", false, false),
+    let (question, command, rehearses) = match &pending.record.subject {
+        Subject::Command { command, preview, .. } => ("Run it", Some(command), preview.dry_run.is_some()),
+        Subject::Files | Subject::Tool { .. } => ("Allow it", None, false),
     };
     let in_session = pending.session().is_some();
-    let offered =
-        [("y", true), ("n", true), ("e", edits), ("d", rehearses), ("s", in_session), ("a", true), ("?", true)];
-    let offers: Vec<&str> = offered.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key).collect();
+    let optional = [("e", command.is_some()), ("d", rehearses), ("s", in_session)];
+    let optional = optional.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key);
+    let offers: Vec<&str> = ["y", "n"].into_iter().chain(optional).chain(["a", "j", "k", "q", "?"]).collect();
     loop {
         let Some(line) = questions.line(output, &format!("{question} [{}]? ", offers.join(",")))? else {
             return Ok(Said::Nothing);
@@ -49,10 +54,14 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
             "s" if in_session => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Session))),
             "a" => return Ok(Said::Answer(Answer::Approve, always(RuleScope::Always))),
             "d" if rehearses => return Ok(Said::DryRun),
-            "e" if edits => match questions.line(output, "Instead: ")? {
-                Some(command) if !command.is_empty() => return Ok(Said::Answer(Answer::Command { command }, None)),
-                _ => {}
-            },
+            "j" => return Ok(Said::Left(Leaving::Later)),
+            "k" => return Ok(Said::Left(Leaving::Back)),
+            "q" => return Ok(Said::Left(Leaving::Quit)),
+            "e" if let Some(command) = command => {
+                if let Some(command) = edited(command, questions, output)? {
+                    return Ok(Said::Answer(Answer::Command { command }, None));
+                }
+            }
             "n" => {
                 let reason = questions.line(output, "Why? The agent is told (Enter for no reason): ")?;
                 let Some(reason) = reason else { return Ok(Said::Nothing) };
@@ -66,6 +75,16 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
             }
         }
     }
+}
+
+/// The command as the person edits it: in their editor, or where there is none, typed anew.
+fn edited(command: &str, questions: &mut Questions, output: &mut Output) -> Result<Option<String>, Failure> {
+    if edit::has_editor() {
+        output.flush()?;
+        return edit::command(command);
+    }
+    let line = questions.line(output, &format!("Instead of `{}`: ", visible(command)))?;
+    Ok(line.filter(|line| !line.is_empty()))
 }
 
 /// What a rehearsal said.

@@ -33,6 +33,7 @@ impl Asking<'_> {
                     continue;
                 }
                 Said::Nothing => return self.left(pending),
+                Said::Left(leaving) => return Ok(Verdict::Left(leaving)),
                 Said::Answer(answer, from_now_on) => (answer, from_now_on),
             };
             if let (Answer::Command { command }, Subject::Command { directory, .. }) =

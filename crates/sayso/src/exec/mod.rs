@@ -20,7 +20,7 @@ use crate::engine::Connected;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::pending::{Patience, Pending, Withdrawing, withdraw};
-use crate::propose::ask::Questions;
+use crate::propose::ask::{Leaving, Questions};
 use crate::state::{DENIED, REFUSED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -31,6 +31,8 @@ pub(crate) enum Verdict {
     Permitted(Subject),
     Denied(String),
     Undecided,
+    /// The person decided nothing; it waits on.
+    Left(Leaving),
     /// It is over, without anybody's verdict or with all that came of one.
     Over(ChangeStatus),
 }
@@ -84,7 +86,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
             let asked = record.ruled.is_some_and(|ruled| ruled.ruling == Ruling::Ask);
             Ok(ExitCode::from(if asked { DENIED } else { REFUSED }))
         }
-        Verdict::Undecided | Verdict::Over(_) => {
+        Verdict::Undecided | Verdict::Left(_) | Verdict::Over(_) => {
             say("Nothing was decided, so nothing was run.");
             Ok(ExitCode::from(DENIED))
         }
@@ -171,7 +173,8 @@ impl Running<'_> {
         let (root, terminal) = (self.state.root.to_string_lossy(), self.terminal());
         let mut asking = Asking { connected: self.connected, root: &root, questions: &mut questions, terminal };
         let verdict = asking.decide(pending, &mut output)?;
-        if matches!(verdict, Verdict::Undecided) {
+        // Whoever would run it leaves, so that nobody is left to wait.
+        if matches!(verdict, Verdict::Undecided | Verdict::Left(_)) {
             withdraw(self.connected, pending.change());
         }
         withdrawing.asks_about(0);

@@ -1,22 +1,23 @@
 //! Asks hunk by hunk, with the keys of `git add -p`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal as _};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 use sayso_diff::{Diff, Hunk};
 use sayso_review::{
     Answer, Bytes, CONTEXT, Comment, CommentSide, FileAnswer, FilePreview, HunkId, Operation, Placement, Preview,
+    WsPath,
 };
 
+use super::edit;
+use super::keys::{self, Key};
 use super::preview::FileView;
-use super::{edit, keys};
 use crate::diff::draw::{Drawing, LongLines};
 use crate::diff::style::Styles;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::Terminal;
+use crate::typing::{Answers, Typing};
 
 /// What was answered.
 pub(crate) struct Asked {
@@ -24,19 +25,32 @@ pub(crate) struct Asked {
     pub(crate) comments: Vec<Comment>,
 }
 
+/// How the questions about a change ended.
+pub(crate) enum Ended {
+    Answered(Asked),
+    /// The person decided nothing, and goes elsewhere.
+    Left(Leaving),
+    /// The answers ended before the questions did.
+    Nobody,
+}
+
+/// Where a person goes who decides nothing about a change: it waits on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// To what comes next.
+    Later,
+    /// To what came before.
+    Back,
+    /// Away.
+    Quit,
+}
+
 /// Where answers come from.
 pub(crate) struct Questions {
-    lines: Box<dyn BufRead>,
+    answers: Box<dyn Answers>,
     /// Whether a person types them, whose own typing shows them.
     echoed: bool,
     terminal: Terminal,
-}
-
-/// Whether a person's own typing shows their answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Typed {
-    Visibly,
-    Elsewhere,
 }
 
 /// What is to happen with a hunk.
@@ -56,75 +70,79 @@ struct Unit<'d, 'f> {
     first: usize,
 }
 
-/// What a person can say to a question.
-enum Reply {
-    Yes,
-    No,
-    AllOfFile,
-    NoneOfFile,
-    Quit,
-    Split,
-    Edit,
-    Comment,
+/// How the questions about a file ended.
+enum FileEnd {
+    Answered(FileAnswer),
+    /// This and all later files are refused.
+    NothingMore,
+    Left(Leaving),
+    Nobody,
 }
 
 impl Questions {
     /// Answers come from standard input, or from the terminal where that holds the proposal.
     pub(crate) fn open(proposal: &Path, terminal: Terminal) -> Result<Self, Failure> {
-        if proposal != Path::new("-") {
-            let echoed = std::io::stdin().is_terminal();
-            return Ok(Self { lines: Box::new(std::io::stdin().lock()), echoed, terminal });
-        }
-        let file = File::open("/dev/tty").map_err(|error| {
-            Failure::bad_input("the proposal came from standard input, and there is no terminal to ask on")
-                .why(&error)
-                .hint("give --approve all|none|HUNKS or --deny REASON")
-        })?;
-        Ok(Self { lines: Box::new(BufReader::new(file)), echoed: true, terminal })
+        let typing = if proposal == Path::new("-") {
+            Typing::terminal().map_err(|error| {
+                Failure::bad_input("the proposal came from standard input, and there is no terminal to ask on")
+                    .why(&error)
+                    .hint("give --approve all|none|HUNKS or --deny REASON")
+            })?
+        } else {
+            Typing::stdin()
+        };
+        let echoed = typing.is_echoed();
+        Ok(Self::over(Box::new(typing), echoed, terminal))
     }
 
-    /// Answers come from elsewhere; `typed` where a person's own typing shows them.
-    pub(crate) fn over(lines: Box<dyn BufRead>, typed: Typed, terminal: Terminal) -> Self {
-        Self { lines, echoed: typed == Typed::Visibly, terminal }
+    /// Answers come from elsewhere; `echoed` if a person's own typing shows them.
+    pub(crate) fn over(answers: Box<dyn Answers>, echoed: bool, terminal: Terminal) -> Self {
+        Self { answers, echoed, terminal }
     }
 
-    /// Asks about everything that waits. `None` if the answers ended before the questions did.
-    pub(crate) fn ask(&mut self, preview: &Preview, output: &mut Output) -> Result<Option<Asked>, Failure> {
-        let mut files = BTreeMap::new();
+    /// Asks about everything of a change.
+    pub(crate) fn ask(&mut self, preview: &Preview, output: &mut Output) -> Result<Ended, Failure> {
+        let mut files: BTreeMap<WsPath, FileAnswer> = BTreeMap::new();
         let mut comments = Vec::new();
-        let mut quit = false;
-        for file in preview.files() {
+        let mut nothing_more = false;
+        let mut at = 0;
+        while let Some(file) = preview.files().get(at) {
             let settled = preview.is_settled(&file.path);
             let diff = file.diff();
             let mut view = FileView::new(file, &diff, self.terminal);
             output.write(view.head(settled).as_bytes())?;
-            if settled || file.problem.is_some() || quit {
+            at += 1;
+            if settled || file.problem.is_some() || nothing_more {
                 continue;
             }
-            let mut session = FileSession {
-                questions: self,
-                file,
-                diff: &diff,
-                view,
-                output,
-                comments: &mut comments,
-                placement: preview.placement(),
-            };
-            let Some((answer, ended)) = session.run()? else { return Ok(None) };
-            files.insert(file.path.clone(), answer);
-            quit = ended;
+            let mut session =
+                FileSession { questions: self, file, diff: &diff, view, output, comments: &mut comments, preview };
+            match session.run()? {
+                FileEnd::Answered(answer) => drop(files.insert(file.path.clone(), answer)),
+                FileEnd::NothingMore => nothing_more = true,
+                FileEnd::Left(Leaving::Back) => {
+                    // To the file before that was asked about; before the first, to the change before.
+                    let before = preview.files()[..at - 1].iter().rposition(|file| files.contains_key(&file.path));
+                    let Some(before) = before else { return Ok(Ended::Left(Leaving::Back)) };
+                    files.remove(&preview.files()[before].path);
+                    comments.retain(|comment| comment.path != preview.files()[before].path);
+                    at = before;
+                }
+                FileEnd::Left(leaving) => return Ok(Ended::Left(leaving)),
+                FileEnd::Nobody => return Ok(Ended::Nobody),
+            }
         }
         let whole = preview.asked().all(|file| files.get(&file.path) == Some(&FileAnswer::Approve));
         if whole {
-            return Ok(Some(Asked { answer: Answer::Approve, comments }));
+            return Ok(Ended::Answered(Asked { answer: Answer::Approve, comments }));
         }
         let Some(reason) = self.line(output, "Why? The agent is told (Enter for no reason): ")? else {
-            return Ok(None);
+            return Ok(Ended::Nobody);
         };
         let reason = Some(reason).filter(|reason| !reason.is_empty());
         let refused = files.values().all(|answer| matches!(answer, FileAnswer::Deny { .. }));
         let answer = if refused { Answer::Deny { reason } } else { Answer::Files { files, reason } };
-        Ok(Some(Asked { answer, comments }))
+        Ok(Ended::Answered(Asked { answer, comments }))
     }
 
     /// Asks for one line; `None` at the end of input.
@@ -132,16 +150,16 @@ impl Questions {
         let styles = Styles::of(self.terminal);
         let mut text = String::new();
         styles.paint(&mut text, styles.hunk.bold(), question);
+        self.answers.discard();
         output.write(text.as_bytes())?;
         output.flush()?;
-        let mut line = String::new();
-        let read = self.lines.read_line(&mut line);
-        let count = read.map_err(|error| Failure::bad_input("the answer could not be read").why(&error))?;
-        if !self.echoed || count == 0 {
-            output.write(line.trim_end().as_bytes())?;
+        let line = self.answers.line();
+        let line = line.map_err(|error| Failure::bad_input("the answer could not be read").why(&error))?;
+        if !self.echoed || line.is_none() {
+            output.write(line.as_deref().unwrap_or_default().trim_end().as_bytes())?;
             output.write(b"\n")?;
         }
-        Ok((count > 0).then(|| line.trim().to_owned()))
+        Ok(line.map(|line| line.trim().to_owned()))
     }
 }
 
@@ -152,20 +170,20 @@ struct FileSession<'q, 'f, 'd> {
     view: FileView<'f, 'd>,
     output: &'q mut Output,
     comments: &'q mut Vec<Comment>,
-    placement: Placement,
+    preview: &'f Preview,
 }
 
 impl<'f, 'd> FileSession<'_, 'f, 'd> {
-    /// The answer about the file, and whether the person wants no more questions.
-    fn run(&mut self) -> Result<Option<(FileAnswer, bool)>, Failure> {
+    /// Asks about each hunk of the file.
+    fn run(&mut self) -> Result<FileEnd, Failure> {
         if self.file.is_unchanged() {
-            return Ok(Some((FileAnswer::Approve, false)));
+            return Ok(FileEnd::Answered(FileAnswer::Approve));
         }
-        let mut waiting: Vec<Unit<'d, 'f>> = Vec::new();
+        let mut waiting: VecDeque<Unit<'d, 'f>> = VecDeque::new();
         let mut first = 0;
         for hunk in if self.view.has_hunks() { self.diff.hunks(CONTEXT).collect() } else { Vec::new() } {
             let next = first + hunk.changes().len();
-            waiting.push(Unit { id: HunkId::whole(hunk.number), hunk, first });
+            waiting.push_back(Unit { id: HunkId::whole(hunk.number), hunk, first });
             first = next;
         }
         if waiting.is_empty() || self.file.changes_encoding() {
@@ -175,62 +193,79 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             }
             return self.ask_whole();
         }
-        waiting.reverse();
         let mut done: Vec<(Unit<'d, 'f>, Choice)> = Vec::new();
-        let mut rest: Option<Choice> = None;
-        let mut quit = false;
-        while let Some(unit) = waiting.pop() {
-            if let Some(choice) = &rest {
-                done.push((unit, choice.clone()));
-                continue;
-            }
+        while let Some(unit) = waiting.pop_front() {
             let drawn = self.view.hunk(&unit.hunk, &unit.id.to_string());
             self.output.write(drawn.as_bytes())?;
             let parts = if unit.id.part.is_none() { unit.hunk.changes().len() } else { 1 };
-            let keys = if parts > 1 { "y,n,a,d,s,e,c,q,?" } else { "y,n,a,d,e,c,q,?" };
+            let keys = self.keys(parts > 1);
             let (number, of) = (done.len() + 1, done.len() + waiting.len() + 1);
             let question = format!("({number}/{of}) {} [{keys}]? ", self.verb());
-            let Some(reply) = self.reply(&question, keys)? else { return Ok(None) };
-            let choice = match reply {
-                Reply::Yes => Choice::Take,
-                Reply::No => Choice::Leave,
-                Reply::AllOfFile => rest.insert(Choice::Take).clone(),
-                Reply::NoneOfFile => rest.insert(Choice::Leave).clone(),
-                // What happened stays as it is until somebody says otherwise.
-                Reply::Quit if self.placement == Placement::InPlace => return Ok(None),
-                Reply::Quit => {
-                    quit = true;
-                    rest.insert(Choice::Leave).clone()
+            let Some(key) = self.reply(&question, &keys)? else { return Ok(FileEnd::Nobody) };
+            let choice = match key {
+                Key::Yes => Choice::Take,
+                Key::No => Choice::Leave,
+                Key::AllOfFile | Key::NoneOfFile => {
+                    let choice = if key == Key::AllOfFile { Choice::Take } else { Choice::Leave };
+                    done.extend(waiting.drain(..).map(|unit| (unit, choice.clone())));
+                    choice
                 }
-                Reply::Split => {
-                    waiting.extend(self.split(&unit).into_iter().rev());
+                Key::NothingMore => return Ok(FileEnd::NothingMore),
+                Key::Quit => return Ok(FileEnd::Left(Leaving::Quit)),
+                Key::Later if waiting.is_empty() => return Ok(FileEnd::Left(Leaving::Later)),
+                Key::Later => {
+                    waiting.push_back(unit);
                     continue;
                 }
-                Reply::Edit => {
+                Key::Back => {
+                    let Some((before, _)) = done.pop() else { return Ok(FileEnd::Left(Leaving::Back)) };
+                    waiting.push_front(unit);
+                    waiting.push_front(before);
+                    continue;
+                }
+                Key::Split => {
+                    for part in self.split(&unit).into_iter().rev() {
+                        waiting.push_front(part);
+                    }
+                    continue;
+                }
+                Key::Edit => {
                     let Some(bytes) = edit::lines(self.file, &unit.hunk)? else {
-                        waiting.push(unit);
+                        waiting.push_front(unit);
                         continue;
                     };
                     match self.confirm(&unit, &bytes)? {
                         Some(true) => Choice::Replace(bytes),
                         Some(false) => {
-                            waiting.push(unit);
+                            waiting.push_front(unit);
                             continue;
                         }
-                        None => return Ok(None),
+                        None => return Ok(FileEnd::Nobody),
                     }
                 }
-                Reply::Comment => {
+                Key::Comment => {
                     if !self.comment(&unit.hunk)? {
-                        return Ok(None);
+                        return Ok(FileEnd::Nobody);
                     }
-                    waiting.push(unit);
+                    waiting.push_front(unit);
                     continue;
                 }
             };
             done.push((unit, choice));
         }
-        Ok(Some((self.answer(&done), quit)))
+        done.sort_by_key(|(unit, _)| unit.first);
+        Ok(FileEnd::Answered(self.answer(&done)))
+    }
+
+    /// The keys that a question about a hunk takes.
+    fn keys(&self, splits: bool) -> String {
+        let split = if splits { "s," } else { "" };
+        format!("y,n,a,d,{}{split}e,c,j,k,q,?", self.key_for_everything())
+    }
+
+    /// The key that refuses all files, where there are several.
+    fn key_for_everything(&self) -> &'static str {
+        if self.preview.asked().count() > 1 { "D," } else { "" }
     }
 
     /// Shows what was edited, and asks whether to take it: nothing is taken that was not seen.
@@ -242,13 +277,13 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             drawing.hunk(&hunk, "as edited, counted from the first changed line");
         }
         self.output.write(drawing.take().as_bytes())?;
-        let Some(reply) = self.reply("Take it as edited [y,n,?]? ", "y,n,?")? else { return Ok(None) };
-        Ok(Some(matches!(reply, Reply::Yes)))
+        let Some(key) = self.reply("Take it as edited [y,n,?]? ", "y,n,?")? else { return Ok(None) };
+        Ok(Some(key == Key::Yes))
     }
 
     fn verb(&self) -> String {
         let path = crate::visible::visible(self.file.path.as_str()).into_owned();
-        if self.placement == Placement::InPlace {
+        if self.preview.placement() == Placement::InPlace {
             return match &self.file.operation {
                 Operation::Create => format!("Keep the new file {path}"),
                 Operation::Delete => format!("Leave {path} deleted"),
@@ -263,7 +298,7 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
     }
 
     /// Asks about a file that has no lines to show: renamed only, another mode, empty, or binary.
-    fn ask_whole(&mut self) -> Result<Option<(FileAnswer, bool)>, Failure> {
+    fn ask_whole(&mut self) -> Result<FileEnd, Failure> {
         let path = crate::visible::visible(self.file.path.as_str()).into_owned();
         let question = match &self.file.operation {
             Operation::Rename { from } => format!("Rename {} to {path}", crate::visible::visible(from.as_str())),
@@ -274,38 +309,32 @@ impl<'f, 'd> FileSession<'_, 'f, 'd> {
             }
             Operation::Update => format!("Change {path}"),
         };
-        let Some(reply) = self.reply(&format!("{question} [y,n,q,?]? "), "y,n,q,?")? else { return Ok(None) };
-        Ok(Some(match reply {
-            Reply::Yes | Reply::AllOfFile => (FileAnswer::Approve, false),
-            Reply::Quit if self.placement == Placement::InPlace => return Ok(None),
-            Reply::Quit => (FileAnswer::Deny { reason: None }, true),
-            _ => (FileAnswer::Deny { reason: None }, false),
-        }))
+        let keys = format!("y,n,{}j,k,q,?", self.key_for_everything());
+        let Some(key) = self.reply(&format!("{question} [{keys}]? "), &keys)? else { return Ok(FileEnd::Nobody) };
+        Ok(match key {
+            Key::Yes => FileEnd::Answered(FileAnswer::Approve),
+            Key::NothingMore => FileEnd::NothingMore,
+            Key::Quit => FileEnd::Left(Leaving::Quit),
+            Key::Later => FileEnd::Left(Leaving::Later),
+            Key::Back => FileEnd::Left(Leaving::Back),
+            _ => FileEnd::Answered(FileAnswer::Deny { reason: None }),
+        })
     }
 
-    fn reply(&mut self, question: &str, offers: &str) -> Result<Option<Reply>, Failure> {
+    fn reply(&mut self, question: &str, offers: &str) -> Result<Option<Key>, Failure> {
         loop {
             let Some(line) = self.questions.line(self.output, question)? else { return Ok(None) };
-            let offered = !line.is_empty() && offers.split(',').any(|key| key == line);
-            let reply = match line.as_str() {
-                "y" => Reply::Yes,
-                "n" => Reply::No,
-                "a" if offered => Reply::AllOfFile,
-                "d" if offered => Reply::NoneOfFile,
-                "q" if offered => Reply::Quit,
-                "s" if offered => Reply::Split,
-                "e" if offered => Reply::Edit,
-                "c" if offered => Reply::Comment,
-                "s" if offers.contains("a,d") => {
-                    self.output.write(b"This cannot be split any further.\n")?;
-                    continue;
-                }
-                other => {
-                    self.output.write(keys::explained(other, offers, self.placement).as_bytes())?;
-                    continue;
-                }
+            if offers.split(',').any(|key| key == line)
+                && let Some(key) = Key::of(&line)
+            {
+                return Ok(Some(key));
+            }
+            let text = if line == "s" && offers.contains("a,d") {
+                "This cannot be split any further.\n".to_owned()
+            } else {
+                keys::explained(&line, offers, self.preview.placement())
             };
-            return Ok(Some(reply));
+            self.output.write(text.as_bytes())?;
         }
     }
 

@@ -11,7 +11,7 @@ use sayso_review::{
 };
 use serde_json::{Value, json};
 
-use super::ask::{Asked, Questions};
+use super::ask::{Asked, Ended, Leaving, Questions};
 use super::{approve, preview};
 use crate::cli::{Answers, Place};
 use crate::engine::Connected;
@@ -119,33 +119,49 @@ impl<'a> Deciding<'a> {
     }
 
     /// Asks about a change that waits for somebody, and does.
-    pub(crate) fn review(&mut self, pending: Pending) -> Result<ExitCode, Failure> {
+    pub(crate) fn review(&mut self, pending: Pending) -> Result<Reviewed, Failure> {
         self.undecided = Undecided::Waits;
-        self.ask(pending)
+        self.ask_or_leave(pending)
+    }
+
+    /// Asks, and does. Who leaves without a decision leaves the change waiting.
+    pub(super) fn ask(&mut self, pending: Pending) -> Result<ExitCode, Failure> {
+        let change = pending.change();
+        match self.ask_or_leave(pending)? {
+            Reviewed::Ended(code) => Ok(code),
+            Reviewed::Left(_) => {
+                say(&format!("Nothing was decided. Change {change} waits: `sayso review {change}`."));
+                Ok(ExitCode::from(DENIED))
+            }
+        }
     }
 
     /// Asks, and does. Others can decide meanwhile, so that a person can take their time, or leave.
-    pub(super) fn ask(&mut self, pending: Pending) -> Result<ExitCode, Failure> {
+    fn ask_or_leave(&mut self, pending: Pending) -> Result<Reviewed, Failure> {
         match self.answer(&pending.preview) {
-            Ok(Some(asked)) => self.decide(pending, asked),
-            other => {
+            Ok(Ended::Answered(asked)) => self.decide(pending, asked),
+            Ok(Ended::Left(leaving)) => Ok(Reviewed::Left(leaving)),
+            Ok(Ended::Nobody) => {
                 self.leave(&pending);
-                other?;
                 if self.undecided == Undecided::Waits {
                     let now = Pending::get(self.connected, pending.change())?;
                     if !now.waits() {
                         let record = overtaken(self.connected, pending.change())?;
-                        return self.ended(&record);
+                        return self.ended(&record).map(Reviewed::Ended);
                     }
                 }
-                Ok(undecided())
+                Ok(Reviewed::Ended(undecided()))
+            }
+            Err(failure) => {
+                self.leave(&pending);
+                Err(failure)
             }
         }
     }
 
     /// The answer that was given beforehand, if it fits what is shown.
     pub(super) fn answer_that_fits(&mut self, shown: &Pending) -> Result<Asked, Failure> {
-        let Some(asked) = self.answer(&shown.preview)? else {
+        let Ended::Answered(asked) = self.answer(&shown.preview)? else {
             return Err(Failure::bad_input("there is no answer").hint("give --approve or --deny"));
         };
         let verdict = shown.verdict(asked.answer.clone(), asked.comments.clone());
@@ -156,7 +172,11 @@ impl<'a> Deciding<'a> {
     /// Decides as was answered beforehand, if what was shown is what waits.
     pub(super) fn answered(&mut self, pending: Pending, shown: ContentHash, asked: Asked) -> Result<ExitCode, Failure> {
         if pending.record.preview == shown {
-            return self.decide(pending, asked);
+            return match self.decide(pending, asked)? {
+                Reviewed::Ended(code) => Ok(code),
+                // Nobody is asked who could leave.
+                Reviewed::Left(_) => Ok(undecided()),
+            };
         }
         self.leave(&pending);
         Err(Failure::of(STALE, "the files changed after they were shown; nothing was written")
@@ -169,49 +189,56 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    fn decide(&mut self, mut pending: Pending, mut asked: Asked) -> Result<ExitCode, Failure> {
+    fn decide(&mut self, mut pending: Pending, mut asked: Asked) -> Result<Reviewed, Failure> {
         loop {
             let verdict = pending.verdict(asked.answer, asked.comments);
             let client = self.connected.client();
             let progress = match self.connected.wait(client.decide(pending.change(), verdict, None, View::Nothing)) {
                 Ok(progress) => progress,
                 Err(error) => match self.overtaken(&pending, error)? {
-                    Overtaken::Decided(record) => return self.ended(&record),
+                    Overtaken::Decided(record) => return self.ended(&record).map(Reviewed::Ended),
                     Overtaken::Shows(again) => {
-                        let next = self.again(*again, "It shows something else by now:")?;
-                        let Some(next) = next else { return Ok(undecided()) };
-                        (pending, asked) = next;
+                        match self.again(*again, "It shows something else by now:")? {
+                            Again::Answered(next) => (pending, asked) = *next,
+                            Again::Over(reviewed) => return Ok(reviewed),
+                        }
                         continue;
                     }
                 },
             };
             let next = match (&progress.record.status, progress.next) {
                 (ChangeStatus::Stale, Some(next)) => Pending::get(self.connected, next)?,
-                _ => return self.report(&pending, &progress.record, &progress.lost),
+                _ => return self.report(&pending, &progress.record, &progress.lost).map(Reviewed::Ended),
             };
             let names = next.preview.asked().map(|file| format!("`{}`", file.path)).collect::<Vec<_>>().join(", ");
             let nothing_to_ask = next.preview.asked().next().is_none();
             if self.answers.approve.is_some() || nothing_to_ask || next.preview.problems().next().is_some() {
                 withdraw(self.connected, next.change());
                 let told = progress.record.told.unwrap_or_default();
-                return self.stale(&pending, &next, &names, &told);
+                return self.stale(&pending, &next, &names, &told).map(Reviewed::Ended);
             }
             let text = format!("{names} changed while you decided; nothing was written. Both changes together:");
-            let Some(next) = self.again(next, &text)? else { return Ok(undecided()) };
-            (pending, asked) = next;
+            match self.again(next, &text)? {
+                Again::Answered(next) => (pending, asked) = *next,
+                Again::Over(reviewed) => return Ok(reviewed),
+            }
         }
     }
 
     /// Asks about what waits in place of what was answered.
-    fn again(&mut self, next: Pending, text: &str) -> Result<Option<(Pending, Asked)>, Failure> {
+    fn again(&mut self, next: Pending, text: &str) -> Result<Again, Failure> {
         self.output.flush()?;
         say(text);
         match self.answer(&next.preview) {
-            Ok(Some(asked)) => Ok(Some((next, asked))),
-            other => {
+            Ok(Ended::Answered(asked)) => Ok(Again::Answered(Box::new((next, asked)))),
+            Ok(Ended::Left(leaving)) => Ok(Again::Over(Reviewed::Left(leaving))),
+            Ok(Ended::Nobody) => {
                 self.leave(&next);
-                other?;
-                Ok(None)
+                Ok(Again::Over(Reviewed::Ended(undecided())))
+            }
+            Err(failure) => {
+                self.leave(&next);
+                Err(failure)
             }
         }
     }
@@ -232,27 +259,27 @@ impl<'a> Deciding<'a> {
         Err(error.into())
     }
 
-    fn answer(&mut self, preview: &Preview) -> Result<Option<Asked>, Failure> {
+    fn answer(&mut self, preview: &Preview) -> Result<Ended, Failure> {
         let comments = self.answers.comment.iter().map(|text| approve::comment(text, preview));
         let comments = comments.collect::<Result<Vec<Comment>, Failure>>()?;
         let answer = match (&self.answers.approve, &self.answers.deny) {
             (Some(text), _) => approve::answer(text, preview)?,
             (None, Some(reason)) => Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) },
             (None, None) => {
-                let asked = match &mut self.questions {
+                let mut ended = match &mut self.questions {
                     Some(questions) => questions.ask(preview, &mut self.output)?,
                     None => Questions::open(self.proposal, self.terminal)?.ask(preview, &mut self.output)?,
                 };
-                return Ok(asked.map(|mut asked| {
+                if let Ended::Answered(asked) = &mut ended {
                     asked.comments.splice(0..0, comments);
-                    asked
-                }));
+                }
+                return Ok(ended);
             }
         };
         if !self.json {
             self.output.write(preview::text(preview, self.terminal).as_bytes())?;
         }
-        Ok(Some(Asked { answer, comments }))
+        Ok(Ended::Answered(Asked { answer, comments }))
     }
 
     fn stale(&mut self, pending: &Pending, next: &Pending, names: &str, told: &str) -> Result<ExitCode, Failure> {
@@ -332,6 +359,19 @@ impl<'a> Deciding<'a> {
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// How the review of a change ended.
+pub(crate) enum Reviewed {
+    Ended(ExitCode),
+    /// Nothing was decided; the change waits on.
+    Left(Leaving),
+}
+
+/// What came of asking once more.
+enum Again {
+    Answered(Box<(Pending, Asked)>),
+    Over(Reviewed),
 }
 
 /// How others were faster.

@@ -10,6 +10,7 @@ use sayso_review::{FilePreview, FileState};
 
 use crate::failure::Failure;
 use crate::output::say;
+use crate::terminal;
 
 /// The bytes that the person wants in place of the hunk's new lines; `None` if they changed nothing, emptied the file or left the
 /// editor with an error, as in git.
@@ -35,6 +36,19 @@ pub(crate) fn lines(file: &FilePreview, hunk: &Hunk<'_, '_>) -> Result<Option<Ve
         edited.push(b'\n');
     }
     Ok(Some(if crlf { with_crlf(&edited) } else { edited }))
+}
+
+/// The command that the person wants instead; `None` if they changed nothing, emptied the file or left the editor with an error.
+pub(crate) fn command(command: &str) -> Result<Option<String>, Failure> {
+    let Some(edited) = in_editor("command.sh", format!("{command}\n").as_bytes())? else { return Ok(None) };
+    let edited =
+        String::from_utf8(edited).map_err(|error| Failure::bad_input("the edited command is not text").why(&error))?;
+    Ok(Some(edited.trim_end_matches(['\n', '\r']).to_owned()).filter(|edited| !edited.trim().is_empty()))
+}
+
+/// Whether there is an editor that could be opened.
+pub(crate) fn has_editor() -> bool {
+    editor().is_ok()
 }
 
 /// How a person left their editor.
@@ -66,8 +80,9 @@ pub(crate) fn open(name: &str, text: &[u8]) -> Result<Left, Failure> {
     let path = folder.path().join(name);
     std::fs::write(&path, text).map_err(failed)?;
     // Through the shell, as git does, since a setting may hold arguments.
-    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(&path).status();
-    match status {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(&path);
+    match terminal::lend(|| command.status()) {
         Ok(status) if status.success() => {}
         Ok(status) => {
             return Ok(Left::Failed(format!("The editor `{editor}` ended with {status}; nothing was taken.")));

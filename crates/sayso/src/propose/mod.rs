@@ -22,7 +22,7 @@ use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
 use crate::pending::{Patience, Pending, Withdrawing};
 use crate::state::{DENIED, State};
-pub(crate) use deciding::Deciding;
+pub(crate) use deciding::{Deciding, Reviewed};
 
 /// Larger proposals are mistakes.
 const LIMIT: u64 = 256 << 20;

@@ -1,38 +1,45 @@
 //! `sayso review --follow`: stays, and shows each change as it comes.
 //!
-//! What a person types and what happens in the stream come by one channel, so that a question ends by itself when somebody else
+//! What a person types and what happens in the stream are waited for together, so that a question ends by itself when somebody else
 //! answers it.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io::{self, BufRead, IsTerminal as _, Read};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use futures::channel::oneshot;
 use futures::future::{Either, select};
+use rustix::event::{PollFd, PollFlags, poll};
 use sayso_api::client::{Client, Extent, Patience, Role, Shown, View, Watched};
 use sayso_api::proto;
 use sayso_api::proto::oneof::event::Kind;
 use sayso_api::proto::oneof::request_event::Step;
+use sayso_review::{Cause, ChangeRecord, ChangeStatus, Decider, Ruling};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::Reviewing;
 use crate::cli::ReviewArguments;
+use crate::diff::style::Styles;
 use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::propose::ask::{Questions, Typed};
+use crate::history;
+use crate::output::{Output, say};
+use crate::pending::{Pending, settled};
+use crate::propose::ask::{Leaving, Questions};
 use crate::session;
 use crate::state::State;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
+use crate::typing::{Answers, Typing};
+use crate::visible::visible;
 
 /// Something that a reviewer hears.
 enum Heard {
-    /// What was typed.
-    Line(String),
     /// A change came, or shows something else.
     Came(u64),
     /// A change no longer waits.
@@ -49,79 +56,112 @@ enum End {
     Lost(Failure),
 }
 
-/// All that is heard, and what is to be done about it.
+/// Tells the reviewer something, from another thread.
+struct Teller {
+    tell: Sender<Heard>,
+    /// Written to, so that whoever waits for what is typed wakes up.
+    wake: UnixStream,
+}
+
+impl Teller {
+    fn tell(&self, heard: Heard) {
+        // Whoever listened is about to stop this, too. A full buffer wakes as well.
+        let _ = self.tell.send(heard);
+        let _ = (&self.wake).write(&[0]);
+    }
+
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { tell: self.tell.clone(), wake: self.wake.try_clone()? })
+    }
+}
+
+/// All that is heard and typed, and what is to be done about it.
 struct Mailbox {
+    typing: Typing,
     heard: Receiver<Heard>,
+    woken: UnixStream,
     /// What waits to be shown.
     waiting: VecDeque<u64>,
-    /// What is asked about.
-    asked: u64,
+    /// What is asked about, while it waits.
+    asked: Option<u64>,
     ended: Option<End>,
 }
 
 impl Mailbox {
-    /// What is typed in answer to a question; `None` if nobody answers it here.
-    fn answer(&mut self) -> Option<String> {
+    /// What is heard, with whoever tells it.
+    fn new() -> io::Result<(Self, Teller)> {
+        let (tell, heard) = channel();
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        let (waiting, asked, ended) = (VecDeque::new(), None, None);
+        Ok((Self { typing: Typing::stdin(), heard, woken, waiting, asked, ended }, Teller { tell, wake }))
+    }
+
+    /// Waits until something is typed or heard.
+    fn wait(&mut self) -> io::Result<()> {
+        let mut ready =
+            [PollFd::new(&self.woken, PollFlags::IN), PollFd::from_borrowed_fd(self.typing.fd(), PollFlags::IN)];
+        match poll(&mut ready, None) {
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            polled => polled?,
+        };
+        let [heard, typed] = ready.map(|fd| !fd.revents().is_empty());
+        if typed {
+            self.typing.fill()?;
+            if self.typing.is_over() {
+                self.ended.get_or_insert(End::Left);
+            }
+        }
+        if heard {
+            while matches!(self.woken.read(&mut [0; 64]), Ok(1..)) {}
+            self.hear();
+        }
+        Ok(())
+    }
+
+    /// Takes in all that was told so far.
+    fn hear(&mut self) {
+        while let Ok(heard) = self.heard.try_recv() {
+            match heard {
+                Heard::End(why) => {
+                    self.ended.get_or_insert(why);
+                }
+                Heard::Came(change) if !self.waiting.contains(&change) => self.waiting.push_back(change),
+                Heard::Came(_) => {}
+                Heard::Over(change) => {
+                    self.waiting.retain(|waits| *waits != change);
+                    self.asked = self.asked.filter(|asked| *asked != change);
+                }
+            }
+        }
+    }
+}
+
+/// Answers to questions about what waits: a question ends by itself when somebody else decides.
+struct Reviewer(Rc<RefCell<Mailbox>>);
+
+impl Answers for Reviewer {
+    fn discard(&mut self) {
+        self.0.borrow_mut().typing.discard();
+    }
+
+    fn line(&mut self) -> io::Result<Option<String>> {
+        let mut mailbox = self.0.borrow_mut();
+        mailbox.hear();
         loop {
-            match self.hear()? {
-                Heard::Line(line) => return Some(line),
-                Heard::Over(change) if change == self.asked => return None,
-                _ => {}
+            if mailbox.asked.is_none() {
+                return Ok(None);
             }
-        }
-    }
-
-    /// The next thing to be heard; `None` at the end.
-    fn hear(&mut self) -> Option<Heard> {
-        if self.ended.is_some() {
-            return None;
-        }
-        let heard = self.heard.recv().unwrap_or(Heard::End(End::Left));
-        match heard {
-            Heard::End(why) => {
-                self.ended = Some(why);
-                return None;
+            if let Some(line) = mailbox.typing.read_line() {
+                return Ok(Some(line));
             }
-            Heard::Came(change) if !self.waiting.contains(&change) => self.waiting.push_back(change),
-            Heard::Over(change) => self.waiting.retain(|waits| *waits != change),
-            Heard::Came(_) | Heard::Line(_) => {}
+            if mailbox.ended.is_some() {
+                return Ok(None);
+            }
+            mailbox.wait()?;
         }
-        Some(heard)
     }
-}
-
-/// What is typed, as questions read it.
-struct Answers {
-    mailbox: Arc<Mutex<Mailbox>>,
-    line: Vec<u8>,
-    at: usize,
-}
-
-impl BufRead for Answers {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at == self.line.len() {
-            self.line = lock(&self.mailbox).answer().map_or_else(Vec::new, String::into_bytes);
-            self.at = 0;
-        }
-        Ok(self.line.get(self.at..).unwrap_or_default())
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.at = (self.at + amount).min(self.line.len());
-    }
-}
-
-impl Read for Answers {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
-    }
-}
-
-fn lock(mailbox: &Mutex<Mailbox>) -> MutexGuard<'_, Mailbox> {
-    // What is in it is never half changed.
-    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
@@ -130,74 +170,92 @@ pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode
     let client = connected.client();
     // Followed from here on, before what waits is listed: nothing falls between.
     let status = connected.block(client.status(Extent::Counts))?;
-    let (tell, heard) = channel();
-    let following = Following::start(&connected, status.last_event, tell.clone())?;
+    let failed = |error: io::Error| Failure::bad_input("the terminal cannot be waited for").why(&error);
+    let (mut mailbox, teller) = Mailbox::new().map_err(failed)?;
+    let following = Following::start(&connected, status.last_event, teller.try_clone().map_err(failed)?)?;
+    stop_at_signals(teller)?;
     let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
     let pending = connected.block(client.list_pending(session.as_deref(), View::Nothing))?;
-    let waiting = pending.iter().map(|progress| progress.record.change).collect();
-    let mailbox = Arc::new(Mutex::new(Mailbox { heard, waiting, asked: 0, ended: None }));
-    listen(tell)?;
+    mailbox.waiting = pending.iter().map(|progress| progress.record.change).collect();
     let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
-    let answers = Answers { mailbox: Arc::clone(&mailbox), line: Vec::new(), at: 0 };
-    let typed = if io::stdin().is_terminal() { Typed::Visibly } else { Typed::Elsewhere };
-    let mut questions = Questions::over(Box::new(answers), typed, terminal);
+    let echoed = mailbox.typing.is_echoed();
+    let mailbox = Rc::new(RefCell::new(mailbox));
+    let mut questions = Questions::over(Box::new(Reviewer(Rc::clone(&mailbox))), echoed, terminal);
     let mut reviewing = Reviewing::new(state, &connected, arguments);
     say("Shows what waits as it comes; Ctrl-C ends it.");
     super::name_requests(status.requests_waiting);
-    while let Some(change) = next(&mailbox) {
-        if let Some(session) = &session {
-            let progress = connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?;
-            // One that began meanwhile may be known by its beginning only.
-            if !progress.record.origin.session.is_some_and(|of| of.starts_with(session.as_str())) {
-                continue;
-            }
+    while let Some(change) = next(&mailbox).map_err(failed)? {
+        let record = connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?.record;
+        // One that began meanwhile may be known by its beginning only.
+        let is_meant =
+            |session: &String| record.origin.session.as_ref().is_some_and(|of| of.starts_with(session.as_str()));
+        if !session.as_ref().is_none_or(is_meant) {
+            continue;
         }
-        reviewing.one(change, Some(&mut questions))?;
-        lock(&mailbox).asked = 0;
+        if record.status != ChangeStatus::Pending || !is_asked_about(&record) {
+            tell_of_rule(&settled(&connected, change)?, terminal)?;
+            continue;
+        }
+        let left = reviewing.one(Pending::get(&connected, change)?, Some(&mut questions))?;
+        mailbox.borrow_mut().asked = None;
+        match left {
+            None => {}
+            Some(Leaving::Quit) => break,
+            Some(Leaving::Later | Leaving::Back) => say(&format!("Change {change} waits: `sayso review {change}`.")),
+        }
     }
     drop(following);
-    match lock(&mailbox).ended.take() {
+    match mailbox.borrow_mut().ended.take() {
         Some(End::Lost(failure)) => Err(failure),
         Some(End::Left) | None => Ok(ExitCode::SUCCESS),
     }
 }
 
+/// Whether somebody is to decide about a change that waits. What a rule lets through waits only until that is done, or for another change
+/// of the same files; what a person takes back, or puts back, they decided themselves.
+fn is_asked_about(record: &ChangeRecord) -> bool {
+    let own = matches!(record.cause, Cause::Undo { .. } | Cause::Redo { .. } | Cause::Restore { .. });
+    let ruled = record.ruled.as_ref().is_some_and(|ruled| ruled.ruling != Ruling::Ask);
+    !own && (!ruled || !record.after.is_empty())
+}
+
+/// Names what a rule decided, in one line. Nothing is said of what a person decided elsewhere before it was shown here.
+fn tell_of_rule(record: &ChangeRecord, terminal: Terminal) -> Result<(), Failure> {
+    let Some(Decider::Policy { rule }) = record.verdict.as_ref().map(|verdict| &verdict.by) else { return Ok(()) };
+    let styles = Styles::of(terminal);
+    let mut line = String::new();
+    let (change, status, summary) = (record.change, &record.status, history::summary(record));
+    styles.paint(&mut line, styles.number, &format!("Change {change} is {status} by {}: {summary}\n", visible(rule)));
+    let mut output = Output::stdout();
+    output.write(line.as_bytes())?;
+    output.finish()
+}
+
 /// The next change to be shown; `None` at the end.
-fn next(mailbox: &Mutex<Mailbox>) -> Option<u64> {
-    let mut mailbox = lock(mailbox);
+fn next(mailbox: &RefCell<Mailbox>) -> io::Result<Option<u64>> {
+    let mut mailbox = mailbox.borrow_mut();
     loop {
+        mailbox.hear();
         if mailbox.ended.is_some() {
-            return None;
+            return Ok(None);
         }
         if let Some(change) = mailbox.waiting.pop_front() {
-            mailbox.asked = change;
-            return Some(change);
+            mailbox.asked = Some(change);
+            return Ok(Some(change));
         }
-        mailbox.hear()?;
+        mailbox.wait()?;
     }
 }
 
-/// Hears what is typed, and when to stop.
-fn listen(tell: Sender<Heard>) -> Result<(), Failure> {
+/// Ends the review when this process is told to stop.
+fn stop_at_signals(teller: Teller) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::bad_input("signals cannot be waited for").why(&error))?;
-    let stop = tell.clone();
     std::thread::spawn(move || {
-        for _ in &mut signals {
-            let _ = stop.send(Heard::End(End::Left));
-        }
-    });
-    std::thread::spawn(move || {
-        let mut lines = io::stdin().lock();
-        loop {
-            let mut line = String::new();
-            let heard = match lines.read_line(&mut line) {
-                Ok(1..) => Heard::Line(line),
-                Ok(0) | Err(_) => Heard::End(End::Left),
-            };
-            let ends = matches!(heard, Heard::End(_));
-            if tell.send(heard).is_err() || ends {
-                return;
+        for signal in &mut signals {
+            // Ctrl-C in an editor is meant for the editor.
+            if !(signal == SIGINT && terminal::is_lent()) {
+                teller.tell(Heard::End(End::Left));
             }
         }
     });
@@ -211,14 +269,14 @@ struct Following {
 }
 
 impl Following {
-    fn start(connected: &Connected, after: u64, tell: Sender<Heard>) -> Result<Self, Failure> {
+    fn start(connected: &Connected, after: u64, teller: Teller) -> Result<Self, Failure> {
         let (stop, stopped) = oneshot::channel();
         let (runtime, client) = (runtime()?, connected.finding().client());
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
                 // Either is the end, and it is known which from whether anybody listens still.
-                match select(Box::pin(follow(client, after, &tell)), stopped).await {
-                    Either::Left((failure, _)) => drop(tell.send(Heard::End(End::Lost(failure)))),
+                match select(Box::pin(follow(client, after, &teller)), stopped).await {
+                    Either::Left((failure, _)) => teller.tell(Heard::End(End::Lost(failure))),
                     Either::Right(_) => {}
                 }
             });
@@ -238,7 +296,7 @@ impl Drop for Following {
 }
 
 /// Tells of changes that come and go, until that is no longer possible.
-async fn follow(client: Client, after: u64, tell: &Sender<Heard>) -> Failure {
+async fn follow(client: Client, after: u64, teller: &Teller) -> Failure {
     let mut watch = client.watch(after, Role::Surface, Patience::Always);
     loop {
         match watch.next().await {
@@ -250,8 +308,7 @@ async fn follow(client: Client, after: u64, tell: &Sender<Heard>) -> Failure {
                     ));
                 }
                 if let Some(heard) = heard(&event) {
-                    // Whoever listened is about to stop this, too.
-                    let _ = tell.send(heard);
+                    teller.tell(heard);
                 }
             }
             Err(error) => return error.into(),

@@ -2,9 +2,10 @@
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Scene;
+use crate::served::LONG;
 
 const RULES: &str = r#"
 [[rule]]
@@ -39,15 +40,19 @@ fn start(scene: &Scene, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Waits until a change waits for a verdict.
-fn until_something_waits(scene: &Scene) {
-    for _ in 0..600 {
-        if scene.transcript(&["status", "--short"]).contains("pending") {
-            return;
-        }
+/// Waits until something is so.
+#[track_caller]
+fn until(is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONG, "it never was so");
         std::thread::sleep(Duration::from_millis(50));
     }
-    panic!("nothing waits");
+}
+
+/// Waits until a change waits for a verdict.
+fn until_something_waits(scene: &Scene) {
+    until(|| scene.transcript(&["status", "--short"]).contains("pending"));
 }
 
 fn ended(mut child: Child) -> (i32, String) {
@@ -113,6 +118,47 @@ fn a_denial_from_elsewhere_reaches_whoever_waits() {
 }
 
 #[test]
+fn regression_a_waiting_command_is_approved_by_all_and_by_nothing_else() {
+    let scene = scene();
+    let waiting = start(&scene, &["exec", "make two > a.txt"]);
+    until_something_waits(&scene);
+    for wrong in ["a.txt:1", "1,3", "1", "nonsense", "a.txt", "", "ALL", "y"] {
+        let output = scene.run(&["review", "--approve", wrong], b"");
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("takes `all` or `none`; nothing was decided"), "{wrong}: {said}");
+    }
+    let output = scene.run(&["review", "--approve", "all", "--comment", "a.txt:1:no"], b"");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(scene.transcript(&["status", "--short"]).contains("1 pending"));
+    scene.run(&["review", "--approve", "none"], b"");
+    assert_eq!(ended(waiting).0, 1);
+    assert_eq!(scene.read("a.txt"), "one\n");
+}
+
+#[test]
+fn regression_an_answer_without_a_number_is_refused_while_several_things_wait() {
+    let scene = scene();
+    let first = start(&scene, &["exec", "make one"]);
+    until_something_waits(&scene);
+    let second = start(&scene, &["exec", "make two"]);
+    until(|| scene.transcript(&["status", "--short"]).contains("2 pending"));
+    for answer in [["--approve", "all"], ["--approve", "none"], ["--deny", "no"]] {
+        let output = scene.run(&["review", answer[0], answer[1]], b"");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("2 things wait, and none is named; nothing was decided"), "{said}");
+        assert!(said.contains("1  `make one`") && said.contains("2  `make two`"), "{said}");
+        assert!(said.contains("sayso review 1 2"), "{said}");
+    }
+    let output = scene.run(&["review", "1", "2", "--approve", "1"], b"");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(scene.transcript(&["status", "--short"]).contains("2 pending"));
+    scene.run(&["review", "1", "2", "--deny", "neither"], b"");
+    assert_eq!((ended(first).0, ended(second).0), (1, 1));
+}
+
+#[test]
 fn whoever_gives_up_withdraws_the_command() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "echo two > a.txt"]);
@@ -161,23 +207,13 @@ fn an_agents_own_children_approve_nothing() {
 fn a_command_whose_gate_was_killed_is_settled_later() {
     let scene = scene();
     let mut running = start(&scene, &["exec", "--approve", "echo two > a.txt; echo ready > ready.txt; sleep 654.321"]);
-    for _ in 0..600 {
-        if scene.path("ready.txt").exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until(|| scene.path("ready.txt").exists());
     running.kill().unwrap();
     running.wait().unwrap();
     assert!(scene.transcript(&["review"]).contains("change 1 still runs"), "the command itself goes on");
     // The shell, which waits for the other, goes with it.
     let _ = Command::new("pkill").args(["-f", "sleep 654.321"]).status();
-    for _ in 0..600 {
-        if !scene.transcript(&["review"]).contains("still runs") {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until(|| !scene.transcript(&["review"]).contains("still runs"));
     let (log, _) = scene.json(&["log", "--json"]);
     assert_eq!(log[0]["status"], "applied", "{log:#}");
     assert!(scene.run(&["undo", "1"], b"").status.success());
@@ -221,6 +257,6 @@ fn an_answer_that_is_no_key_is_named_and_only_what_is_offered_is_explained() {
     let change = serde_json::json!([{"operation": "rename", "path": "a.txt", "to": "c.txt"}]);
     scene.write("change.json", change.to_string().as_bytes());
     let said = scene.dialogue(&["propose", "change.json"], "?\nn\n\n");
-    assert!(said.contains("[y,n,q,?]? ?\ny  yes, take this\nn  no, leave this out\nq  leave out"), "{said}");
+    assert!(said.contains("[y,n,j,k,q,?]? ?\ny  yes, take this\nn  no, leave this out\nj  not now"), "{said}");
     assert!(!said.contains("not a key"), "{said}");
 }

@@ -45,12 +45,37 @@ fn answers_one_by_one() {
 }
 
 #[test]
-fn quitting_keeps_what_was_taken_and_refuses_the_rest() {
+fn refusing_everything_keeps_what_was_taken_before() {
     let scene = scene();
-    let output = scene.run(&["propose", "many.json"], b"y\nq\n\n");
+    let output = scene.run(&["propose", "many.json"], b"y\nn\nD\n\n");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(scene.read("a.txt"), numbers(&[2, 4]));
     assert_eq!(scene.read("windows.txt"), "one\r\ntwo\r\n");
+}
+
+#[test]
+fn regression_quitting_decides_nothing_and_the_change_waits() {
+    let scene = scene();
+    let said = scene.dialogue(&["propose", "many.json"], "y\nq\n");
+    assert!(said.contains("Nothing was decided. Change 1 waits: `sayso review 1`."), "{said}");
+    assert!(said.ends_with("--- exit 1\n"), "{said}");
+    let said = scene.dialogue(&["review"], "y\nq\n");
+    assert!(said.contains("1 change still waits: `sayso review`."), "{said}");
+    assert_eq!(scene.json(&["status", "--json"]).0["pending"], 1);
+    assert_eq!((scene.read("a.txt"), scene.read("windows.txt").as_str()), (numbers(&[]), "one\r\ntwo\r\n"));
+    assert!(scene.run(&["review", "1", "--approve", "all"], b"").status.success());
+    assert_eq!(scene.read("windows.txt"), "one\r\nzwei\r\nthree\r\n");
+}
+
+#[test]
+fn hunks_are_put_off_and_gone_back_to() {
+    let scene = scene();
+    // The first is put off and comes last; the second is refused, gone back to and taken.
+    let said = scene.dialogue(&["propose", "three.json"], "j\nn\nk\ny\nn\ny\n\n");
+    assert_eq!(scene.read("a.txt"), numbers(&[2, 12]), "{said}");
+    // There is nothing before the first, and nothing to be asked instead of the only one.
+    let said = scene.dialogue(&["propose", "three.json"], "k\n");
+    assert!(said.contains("Change 2 waits"), "{said}");
 }
 
 #[test]
@@ -205,10 +230,10 @@ fn what_was_edited_is_shown_again_and_joins_no_lines() {
     };
     // An editor that was left without a change, or that emptied its file, takes nothing.
     for editor in ["true", "truncate -s 0", "rm", "false"] {
-        assert_eq!(run(editor, b"e\nq\n\n").status.code(), Some(1), "{editor}");
+        assert_eq!(run(editor, b"e\nd\n\n").status.code(), Some(1), "{editor}");
         assert_eq!(scene.read("a.txt"), numbers(&[]), "{editor}");
     }
-    let output = run("sh -c 'printf mine > \"$0\"'", b"e\ny\nq\n\n");
+    let output = run("sh -c 'printf mine > \"$0\"'", b"e\ny\nd\n\n");
     assert!(String::from_utf8_lossy(&output.stdout).contains("+ mine"), "{output:?}");
     assert_eq!(scene.read("a.txt"), numbers(&[]).replacen("\n2\n", "\nmine\n", 1));
 }

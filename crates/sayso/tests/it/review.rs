@@ -79,8 +79,14 @@ fn regression_two_turns_over_one_file_are_both_taken_back() {
     edit_in_turn(&scene, "1", "10", "ten");
     edit_in_turn(&scene, "2", "20", "twenty");
     assert!(scene.transcript(&["status", "--short"]).contains("2 to review"));
-    let reviewed = scene.transcript(&["review", "--approve", "none"]);
-    assert!(reviewed.contains("exit 1"), "{reviewed}");
+    let refused = scene.transcript(&["review", "--approve", "none"]);
+    assert!(refused.contains("2 things wait, and none is named") && refused.contains("exit 2"), "{refused}");
+    let (reviews, _) = scene.json(&["review", "--json"]);
+    let first = reviews[0]["change"].to_string();
+    for arguments in [&["review", &first, "--approve", "none"][..], &["review", "--approve", "none"]] {
+        let reviewed = scene.transcript(arguments);
+        assert!(reviewed.contains("exit 1"), "{reviewed}");
+    }
     assert_eq!(scene.read("a.txt"), numbers());
     assert!(scene.transcript(&["review"]).contains("Nothing waits."));
 }

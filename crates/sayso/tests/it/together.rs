@@ -14,14 +14,14 @@ use crate::served::Served;
 const LONG: Duration = Duration::from_mins(1);
 
 /// A `sayso` that runs on, with what it says.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     said: Receiver<String>,
     so_far: String,
 }
 
 impl Terminal {
-    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+    pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(arguments)
             .current_dir(scene.path("."))
@@ -48,7 +48,7 @@ impl Terminal {
     }
 
     /// Waits until it says something, and gives all that it said since the last time.
-    fn until(&mut self, text: &str) -> String {
+    pub(crate) fn until(&mut self, text: &str) -> String {
         while !self.so_far.contains(text) {
             match self.said.recv_timeout(LONG) {
                 Ok(more) => self.so_far.push_str(&more),
@@ -66,7 +66,7 @@ impl Terminal {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
-    fn ended(mut self) -> Option<i32> {
+    pub(crate) fn ended(mut self) -> Option<i32> {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().code()
     }
