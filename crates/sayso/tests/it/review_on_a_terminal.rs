@@ -20,7 +20,7 @@ fn regression_a_half_typed_answer_does_not_count_for_the_next_question() {
     let scene = scene();
     let mut follows = Pty::start(&scene, &["review", "--follow"], &[]);
     follows.until("Ctrl-C ends it");
-    let mut first = Terminal::start(&scene, &["exec", "make one"]);
+    let first = Terminal::start(&scene, &["exec", "make one"]);
     follows.until("Run it");
     let mut second = Terminal::start(&scene, &["exec", "make two"]);
     second.until("waits for a decision");
@@ -72,7 +72,7 @@ fn regression_an_editor_has_the_terminal_to_itself_and_its_modes_are_restored() 
     let editor = editor(&scene, RAW);
     let mut follows = Pty::start(&scene, &["review", "--follow"], &[("EDITOR", &editor)]);
     follows.until("Ctrl-C ends it");
-    let mut proposes = Terminal::start(&scene, &["exec", "make one"]);
+    let proposes = Terminal::start(&scene, &["exec", "make one"]);
     follows.until("Run it");
     follows.types("e\n");
     follows.until("READY");
@@ -120,7 +120,7 @@ fn regression_what_a_rule_decides_is_named_and_not_asked_about() {
     let shown = follows.until("Change 1 is");
     assert!(!shown.contains("]? "), "{shown}");
     assert!(scene.run(&["undo", "1"], b"").status.success());
-    let mut waits = Terminal::start(&scene, &["exec", "make one"]);
+    let waits = Terminal::start(&scene, &["exec", "make one"]);
     let shown = follows.until("Run it");
     assert!(shown.contains("touch is fine"), "{shown}");
     assert_eq!(shown.matches("]? ").count() + shown.matches("Nobody decided").count(), 0, "{shown}");
