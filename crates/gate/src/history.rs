@@ -64,6 +64,15 @@ impl<'j> History<'j> {
         ChangeRecord::fold(events.iter().map(recorded)).ok_or_else(missing)
     }
 
+    /// The files of a change as they were first recorded, before any refresh.
+    pub(crate) fn first_files(&self, change: ChangeId) -> Result<Vec<FileRecord>, GateError> {
+        let first = self.events(Some(change), 0, 1)?.into_iter().next();
+        Ok(match first.map(|event| event.body) {
+            Some(EventBody::Known(Event::Proposed { files, .. })) => files,
+            _ => Vec::new(),
+        })
+    }
+
     /// The events of a change, or of the whole workspace, oldest first.
     pub fn events(&self, change: Option<ChangeId>, after: u64, limit: usize) -> Result<Vec<Recorded>, GateError> {
         let events = match change {

@@ -167,6 +167,11 @@ impl Gate {
         self.state().agents.remove(root);
     }
 
+    /// Shows a change that waits against its files as they are now.
+    pub fn keep_current(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
+        self.state().engine.keep_current(change, now).map(drop)
+    }
+
     /// Does what is due: deadlines that passed, previews that files outran.
     pub fn tick(&self, now: i64) -> Result<Ticked, GateError> {
         self.state().engine.tick(now)

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{
-    Answer, ChangeId, Decider, Event, Intent, Outcome, Preview, Refresh, Subject, Verdict, WsPath, told_without,
+    Answer, ChangeId, Decider, Event, FileState, Intent, Operation, Outcome, Preview, Refresh, Subject, Verdict, WsPath,
+    told_without,
 };
 use sayso_workspace::Signature;
 
+use crate::FILE_LIMIT;
 use crate::engine::{Engine, Was};
 use crate::error::GateError;
 use crate::history::History;
@@ -168,7 +170,29 @@ impl Engine {
             },
             _ => return Ok(None),
         };
-        Ok(Some(self.preview(&proposal)?))
+        let draft = proposal.draft(|text| self.workspace.locate(text))?;
+        let sight = self.workspace.look(draft.paths(), FILE_LIMIT);
+        Ok(Some(draft.preview_since(&sight, &self.seen_by_author(record)?)))
+    }
+
+    /// The files of a change as its author saw them: as they were when it was proposed, and with what became of the author's earlier
+    /// changes that were still waiting then.
+    fn seen_by_author(&self, record: &ChangeRecord) -> Result<BTreeMap<WsPath, FileState>, GateError> {
+        let mut prints = BTreeMap::new();
+        for file in self.history().first_files(record.change)? {
+            let path = if let Operation::Rename { from } = file.operation { from } else { file.location };
+            prints.insert(path, file.before);
+        }
+        for earlier in &record.after {
+            for step in self.history().change(*earlier)?.applied.into_iter().flat_map(|applied| applied.steps) {
+                prints.entry(step.path).and_modify(|print| *print = step.after);
+            }
+        }
+        let mut bases = BTreeMap::new();
+        for (path, print) in prints {
+            bases.extend(self.history().state(&print)?.map(|state| (path, state)));
+        }
+        Ok(bases)
     }
 
     /// Does what is due: denies what nobody decided in time, and refreshes previews whose files changed underneath.
@@ -188,25 +212,32 @@ impl Engine {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let mut outrun = Vec::new();
-        let held = self.waiting.take().unwrap_or_default();
-        for (change, held) in &held.changes {
-            if held.files.iter().any(|(path, looked)| *looked != Looked::At(self.workspace.signature(path))) {
-                outrun.push(*change);
-            }
-        }
-        self.waiting = Some(held);
-        for change in outrun {
-            if self.refresh(change, Refresh::FilesChanged, now)? {
+        let changes: Vec<ChangeId> = self.held()?.changes.keys().copied().collect();
+        for change in changes {
+            if self.keep_current(change, now)? {
                 ticked.refreshed.push(change);
-            } else {
-                self.sign_again(change);
             }
         }
         match failed {
             Some(error) => Err(error),
             None => Ok(ticked),
         }
+    }
+
+    /// Makes the preview of a change that waits anew if a file of it is not the one that was looked at. Tells whether it is another
+    /// one now.
+    pub(crate) fn keep_current(&mut self, change: ChangeId, now: i64) -> Result<bool, GateError> {
+        self.held()?;
+        let held = self.waiting.as_ref().and_then(|waiting| waiting.changes.get(&change));
+        let outrun = |(path, looked): &(WsPath, Looked)| *looked != Looked::At(self.workspace.signature(path));
+        if !held.is_some_and(|held| held.files.iter().any(outrun)) {
+            return Ok(false);
+        }
+        let refreshed = self.refresh(change, Refresh::FilesChanged, now)?;
+        if !refreshed {
+            self.sign_again(change);
+        }
+        Ok(refreshed)
     }
 
     /// Takes the files of a change as they are now to be those that its preview shows, since they were found to be.

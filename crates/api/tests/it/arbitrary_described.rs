@@ -79,6 +79,7 @@ pub(crate) fn notes() -> impl Strategy<Value = Note> {
         text().prop_map(|leads_to| Note::Symlink { leads_to }).boxed(),
         (maybe(), maybe()).prop_map(|(old, new)| Note::Link { old, new }).boxed(),
         any::<u8>().prop_map(|percent| Note::LargeRewrite { percent }).boxed(),
+        proptest::collection::vec(number(), 0..3).prop_map(|lines| Note::Overwrites { lines }).boxed(),
         text().prop_map(|why| Note::Generated { why }).boxed(),
         rights().prop_map(|over| Note::Permission { over }).boxed(),
         number().prop_map(|count| Note::TestsRemoved { count }).boxed(),

@@ -36,7 +36,7 @@ every_kind!(
     every_note_is_sent, many(&arbitrary::notes()),
     Note: Form, Mode, Executable, Symlink, Link, Binary, LargeRewrite, Generated, LockFile, Ci, Build, Permission,
     TestsRemoved, AssertionsRemoved, TestsSkipped, Secret, Hidden, HiddenName, HardLink, Owner, Attributes, CaseTwin,
-    Unrepresentable, Loosened, Moved, Ambiguous, Merged, ChangedSince
+    Unrepresentable, Loosened, Moved, Ambiguous, Merged, ChangedSince, Overwrites
 );
 every_kind!(
     every_problem_is_sent, many(&arbitrary::problems()),

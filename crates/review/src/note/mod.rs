@@ -176,6 +176,11 @@ pub enum Note {
     Merged,
     /// Somebody else changed it after the agent did.
     ChangedSince,
+    /// Lines that somebody changed after the agent proposed this would go. Handed in.
+    Overwrites {
+        /// Their 1-based numbers in the file as it is now; none where the file has no lines.
+        lines: Vec<usize>,
+    },
 }
 
 /// What a file of the kind [`Note::Permission`] has power over.
@@ -250,6 +255,7 @@ impl Note {
             | Self::AssertionsRemoved { .. }
             | Self::Unrepresentable { .. }
             | Self::Permission { .. }
+            | Self::Overwrites { .. }
             | Self::Ci => Severity::Critical,
             Self::Form { change: FinalNewlineAdded | FinalNewlineRemoved } | Self::Moved { .. } => Severity::Info,
             Self::Form { .. }

@@ -66,6 +66,11 @@ impl Display for Note {
             Self::ChangedSince => f.write_str(
                 "changed by somebody else since; where both changed the same lines, they are shown together",
             ),
+            Self::Overwrites { lines } => match &lines[..] {
+                [] => f.write_str("edited after this was proposed: that edit would be lost"),
+                [line] => write!(f, "line {line} was edited after this was proposed, and would be lost"),
+                lines => write!(f, "lines {} were edited after this was proposed, and would be lost", ranges(lines)),
+            },
         }
     }
 }
@@ -125,6 +130,19 @@ fn counted(count: usize, what: &str) -> String {
 /// Text from outside within a sentence of ours; it can neither end the line nor play tricks on it.
 fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
+}
+
+/// Ascending line numbers, those that follow each other as a range: `3–5, 9`.
+fn ranges(lines: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &line in lines {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == line => *last = line,
+            _ => runs.push((line, line)),
+        }
+    }
+    let run = |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}–{last}") };
+    runs.into_iter().map(run).collect::<Vec<_>>().join(", ")
 }
 
 fn list(texts: &[String]) -> String {
@@ -214,6 +232,11 @@ mod tests {
             Warning,
             "changed by somebody else since; where both changed the same lines, they are shown together",
         );
+        let overwrites = |lines: &[usize]| Note::Overwrites { lines: lines.to_vec() };
+        check(&overwrites(&[]), Critical, "edited after this was proposed: that edit would be lost");
+        check(&overwrites(&[4]), Critical, "line 4 was edited after this was proposed, and would be lost");
+        let lines = "lines 3–5, 9 were edited after this was proposed, and would be lost";
+        check(&overwrites(&[3, 4, 5, 9]), Critical, lines);
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use sayso_diff::SectionAction;
+use sayso_diff::{Diff, SectionAction};
 
 use super::edit::{self, Edited, NewModes};
 use super::problem::Problem;
-use super::{FilePreview, Operation, Preview};
+use super::{FilePreview, Operation, Preview, side};
 use crate::draft::{Draft, DraftStep, Exists};
 use crate::file_state::FileState;
 use crate::intent::NewContent;
@@ -17,7 +17,13 @@ use crate::ws_path::WsPath;
 impl Draft<'_> {
     /// What the steps, one after the other, would make of what was seen.
     pub fn preview(&self, sight: &Sight) -> Preview {
-        let mut tree = Tree { sight, cells: BTreeMap::new(), modes: NewModes { umask: sight.umask } };
+        self.preview_since(sight, &BTreeMap::new())
+    }
+
+    /// The same, for steps whose author saw the files as they are in `bases`, by location. A whole new content is merged with what
+    /// was done to the file since. Where both changed the same lines the step wins, and a note names the lines that would go.
+    pub fn preview_since(&self, sight: &Sight, bases: &BTreeMap<WsPath, FileState>) -> Preview {
+        let mut tree = Tree { sight, bases, cells: BTreeMap::new(), modes: NewModes { umask: sight.umask } };
         for step in &self.steps {
             tree.play(step);
         }
@@ -29,6 +35,8 @@ impl Draft<'_> {
 /// The files that the steps touch, by where they are.
 struct Tree<'s> {
     sight: &'s Sight,
+    /// The files as the author of the steps saw them, where that is known.
+    bases: &'s BTreeMap<WsPath, FileState>,
     cells: BTreeMap<WsPath, Cell>,
     modes: NewModes,
 }
@@ -50,13 +58,14 @@ struct Cell {
     order: usize,
 }
 
-impl Tree<'_> {
+impl<'s> Tree<'s> {
     fn play(&mut self, step: &DraftStep<'_>) {
         let modes = self.modes;
         match step {
             DraftStep::Put { path, content, exists } => {
                 let operation = if *exists == Exists::MustNot { Operation::Create } else { Operation::Update };
-                self.edit(path, operation, |now| edit::put(now, content, *exists, modes));
+                let base = self.base(path);
+                self.edit(path, operation, |now| edit::put(now, content, *exists, base, modes));
             }
             DraftStep::Edit { path, old, new, replace_all } => {
                 self.edit(path, Operation::Update, |now| edit::replace(now, old, new, *replace_all, modes));
@@ -81,7 +90,8 @@ impl Tree<'_> {
                         executable: None,
                         base_content: None,
                     };
-                    self.edit(path, Operation::Create, |now| edit::put(now, &content, Exists::May, modes));
+                    let base = self.base(path);
+                    self.edit(path, Operation::Create, |now| edit::put(now, &content, Exists::May, base, modes));
                 }
                 SectionAction::Delete => self.remove(path),
                 SectionAction::Update { .. } => {
@@ -100,6 +110,13 @@ impl Tree<'_> {
             link: None,
             facts: Vec::new(),
         })
+    }
+
+    /// The file as the author saw it, unless an earlier step changed it.
+    fn base(&self, path: &WsPath) -> Option<&'s FileState> {
+        let location = self.seen(path).location;
+        let untouched = self.cells.get(&location).is_none_or(|cell| cell.now == cell.before);
+        self.bases.get(&location).filter(|_| untouched)
     }
 
     /// The target of a path that still is a symbolic link at this step.
@@ -251,7 +268,7 @@ impl Tree<'_> {
     }
 
     fn into_preview(self) -> Preview {
-        let mut cells = self.cells;
+        let (mut cells, bases) = (self.cells, self.bases);
         // A name that a file left, and that nothing else took, is shown with the file's new name.
         let mut left: BTreeMap<WsPath, FileState> = BTreeMap::new();
         // Not where it took the place of another file: shown as a rename, the loss of that one would not be seen.
@@ -289,14 +306,19 @@ impl Tree<'_> {
             }
         }
         let mut files: Vec<(usize, FilePreview)> =
-            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &mut left))).collect();
+            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &mut left, bases))).collect();
         files.sort_by_key(|(order, _)| *order);
         Preview::new(files.into_iter().map(|(_, file)| file).collect())
     }
 }
 
 impl Cell {
-    fn into_file(self, location: WsPath, left: &mut BTreeMap<WsPath, FileState>) -> FilePreview {
+    fn into_file(
+        self,
+        location: WsPath,
+        left: &mut BTreeMap<WsPath, FileState>,
+        bases: &BTreeMap<WsPath, FileState>,
+    ) -> FilePreview {
         let origin = self.from.and_then(|from| left.remove(&from).map(|before| (from, before)));
         let attempted = self.attempted.filter(|_| self.problem.is_some());
         let (operation, before) = match origin {
@@ -313,9 +335,33 @@ impl Cell {
             notes: self.notes,
             problem: self.problem,
         };
+        let seen_at = if let Operation::Rename { from } = &file.operation { from } else { &file.location };
+        if let Some(note) = bases.get(seen_at).and_then(|base| overwrites(base, &file)) {
+            file.notes.push(note);
+        }
         file.find_notes(self.facts);
         file
     }
+}
+
+/// The lines that were changed after `base` and that the change would remove: those of an insertion between `base` and the file as
+/// it is that lie in a removal between that and the file as it would be.
+fn overwrites(base: &FileState, file: &FilePreview) -> Option<Note> {
+    if *base == file.before || file.before == file.after {
+        return None;
+    }
+    let (since, goes) = (Diff::new(side(base), side(&file.before)), file.diff());
+    if since.is_binary() || goes.is_binary() {
+        return (file.after != *base || file.operation == Operation::Delete).then(|| Note::Overwrites { lines: Vec::new() });
+    }
+    let mut lines = Vec::new();
+    for edited in since.changes().iter().map(|change| change.new) {
+        for removed in goes.changes().iter().map(|change| change.old) {
+            let (start, end) = (edited.start.line.max(removed.start.line), edited.end.line.min(removed.end.line));
+            lines.extend((start..end).map(|line| line + 1));
+        }
+    }
+    (!lines.is_empty()).then_some(Note::Overwrites { lines })
 }
 
 impl Operation {

@@ -41,7 +41,15 @@ impl NewModes {
     }
 }
 
-pub(super) fn put(now: &FileState, content: &NewContent, exists: Exists, modes: NewModes) -> Edited {
+/// Puts a whole new content into a file. A proposal that names its base must go together with what the file holds now; where only
+/// we know what its author saw (`base`), lines that both changed become the author's.
+pub(super) fn put(
+    now: &FileState,
+    content: &NewContent,
+    exists: Exists,
+    base: Option<&FileState>,
+    modes: NewModes,
+) -> Edited {
     let (bytes, mode) = match now {
         FileState::Absent if exists == Exists::Must => return Err(Problem::Missing),
         FileState::Absent => (None, modes.mode(content.executable.unwrap_or(false))),
@@ -64,6 +72,17 @@ pub(super) fn put(now: &FileState, content: &NewContent, exists: Exists, modes: 
             text = Cow::Owned(String::from_utf8_lossy(&merged).into_owned());
             notes.push(Note::Merged);
         }
+    } else if let (Some(bytes), Some(base)) = (bytes, base.and_then(FileState::bytes))
+        && let (Some(current), Some(base)) = (plain_text(bytes), plain_text(base))
+        && base != current
+    {
+        let proposed = unix(&text);
+        let merge = sayso_diff::merge(base.as_bytes(), current.as_bytes(), proposed.as_bytes());
+        let merged = merge.resolved_with(|conflict| conflict.theirs);
+        if merged != proposed.as_bytes() {
+            notes.push(Note::Merged);
+        }
+        text = Cow::Owned(String::from_utf8_lossy(&merged).into_owned());
     }
     let new = match bytes {
         Some(bytes) if !content.exact => alike(bytes, text, &mut notes),

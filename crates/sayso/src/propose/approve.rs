@@ -2,14 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sayso_review::{Answer, Comment, CommentSide, FileAnswer, HunkId, Preview, WsPath};
+use sayso_review::{Answer, Comment, CommentSide, FileAnswer, HunkId, Note, Preview, WsPath};
 
 use crate::failure::Failure;
+use crate::state::STALE;
 
 /// Reads `all`, `none`, `1,3`, `path:1,path:3` or `path,path`.
 pub(crate) fn answer(text: &str, preview: &Preview) -> Result<Answer, Failure> {
     match text {
-        "all" => return Ok(Answer::Approve),
+        "all" => {
+            let overwrites = |note: &&Note| matches!(note, Note::Overwrites { .. });
+            let lost = preview.asked().find_map(|file| file.notes.iter().find(overwrites).map(|note| (file, note)));
+            return match lost {
+                None => Ok(Answer::Approve),
+                Some((file, note)) => Err(Failure::of(STALE, format!("`{}`: {note}; nothing was decided", file.path))
+                    .hint("read it without --approve, or name the hunks or files that you want all the same")),
+            };
+        }
         "none" => return Ok(Answer::Deny { reason: None }),
         _ => {}
     }

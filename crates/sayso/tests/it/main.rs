@@ -16,6 +16,7 @@ mod crash;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
+mod edited_since;
 mod exec;
 mod hidden;
 mod history;

@@ -169,6 +169,9 @@ impl proto::ReviewService for Review {
             let applied = request.shown == proto::get_change_request::Shown::SHOWN_APPLIED;
             let shown = if applied { Shown::Applied } else { Shown::Proposed };
             let view = view_of(request.view);
+            if !applied && view != PreviewView::Unspecified {
+                host.gate.keep_current(request.change, now())?;
+            }
             let mut progress = host.gate.read(|history| progress::of(history, request.change, view, shown))?;
             super::withhold(host, peer, &mut progress);
             Ok(progress)
