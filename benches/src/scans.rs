@@ -17,7 +17,8 @@ use crate::table::{Check, Section, Target, thousands};
 
 const FILES: usize = 10_000;
 const DIRECTORIES: usize = 500;
-const LIMITS: ScanLimits = ScanLimits { largest_file: 16 << 20, most_files: 100_000, most_bytes: 1 << 30 };
+const LIMITS: ScanLimits =
+    ScanLimits { largest_file: 16 << 20, most_files: 100_000, most_bytes: 1 << 30, most_ignored_bytes: 1 << 28 };
 /// As in most repositories; both sides have to match every path with it.
 const IGNORED: &str = "/target/\nnode_modules/\n*.o\n*.so\n*.pyc\n__pycache__/\n.DS_Store\n/dist\nbuild/\n*.log\n\
                        .idea/\n.vscode/*\n!.vscode/settings.json\ncoverage/\n*.swp\n.env\n.env.*\n**/generated/*.rs\n";

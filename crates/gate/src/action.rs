@@ -79,7 +79,7 @@ impl Engine {
         let edited = subject != proposed.subject;
         let expected: Vec<RecordedStep> = if edited { Vec::new() } else { expected(proposed) };
         if matches!(subject, Subject::Command { .. }) {
-            self.begin_observing(change)?;
+            self.begin_observing(change, &subject)?;
         }
         self.held()?;
         let mut entry = Entry::of([decided, Event::Permitted { change, expected }]);

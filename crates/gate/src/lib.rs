@@ -20,6 +20,7 @@ mod lately;
 mod later;
 mod live;
 mod mend;
+mod named;
 mod observe;
 mod peer;
 mod proposed;

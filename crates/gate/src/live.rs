@@ -167,6 +167,11 @@ impl Gate {
         self.state().agents.remove(root);
     }
 
+    /// The file of the journal that was removed or replaced, if one was: this engine can do nothing more.
+    pub fn displaced(&self) -> Option<std::path::PathBuf> {
+        self.state().engine.journal.displaced().cloned()
+    }
+
     /// Shows a change that waits against its files as they are now.
     pub fn keep_current(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
         self.state().engine.keep_current(change, now).map(drop)

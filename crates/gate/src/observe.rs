@@ -6,8 +6,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use sayso_journal::{Batch, Journal};
-use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, RecordedStep, Uncaptured, WsPath};
-use sayso_workspace::{Contents, Happened, Known, Reason, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange};
+use sayso_review::{ChangeId, ContentHash, Event, EventBody, Fingerprint, RecordedStep, Subject, Uncaptured, WsPath};
+use sayso_workspace::{
+    Contents, Happened, Known, Named, Reason, Scan, ScanLimits, TreeChanges, Trust, UncapturedChange,
+};
 
 use crate::FILE_LIMIT;
 use crate::action::Finished;
@@ -37,6 +39,17 @@ pub struct SnapshotLimits {
 impl SnapshotLimits {
     /// What a person gets who has not said anything.
     pub const USUAL: Self = Self { largest_file: sayso_review::MOST_BYTES, quota: 1_000_000_000 };
+
+    /// How many bytes of ignored files that a command names are captured.
+    pub(crate) fn for_ignored(self) -> u64 {
+        self.scan_limits().most_ignored_bytes
+    }
+
+    fn scan_limits(self) -> ScanLimits {
+        let Self { largest_file, quota } = self;
+        // One command must not use up what is kept for all others.
+        ScanLimits { largest_file, most_files: MOST_FILES, most_bytes: quota, most_ignored_bytes: quota / 4 }
+    }
 }
 
 /// More files than a scan looks at.
@@ -60,8 +73,8 @@ impl Contents for Keeping<'_> {
 
 impl Engine {
     /// Captures the tree as it is before a command runs.
-    pub(crate) fn begin_observing(&mut self, change: ChangeId) -> Result<(), GateError> {
-        self.scan()?;
+    pub(crate) fn begin_observing(&mut self, change: ChangeId, subject: &Subject) -> Result<(), GateError> {
+        self.scan(&self.named_by(subject))?;
         let (last, own) = (self.scan_file(LAST), self.scan_file(&change.to_string()));
         copy(&last, &own).map_err(|error| GateError::state_file(&own, &error))
     }
@@ -75,7 +88,7 @@ impl Engine {
             finished.uncaptured.push(Uncaptured { path: ".".to_owned(), reason });
             return Ok(finished);
         };
-        let scan = self.scan()?;
+        let scan = self.scan(&self.named_by(&record.approved()))?;
         let changes = TreeChanges::between(&before, &scan.known);
         let mut steps: BTreeMap<WsPath, RecordedStep> =
             changes.steps.into_iter().map(|step| (step.path.clone(), step)).collect();
@@ -100,6 +113,10 @@ impl Engine {
             Uncaptured { path: one.path.clone(), reason }
         }));
         finished.uncaptured.extend(hidden(&before, &scan.known, &steps));
+        finished.uncaptured.extend(TreeChanges::unseen_and_gone(&before, &scan.known).into_iter().map(|path| {
+            let reason = "it is gone, and was not captured before, since git ignores it".to_owned();
+            Uncaptured { path: path.to_string(), reason }
+        }));
         finished.record.steps = steps.into_values().collect();
         finished.record.directories = changes.made;
         let uncaptured = changes.uncaptured.iter();
@@ -160,7 +177,7 @@ impl Engine {
         }
     }
 
-    fn scan(&mut self) -> Result<Scan, GateError> {
+    fn scan(&mut self, named: &Named) -> Result<Scan, GateError> {
         let last = self.scan_file(LAST);
         let collections = self.journal.reader().counter(COLLECTIONS)?;
         let (trust, known) = match read(&last) {
@@ -169,9 +186,8 @@ impl Engine {
             // Without it, more is read.
             None => (Trust::Ask, Known::default()),
         };
-        let SnapshotLimits { largest_file, quota } = self.limits;
-        let limits = ScanLimits { largest_file, most_files: MOST_FILES, most_bytes: quota };
-        let scan = self.workspace.scan(&known, trust, limits, &mut Keeping(&mut self.journal))?;
+        let (limits, quota) = (self.limits.scan_limits(), self.limits.quota);
+        let scan = self.workspace.scan_with(named, &known, trust, limits, &mut Keeping(&mut self.journal))?;
         let mut bytes = collections.to_le_bytes().to_vec();
         bytes.extend(scan.known.encode());
         write(&last, &bytes).map_err(|error| GateError::state_file(&last, &error))?;

@@ -171,7 +171,13 @@ impl Entry<'_> {
         for event in &mut stored {
             event.time = now;
         }
-        let numbers = journal.append(&Batch { blobs: blobs.clone(), events: stored, counters })?;
+        let batch = Batch { blobs: blobs.clone(), events: stored, counters };
+        // What is about to happen needs room for its end, and what happened is recorded in that room if there is no other.
+        if events.iter().any(|event| matches!(event, Event::Applying { .. } | Event::Permitted { .. })) {
+            journal.reserve()?;
+        }
+        let ends = |event: &Event| matches!(event, Event::Ended { .. } | Event::Recovered { .. });
+        let numbers = if events.iter().any(ends) { journal.append_end(&batch)? } else { journal.append(&batch)? };
         let recorded = numbers
             .clone()
             .zip(events)

@@ -164,6 +164,7 @@ impl Engine {
                     .described(description.clone());
                 let syntax = submission.syntax.clone().or_else(|| syntax_of(&submission.intent));
                 shown.syntax = syntax.unwrap_or(shown.syntax);
+                self.warn_of_uncaptured(&mut shown);
                 // The preview knows more reasons to doubt than the words alone give.
                 let script = Script { doubts: shown.doubts.clone(), ..Script::parse(command) };
                 let ruled = judge(&Act::Run { script: &script, reads: &shown.reads(), writes: &shown.writes() })?;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{
-    Answer, ChangeId, Decider, Event, FileState, Intent, Operation, Outcome, Preview, Refresh, Subject, Verdict, WsPath,
-    told_without,
+    Answer, ChangeId, Decider, Event, FileState, Intent, Operation, Outcome, Preview, Refresh, Subject, Verdict,
+    WsPath, told_without,
 };
 use sayso_workspace::Signature;
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use sayso_review::{ContentHash, ErrorKind};
@@ -48,6 +49,12 @@ pub enum AppendError {
         /// Where it was to go.
         asked: u64,
     },
+    /// A file of the journal was removed or replaced since it was opened.
+    #[error("`{}` was removed or replaced while it was in use, so that nothing can be recorded", path.display())]
+    Displaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file does not serve.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -59,6 +66,7 @@ impl AppendError {
         match self {
             Self::TooLarge { .. } => ErrorKind::InvalidArgs,
             Self::MissingBlob(_) | Self::CounterBack { .. } => ErrorKind::Internal,
+            Self::Displaced { .. } => ErrorKind::Unavailable,
             Self::Database(error) => error.kind(),
         }
     }
@@ -67,6 +75,9 @@ impl AppendError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } | Self::MissingBlob(_) | Self::CounterBack { .. } => None,
+            Self::Displaced { .. } => {
+                Some("nothing was done; run the command again, which starts with the folder as it is now")
+            }
             Self::Database(error) => error.hint(),
         }
     }
@@ -88,6 +99,9 @@ impl Journal {
     /// Appends a batch and says which numbers its events got. It is on disk when this returns; if it fails, nothing is.
     pub fn append(&mut self, batch: &Batch<'_>) -> Result<Range<u64>, AppendError> {
         check_sizes(batch)?;
+        if let Some(path) = self.displaced() {
+            return Err(AppendError::Displaced { path: path.clone() });
+        }
         let path = self.reader.path().to_owned();
         let first = self.reader.last_number().map_err(|error| into_database(error, &path))? + 1;
         let write = |journal: &mut Self| -> Result<(), Stop> {

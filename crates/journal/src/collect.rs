@@ -1,6 +1,7 @@
 //! Giving space back: contents of old events go, and what waited is compressed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use rusqlite::{OptionalExtension as _, Transaction, TransactionBehavior, params};
 use sayso_review::{ContentHash, ErrorKind};
@@ -8,7 +9,7 @@ use thiserror::Error;
 
 use crate::blob::{Form, Press};
 use crate::event::{from_sql, to_sql};
-use crate::open::Journal;
+use crate::open::{BUSY, Journal};
 use crate::trouble::DatabaseError;
 
 /// Whose blobs are kept. Events themselves are kept always.
@@ -142,8 +143,20 @@ impl Journal {
         let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
         let mut rows = vacuum.query([])?;
         while rows.next()?.is_some() {}
-        // A reader in the middle of something may keep the file from shrinking now; a later checkpoint does it then.
-        connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        self.shrink_log()
+    }
+
+    /// Brings what is in the write-ahead log into the main file, and empties the log. A reader in the middle of something may keep it from
+    /// shrinking now; nobody waits for that, and a later checkpoint does it.
+    fn shrink_log(&self) -> rusqlite::Result<()> {
+        let connection = &self.reader.connection;
+        connection.busy_timeout(Duration::ZERO)?;
+        let done = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        connection.busy_timeout(BUSY)?;
+        match done {
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => Ok(()),
+            done => done,
+        }
     }
 
     /// Does what [`Journal::append`] left for later: compresses blobs that waited, until about `most_bytes` were looked at, and
@@ -165,7 +178,7 @@ impl Journal {
                 }
             }
         }
-        self.reader.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite)?;
+        self.shrink_log().map_err(sqlite)?;
         let sql = "SELECT count(*) FROM blobs WHERE form = 0";
         compacted.waiting = from_sql(self.reader.connection.query_row(sql, [], |row| row.get(0)).map_err(sqlite)?);
         Ok(compacted)

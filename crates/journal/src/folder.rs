@@ -60,6 +60,11 @@ impl Folder {
         self.0.join("repairing")
     }
 
+    /// Room for the end of what has begun.
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.0.join("reserve")
+    }
+
     pub(crate) fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }

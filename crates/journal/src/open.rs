@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::blob::Press;
 use crate::folder::{self, Folder, beside};
 use crate::lock::{Lock, Taken};
+use crate::place::Place;
 use crate::read::Reader;
 use crate::trouble::DatabaseError;
 use crate::{migrate, schema};
@@ -19,12 +20,16 @@ use crate::{migrate, schema};
 /// More statements than there are.
 const STATEMENTS: usize = 64;
 
+/// How long a statement waits for another connection.
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
+
 /// A journal, open for writing; nobody else writes until it is dropped.
 #[derive(Debug)]
 pub struct Journal {
     // Before the lock, so that it is closed by then.
     pub(crate) reader: Reader,
     pub(crate) press: Press,
+    pub(crate) place: Place,
     _lock: Lock,
 }
 
@@ -146,7 +151,7 @@ impl Journal {
         let reader = Reader::new(connection, path).of_the_writer();
         reader.try_out()?;
         let press = Press::quick().map_err(|error| DatabaseError::system(reader.path(), &error))?;
-        Ok(Self { reader, press, _lock: lock })
+        Ok(Self { reader, press, place: Place::of(&folder), _lock: lock })
     }
 
     /// The reading side, which sees what was appended.
@@ -176,6 +181,33 @@ impl Reader {
         }
         let path = folder.database();
         let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let version = known_version(&connection, &path)?;
+        if version < schema::VERSION {
+            return Err(OpenJournalError::Outdated { path, version, known: schema::VERSION });
+        }
+        let reader = Self::new(connection, path);
+        reader.try_out()?;
+        Ok(reader)
+    }
+}
+
+impl Reader {
+    /// Opens the journal in a folder that cannot be written to, as it is: SQLite is told that nobody writes to it, so that it needs no
+    /// files of its own. What an engine that was killed left in the write-ahead log is not seen.
+    pub fn open_unwritable(folder: &Path) -> Result<Self, OpenJournalError> {
+        let folder_error = |error| OpenJournalError::Folder { folder: folder.to_owned(), error };
+        let path = Folder::existing(folder).map_err(folder_error)?.database();
+        let mut address = String::from("file:");
+        for &byte in path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'/' | b'-' | b'_' | b'.' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => address.push(byte.into()),
+                other => address.push_str(&format!("%{other:02X}")),
+            }
+        }
+        address.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(address, flags).map_err(|error| DatabaseError::sqlite(&path, &error))?;
         let version = known_version(&connection, &path)?;
         if version < schema::VERSION {
             return Err(OpenJournalError::Outdated { path, version, known: schema::VERSION });
@@ -261,7 +293,7 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Data
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // For those short moments in which SQLite needs a file for itself.
-        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::blob::Form;
 use crate::event::{StoredEvent, from_sql, seal, to_sql};
+use crate::folder::beside;
 use crate::trouble::DatabaseError;
 
 /// The reading side of a journal.
@@ -49,7 +50,7 @@ pub struct Sizes {
     pub stored_bytes: u64,
     /// The bytes that [`crate::Journal::compact`] has not seen yet.
     pub waiting_bytes: u64,
-    /// The bytes of the file, without the write-ahead file.
+    /// The bytes of the file and of its write-ahead log.
     pub file_bytes: u64,
 }
 
@@ -283,11 +284,17 @@ impl Reader {
                     raw_bytes: from_sql(row.get(1)?),
                     stored_bytes: from_sql(row.get(2)?),
                     waiting_bytes: from_sql(row.get(3)?),
-                    file_bytes: self.file_bytes()?,
+                    file_bytes: self.file_bytes()? + self.log_bytes(),
                 })
             })
         };
         Ok(read().map_err(|error| self.sqlite(&error))?)
+    }
+
+    /// The bytes of the write-ahead log.
+    fn log_bytes(&self) -> u64 {
+        #[allow(clippy::disallowed_methods, reason = "the journal owns its folder")]
+        std::fs::metadata(beside(self.path(), "-wal")).map_or(0, |file| file.len())
     }
 
     pub(crate) fn file_bytes(&self) -> rusqlite::Result<u64> {

@@ -157,6 +157,15 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     Doctor(DoctorArguments),
     Run(RunArguments),
+    /// Becomes a program that ends when the process does that started it.
+    #[command(name = crate::child::UNDER_GATE, hide = true)]
+    UnderGate {
+        /// That process.
+        parent: u32,
+        /// The program and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     Env(EnvArguments),
     Hook(HookArguments),
     Diff(DiffArguments),
@@ -194,7 +203,7 @@ impl Command {
             Self::Trust(arguments) => arguments.place.json,
             Self::Config(arguments) => arguments.place.json,
             Self::Env(arguments) => arguments.place.json,
-            Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
+            Self::Run(_) | Self::UnderGate { .. } | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }
 }

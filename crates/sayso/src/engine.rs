@@ -14,7 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::failure::Failure;
 use crate::settings::engine_options;
-use crate::state::{State, tell};
+use crate::state::{State, check_clock, tell};
 
 /// How long to wait for another sayso that is about to have the engine, or to let go of it.
 const WAIT: Duration = Duration::from_secs(10);
@@ -47,13 +47,13 @@ impl Connected {
     }
 
     fn over(state: &State, scratch: Option<TempDir>) -> Result<Self, Failure> {
+        check_clock()?;
         let mut state = state.clone();
         if let Some(scratch) = &scratch {
             scratch.path().clone_into(&mut state.folder);
         }
         let place = EnginePlace::new(&state.folder);
-        let finding =
-            Arc::new(Finding { state, place, here: Mutex::default(), first: Mutex::default(), _scratch: scratch });
+        let finding = Arc::new(Finding { state, place, here: Mutex::default(), first: Mutex::default(), scratch });
         // Found before anything is asked, so that what is in the way is told in its own words.
         let mut waited = Duration::ZERO;
         while !finding.is_found()? {
@@ -62,6 +62,9 @@ impl Connected {
             }
             std::thread::sleep(PAUSE);
             waited += PAUSE;
+        }
+        if finding.scratch.is_none() {
+            finding.state.remember();
         }
         let client = finding.client();
         Ok(Self { runtime: runtime()?, client, finding })
@@ -109,7 +112,7 @@ pub(crate) struct Finding {
     /// The connection by which it was found.
     first: Mutex<Option<UnixStream>>,
     /// Where the records are of an engine that leaves none, for as long as it is there.
-    _scratch: Option<TempDir>,
+    scratch: Option<TempDir>,
 }
 
 impl Finding {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sayso_api::client::{self, Shown, Status, View};
+use sayso_api::client::{self, Shown, Status};
 use sayso_gate::GateError;
 use sayso_review::{Cause, ChangeRecord, ChangeStatus, Extent, FileRecord, Operation, Subject};
 use serde_json::json;
@@ -14,7 +14,9 @@ use crate::exec;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::propose::preview;
+use crate::records::Records;
 use crate::session;
+use crate::settings::{configuration_problem, tell_of_bad_configuration};
 use crate::state::{State, now};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -30,8 +32,9 @@ fn terminal(place: &Place) -> Terminal {
 
 pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    tell_of_bad_configuration(&state);
     let mut output = Output::stdout();
-    let records = changes(&state, arguments)?;
+    let (records, more) = changes(&state, arguments)?;
     let root = state.root.display();
     if arguments.place.json {
         output.json(&json!(records))?;
@@ -62,36 +65,51 @@ pub(crate) fn log(arguments: &LogArguments) -> Result<ExitCode, Failure> {
             line.push('\n');
             output.write(line.as_bytes())?;
         }
+        if more == More::There {
+            output.flush()?;
+            say(&format!("There are older ones: `sayso log -n {}` shows more.", arguments.number.saturating_mul(10)));
+        }
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether there are older changes than those that were asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    There,
+    Not,
+}
+
 /// The changes that are asked for, in as many calls as it takes.
-fn changes(state: &State, arguments: &LogArguments) -> Result<Vec<ChangeRecord>, Failure> {
+fn changes(state: &State, arguments: &LogArguments) -> Result<(Vec<ChangeRecord>, More), Failure> {
     let mut records: Vec<ChangeRecord> = Vec::new();
     if !state.has_history() {
-        return Ok(records);
+        return Ok((records, More::Not));
     }
-    let connected = Connected::to(state)?;
+    let recorded = Records::open(state)?;
     let session = match &arguments.session {
         None => None,
-        Some(given) => match session::meant(&connected, given)? {
-            None => return Ok(records),
+        Some(given) => match recorded.session(given)? {
+            None => return Ok((records, More::Not)),
             meant => meant,
         },
     };
     let session = session.as_deref();
-    while records.len() < arguments.number {
-        let most = u32::try_from(arguments.number - records.len()).unwrap_or(u32::MAX);
+    // One more than asked for tells whether there are more.
+    let wanted = arguments.number.saturating_add(1);
+    while records.len() < wanted {
+        let most = u32::try_from(wanted - records.len()).unwrap_or(u32::MAX);
         let before = records.last().map(|record| record.change);
-        let more = connected.block(connected.client().list_changes(most, before, session))?;
+        let more = recorded.changes(most, before, session)?;
         if more.is_empty() {
             break;
         }
         records.extend(more);
     }
-    Ok(records)
+    let more = if records.len() > arguments.number { More::There } else { More::Not };
+    records.truncate(arguments.number);
+    Ok((records, more))
 }
 
 /// Whose change it is: the agent, and the beginning of the session's id.
@@ -132,9 +150,11 @@ pub(crate) fn summary(record: &ChangeRecord) -> String {
     let action = match &record.subject {
         Subject::Files => None,
         Subject::Command { .. } => {
-            let Subject::Command { command, .. } = record.approved() else { return cause };
+            let Subject::Command { command, directory, .. } = record.approved() else { return cause };
+            let place =
+                if directory.is_root() { String::new() } else { format!(" in {}/", visible(directory.as_str())) };
             let code = record.code.map(|code| format!(" ended with {code}")).unwrap_or_default();
-            Some(format!("`{}`{code}", visible(command.lines().next().unwrap_or_default())))
+            Some(format!("`{}`{place}{code}", visible(command.lines().next().unwrap_or_default())))
         }
         Subject::Tool { name, .. } => Some(format!("call of {}", visible(name))),
     };
@@ -187,14 +207,14 @@ pub(crate) fn ago(milliseconds: i64) -> String {
 
 pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    tell_of_bad_configuration(&state);
     if !state.has_history() {
         return Err(GateError::NoSuchChange(arguments.change.to_string()).into());
     }
-    let connected = Connected::to(&state)?;
+    let recorded = Records::open(&state)?;
     // A program gets what was proposed beside what was applied; a person sees what happened.
     let shown = if arguments.place.json { Shown::Proposed } else { Shown::Applied };
-    let progress = connected.block(connected.client().get_change(arguments.change, View::Content, shown))?;
-    let (record, preview) = (progress.record, progress.preview);
+    let (record, preview) = recorded.change(arguments.change, shown)?;
     let mut output = Output::stdout();
     if arguments.place.json {
         let mut value = json!(record);
@@ -280,6 +300,9 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
 
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
+    if !arguments.short {
+        tell_of_bad_configuration(&state);
+    }
     let connected = if state.has_history() { Some(Connected::to(&state)?) } else { None };
     let extent = if arguments.short && !arguments.place.json {
         client::Extent::Counts
@@ -302,6 +325,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             "pending": pending,
             "turns_to_review": turns,
             "requests_waiting": requests,
+            "configuration_problem": configuration_problem(&state),
             "contents": status.as_ref().map_or(0, |status| status.contents),
             "stored_bytes": status.as_ref().map_or(0, |status| status.stored_bytes),
         }))?;
@@ -318,6 +342,9 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             1 => parts.push("1 request".to_owned()),
             requests => parts.push(format!("{requests} requests")),
         }
+        if configuration_problem(&state).is_some() {
+            parts.push("configuration not understood".to_owned());
+        }
         if !parts.is_empty() {
             output.write(format!("{}\n", parts.join(", ")).as_bytes())?;
         }
@@ -327,12 +354,31 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             Some((connected, status)) => output.write(standing(connected, &status)?.as_bytes())?,
             None => output.write(b"No changes yet. `sayso propose FILE` shows one and asks.\n")?,
         }
+        for (nested, waits) in waiting_below(&state)? {
+            let nested = visible(&nested.root.to_string_lossy()).into_owned();
+            output.write(format!("Below      {waits} in {nested}: `sayso review --everywhere`\n").as_bytes())?;
+        }
         if connected.is_some() {
             output.write(format!("Journal    {}\n", visible(&state.folder.to_string_lossy())).as_bytes())?;
         }
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The workspaces below one in which something waits, with how much, such as `2 wait`.
+pub(crate) fn waiting_below(state: &State) -> Result<Vec<(State, String)>, Failure> {
+    let mut waiting = Vec::new();
+    for nested in state.nested() {
+        let connected = Connected::to(&nested)?;
+        let status = connected.block(connected.client().status(client::Extent::Counts))?;
+        match status.pending + status.turns_to_review.len() as u64 {
+            0 => {}
+            1 => waiting.push((nested, "1 waits".to_owned())),
+            count => waiting.push((nested, format!("{count} wait"))),
+        }
+    }
+    Ok(waiting)
 }
 
 /// How a workspace stands, line by line.

@@ -25,6 +25,7 @@ mod output;
 mod pending;
 mod policy;
 mod propose;
+mod records;
 mod request;
 mod review;
 mod run;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::UnderGate { parent, command } => Err(child::become_program(parent, &command)),
         Command::Env(arguments) => env::run(&arguments),
         Command::Hook(arguments) => return hook::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write as _};
 
 use crate::failure::Failure;
-use crate::visible::visible;
+use crate::visible::{visible, visible_json};
 
 pub(crate) struct Output {
     inner: BufWriter<StdoutLock<'static>>,
@@ -20,7 +20,7 @@ impl Output {
 
     /// Writes one JSON value and a line break.
     pub(crate) fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
-        self.write(format!("{value:#}\n").as_bytes())
+        self.write(visible_json(&format!("{value:#}\n")).as_bytes())
     }
 
     /// Lets a reader see what was written so far.

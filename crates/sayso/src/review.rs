@@ -24,6 +24,7 @@ use crate::pending::{Pending, settled};
 use crate::propose::ask::{Leaving, Questions};
 use crate::propose::{Deciding, Reviewed, preview};
 use crate::session;
+use crate::settings::tell_of_unconfirmed_rules;
 use crate::state::{DENIED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -31,16 +32,37 @@ use crate::visible::visible;
 pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     agents::refuse(&state)?;
+    tell_of_unconfirmed_rules(&state);
     if arguments.follow {
         return follow::run(&state, arguments);
     }
+    let mut code = here(&state, arguments)?;
+    if arguments.changes.is_empty() && !arguments.place.json {
+        for (nested, waits) in history::waiting_below(&state)? {
+            let root = nested.root.to_string_lossy();
+            if !arguments.everywhere {
+                say(&format!("{waits} in {}: `sayso review --everywhere`", visible(&root)));
+                continue;
+            }
+            say(&format!("In {}:", visible(&root)));
+            let ended = here(&nested, arguments)?;
+            if ended != ExitCode::SUCCESS {
+                code = ended;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Reviews what waits in one workspace.
+fn here(state: &State, arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     if !state.has_history() {
         say("Nothing waits. `sayso propose` and `sayso exec` bring something up.");
         return Ok(ExitCode::SUCCESS);
     }
     state.tell_where();
-    let connected = Connected::to(&state)?;
-    agents::tell_what_still_runs(&state);
+    let connected = Connected::to(state)?;
+    agents::tell_what_still_runs(state);
     let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
     let session = session.as_deref();
     let answered = arguments.answers.approve.is_some() || arguments.answers.deny.is_some();
@@ -62,7 +84,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
         changes.dedup();
         return list(&connected, &changes);
     }
-    let mut reviewing = Reviewing::new(&state, &connected, arguments);
+    let mut reviewing = Reviewing::new(state, &connected, arguments);
     if answered {
         // Only what waited when the command was started is answered.
         let changes = if arguments.changes.is_empty() { the_only_one(&connected, changes, session)? } else { changes };

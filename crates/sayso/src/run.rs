@@ -20,10 +20,12 @@ use tokio::sync::Notify;
 
 use crate::child;
 use crate::cli::RunArguments;
+use crate::config;
 use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
 use crate::hook::{JOURNAL, WORKSPACE};
 use crate::output::say;
+use crate::settings::tell_of_unconfirmed_rules;
 use crate::state::{REFUSED, State};
 use crate::traffic::Entrance;
 
@@ -48,6 +50,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let state = State::find(&arguments.place)?;
     state.tell_where();
+    tell_of_unconfirmed_rules(&state);
     let words = match hooked {
         Some(agent) => with_hooks(agent, rest, &hook_command(agent)?)?,
         None => rest.to_vec(),
@@ -74,6 +77,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let closed = entrance.close(&connected);
     // Whatever it was at, it is no longer.
     let sessions = hooked.map(|_| end_sessions(&connected, &registered));
+    config::inspect(&state);
     registered.leaves();
     let code = code?;
     closed?;
@@ -119,7 +123,7 @@ impl Staying {
 }
 
 /// The program itself, so that what is not there is said before anything else is.
-fn find(program: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn find(program: &str) -> Result<PathBuf, Failure> {
     let is_program = |path: &Path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
@@ -157,7 +161,7 @@ fn known(program: &str) -> Result<Speaker, Failure> {
 }
 
 /// The agent whose hooks are understood.
-fn hooks_of(speaker: Speaker) -> Option<Agent> {
+pub(crate) fn hooks_of(speaker: Speaker) -> Option<Agent> {
     match speaker {
         Speaker::Claude => Some(Agent::Claude),
         Speaker::Codex => Some(Agent::Codex),
@@ -200,7 +204,7 @@ fn check(agent: Agent, rest: &[String]) -> Result<(), Failure> {
 
 /// Whether Codex was told to trust a hook at each place where ours are. That it says what it said then is for Codex to compare; should
 /// it not, no hook is called, and the run says so at its end.
-fn trusts_codex() -> bool {
+pub(crate) fn trusts_codex() -> bool {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let Some(home) = absolute("CODEX_HOME").or_else(|| absolute("HOME").map(|home| home.join(".codex"))) else {
         return false;
@@ -293,7 +297,7 @@ fn spawn(
     let variables: [(&str, OsString); 3] =
         [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
     // Tokens are for people.
-    let mut command = Command::new(program);
+    let mut command = child::ending_with_us(program);
     let told = told.iter().map(|(name, value)| (name, value));
     command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(told).envs(variables);
     child::run(&mut command, registered).map_err(failed)

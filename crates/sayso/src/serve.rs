@@ -13,11 +13,12 @@ use tracing_subscriber::EnvFilter;
 
 use crate::agents;
 use crate::cli::{LogFormat, ServeArguments};
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::output::{Output, say};
 use crate::settings::engine_options;
-use crate::state::{State, tell};
+use crate::state::{State, check_clock, tell};
 
 /// How long to wait for a command that has the engine, and finishes what it is at before it hands it over.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,6 +31,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     // Whoever has the token passes for a person.
     agents::refuse(&state)?;
+    Config::load(&state)?.rules()?;
+    check_clock()?;
     let log = log(arguments)?;
     let token = token(arguments)?;
     let mut waited = Duration::ZERO;
@@ -58,6 +61,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
             Err(error) => return Err(error.into()),
         }
     };
+    state.remember();
     // Everybody finds it from here on.
     drop(wanting);
     if let Some(recovered) = server.recovered() {

@@ -12,7 +12,7 @@ use sayso_server::agents::MARK;
 use sayso_server::{Current, EngineOptions, Settings};
 use sayso_workspace::git::Environment;
 
-use crate::config::{Config, WORKSPACE_FILE, append_rule, trust_file, user_file};
+use crate::config::{Config, WORKSPACE_FILE, append_rule, confirm, trust_file, user_file};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::state::State;
@@ -47,6 +47,7 @@ impl Configured {
     fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![self.state.root.join(WORKSPACE_FILE), trust_file(&self.state)];
         files.extend(user_file());
+        files.extend(Config::accepted_files(&self.state));
         files
     }
 }
@@ -59,16 +60,13 @@ impl Settings for Configured {
         if read.as_ref() == Some(&stamps) {
             return Ok(None);
         }
-        let config = Config::load(&self.state).map_err(told)?;
-        let current = Current {
-            rules: config.rules().map_err(told)?,
-            snapshots: config.snapshots(),
-            deadline: config.deadline.value,
-            branch_prefix: config.branch_prefix.value.clone(),
-            requests: config.requests.settings(|name| std::env::var(name).ok()),
-        };
+        let current = current(&Config::load(&self.state).map_err(told)?)?;
         *read = Some(stamps);
         Ok(Some(current))
+    }
+
+    fn strictest(&self) -> Result<Current, sayso_server::Failure> {
+        current(&Config::strictest(&self.state))
     }
 
     fn keep(&self, rule: &Rule) -> Result<String, sayso_server::Failure> {
@@ -76,8 +74,44 @@ impl Settings for Configured {
             told(Failure::bad_input("there is no configuration to keep a rule in").hint("set HOME or XDG_CONFIG_HOME"))
         })?;
         append_rule(&path, rule).map_err(told)?;
+        // A person's verdict wrote it.
+        confirm(&self.state).map_err(told)?;
         Ok(path.display().to_string())
     }
+}
+
+/// The configuration as an engine needs it.
+fn current(config: &Config) -> Result<Current, sayso_server::Failure> {
+    Ok(Current {
+        rules: config.rules().map_err(told)?,
+        snapshots: config.snapshots(),
+        deadline: config.deadline.value,
+        branch_prefix: config.branch_prefix.value.clone(),
+        requests: config.requests.settings(|name| std::env::var(name).ok()),
+    })
+}
+
+/// Says what is wrong with the configuration, for commands that go on without it, and what of it does not count yet.
+pub(crate) fn tell_of_bad_configuration(state: &State) {
+    tell_of_unconfirmed_rules(state);
+    if let Some(problem) = configuration_problem(state) {
+        say(&format!("note: {problem}. Everything is denied until it is corrected."));
+    }
+}
+
+/// Says which rules do not count yet.
+pub(crate) fn tell_of_unconfirmed_rules(state: &State) {
+    for file in Config::load(state).map(|config| config.unconfirmed).unwrap_or_default() {
+        say(&format!(
+            "note: {file} became milder while something ran under the gate. The rules before that count until you confirm it: `sayso trust --rules`."
+        ));
+    }
+}
+
+/// What is wrong with the configuration, if something is.
+pub(crate) fn configuration_problem(state: &State) -> Option<String> {
+    let failure = Config::load(state).and_then(|config| config.rules().map(drop)).err()?;
+    Some(told(failure).message)
 }
 
 /// A failure of this program as the server knows them.
@@ -130,7 +164,7 @@ pub(crate) fn engine_options(state: &State) -> Result<EngineOptions, Failure> {
         journal: state.folder.clone(),
         home: state.home.clone(),
         settings: Box::new(Configured::new(state)),
-        announce: Box::new(Ringing { notify: Config::load(state)?.notify.value }),
+        announce: Box::new(Ringing { notify: Config::load(state).ok().and_then(|config| config.notify.value) }),
         environment: Environment {
             path,
             home: variable("HOME"),

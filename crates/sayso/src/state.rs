@@ -1,5 +1,6 @@
 //! Where a workspace's records are.
 
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +11,9 @@ use sayso_workspace::Workspace;
 use crate::cli::Place;
 use crate::failure::Failure;
 use crate::output::say;
+
+/// The file that names the workspace whose records a folder holds.
+const ROOT: &str = "workspace";
 
 /// A workspace and the folder of its journal.
 #[derive(Clone, Debug)]
@@ -47,17 +51,54 @@ impl State {
 
     /// The workspace that a directory is in.
     pub(crate) fn around(here: &Path, home: &Path) -> Self {
-        // From a directory below, the workspace is the one whose history is already kept.
-        // A repository is one's own, whatever its surroundings are.
-        let mut inside = true;
-        let roots = here.ancestors().take_while(|root| std::mem::replace(&mut inside, !root.join(".git").exists()));
-        let known = roots.map(|root| Self::of(root.to_owned(), home.to_owned())).find(Self::has_history);
-        known.unwrap_or_else(|| Self::of(here.to_owned(), home.to_owned()))
+        let of = |root: &Path| Self::of(root.to_owned(), home.to_owned());
+        // A repository is one workspace, wherever in it somebody is.
+        if let Some(top) = here.ancestors().find(|root| root.join(".git").exists()) {
+            return of(top);
+        }
+        // Elsewhere it is the one whose history is already kept.
+        here.ancestors().map(of).find(Self::has_history).unwrap_or_else(|| of(here))
     }
 
     /// Whether anything was ever recorded.
     pub(crate) fn has_history(&self) -> bool {
         self.folder.join("journal.db").is_file()
+    }
+
+    /// Where a command runs: in a directory as seen from the one that the user is in. Outside the workspace, as seen from its root.
+    pub(crate) fn directory(&self, named: Option<&str>) -> Option<String> {
+        let here = Path::new(".").canonicalize().ok().filter(|here| here.starts_with(&self.root));
+        let here = here.unwrap_or_else(|| self.root.clone());
+        let directory = named.map_or_else(|| here.clone(), |named| here.join(named));
+        // Whoever starts the command says what is wrong with one that is not there.
+        let directory = directory.canonicalize().unwrap_or(directory);
+        Some(directory.to_string_lossy().into_owned())
+    }
+
+    /// The workspaces below this one that have a history of their own.
+    pub(crate) fn nested(&self) -> Vec<Self> {
+        let mut nested = Vec::new();
+        for folder in std::fs::read_dir(self.home.join("workspaces")).into_iter().flatten().flatten() {
+            let Some(root) = root_of(&folder.path()) else { continue };
+            let state = Self::of(root, self.home.clone());
+            if state.root != self.root
+                && state.root.starts_with(&self.root)
+                && state.has_history()
+                && state.root.is_dir()
+            {
+                nested.push(state);
+            }
+        }
+        nested.sort_by(|one, other| one.root.cmp(&other.root));
+        nested
+    }
+
+    /// Writes down whose records are in the folder, so that they are found from elsewhere. Nothing depends on it.
+    pub(crate) fn remember(&self) {
+        let file = self.folder.join(ROOT);
+        if self.folder.is_dir() && !file.exists() {
+            let _ = std::fs::write(file, self.root.as_os_str().as_encoded_bytes());
+        }
     }
 
     /// Says which workspace this is about, where that is not the directory one is in.
@@ -81,6 +122,11 @@ impl State {
     }
 }
 
+/// The workspace whose records a folder holds, if that was written down.
+pub(crate) fn root_of(folder: &Path) -> Option<PathBuf> {
+    std::fs::read(folder.join(ROOT)).ok().map(|root| PathBuf::from(std::ffi::OsString::from_vec(root)))
+}
+
 pub(crate) fn tell(recovered: &RecoveredChange) {
     let change = recovered.change;
     let what =
@@ -98,6 +144,20 @@ pub(crate) fn tell(recovered: &RecoveredChange) {
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Fails if the clock says a time that dates cannot be written of: HTTP has none before 1970 or after 9999, and neither has a journal
+/// use for them.
+pub(crate) fn check_clock() -> Result<(), Failure> {
+    /// The first second of the year 10000.
+    const TOO_LATE: u64 = 253_402_300_800;
+    let says = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) if since.as_secs() < TOO_LATE => return Ok(()),
+        Ok(_) => "after the year 9999",
+        Err(_) => "before 1970",
+    };
+    let text = format!("the clock of this machine says that it is {says}, so that nothing can be recorded");
+    Err(Failure::of(ErrorKind::Unavailable, text).hint("set the clock, then run it again"))
 }
 
 pub(crate) fn state_home() -> Result<PathBuf, Failure> {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::agents;
 use crate::cli::TrustArguments;
-use crate::config::{Trust, TrustStore, WORKSPACE_FILE, show, workspace_bytes, workspace_layer};
+use crate::config::{Trust, TrustStore, WORKSPACE_FILE, confirm, show, workspace_bytes, workspace_layer};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::state::State;
@@ -17,6 +17,9 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     if !arguments.show {
         agents::refuse(&state)?;
+    }
+    if arguments.rules {
+        return confirm_rules(&state, arguments);
     }
     let mut store = TrustStore::load(&state)?;
     let output = Output::stdout();
@@ -57,6 +60,36 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<ExitCode, Failure> {
     store.trust(&state.root, hash)?;
     text.push_str(&format!("\nTrusted as it is now ({}). If it changes, it is untrusted again.\n", hash.short()));
     finish(output, arguments, Trust::Trusted, &loosens, &text)
+}
+
+/// Lets rules count that became milder while something ran under the gate.
+fn confirm_rules(state: &State, arguments: &TrustArguments) -> Result<ExitCode, Failure> {
+    let confirmed = confirm(state)?;
+    let mut output = Output::stdout();
+    if arguments.place.json {
+        let files: Vec<&str> = confirmed.iter().map(|(name, _, _)| name.as_str()).collect();
+        output.json(&json!({ "confirmed": files }))?;
+    } else if confirmed.is_empty() {
+        output.write(b"All rules count already.\n")?;
+    }
+    for (name, before, now) in confirmed.iter().filter(|_| !arguments.place.json) {
+        let diff = sayso_diff::Diff::new(before.as_bytes(), now.as_bytes());
+        let options = sayso_diff::UnifiedOptions {
+            context: 3,
+            old_label: "counted until now",
+            new_label: "counts from now on",
+            rendering: sayso_diff::Rendering::Readable,
+            limit: None,
+        };
+        output.write(format!("{}\n", visible(name)).as_bytes())?;
+        if let sayso_diff::Unified::Changes { text, .. } = diff.unified(&options) {
+            for line in String::from_utf8_lossy(&text).lines() {
+                output.write(format!("  {}\n", visible(line)).as_bytes())?;
+            }
+        }
+    }
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What would become milder, a line each.

@@ -18,6 +18,17 @@ pub(crate) trait Answers {
     fn line(&mut self) -> io::Result<Option<String>>;
 }
 
+/// Nobody, who answers nothing.
+pub(crate) struct Nobody;
+
+impl Answers for Nobody {
+    fn discard(&mut self) {}
+
+    fn line(&mut self) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+}
+
 /// Standard input, or a terminal.
 pub(crate) struct Typing {
     /// A terminal other than standard input.

@@ -14,6 +14,7 @@ use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
 use crate::propose::preview;
 use crate::session;
+use crate::settings::tell_of_bad_configuration;
 use crate::state::{FAILED, STALE, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -34,6 +35,7 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         return Err(GateError::NothingTo(verb).into());
     }
     agents::refuse(&state)?;
+    tell_of_bad_configuration(&state);
     state.tell_where();
     let connected = Connected::to(&state)?;
     if let Target::Session { session } = &mut target

@@ -46,6 +46,8 @@ pub struct Abandoned {
     pub change: Option<ChangeId>,
     /// Whether what was started for it still runs, by itself.
     pub still_runs: bool,
+    /// The processes that do.
+    pub running: Vec<u32>,
     path: PathBuf,
 }
 
@@ -223,10 +225,19 @@ impl Notes {
             if Process::find(process.id) == Some(process) || lines.next().map(Path::new) != Some(journal) {
                 continue;
             }
-            let still_runs = lines.filter_map(named).any(|child| Process::find(child.id) == Some(child));
-            abandoned.push(Abandoned { change, still_runs, path });
+            let children = lines.filter_map(named).filter(|child| Process::find(child.id) == Some(*child));
+            let running: Vec<u32> = children.map(|child| child.id).collect();
+            abandoned.push(Abandoned { change, still_runs: !running.is_empty(), running, path });
         }
         abandoned
+    }
+
+    /// Whether anything runs that was started under the gate, in any workspace.
+    pub fn something_runs(&self) -> bool {
+        self.all().into_iter().any(|(_, path)| {
+            let note = std::fs::read_to_string(path).unwrap_or_default();
+            note.lines().skip(2).filter_map(named).any(|child| Process::find(child.id) == Some(child))
+        })
     }
 
     /// The changes of a workspace for which a process waits, or which one runs.

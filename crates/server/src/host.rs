@@ -61,6 +61,8 @@ pub(crate) struct Host {
     in_place: AtomicUsize,
     /// Whether the engine is to stop.
     pub(crate) stopping: watch::Sender<bool>,
+    /// Why it stops, if nobody asked for it.
+    pub(crate) ended_by: OnceLock<String>,
 }
 
 /// Who a host is, before it has an engine.
@@ -101,6 +103,7 @@ impl Host {
             encoded: Mutex::new(VecDeque::new()),
             in_place: AtomicUsize::new(0),
             stopping: watch::Sender::new(false),
+            ended_by: OnceLock::new(),
         })
     }
 

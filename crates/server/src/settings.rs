@@ -27,6 +27,8 @@ pub struct Current {
 pub trait Settings: Send + Sync + fmt::Debug {
     /// What is in force, if that may have changed since it was last asked for. Called before every judgement, so it is quick.
     fn changed(&self) -> Result<Option<Current>, Failure>;
+    /// What is in force where the configuration cannot be understood: everything is denied.
+    fn strictest(&self) -> Result<Current, Failure>;
     /// Writes a rule into the user's configuration, and says where, for a person.
     fn keep(&self, rule: &Rule) -> Result<String, Failure>;
 }

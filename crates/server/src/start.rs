@@ -101,8 +101,12 @@ struct Opened {
 impl Opened {
     fn new(options: EngineOptions) -> Result<Self, StartError> {
         let EngineOptions { root, journal: folder, home, settings, announce, environment, version } = options;
-        let current = settings.changed().map_err(StartError::Settings)?;
-        let Some(current) = current else { return Err(StartError::System(io::Error::other("no configuration"))) };
+        let current = match settings.changed() {
+            Ok(Some(current)) => current,
+            Ok(None) => return Err(StartError::System(io::Error::other("no configuration"))),
+            // What happened can be looked at and taken back all the same. Nothing is judged until it is understood.
+            Err(_) => settings.strictest().map_err(StartError::Settings)?,
+        };
         let open = || Ok::<_, StartError>(Workspace::open(&root)?.protecting(&home));
         let journal = match Journal::open(&folder, Options { wait: Duration::ZERO }) {
             Err(OpenJournalError::Locked { .. }) => return Err(StartError::Taken),
@@ -182,6 +186,13 @@ async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
         let (host, makes_room) = (Arc::clone(&host), makes_room.clone());
         let done = tokio::task::spawn_blocking(move || {
             if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
+                host.stopping.send_replace(true);
+                return Ok(());
+            }
+            if let Some(path) = host.gate.displaced() {
+                let path = path.display();
+                tracing::error!(%path, "a file of the journal was removed or replaced; the engine ends");
+                let _ = host.ended_by.set(format!("`{path}` was removed or replaced while the engine used it"));
                 host.stopping.send_replace(true);
                 return Ok(());
             }
@@ -310,7 +321,7 @@ impl Server {
                 return Err(error.into());
             }
         };
-        let proxy = Arc::clone(&opened.host.proxy);
+        let (proxy, host) = (Arc::clone(&opened.host.proxy), Arc::clone(&opened.host));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
             let http = Http { listener, guard, traffic: traffic.handle.clone() };
@@ -321,6 +332,9 @@ impl Server {
         runtime.shutdown_timeout(LAST_WORK);
         // What ended just now is recorded, too.
         proxy.desk.settle();
-        served
+        match host.ended_by.get() {
+            Some(reason) => Err(StartError::Ended(reason.clone())),
+            None => served,
+        }
     }
 }

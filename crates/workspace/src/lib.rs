@@ -58,7 +58,7 @@ pub use listing::{Entry, EntryKind, Listing};
 pub use read::{ReadError, ReadLimit, ReadPart};
 pub use sayso_review::{WsPath, WsPathError};
 pub use scan::{
-    Contents, Happened, Known, Moment, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits, Signature,
-    TreeChanges, Trust, UncapturedChange,
+    Below, Contents, Happened, Known, Moment, Named, NotCaptured, Reason, Scan, ScanCost, ScanError, ScanLimits,
+    Signature, TreeChanges, Trust, UncapturedChange,
 };
 pub use walk::{Walk, WalkLimit};

@@ -53,7 +53,7 @@ every_kind!(
 every_kind!(
     every_effect_is_sent, many(&arbitrary::effects()),
     Effect: Writes, Deletes, Fetches, RunsFetched, Elevates, RunsCode, ChangesPermissions, RewritesHistory,
-    LeavesWorkspace, Kills, System
+    LeavesWorkspace, NotCaptured, Kills, System
 );
 every_kind!(
     every_place_is_sent,

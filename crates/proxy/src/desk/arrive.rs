@@ -197,8 +197,9 @@ impl Desk {
         };
         state.waiting.insert(request, waiting);
         self.notice(&state);
-        drop(state);
+        // Before anybody can know that it waits.
         self.bell.ring(&self.gate, request);
+        drop(state);
         Arrived::Wait(Ticket { desk: Arc::clone(self), request, api, purpose, verdict })
     }
 

@@ -21,6 +21,10 @@ struct Ringing {
 
 impl Bell {
     pub(super) fn ring(&self, gate: &Gate, request: RequestId) {
+        // Whoever looks in this moment sees it come; should they leave before the thread runs, they have seen it.
+        if gate.surfaces() > 0 {
+            return;
+        }
         let mut ringing = lock(&self.0);
         ringing.next = Some(request);
         if std::mem::replace(&mut ringing.rings, true) {

@@ -76,8 +76,10 @@ def responses_pieces(url, stream, said, headers):
         return
     kind = None
     for event in answer:
-        kind = event.type
-        if kind == "response.output_text.delta":
+        # A sign of life may come at any time, after the last event as well.
+        if event.type != "keepalive":
+            kind = event.type
+        if event.type == "response.output_text.delta":
             yield event.delta
     assert kind == "response.completed", kind
 

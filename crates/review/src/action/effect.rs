@@ -56,6 +56,13 @@ pub enum Effect {
         /// Where to, as far as it is known.
         path: String,
     },
+    /// Changes what is not captured, so that an undo cannot bring it back.
+    NotCaptured {
+        /// What, as far as it is known.
+        path: String,
+        /// Why it is not, as the end of a sentence.
+        reason: String,
+    },
     /// Ends processes.
     Kills,
     /// Changes the machine itself.
@@ -106,6 +113,9 @@ impl Display for Effect {
             Self::LeavesWorkspace { path } => {
                 write!(f, "appears to reach outside the workspace: `{}`", visible(path))
             }
+            Self::NotCaptured { path, reason } => {
+                write!(f, "undo cannot bring all of `{}` back: {}", visible(path), visible(reason))
+            }
             Self::Kills => f.write_str("appears to end processes"),
             Self::System { program } => write!(f, "appears to change the machine itself: `{}`", visible(program)),
         }
@@ -131,6 +141,7 @@ impl Effect {
             | Self::RunsCode { .. }
             | Self::ChangesPermissions { .. }
             | Self::LeavesWorkspace { .. }
+            | Self::NotCaptured { .. }
             | Self::Kills => Severity::Warning,
         }
     }

@@ -141,7 +141,8 @@ fn ranges(lines: &[usize]) -> String {
             _ => runs.push((line, line)),
         }
     }
-    let run = |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}–{last}") };
+    let run =
+        |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}–{last}") };
     runs.into_iter().map(run).collect::<Vec<_>>().join(", ")
 }
 

@@ -305,8 +305,10 @@ impl<'s> Tree<'s> {
                 cell.asked = location.clone();
             }
         }
-        let mut files: Vec<(usize, FilePreview)> =
-            cells.into_iter().map(|(location, cell)| (cell.order, cell.into_file(location, &mut left, bases))).collect();
+        let mut files: Vec<(usize, FilePreview)> = cells
+            .into_iter()
+            .map(|(location, cell)| (cell.order, cell.into_file(location, &mut left, bases)))
+            .collect();
         files.sort_by_key(|(order, _)| *order);
         Preview::new(files.into_iter().map(|(_, file)| file).collect())
     }
@@ -352,7 +354,8 @@ fn overwrites(base: &FileState, file: &FilePreview) -> Option<Note> {
     }
     let (since, goes) = (Diff::new(side(base), side(&file.before)), file.diff());
     if since.is_binary() || goes.is_binary() {
-        return (file.after != *base || file.operation == Operation::Delete).then(|| Note::Overwrites { lines: Vec::new() });
+        return (file.after != *base || file.operation == Operation::Delete)
+            .then(|| Note::Overwrites { lines: Vec::new() });
     }
     let mut lines = Vec::new();
     for edited in since.changes().iter().map(|change| change.new) {

@@ -16,7 +16,9 @@ impl Display for Word {
             return f.write_str(&self.text);
         }
         if self.text.chars().any(|character| {
-            character.is_control() || "\u{202A}\u{202B}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}".contains(character)
+            character.is_control()
+                || "\u{61C}\u{2028}\u{2029}\u{202A}\u{202B}\u{202C}\u{202D}\u{202E}\u{2066}\u{2067}\u{2068}\u{2069}"
+                    .contains(character)
         }) {
             return write!(f, "$'{}'", self.text.escape_debug());
         }

@@ -26,7 +26,7 @@ pub(crate) struct ExecArguments {
     /// What it is for, to be shown.
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// Where to run it, from the root of the workspace.
+    /// Where to run it, from here; here, if not said.
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<String>,
     #[command(flatten)]
@@ -53,6 +53,9 @@ pub(crate) struct ReviewArguments {
     /// Stay, and show each change as it comes. Where somebody else decides first, it goes on with the next.
     #[arg(long, conflicts_with_all = ["changes", "approve", "deny", "comment", "json"])]
     pub(crate) follow: bool,
+    /// Also what waits in workspaces below this one.
+    #[arg(long, conflicts_with_all = ["changes", "follow", "session", "json"])]
+    pub(crate) everywhere: bool,
     #[command(flatten)]
     pub(crate) answers: Answers,
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub(crate) enum ThemeChoice {
 /// Where the workspace is, and how to show things.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The workspace: the nearest directory upwards that has a history, not beyond a git repository, or else this one.
+    /// The workspace: the top level of the git repository; elsewhere the nearest directory upwards that has a history, or this one.
     #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print JSON.

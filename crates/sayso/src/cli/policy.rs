@@ -150,6 +150,9 @@ pub(crate) struct TrustArguments {
     /// Trust it no longer.
     #[arg(long)]
     pub(crate) revoke: bool,
+    /// Confirm rules that became milder while something ran under the gate. Shows what changed in the files.
+    #[arg(long, conflicts_with_all = ["show", "revoke"])]
+    pub(crate) rules: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }

@@ -51,7 +51,10 @@ pub(crate) struct ServeArguments {
     pub(crate) place: Place,
 }
 
-/// Shows the engines that run and how they are, and what is left behind by those that no longer do.
+/// Looks for what is wrong, and says what to do about it.
+///
+/// Configuration, the agents on the PATH with their versions and whether they trust sayso's hooks, engines, processes that go on without
+/// their sayso, and disk use. Exit code 1 if something is to be mended.
 #[derive(Args)]
 pub(crate) struct DoctorArguments {
     #[command(flatten)]

@@ -3,6 +3,7 @@
 //! Every value knows where it comes from. The workspace's file came with the workspace, so that its rules can only make things
 //! stricter, and its other settings do not count, until the user has trusted exactly these bytes.
 
+mod accepted;
 mod append;
 mod file;
 mod request;
@@ -20,6 +21,8 @@ use sayso_workspace::{OpenError, ReadLimit};
 use crate::failure::Failure;
 use crate::state::State;
 
+use accepted::{Accepted, Confirmed};
+pub(crate) use accepted::{confirm, inspect};
 pub(crate) use append::append_rule;
 use file::File;
 pub(crate) use file::OnFailure;
@@ -86,6 +89,8 @@ pub(crate) struct Config {
     /// How requests to models are treated.
     pub(crate) requests: Requests,
     pub(crate) ignored: Vec<IgnoredSetting>,
+    /// Files that became milder while something ran under the gate, and count as they were before.
+    pub(crate) unconfirmed: Vec<String>,
     /// How the workspace's file stands.
     pub(crate) trust: Trust,
     /// sayso's own files, should they lie in the workspace.
@@ -98,13 +103,13 @@ impl Config {
         let user = user_file();
         let mut config = Self::built_in(state, user.as_deref());
         if let Some(path) = &user
-            && let Some(bytes) = read_if_there(path)?
+            && let Some(bytes) = config.counted(Accepted::user(state), read_if_there(path)?)
         {
             let name = path.display().to_string();
             let file = File::parse(&bytes, &name)?;
             config.take(file, &name, Standing::Full);
         }
-        if let Some(bytes) = workspace_bytes(state)? {
+        if let Some(bytes) = config.counted(Some(Accepted::workspace(state)), workspace_bytes(state)?) {
             config.trust = TrustStore::load(state)?.about(&state.root, ContentHash::of(&bytes));
             let file = File::parse(&bytes, WORKSPACE_FILE)?;
             let standing = if config.trust == Trust::Trusted { Standing::Full } else { Standing::Tightens };
@@ -116,6 +121,32 @@ impl Config {
                 .hint("correct the variable, or unset it")
         })?;
         Ok(config)
+    }
+
+    /// What counts of a file.
+    fn counted(&mut self, accepted: Option<Accepted>, current: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let Some(accepted) = accepted else { return current };
+        let counted = accepted.counted(current);
+        if counted.standing == Confirmed::NotYet {
+            self.unconfirmed.push(accepted.name);
+        }
+        counted.bytes
+    }
+
+    /// The files beside the configuration of which it depends what counts of it.
+    pub(crate) fn accepted_files(state: &State) -> Vec<PathBuf> {
+        let accepted = [Accepted::user(state), Some(Accepted::workspace(state))];
+        accepted.iter().flatten().flat_map(Accepted::files).map(Path::to_owned).collect()
+    }
+
+    /// What counts where a file cannot be understood: nothing is allowed, and the built-in settings.
+    pub(crate) fn strictest(state: &State) -> Self {
+        let mut config = Self::built_in(state, user_file().as_deref());
+        let deny = Some(Ruling::Deny);
+        let defaults = Defaults { read: deny, write: deny, run: deny, tool: deny, delegate: deny, send: deny };
+        let file = "the strictest rules".to_owned();
+        config.layers = vec![Layer { file, standing: Standing::Full, defaults, rules: Vec::new() }];
+        config
     }
 
     /// The rules for an engine.
@@ -149,6 +180,7 @@ impl Config {
             on_failure: Valued::default(OnFailure::Deny),
             requests: Requests::built_in(),
             ignored: Vec::new(),
+            unconfirmed: Vec::new(),
             trust: Trust::NoFile,
             protected: ours.into_iter().flatten().filter_map(inside).collect(),
         }

@@ -2,6 +2,7 @@
 
 use sayso_review::{Answer, DryRunEnd, DryRunOutput, FromNowOn, RuleScope, Ruling, Subject};
 
+use super::show;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::pending::Pending;
@@ -37,8 +38,10 @@ q  decide nothing now; it waits
 /// Asks once.
 pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Output) -> Result<Said, Failure> {
     let (question, command, rehearses) = match &pending.record.subject {
-        Subject::Command { command, preview, .. } => ("Run it", Some(command), preview.dry_run.is_some()),
-        Subject::Files | Subject::Tool { .. } => ("Allow it", None, false),
+        Subject::Command { command, preview, .. } => {
+            (format!("Run it in {}", show::directory(preview)), Some(command), preview.dry_run.is_some())
+        }
+        Subject::Files | Subject::Tool { .. } => ("Allow it".to_owned(), None, false),
     };
     let in_session = pending.session().is_some();
     let optional = [("e", command.is_some()), ("d", rehearses), ("s", in_session)];

@@ -16,11 +16,13 @@ use crate::agents;
 use crate::agents::Registered;
 use crate::child;
 use crate::cli::ExecArguments;
+use crate::config;
 use crate::engine::Connected;
 use crate::failure::Failure;
 use crate::output::{Output, say};
 use crate::pending::{Patience, Pending, Withdrawing, withdraw};
 use crate::propose::ask::{Leaving, Questions};
+use crate::settings::tell_of_unconfirmed_rules;
 use crate::state::{DENIED, REFUSED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
@@ -56,6 +58,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
     }
     state.tell_where();
+    tell_of_unconfirmed_rules(&state);
     let connected = Connected::to(&state)?;
     agents::tell_what_still_runs(&state);
     let own =
@@ -65,7 +68,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     }
     let intent = Intent::RunCommand {
         command,
-        directory: arguments.directory.clone(),
+        directory: state.directory(arguments.directory.as_deref()),
         description: arguments.description.clone(),
     };
     let submission = Submission {
@@ -199,6 +202,7 @@ impl Running<'_> {
             }
         };
         let finished = self.connected.block(client.finish(change, Some(code)))?;
+        config::inspect(self.state);
         registered.finished();
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();
         let details = json!({ "code": code, "changed": files, "not_captured": finished.uncaptured });

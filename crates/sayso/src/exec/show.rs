@@ -21,9 +21,7 @@ pub(crate) fn command(preview: &CommandPreview, terminal: Terminal) -> String {
     let styles = Styles::of(terminal);
     let mut text = String::new();
     styles.paint(&mut text, styles.title, "Command");
-    if !preview.directory.is_root() {
-        text.push_str(&format!("  in {}", visible(preview.directory.as_str())));
-    }
+    text.push_str(&format!("  in {}", directory(preview)));
     if let Some(description) = &preview.description {
         styles.paint(&mut text, styles.number, &format!("  {}", visible(description)));
     }
@@ -52,6 +50,11 @@ pub(crate) fn command(preview: &CommandPreview, terminal: Terminal) -> String {
         styles.paint(&mut text, styles.number, "  a dry run is possible\n");
     }
     text
+}
+
+/// Where a command runs, as seen from the root of the workspace.
+pub(crate) fn directory(preview: &CommandPreview) -> String {
+    if preview.directory.is_root() { "./".to_owned() } else { format!("{}/", visible(preview.directory.as_str())) }
 }
 
 fn tool(preview: &ToolPreview, styles: &Styles) -> String {

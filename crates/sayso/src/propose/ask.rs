@@ -17,7 +17,7 @@ use crate::diff::style::Styles;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::Terminal;
-use crate::typing::{Answers, Typing};
+use crate::typing::{Answers, Nobody, Typing};
 
 /// What was answered.
 pub(crate) struct Asked {
@@ -32,6 +32,8 @@ pub(crate) enum Ended {
     Left(Leaving),
     /// The answers ended before the questions did.
     Nobody,
+    /// There was no answer at all: nobody is here.
+    Silence,
 }
 
 /// Where a person goes who decides nothing about a change: it waits on.
@@ -51,6 +53,8 @@ pub(crate) struct Questions {
     /// Whether a person types them, whose own typing shows them.
     echoed: bool,
     terminal: Terminal,
+    /// How many answers there were.
+    heard: usize,
 }
 
 /// What is to happen with a hunk.
@@ -83,11 +87,9 @@ impl Questions {
     /// Answers come from standard input, or from the terminal where that holds the proposal.
     pub(crate) fn open(proposal: &Path, terminal: Terminal) -> Result<Self, Failure> {
         let typing = if proposal == Path::new("-") {
-            Typing::terminal().map_err(|error| {
-                Failure::bad_input("the proposal came from standard input, and there is no terminal to ask on")
-                    .why(&error)
-                    .hint("give --approve all|none|HUNKS or --deny REASON")
-            })?
+            // Without a terminal nobody can be asked here.
+            let Ok(typing) = Typing::terminal() else { return Ok(Self::over(Box::new(Nobody), false, terminal)) };
+            typing
         } else {
             Typing::stdin()
         };
@@ -97,7 +99,7 @@ impl Questions {
 
     /// Answers come from elsewhere; `echoed` if a person's own typing shows them.
     pub(crate) fn over(answers: Box<dyn Answers>, echoed: bool, terminal: Terminal) -> Self {
-        Self { answers, echoed, terminal }
+        Self { answers, echoed, terminal, heard: 0 }
     }
 
     /// Asks about everything of a change.
@@ -129,7 +131,9 @@ impl Questions {
                     at = before;
                 }
                 FileEnd::Left(leaving) => return Ok(Ended::Left(leaving)),
-                FileEnd::Nobody => return Ok(Ended::Nobody),
+                FileEnd::Nobody => {
+                    return Ok(if self.heard == 0 && !self.echoed { Ended::Silence } else { Ended::Nobody });
+                }
             }
         }
         let whole = preview.asked().all(|file| files.get(&file.path) == Some(&FileAnswer::Approve));
@@ -159,6 +163,7 @@ impl Questions {
             output.write(line.as_deref().unwrap_or_default().trim_end().as_bytes())?;
             output.write(b"\n")?;
         }
+        self.heard += usize::from(line.is_some());
         Ok(line.map(|line| line.trim().to_owned()))
     }
 }

@@ -17,7 +17,7 @@ use crate::cli::{Answers, Place};
 use crate::engine::Connected;
 use crate::failure::{Failure, exit_code};
 use crate::output::{Output, say};
-use crate::pending::{Pending, overtaken, withdraw};
+use crate::pending::{Patience, Pending, overtaken, withdraw};
 use crate::state::{DENIED, FAILED, REFUSED, STALE};
 use crate::terminal::Terminal;
 
@@ -141,7 +141,13 @@ impl<'a> Deciding<'a> {
         match self.answer(&pending.preview) {
             Ok(Ended::Answered(asked)) => self.decide(pending, asked),
             Ok(Ended::Left(leaving)) => Ok(Reviewed::Left(leaving)),
-            Ok(Ended::Nobody) => {
+            Ok(Ended::Silence) if self.undecided == Undecided::Withdrawn => {
+                let patience = Patience::new()?;
+                self.output.flush()?;
+                let record = patience.for_verdict(self.connected, pending.change())?;
+                self.ended(&record).map(Reviewed::Ended)
+            }
+            Ok(Ended::Nobody | Ended::Silence) => {
                 self.leave(&pending);
                 if self.undecided == Undecided::Waits {
                     let now = Pending::get(self.connected, pending.change())?;
@@ -232,7 +238,7 @@ impl<'a> Deciding<'a> {
         match self.answer(&next.preview) {
             Ok(Ended::Answered(asked)) => Ok(Again::Answered(Box::new((next, asked)))),
             Ok(Ended::Left(leaving)) => Ok(Again::Over(Reviewed::Left(leaving))),
-            Ok(Ended::Nobody) => {
+            Ok(Ended::Nobody | Ended::Silence) => {
                 self.leave(&next);
                 Ok(Again::Over(Reviewed::Ended(undecided())))
             }

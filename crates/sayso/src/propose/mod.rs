@@ -7,7 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod keys;
 pub(crate) mod preview;
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -48,8 +48,8 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
         }
         return proposing.wait(&state, &connected, &mut deciding);
     }
-    // A person is here, so that what waits need not be announced.
-    let attached = connected.attach()?;
+    // Where a person is, what waits need not be announced.
+    let attached = if std::io::stdin().is_terminal() { Some(connected.attach()?) } else { None };
     let withdrawing = Withdrawing::new(&connected)?;
     let mut asked = None;
     if answered {

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -91,8 +91,15 @@ impl Served {
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
-    /// Waits until it has ended, and gives what it said besides.
-    pub(crate) fn ended(mut self) -> String {
+    /// Waits until it has ended as it should, and gives what it said besides.
+    pub(crate) fn ended(self) -> String {
+        let (status, log) = self.ended_somehow();
+        assert!(status.success(), "{status:?} {:?}: {log}", status.signal());
+        log
+    }
+
+    /// Waits until it has ended, and gives how, and what it said besides.
+    pub(crate) fn ended_somehow(mut self) -> (ExitStatus, String) {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -102,8 +109,7 @@ impl Served {
             std::thread::sleep(Duration::from_millis(5));
         };
         let log = self.log.take().unwrap().join().unwrap();
-        assert!(status.success(), "{status:?} {:?}: {log}", status.signal());
-        log
+        (status, log)
     }
 
     /// What it has resident, in kilobytes.

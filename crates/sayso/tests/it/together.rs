@@ -58,7 +58,7 @@ impl Terminal {
         std::mem::take(&mut self.so_far)
     }
 
-    fn types(&mut self, text: &str) {
+    pub(crate) fn types(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 

@@ -44,6 +44,9 @@ pub enum StartError {
     /// An address beyond this machine without a token.
     #[error("`{0}` can be reached from other machines, and without a token anybody there could decide")]
     OpenToAll(SocketAddr),
+    /// The engine ended by itself.
+    #[error("the engine ended: {0}")]
+    Ended(String),
     /// The system fails.
     #[error("the engine cannot be started: {0}")]
     System(#[from] io::Error),
@@ -58,7 +61,9 @@ impl StartError {
             Self::Listen { error, .. } if is_of_address(error) => ErrorKind::InvalidArgs,
             Self::Gate(error) => error.kind(),
             Self::Settings(failure) => failure.kind,
-            Self::Taken | Self::Socket { .. } | Self::Listen { .. } | Self::System(_) => ErrorKind::Unavailable,
+            Self::Taken | Self::Ended(_) | Self::Socket { .. } | Self::Listen { .. } | Self::System(_) => {
+                ErrorKind::Unavailable
+            }
         }
     }
 
@@ -66,6 +71,7 @@ impl StartError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Taken => Some("`sayso doctor` shows the engines that run".to_owned()),
+            Self::Ended(_) => Some("nothing was done since; start it again".to_owned()),
             Self::Workspace(_) => Some("name a directory with --workspace".to_owned()),
             Self::Gate(error) => error.hint(),
             Self::Settings(failure) => failure.hint.clone(),

@@ -80,6 +80,18 @@ impl TreeChanges {
         paths
     }
 
+    /// Files and directories that a scan left out, most often since git ignores them, and that are not there any more.
+    pub fn unseen_and_gone(before: &Known, after: &Known) -> Vec<WsPath> {
+        let is_there = |path: &str, directory: &str| {
+            let known = |list: &[Span]| list.binary_search_by(|span| after.text(*span).cmp(path)).is_ok();
+            let entry = || after.entries.binary_search_by(|entry| after.text(entry.path).cmp(path)).is_ok();
+            after.may_hide(directory) || after.may_hide(path) || known(&after.directories) || entry()
+        };
+        let unseen = before.unseen.iter().map(|span| before.text(*span));
+        let gone = unseen.filter(|listed| !is_there(listed.trim_end_matches('/'), listed));
+        gone.filter_map(|listed| WsPath::parse(listed.trim_end_matches('/')).ok()).collect()
+    }
+
     /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

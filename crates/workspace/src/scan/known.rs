@@ -53,7 +53,7 @@ pub(super) enum Belief {
 pub(super) enum Standing {
     /// It does.
     Seen,
-    /// It has become ignored since the scan before. It was captured once more, to tell what was done to it on the way.
+    /// It does not: it is ignored, and was captured because it was not in the scan before, or because a command names it.
     Leaving,
 }
 

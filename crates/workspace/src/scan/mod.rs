@@ -9,7 +9,7 @@
 //! is ignored, a small set of names that a person would miss is captured all the same (`.env` and the like), though no ignored
 //! directory is searched for them. A file that becomes ignored is captured once more, so that whoever adds a line to
 //! `.gitignore` can neither hide a change by it nor make files look deleted. What was ignored and no longer is does not count as
-//! new.
+//! new. What a command names ([`Named`]) is captured even if it is ignored, before the command and after it.
 //!
 //! # Limits
 //!
@@ -27,6 +27,7 @@ mod difference;
 mod directory;
 mod encoding;
 mod known;
+mod named;
 mod not_captured;
 mod personal;
 mod scanner;
@@ -34,6 +35,7 @@ mod signature;
 
 use std::error::Error;
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use sayso_review::{ContentHash, ErrorKind, WsPath};
 use thiserror::Error;
@@ -43,6 +45,7 @@ use scanner::Scanner;
 
 pub use difference::{Happened, TreeChanges, UncapturedChange};
 pub use known::Known;
+pub use named::{Below, Named};
 pub use not_captured::{NotCaptured, Reason};
 pub use signature::{Moment, Signature};
 
@@ -55,6 +58,8 @@ pub struct ScanLimits {
     pub most_files: usize,
     /// So many bytes of new contents are kept; no file is read that would exceed it.
     pub most_bytes: u64,
+    /// So many bytes of them are kept of ignored files, which are captured only where they are [`Named`].
+    pub most_ignored_bytes: u64,
 }
 
 /// Whether contents that were kept before are still there.
@@ -140,6 +145,28 @@ impl Workspace {
         Some(Signature::of(&self.stat_path(path)?))
     }
 
+    /// How many bytes the files at or below a path hold; `None` if there are more than `most` of them.
+    pub fn bytes_below(&self, path: &WsPath, most: usize) -> Option<u64> {
+        let (mut bytes, mut count) = (0_u64, 0);
+        let mut waiting = vec![path.clone()];
+        while let Some(path) = waiting.pop() {
+            count += 1;
+            if count > most {
+                return None;
+            }
+            let Some(signature) = self.signature(&path) else { continue };
+            match signature.file_type() {
+                FileType::RegularFile => bytes = bytes.saturating_add(signature.size),
+                FileType::Directory => {
+                    let listing = self.open_path(&path).and_then(|opened| opened.list());
+                    waiting.extend(listing.into_iter().flat_map(|listing| listing.entries).map(|entry| entry.path));
+                }
+                _ => {}
+            }
+        }
+        Some(bytes)
+    }
+
     /// Looks at every file of the tree and reads those that may have changed since `known`.
     pub fn scan<C: Contents>(
         &self,
@@ -149,6 +176,20 @@ impl Workspace {
         contents: &mut C,
     ) -> Result<Scan, ScanError<C::Error>> {
         self.scan_begun_at(Moment::now(), known, trust, limits, contents)
+    }
+
+    /// The same, and captures what is named even if git ignores it.
+    pub fn scan_with<C: Contents>(
+        &self,
+        named: &Named,
+        known: &Known,
+        trust: Trust,
+        limits: ScanLimits,
+        contents: &mut C,
+    ) -> Result<Scan, ScanError<C::Error>> {
+        let root = self.open_path(&WsPath::root())?;
+        let protected = self.protected.iter().map(WsPath::as_str).collect();
+        Scanner::new(known, trust, limits, Moment::now(), protected, contents).naming(named).scan(&root.handle)
     }
 
     /// The same, as if it had begun at another moment: a file that was written to later is read again by the next scan. A moment

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::batch::{Batch, NotRead, ReadContent, SAFE};
 use super::directory::{Ended, ItemKind, Listed, Names, open_directories, open_directory};
 use super::known::{Belief, Cursor, Entry, Held, Known, Standing};
+use super::named::Named;
 use super::not_captured::{NotCaptured, Reason};
 use super::personal::is_personal;
 use super::signature::{Moment, Signature};
@@ -28,8 +29,17 @@ enum Flow {
 enum Within {
     /// All that is not ignored.
     All,
-    /// It is ignored itself: only what was captured before that, one last time.
+    /// It is ignored itself: only what is named, and what was captured before it was ignored, one last time.
     Known,
+}
+
+/// Why a file is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// It belongs to the tree.
+    Tree,
+    /// It is ignored, and a command names it.
+    Command,
 }
 
 pub(super) struct Scanner<'s, C> {
@@ -44,6 +54,12 @@ pub(super) struct Scanner<'s, C> {
     depth: usize,
     /// Of the file that is looked at.
     standing: Standing,
+    /// Why the file is looked at.
+    source: Source,
+    /// What is captured although it is ignored.
+    named: Named,
+    /// How many new bytes of ignored files may still be kept.
+    room_for_named: u64,
     ignores: Ignores,
     names: Names,
     batch: Batch,
@@ -74,6 +90,9 @@ impl<'s, C: Contents> Scanner<'s, C> {
             path: String::new(),
             depth: 0,
             standing: Standing::Seen,
+            source: Source::Tree,
+            named: Named::default(),
+            room_for_named: limits.most_ignored_bytes,
             ignores: Ignores::default(),
             names: Names::new(),
             batch: Batch::default(),
@@ -81,6 +100,12 @@ impl<'s, C: Contents> Scanner<'s, C> {
             not_captured: Vec::new(),
             cost: ScanCost::default(),
         }
+    }
+
+    /// The same, and captures what is named even if it is ignored.
+    pub(super) fn naming(mut self, named: &Named) -> Self {
+        self.named = named.clone();
+        self
     }
 
     pub(super) fn scan(mut self, root: &OwnedFd) -> Result<Scan, ScanError<C::Error>> {
@@ -145,7 +170,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
                     self.path.push('/');
                     let known = self.cursor.knows_below(&self.path);
                     self.path.pop();
-                    if !known {
+                    if !known && !self.named.reaches(&self.path) {
                         self.leave_out(kind);
                         return Ok(Flow::On);
                     }
@@ -155,9 +180,13 @@ impl<'s, C: Contents> Scanner<'s, C> {
             ItemKind::Other => {
                 let known = self.cursor.find(&self.path);
                 let name = self.path.get(start..).unwrap_or_default();
-                self.standing = if !is_ignored || (within == Within::All && is_personal(name)) {
+                let is_seen = !is_ignored || (within == Within::All && is_personal(name));
+                let is_named = !is_seen && self.named.has_file(&self.path);
+                self.source = if is_named { Source::Command } else { Source::Tree };
+                self.standing = if is_seen {
                     Standing::Seen
-                } else if known.is_some_and(|known| known.standing == Standing::Seen)
+                } else if is_named
+                    || known.is_some_and(|known| known.standing == Standing::Seen)
                     // What took the place of a directory is in the way of putting that back.
                     || self.cursor.knew_directory(&self.path)
                 {
@@ -294,6 +323,9 @@ impl<'s, C: Contents> Scanner<'s, C> {
                 if !is_kept {
                     self.cost.kept += 1;
                     self.cost.kept_bytes += signature.size;
+                    if self.source == Source::Command {
+                        self.room_for_named = self.room_for_named.saturating_sub(signature.size);
+                    }
                     self.batch.keep(hash);
                 }
                 self.add(signature, Held::Content(hash));
@@ -317,9 +349,10 @@ impl<'s, C: Contents> Scanner<'s, C> {
         }
     }
 
-    /// How many new bytes may still be kept.
+    /// How many new bytes may still be kept for the file that is looked at.
     fn room(&self) -> u64 {
-        self.limits.most_bytes.saturating_sub(self.cost.kept_bytes)
+        let room = self.limits.most_bytes.saturating_sub(self.cost.kept_bytes);
+        if self.source == Source::Command { room.min(self.room_for_named) } else { room }
     }
 
     fn add(&mut self, signature: Signature, held: Held) {

@@ -57,6 +57,11 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// How many bytes the file holds.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     #[allow(
         clippy::unnecessary_cast,
         clippy::cast_lossless,

@@ -12,7 +12,8 @@ use sayso_workspace::{Backend, Contents, Known, Moment, Scan, ScanLimits, TreeCh
 
 use crate::change::{at, put, set_mode};
 
-pub(crate) const LIMITS: ScanLimits = ScanLimits { largest_file: 1 << 20, most_files: 10_000, most_bytes: 1 << 30 };
+pub(crate) const LIMITS: ScanLimits =
+    ScanLimits { largest_file: 1 << 20, most_files: 10_000, most_bytes: 1 << 30, most_ignored_bytes: 1 << 29 };
 
 /// Contents in memory.
 #[derive(Default)]

@@ -1,0 +1,55 @@
+//! The configuration: which files count, and what is wrong with them.
+
+use super::Finding;
+use crate::config::{Config, Trust, WORKSPACE_FILE, user_file};
+use crate::failure::Failure;
+use crate::state::State;
+
+pub(super) fn findings(state: &State) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match user_file() {
+        Some(file) if file.exists() => findings.push(Finding::fine(format!("your file {}", file.display()))),
+        Some(file) => findings.push(Finding::fine(format!("no file of yours; it would be {}", file.display()))),
+        None => findings.push(Finding::note(
+            "there is no place for a file of yours: neither XDG_CONFIG_HOME nor HOME is set to an absolute path",
+            "set HOME to have rules of your own",
+        )),
+    }
+    match Config::load(state).and_then(|config| config.rules().map(|_| config)) {
+        Ok(config) => {
+            findings.extend(trust(&config));
+            for file in &config.unconfirmed {
+                let text =
+                    format!("{file} became milder while something ran under the gate; the rules before that count");
+                findings.push(Finding::problem(text, "look at it, then `sayso trust --rules`"));
+            }
+            for ignored in &config.ignored {
+                let text = format!("`{}` in {WORKSPACE_FILE} does not count: {}", ignored.key, ignored.why);
+                findings.push(Finding::note(text, "set it in your own file, or leave it out"));
+            }
+        }
+        Err(Failure::Told { what, why, hint, .. }) => {
+            let text = why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"));
+            let remedy = hint.unwrap_or_else(|| "correct the file".to_owned());
+            findings.push(Finding::problem(format!("{text}\neverything is denied until then"), remedy));
+        }
+        Err(Failure::BrokenPipe) => {}
+    }
+    findings
+}
+
+fn trust(config: &Config) -> Option<Finding> {
+    let remedy = format!("read {WORKSPACE_FILE}, then `sayso trust`");
+    match config.trust {
+        Trust::NoFile => None,
+        Trust::Trusted => Some(Finding::fine(format!("{WORKSPACE_FILE} of this workspace is trusted"))),
+        Trust::Changed => Some(Finding::note(
+            format!("{WORKSPACE_FILE} changed since you trusted it, so that it can only make rules stricter"),
+            remedy,
+        )),
+        Trust::Untrusted => Some(Finding::note(
+            format!("{WORKSPACE_FILE} is not trusted, so that it can only make rules stricter"),
+            remedy,
+        )),
+    }
+}
