@@ -35,7 +35,7 @@ mod undo;
 mod upkeep;
 mod waiting;
 
-pub use action::{Finished, Rehearsal};
+pub use action::{Finished, Rehearsal, Report};
 pub use announce::{Announce, Announced, Announcement, Silence};
 pub use capture::{Capture, Kept, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
@@ -52,7 +52,7 @@ pub use rope::Rope;
 pub use rules::Rules;
 pub use sayso_review::{ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, Extent, SnapshotRecord};
 pub use serve::{Reversal, Upkeep};
-pub use session::{NewSession, SessionRecord, SessionStatus};
+pub use session::{NewSession, SessionRecord, SessionStatus, Unread};
 pub use submit::{Asking, Judged, Submission, Submitted};
 pub use undo::UndoPlan;
 pub use waiting::{DEADLINE, Ticked};

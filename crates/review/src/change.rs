@@ -37,8 +37,11 @@ pub struct ChangeRecord {
     pub preview: ContentHash,
     /// What was decided.
     pub verdict: Option<Verdict>,
-    /// What the agent was told.
+    /// The message to the agent.
     pub told: Option<String>,
+    /// How far that message has come.
+    #[serde(skip_serializing_if = "Delivery::is_not_tracked")]
+    pub delivery: Delivery,
     /// What happened to the tree.
     pub applied: Option<ApplyRecord>,
     /// Files that a start after a crash found to be neither as before nor as planned.
@@ -96,6 +99,26 @@ pub struct ChangeRecord {
     /// The number of the event that made it what it is.
     #[serde(skip)]
     pub since: u64,
+}
+
+/// How far the message about a change has come on its way to the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// The answer to the call carries it, or there is nothing to say beyond it.
+    #[default]
+    NotTracked,
+    /// No hook of the agent has carried it yet.
+    Waiting,
+    /// A hook handed it to the agent.
+    Delivered,
+}
+
+impl Delivery {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+    fn is_not_tracked(&self) -> bool {
+        *self == Self::NotTracked
+    }
 }
 
 /// How much of a file's change happened.
@@ -204,6 +227,7 @@ impl ChangeRecord {
                         preview,
                         verdict: None,
                         told: None,
+                        delivery: Delivery::NotTracked,
                         applied: None,
                         left_alone: Vec::new(),
                         saved: Vec::new(),
@@ -271,6 +295,14 @@ impl ChangeRecord {
                 self.told = Some(told);
                 return;
             }
+            Event::Message { .. } => {
+                self.delivery = Delivery::Waiting;
+                return;
+            }
+            Event::Told { .. } => {
+                self.delivery = Delivery::Delivered;
+                return;
+            }
             Event::Applying { record, .. } => {
                 (self.applied, self.happened) = (Some(record), number);
                 ChangeStatus::Interrupted
@@ -330,6 +362,18 @@ impl ChangeRecord {
             Some(Answer::Arguments { arguments }) => self.subject.with_arguments(arguments),
             _ => self.subject.clone(),
         }
+    }
+
+    /// The message to the agent, if the agent has it: by the answer to its call, or through a hook.
+    pub fn delivered(&self) -> Option<&str> {
+        // A hook answers with a permission. The text of a plain approval goes nowhere.
+        let by_answer = self.performer == Performer::Gate && self.delivery == Delivery::NotTracked;
+        self.told.as_deref().filter(|_| by_answer || self.delivery == Delivery::Delivered)
+    }
+
+    /// The message to the agent, if no hook has delivered it yet.
+    pub fn undelivered(&self) -> Option<&str> {
+        self.told.as_deref().filter(|_| self.delivery == Delivery::Waiting)
     }
 
     /// Whether it is the review at the end of a turn.

@@ -39,7 +39,7 @@ pub use action::{
     CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, Effect, GuessedFrom, Place, ShownArgument,
     ShownCommand, Syntax, ToolPreview, ToolProblem, Touch,
 };
-pub use change::{ChangeRecord, ChangeStatus, Extent};
+pub use change::{ChangeRecord, ChangeStatus, Delivery, Extent};
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};
@@ -69,6 +69,6 @@ pub use request::{
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
-pub use told::{DENIED, told_action, told_failure, told_without};
+pub use told::{DENIED, told_action, told_failure, told_unmade, told_without};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

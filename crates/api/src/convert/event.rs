@@ -141,8 +141,16 @@ impl From<&Event> for Kind {
                 ..Default::default()
             }
             .into(),
-            Event::Message { session, change, text } => {
-                proto::Message { session: session.clone(), change: *change, text: text.clone(), ..Default::default() }
+            Event::Message { session, change, call, text } => proto::Message {
+                session: session.clone(),
+                change: *change,
+                text: text.clone(),
+                call: call.clone(),
+                ..Default::default()
+            }
+            .into(),
+            Event::Told { session, change, message } => {
+                proto::Told { session: session.clone(), change: *change, message: *message, ..Default::default() }
                     .into()
             }
             Event::Delivered { session, through } => {

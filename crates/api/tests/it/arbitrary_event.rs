@@ -113,8 +113,11 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
         (text(), text()).prop_map(|(session, turn)| Event::TurnStarted { session, turn }).boxed(),
         (text(), text()).prop_map(|(session, turn)| Event::TurnEnded { session, turn }).boxed(),
         (text(), rules()).prop_map(|(session, rule)| Event::RuleAdded { session, rule }).boxed(),
-        (text(), option::of(id()), text())
-            .prop_map(|(session, change, text)| Event::Message { session, change, text })
+        (text(), option::of(id()), maybe(), text())
+            .prop_map(|(session, change, call, text)| Event::Message { session, change, call, text })
+            .boxed(),
+        (text(), option::of(id()), id())
+            .prop_map(|(session, change, message)| Event::Told { session, change, message })
             .boxed(),
         (text(), id()).prop_map(|(session, through)| Event::Delivered { session, through }).boxed(),
         snapshots().prop_map(Event::Captured).boxed(),

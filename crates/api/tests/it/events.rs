@@ -99,7 +99,10 @@ fn read(kind: Kind) -> Result<Event, BadMessage> {
         Kind::RuleAdded(event) => {
             Event::RuleAdded { session: event.session, rule: json(&event.rule_json, "rule_json")? }
         }
-        Kind::Message(event) => Event::Message { session: event.session, change: event.change, text: event.text },
+        Kind::Message(event) => {
+            Event::Message { session: event.session, change: event.change, call: event.call, text: event.text }
+        }
+        Kind::Told(event) => Event::Told { session: event.session, change: event.change, message: event.message },
         Kind::Delivered(event) => Event::Delivered { session: event.session, through: event.through },
         Kind::Captured(event) => Event::Captured((*event).try_into()?),
         Kind::Correlated(event) => {

@@ -214,8 +214,21 @@ pub enum Event {
         /// The change it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<ChangeId>,
+        /// The tool call that it answers: its hook delivers the message, or a later prompt does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
         /// What to say.
         text: String,
+    },
+    /// A message was handed to the agent.
+    Told {
+        /// The session.
+        session: String,
+        /// The change that the message is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<ChangeId>,
+        /// The number of the event with the message.
+        message: u64,
     },
     /// An agent was told all that there was to tell.
     Delivered {
@@ -268,7 +281,7 @@ impl Event {
             | Self::Undone { change, .. }
             | Self::Redone { change, .. }
             | Self::Recovered { change, .. } => Some(*change),
-            Self::Message { change, .. } => *change,
+            Self::Message { change, .. } | Self::Told { change, .. } => *change,
             Self::SessionStarted { .. }
             | Self::SessionResumed { .. }
             | Self::SessionEnded { .. }
@@ -315,6 +328,7 @@ impl Event {
             | Self::TurnEnded { session, .. }
             | Self::RuleAdded { session, .. }
             | Self::Message { session, .. }
+            | Self::Told { session, .. }
             | Self::Delivered { session, .. } => Some(session),
             _ => None,
         }

@@ -39,6 +39,11 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// Whether it is a command.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+
     /// Whether it is about files only.
     pub fn is_files(&self) -> bool {
         *self == Self::Files

@@ -6,6 +6,8 @@
     reason = "tests panic to fail, make files to compare, and say what they measured"
 )]
 
+mod agent_messages;
+mod agent_scene;
 mod agents;
 mod branch;
 mod command_line;
