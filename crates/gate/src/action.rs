@@ -96,11 +96,17 @@ impl Engine {
             self.begin_observing(change)?;
         }
         self.held()?;
-        let mut events = vec![decided, Event::Permitted { change, expected }];
-        if edited || !verdict.comments.is_empty() {
-            events.extend(self.message(&proposed.origin, proposed.performer, change, &told)?);
+        let outside = Self::look_outside(&self.history().change(change)?);
+        let blobs: Vec<(ContentHash, &[u8])> =
+            outside.iter().filter_map(|(file, bytes)| Some((file.before?, bytes.as_deref()?))).collect();
+        let mut entry = Entry::of([decided]);
+        let files = outside.iter().map(|(file, _)| file.clone()).collect();
+        entry.push_blobs(Event::Permitted { change, expected, outside: files }, &blobs, &[]);
+        if (edited || !verdict.comments.is_empty())
+            && let Some(message) = self.message(&proposed.origin, proposed.performer, change, &told)?
+        {
+            entry.push(message, &[]);
         }
-        let mut entry = Entry::of(events);
         entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
         self.write(entry, now)?;
         self.no_longer_waits(change, now)?;
@@ -127,7 +133,8 @@ impl Engine {
         self.held()?;
         let mut entry = Entry::of([decided]);
         let kept = contents(decision.plan.steps().iter().map(|step| [&step.before, &step.after]));
-        entry.push(Event::Permitted { change, expected: decision.plan.recorded() }, &kept);
+        let (expected, outside) = (decision.plan.recorded(), Vec::new());
+        entry.push(Event::Permitted { change, expected, outside }, &kept);
         if decision.says_more(&proposed.preview, verdict)
             && let Some(message) = self.message(&proposed.origin, proposed.performer, change, &decision.told)?
         {
@@ -163,13 +170,17 @@ impl Engine {
             Subject::Command { .. } => (self.end_observing(&record)?, BTreeMap::new()),
             Subject::Files | Subject::Tool { .. } => self.verify(&record),
         };
-        let finished = match ended {
+        let mut finished = match ended {
             // A tool that did not run to its end wrote nothing else. What is there instead is somebody else's.
             Ended::Reported(Report::Failed(_) | Report::Missing) if record.subject.is_files() => {
                 finished.only_as_approved()
             }
             _ => finished,
         };
+        finished.uncaptured.extend(Self::changed_outside(&record));
+        if !matches!(ended, Ended::NotStarted(_) | Ended::Reported(Report::Failed(_))) {
+            finished.uncaptured.extend(self.unread_outside(&record));
+        }
         let nothing = finished.record.steps.is_empty() && finished.uncaptured.is_empty();
         let (outcome, told) = match ended {
             Ended::NotStarted(reason) if nothing => {
@@ -180,7 +191,9 @@ impl Engine {
                 let error = if error.is_empty() { "it gave no reason" } else { error };
                 (Outcome::Failed { reason: format!("the agent's tool failed: {error}") }, None)
             }
-            Ended::Reported(Report::Missing) if nothing && record.subject.is_files() => {
+            Ended::Reported(Report::Missing)
+                if nothing && (record.subject.is_files() || !record.outside.is_empty()) =>
+            {
                 (Outcome::Failed { reason: "the agent's tool did not make the change".to_owned() }, None)
             }
             _ if nothing && record.subject.is_files() && !finished.unchanged.is_empty() => {

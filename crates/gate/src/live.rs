@@ -330,7 +330,9 @@ impl State {
         }
         let proposed = self.engine.proposed(change)?;
         self.engine.check_rules(&proposed, &verdict.answer, &mut self.rules)?;
-        let rule = from_now_on.map(|meant| self.engine.rule_from(&proposed, &verdict.answer, meant)).transpose()?;
+        let rule = from_now_on
+            .map(|meant| self.engine.offered_rule(&proposed, &verdict.answer, meant, &mut self.rules))
+            .transpose()?;
         let decided = self.engine.decide(&proposed, verdict, now)?;
         let mut keep = None;
         let counts = !matches!(decided, Decided::Stale { .. } | Decided::Failed { .. });

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::content::ContentHash;
 use crate::event::{
-    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, Performer, Recorded, Refresh, RulingRecord,
-    Subject, Uncaptured,
+    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, OutsideFile, Performer, Recorded, Refresh,
+    RulingRecord, Subject, Uncaptured,
 };
 use crate::plan::{ApplyRecord, RecordedStep};
 use crate::preview::Operation;
@@ -75,6 +75,9 @@ pub struct ChangeRecord {
     /// What whoever carries it out is expected to do to files.
     #[serde(skip)]
     pub expected: Vec<RecordedStep>,
+    /// Files outside the workspace that it may write, as they were before.
+    #[serde(skip)]
+    pub outside: Vec<OutsideFile>,
     /// Files that whoever carried it out left otherwise than was approved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<WsPath>,
@@ -211,6 +214,7 @@ impl ChangeRecord {
                         after,
                         without: Vec::new(),
                         expected: Vec::new(),
+                        outside: Vec::new(),
                         differs: Vec::new(),
                         uncaptured: Vec::new(),
                         reviewed: None,
@@ -277,8 +281,8 @@ impl ChangeRecord {
                 }
                 return;
             }
-            Event::Permitted { expected, .. } => {
-                (self.expected, self.permitted) = (expected, number);
+            Event::Permitted { expected, outside, .. } => {
+                (self.expected, self.outside, self.permitted) = (expected, outside, number);
                 ChangeStatus::Permitted
             }
             Event::Observed { record, differs, uncaptured, .. } => {

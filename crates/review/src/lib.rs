@@ -25,6 +25,7 @@ mod file_state;
 mod grants;
 mod intent;
 mod note;
+mod outside_path;
 mod plan;
 mod policy;
 mod preview;
@@ -46,13 +47,14 @@ pub use decide::{Decision, FileDecision, Taken, VerdictError};
 pub use draft::Draft;
 pub use error_kind::ErrorKind;
 pub use event::{
-    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, Performer, Recorded, Refresh,
-    RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
+    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, OutsideFile, Performer,
+    Recorded, Refresh, RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
 };
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
+pub use outside_path::{OutsidePath, OutsidePathError};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
 pub use policy::{
     Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Policy, PolicyError, Rule, RuleId,

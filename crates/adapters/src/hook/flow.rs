@@ -327,6 +327,14 @@ impl HookCall {
                         None => Permission::Deny { reason: "What was approved instead cannot be run.".to_owned() },
                     }
                 }
+                // A write outside the workspace is shown in our own words, which are no input of the tool.
+                (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. })
+                    if arguments != *asked && self.file_call().is_some() =>
+                {
+                    let reason = "What was approved instead cannot be written outside the workspace.";
+                    let _ = client.not_started(record.change, reason).await;
+                    Permission::Deny { reason: reason.to_owned() }
+                }
                 (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. }) if arguments != *asked => {
                     Permission::AllowWith(arguments)
                 }

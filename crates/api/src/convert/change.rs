@@ -82,6 +82,7 @@ impl TryFrom<proto::Change> for ChangeRecord {
             after: change.after,
             without: change.without,
             expected: Vec::new(),
+            outside: Vec::new(),
             differs: paths(&change.differs, "differs")?,
             uncaptured: change.uncaptured.into_iter().map(Uncaptured::from).collect(),
             reviewed: change.reviewed_by,

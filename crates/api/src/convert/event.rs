@@ -75,8 +75,14 @@ impl From<&Event> for Kind {
                 proto::Applying { change: *change, record: MessageField::some(record.into()), ..Default::default() }
                     .into()
             }
-            Event::Permitted { change, expected } => {
-                proto::Permitted { change: *change, expected: messages(expected), ..Default::default() }.into()
+            Event::Permitted { change, expected, outside } => {
+                let outside = outside.iter().map(|file| proto::OutsideFile {
+                    path: file.path.to_string(),
+                    before_hash: file.before.map(|hash| hash.to_string()),
+                    ..Default::default()
+                });
+                let (expected, outside) = (messages(expected), outside.collect());
+                proto::Permitted { change: *change, expected, outside, ..Default::default() }.into()
             }
             Event::Observed { change, record, differs, uncaptured } => proto::Observed {
                 change: *change,

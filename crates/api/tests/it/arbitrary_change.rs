@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sayso_review::{Cause, ChangeRecord, ChangeStatus, Delivery, Origin, Performer, Ruling, RulingRecord};
+use sayso_review::{Cause, ChangeRecord, ChangeStatus, Delivery, Origin, OutsidePath, Performer, Ruling, RulingRecord};
 
 use crate::arbitrary::{apply_records, file_records, hash, maybe, path, paths, subjects, text, uncaptured, verdicts};
 
@@ -36,7 +36,17 @@ pub(crate) fn rulings() -> impl Strategy<Value = Ruling> {
 }
 
 pub(crate) fn ruling_records() -> impl Strategy<Value = RulingRecord> {
-    (rulings(), text(), maybe()).prop_map(|(ruling, rule, reason)| RulingRecord { ruling, rule, reason })
+    (rulings(), text(), maybe(), outside_paths()).prop_map(|(ruling, rule, reason, outside)| RulingRecord {
+        ruling,
+        rule,
+        reason,
+        outside,
+    })
+}
+
+/// Paths outside the workspace.
+pub(crate) fn outside_paths() -> impl Strategy<Value = Vec<OutsidePath>> {
+    vec(path().prop_map(|path| OutsidePath::parse(&format!("/{}", path.as_str())).unwrap()), 0..3)
 }
 
 pub(crate) fn statuses() -> impl Strategy<Value = ChangeStatus> {
@@ -92,6 +102,7 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
             after,
             without,
             expected: Vec::new(),
+            outside: Vec::new(),
             differs,
             uncaptured,
             reviewed,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};
 pub use snapshot::{Freed, Snapshot, SnapshotId, SnapshotRecord, Tier};
-pub use subject::{Performer, Refresh, RulingRecord, Subject, Uncaptured};
+pub use subject::{OutsideFile, Performer, Refresh, RulingRecord, Subject, Uncaptured};
 
 use crate::content::ContentHash;
 use crate::plan::{ApplyRecord, RecordedStep};
@@ -32,6 +32,7 @@ pub type ChangeId = u64;
 /// One entry of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a proposal is the most frequent one")]
 pub enum Event {
     /// A change was previewed.
     Proposed {
@@ -99,6 +100,9 @@ pub enum Event {
         /// What they are expected to do to files, if that is known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         expected: Vec<RecordedStep>,
+        /// Files outside the workspace that they may write, as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outside: Vec<OutsideFile>,
     },
     /// What became of files while a change was carried out by somebody else.
     Observed {

@@ -126,7 +126,9 @@ impl AgentScene {
 
     /// Runs the agent under the gate with these turns of the model and this person. Gives what was decided and what it printed.
     pub(crate) fn run(&self, arguments: &[&str], script: Vec<Turn>, decide: Decide) -> (Vec<String>, Output) {
-        script.into_iter().for_each(|turn| self.model.then(turn));
+        for turn in script {
+            self.model.then(turn);
+        }
         let person = Person::sits_down(self.home.path(), self.workspace.path(), decide);
         let output = self.sayso(&[&["run", "--", self.agent.to_str().unwrap()], arguments].concat());
         let decided = person.goes();

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sayso_api::client::{Client, Patience, View};
-use sayso_review::{Answer, ChangeRecord, Comment, CommentSide, Decider, Verdict, WsPath};
+use sayso_review::{
+    Answer, ChangeRecord, Comment, CommentSide, Decider, FromNowOn, RuleScope, Ruling, Verdict, WsPath,
+};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -303,4 +305,101 @@ fn unknown_tool_that_writes_a_file_is_let_through() {
     let call = call(talk.root(), "mcp__files__write_file", &input);
     let said = answer(begin(&talk.scene, &journal(&talk.served), &[], &call));
     assert_eq!(decision(&said).0, "allow", "{said}");
+}
+
+/// "For the rest of the session" on a command that writes covers what it writes.
+#[test]
+fn session_rule_of_a_command_that_writes_is_not_asked_again() {
+    let talk = Talk::new("");
+    talk.event("SessionStart", &json!({"source": "startup"}));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = elsewhere.path().join("out.txt");
+    for (number, command) in
+        ["touch a.txt && echo x > b.txt 2>/dev/null".to_owned(), format!("cp a.txt {}", outside.display())]
+            .iter()
+            .enumerate()
+    {
+        let calls = |name: &str| {
+            let mut call = call(talk.root(), "Bash", &json!({"command": command}));
+            call["tool_use_id"] = format!("{name}{number}").into();
+            begin(&talk.scene, &journal(&talk.served), &[], &call)
+        };
+        let hook = calls("first");
+        let start = Instant::now();
+        let record = loop {
+            if let Some(record) = talk.waiting().pop() {
+                break record;
+            }
+            assert!(start.elapsed() < LONG, "nothing waits");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (preview, comments) = (record.preview, Vec::new());
+        let verdict = Verdict { preview, answer: Answer::Approve, comments, by: Decider::Person };
+        let meant = FromNowOn { scope: RuleScope::Session, ruling: Ruling::Allow };
+        talk.runtime.block_on(talk.client().decide(record.change, verdict, Some(meant), View::Nothing)).unwrap();
+        assert_eq!(decision(&answer(hook)).0, "allow");
+        // The same command again, and nobody decides.
+        let said = answer(calls("again"));
+        assert_eq!(decision(&said).0, "allow", "{command}: {said}");
+    }
+}
+
+/// Where no rule helps, the person hears so, and the answer is for this time.
+#[test]
+fn rule_that_would_not_stick_is_refused() {
+    let talk = Talk::new("");
+    let input = json!({"command": "touch sayso.toml"});
+    let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Bash", &input));
+    let start = Instant::now();
+    let record = loop {
+        if let Some(record) = talk.waiting().pop() {
+            break record;
+        }
+        assert!(start.elapsed() < LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let verdict =
+        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
+    let meant = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
+    let client = talk.client();
+    let refused = talk.runtime.block_on(client.decide(record.change, verdict, Some(meant), View::Nothing)).unwrap_err();
+    assert!(refused.to_string().contains("a rule would not help: built-in rule: sayso.toml"), "{refused}");
+    talk.denies(&record, "no", Vec::new());
+    assert_eq!(decision(&answer(hook)).0, "deny");
+}
+
+/// "Always" on a command that writes: the rule is shown before it is made, and covers the same command.
+#[test]
+fn always_on_a_command_that_writes_is_not_asked_again() {
+    let talk = Talk::new("");
+    let calls = |name: &str, command: &str| {
+        let mut call = call(talk.root(), "Bash", &json!({"command": command}));
+        call["tool_use_id"] = name.into();
+        begin(&talk.scene, &journal(&talk.served), &[], &call)
+    };
+    let waits = || {
+        let start = Instant::now();
+        while talk.waiting().is_empty() {
+            assert!(start.elapsed() < LONG, "nothing waits");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let hook = calls("first", "cp a.txt b.txt; touch d.txt");
+    waits();
+    let said = talk.scene.dialogue(&["review"], "a\n");
+    let rule = said.lines().find(|line| line.contains("rule of a and s: allow ")).unwrap_or_else(|| panic!("{said}"));
+    for part in ["run `cp a.txt b.txt $`", "run `touch d.txt $`", "write `b.txt`", "write `d.txt`"] {
+        assert!(rule.contains(part), "{rule}");
+    }
+    assert_eq!(decision(&answer(hook)).0, "allow");
+    let file = std::fs::read_to_string(talk.scene.state_path().join("config/sayso/config.toml")).unwrap();
+    assert!(file.contains("cp a.txt b.txt $") && file.contains("\"d.txt\""), "{file}");
+    let again = answer(calls("again", "cp a.txt b.txt; touch d.txt"));
+    assert_eq!(decision(&again).0, "allow", "{again}");
+    // Other words, and other files, are asked about.
+    let other = calls("other", "cp a.txt e.txt");
+    waits();
+    let record = talk.waiting().pop().unwrap();
+    talk.denies(&record, "no", Vec::new());
+    assert_eq!(decision(&answer(other)).0, "deny");
 }

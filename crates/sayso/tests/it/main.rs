@@ -26,6 +26,7 @@ mod hooks;
 mod killed;
 mod live_env;
 mod live_requests;
+mod outside;
 mod policy;
 mod propose;
 mod pty;

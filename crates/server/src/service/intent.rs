@@ -9,7 +9,6 @@ use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Asking, Client, Finished, Kept, Reply, Report, Submission, Unread};
 use sayso_review::{Command, Intent, Origin, Performer, Tier};
-use sayso_workspace::OpenError;
 use serde_json::Value;
 
 use super::review::submitted;
@@ -289,16 +288,6 @@ fn finished(ended: &[Finished]) -> proto::FinishResponse {
     response
 }
 
-/// Refuses a directory from which a link leads out: a command that starts there is not where it says it is.
-fn starts_inside(host: &Host, directory: &str) -> Result<(), Failure> {
-    // A name that is none is refused with the intent.
-    let Ok(path) = host.workspace.locate(directory) else { return Ok(()) };
-    match host.workspace.open_path(&path) {
-        Err(error @ OpenError::Outside { .. }) => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
@@ -307,13 +296,10 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
     };
     let schema = schema.map(|text| value("intent.call_tool.schema_json", text)).transpose()?;
     let intent = Intent::try_from(intent)?;
-    if let Intent::RunCommand { directory: Some(directory), .. } = &intent {
-        starts_inside(host, directory)?;
-    }
     let performer =
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
     let mut origin = super::origin(request.origin.into_option());
-    host.own(peer, &mut origin)?;
+    let folders = host.own(peer, &mut origin)?;
     if let (Some(session), None) = (&origin.session, &origin.turn) {
         // Whoever speaks for an agent need not know in which turn it is.
         origin.turn = host.gate.read(|history| history.session(session))?.and_then(|record| record.turn);
@@ -324,6 +310,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
         asking: if request.ask { Asking::Always } else { Asking::AsPolicySays },
+        folders,
         ..Submission::new(intent, origin)
     };
     submitted(host, host.gate.submit(submission, now())?, view_of(request.view))
