@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sayso_review::{
-    Answer, ApplyRecord, ChangeId, ContentHash, Decision, DryRun, DryRunOutput, Event, FilePreview, FileState,
-    Fingerprint, Outcome, Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath, told_action,
-    told_failure,
+    Answer, ApplyRecord, ChangeId, ContentHash, Decision, Delivery, DryRun, DryRunOutput, Event, FilePreview,
+    FileState, Fingerprint, Outcome, Plan, RecordedStep, Refresh, Subject, Uncaptured, Verdict, VerdictError, WsPath,
+    told_action, told_failure, told_unmade,
 };
 use sayso_workspace::ApplyError;
 
@@ -23,10 +23,23 @@ use sayso_review::{ChangeRecord, ChangeStatus};
 pub struct Finished {
     /// What was there and is there now, where that differs.
     pub record: ApplyRecord,
-    /// Files that are not as was approved.
+    /// Files that hold something else than was approved.
     pub differs: Vec<WsPath>,
+    /// Files that are as they were before, although a change of them was approved.
+    pub unchanged: Vec<WsPath>,
     /// What may have changed and cannot be put back.
     pub uncaptured: Vec<Uncaptured>,
+}
+
+/// The report of the agent about a tool that it was let use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report<'r> {
+    /// The tool ran.
+    Ran,
+    /// The tool failed with this error.
+    Failed(&'r str),
+    /// None came: the turn or the session ended without it.
+    Missing,
 }
 
 /// A rehearsal that changes nothing, and needs no engine.
@@ -56,8 +69,9 @@ impl Engine {
         let decided = Event::Decided { change, verdict: verdict.clone(), told: told.clone() };
         let subject = match (&verdict.answer, &proposed.subject) {
             (Answer::Deny { .. }, _) => {
-                let ended = Event::Ended { change, outcome: Outcome::Denied, told: None };
-                self.end(vec![decided, ended], Was::Pending, now)?;
+                let mut events = vec![decided, Event::Ended { change, outcome: Outcome::Denied, told: None }];
+                events.extend(self.message(&proposed.origin, proposed.performer, change, &told)?);
+                self.end(events, Was::Pending, now)?;
                 return Ok(Decided::Denied { told });
             }
             (Answer::Approve, subject) => subject.clone(),
@@ -82,7 +96,17 @@ impl Engine {
             self.begin_observing(change, &subject)?;
         }
         self.held()?;
-        let mut entry = Entry::of([decided, Event::Permitted { change, expected }]);
+        let outside = Self::look_outside(&self.history().change(change)?);
+        let blobs: Vec<(ContentHash, &[u8])> =
+            outside.iter().filter_map(|(file, bytes)| Some((file.before?, bytes.as_deref()?))).collect();
+        let mut entry = Entry::of([decided]);
+        let files = outside.iter().map(|(file, _)| file.clone()).collect();
+        entry.push_blobs(Event::Permitted { change, expected, outside: files }, &blobs, &[]);
+        if (edited || !verdict.comments.is_empty())
+            && let Some(message) = self.message(&proposed.origin, proposed.performer, change, &told)?
+        {
+            entry.push(message, &[]);
+        }
         entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
         self.write(entry, now)?;
         self.no_longer_waits(change, now)?;
@@ -93,6 +117,7 @@ impl Engine {
     pub(crate) fn permit_change(
         &mut self,
         proposed: &Proposed,
+        verdict: &Verdict,
         decision: Decision,
         decided: Event,
         now: i64,
@@ -108,7 +133,13 @@ impl Engine {
         self.held()?;
         let mut entry = Entry::of([decided]);
         let kept = contents(decision.plan.steps().iter().map(|step| [&step.before, &step.after]));
-        entry.push(Event::Permitted { change, expected: decision.plan.recorded() }, &kept);
+        let (expected, outside) = (decision.plan.recorded(), Vec::new());
+        entry.push(Event::Permitted { change, expected, outside }, &kept);
+        if decision.says_more(&proposed.preview, verdict)
+            && let Some(message) = self.message(&proposed.origin, proposed.performer, change, &decision.told)?
+        {
+            entry.push(message, &[]);
+        }
         entry.count(ENDED, self.journal.reader().counter(ENDED)? + 1);
         self.write(entry, now)?;
         self.no_longer_waits(change, now)?;
@@ -118,6 +149,11 @@ impl Engine {
     /// Looks at what became of something that was permitted, and records it.
     pub fn finish(&mut self, change: ChangeId, code: Option<i32>, now: i64) -> Result<Finished, GateError> {
         self.finish_as(change, Ended::Ran(code), now)
+    }
+
+    /// Looks at what became of a tool call of an agent, and records that.
+    pub fn finish_reported(&mut self, change: ChangeId, report: Report<'_>, now: i64) -> Result<Finished, GateError> {
+        self.finish_as(change, Ended::Reported(report), now)
     }
 
     /// Records that something that was permitted could not be started, unless it left something behind all the same.
@@ -134,16 +170,50 @@ impl Engine {
             Subject::Command { .. } => (self.end_observing(&record)?, BTreeMap::new()),
             Subject::Files | Subject::Tool { .. } => self.verify(&record),
         };
-        let nothing = finished == Finished::nothing();
+        let mut finished = match ended {
+            // A tool that did not run to its end wrote nothing else. What is there instead is somebody else's.
+            Ended::Reported(Report::Failed(_) | Report::Missing) if record.subject.is_files() => {
+                finished.only_as_approved()
+            }
+            _ => finished,
+        };
+        finished.uncaptured.extend(Self::changed_outside(&record));
+        if !matches!(ended, Ended::NotStarted(_) | Ended::Reported(Report::Failed(_))) {
+            finished.uncaptured.extend(self.unread_outside(&record));
+        }
+        let nothing = finished.record.steps.is_empty() && finished.uncaptured.is_empty();
         let (outcome, told) = match ended {
             Ended::NotStarted(reason) if nothing => {
                 (Outcome::Failed { reason: reason.to_owned() }, Some(told_failure(&reason)))
             }
+            Ended::Reported(Report::Failed(error)) if nothing && !record.subject.is_command() => {
+                let error = error.trim();
+                let error = if error.is_empty() { "it gave no reason" } else { error };
+                (Outcome::Failed { reason: format!("the agent's tool failed: {error}") }, None)
+            }
+            Ended::Reported(Report::Missing)
+                if nothing && (record.subject.is_files() || !record.outside.is_empty()) =>
+            {
+                (Outcome::Failed { reason: "the agent's tool did not make the change".to_owned() }, None)
+            }
+            _ if nothing && record.subject.is_files() && !finished.unchanged.is_empty() => {
+                let reason = "the agent's tool ran, and the files are as they were".to_owned();
+                (Outcome::Failed { reason }, None)
+            }
             _ if record.subject.is_files() => (Outcome::Applied, None),
             Ended::Ran(code) => (Outcome::Ran { code }, None),
-            Ended::NotStarted(_) => (Outcome::Ran { code: None }, None),
+            Ended::NotStarted(_) | Ended::Reported(_) => (Outcome::Ran { code: None }, None),
         };
-        let Finished { record: applied, differs, uncaptured } = finished.clone();
+        // The message about the verdict says what was to happen.
+        let unmade = match (&outcome, &record.told) {
+            (Outcome::Failed { reason }, Some(verdict)) if record.delivery == Delivery::Waiting => {
+                Some(told_unmade(reason, verdict))
+            }
+            _ => None,
+        };
+        let told = unmade.clone().or(told);
+        let Finished { record: applied, mut differs, unchanged, uncaptured } = finished.clone();
+        differs.extend(unchanged);
         let mut entry = Entry::default();
         if !applied.steps.is_empty() || !uncaptured.is_empty() {
             let blobs: Vec<(ContentHash, &[u8])> = kept.iter().map(|(hash, bytes)| (*hash, &bytes[..])).collect();
@@ -159,6 +229,11 @@ impl Engine {
             entry.push_blobs(Event::Observed { change, record: applied, differs, uncaptured }, &blobs, &stored);
         }
         entry.push(Event::Ended { change, outcome, told }, &[]);
+        if let Some(text) = unmade
+            && let Some(message) = self.message(&record.origin, record.performer, change, &text)?
+        {
+            entry.push(message, &[]);
+        }
         self.write(entry, now)?;
         // Only now is it on record what was there before.
         self.forget_scan(change);
@@ -187,7 +262,9 @@ impl Engine {
             match sight.files.get(&step.path).map(|seen| seen.state()) {
                 Some(Ok(state)) => {
                     let after = state.fingerprint();
-                    if after != step.after {
+                    if after != step.after && after == step.before {
+                        finished.unchanged.push(path.clone());
+                    } else if after != step.after {
                         finished.differs.push(path.clone());
                     }
                     kept.extend(state.content().map(|content| (content.hash(), content.bytes().to_vec())));
@@ -212,13 +289,22 @@ enum Ended<'r> {
     Ran(Option<i32>),
     /// Before it began, for this reason.
     NotStarted(&'r str),
+    /// As the agent reports.
+    Reported(Report<'r>),
 }
 
 impl Finished {
     pub(crate) fn nothing() -> Self {
         let record =
             ApplyRecord { token: String::new(), steps: Vec::new(), directories: Vec::new(), emptied: Vec::new() };
-        Self { record, differs: Vec::new(), uncaptured: Vec::new() }
+        Self { record, differs: Vec::new(), unchanged: Vec::new(), uncaptured: Vec::new() }
+    }
+
+    /// Only the changes that are there as approved; the other files count as not changed.
+    fn only_as_approved(mut self) -> Self {
+        self.record.steps.retain(|step| !self.differs.contains(&step.path));
+        self.unchanged.append(&mut self.differs);
+        self
     }
 }
 

@@ -185,7 +185,7 @@ impl Engine {
             return self.decide_nothing(proposed, verdict, decision, decided, now);
         }
         if proposed.performer == Performer::Agent {
-            return self.permit_change(proposed, decision, decided, now);
+            return self.permit_change(proposed, verdict, decision, decided, now);
         }
         let prepared = match self.workspace.prepare(decision.plan.clone(), proposed.emptied.clone()) {
             Ok(prepared) => prepared,
@@ -234,6 +234,9 @@ impl Engine {
         } else {
             events.push(Event::Ended { change: proposed.change, outcome: Outcome::Denied, told: None });
         }
+        if !approved || decision.says_more(&proposed.preview, verdict) {
+            events.extend(self.message(&proposed.origin, proposed.performer, proposed.change, &decision.told)?);
+        }
         self.end(events, Was::Pending, now)?;
         let told = decision.told.clone();
         Ok(if approved { Decided::Applied { told, decision, lost: Vec::new() } } else { Decided::Denied { told } })
@@ -254,6 +257,7 @@ impl Engine {
         if !matches!(error, ApplyError::Stale { .. }) || !proposed.cause.is_rebased_if_stale() {
             let (reason, told) = (error.to_string(), told_failure(&error));
             events.push(Event::Ended { change, outcome: Outcome::Failed { reason }, told: Some(told.clone()) });
+            events.extend(self.message(&proposed.origin, proposed.performer, change, &told)?);
             self.end(events, was, now)?;
             return Ok(Decided::Failed { told, error });
         }
@@ -341,7 +345,7 @@ impl Engine {
         {
             // The agent has gone on, and hears of it when it next listens.
             let (session, text) = (self.history().listener(session)?, decision.told.clone());
-            events.push(Event::Message { session, change: Some(change), text });
+            events.push(Event::Message { session, change: Some(change), call: None, text });
         }
         Ok(events)
     }

@@ -19,7 +19,7 @@ use crate::history::History;
 use crate::peer::{Agents, Process};
 use crate::proposed::{Decided, Proposed};
 use crate::rules::Rules;
-use crate::session::{NewSession, SessionRecord};
+use crate::session::{NewSession, SessionRecord, Unread};
 use crate::submit::{Submission, Submitted, syntax_of};
 use crate::waiting::Ticked;
 use sayso_review::DryRunOutput;
@@ -82,6 +82,8 @@ pub enum Reply {
     TurnEnded(Option<Box<Proposed>>),
     /// What an agent is to be told.
     Messages(Vec<String>),
+    /// The messages that an agent has not received.
+    Unread(Vec<Unread>),
     /// Done, and there is nothing to say.
     Done,
 }
@@ -313,6 +315,11 @@ impl State {
                 Reply::TurnEnded(engine.end_turn(&session, &turn, now)?.map(Box::new))
             }
             Command::TakeMessages { session } => Reply::Messages(engine.take_messages(&session, now)?),
+            Command::ListMessages { session } => Reply::Unread(engine.unread_messages(&session)?),
+            Command::AcknowledgeMessages { session, numbers } => {
+                engine.acknowledge_messages(&session, &numbers, now)?;
+                Reply::Done
+            }
             Command::Collect { before } => {
                 engine.collect(Some(before), None)?;
                 Reply::Done
@@ -333,7 +340,9 @@ impl State {
         }
         let proposed = self.engine.proposed(change)?;
         self.engine.check_rules(&proposed, &verdict.answer, &mut self.rules)?;
-        let rule = from_now_on.map(|meant| self.engine.rule_from(&proposed, &verdict.answer, meant)).transpose()?;
+        let rule = from_now_on
+            .map(|meant| self.engine.offered_rule(&proposed, &verdict.answer, meant, &mut self.rules))
+            .transpose()?;
         let decided = self.engine.decide(&proposed, verdict, now)?;
         let mut keep = None;
         let counts = !matches!(decided, Decided::Stale { .. } | Decided::Failed { .. });

@@ -2,23 +2,32 @@
 
 use std::collections::HashMap;
 
-use sayso_review::{Act, Defaults, Layer, Policy, PolicyError, Rule, Ruled, Standing, Who, WsPath};
+use sayso_review::{Act, Defaults, Layer, OutsidePath, Policy, PolicyError, Rule, Ruled, Standing, Who, WsPath};
 
 /// The rules in force, compiled.
 #[derive(Debug)]
 pub struct Rules {
     layers: Vec<Layer>,
     protected: Vec<WsPath>,
+    protected_outside: Vec<OutsidePath>,
     policy: Policy,
-    /// For sessions that have rules of their own, with how many they have.
-    sessions: HashMap<String, (usize, Policy)>,
+    /// For sessions that have rules of their own, with those rules.
+    sessions: HashMap<String, (Vec<Rule>, Policy)>,
 }
 
 impl Rules {
     /// Compiles the layers of configuration, and names the paths that are sayso's own.
     pub fn new(layers: Vec<Layer>, protected: Vec<WsPath>) -> Result<Self, PolicyError> {
         let policy = Policy::new(&layers, &protected)?;
-        Ok(Self { layers, protected, policy, sessions: HashMap::new() })
+        Ok(Self { layers, protected, protected_outside: Vec::new(), policy, sessions: HashMap::new() })
+    }
+
+    /// Protects sayso's own files outside the workspace as well.
+    #[must_use]
+    pub fn protecting(mut self, outside: Vec<OutsidePath>) -> Self {
+        self.policy = self.policy.protecting(&outside);
+        self.protected_outside = outside;
+        self
     }
 
     /// The policy without the rules of sessions.
@@ -31,16 +40,24 @@ impl Rules {
         Ok(self.with(who.session, added)?.judge(act, who))
     }
 
+    /// The policy with further rules, which are not kept.
+    pub(crate) fn tried(&self, added: &[Rule]) -> Result<Policy, PolicyError> {
+        let mut layers = self.layers.clone();
+        let (file, rules) = ("the rule".to_owned(), added.to_vec());
+        layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
+        Ok(Policy::new(&layers, &self.protected)?.protecting(&self.protected_outside))
+    }
+
     /// The policy with the rules that were added to a session.
     pub(crate) fn with(&mut self, session: Option<&str>, added: &[Rule]) -> Result<&Policy, PolicyError> {
         let Some(session) = session.filter(|_| !added.is_empty()) else { return Ok(&self.policy) };
-        let compiled = self.sessions.get(session).is_some_and(|(count, _)| *count == added.len());
+        let compiled = self.sessions.get(session).is_some_and(|(rules, _)| rules == added);
         if !compiled {
             let mut layers = self.layers.clone();
             let (file, rules) = (format!("session {session}"), added.to_vec());
             layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
-            let policy = Policy::new(&layers, &self.protected)?;
-            self.sessions.insert(session.to_owned(), (added.len(), policy));
+            let policy = Policy::new(&layers, &self.protected)?.protecting(&self.protected_outside);
+            self.sessions.insert(session.to_owned(), (added.to_vec(), policy));
         }
         Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy))
     }

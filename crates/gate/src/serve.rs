@@ -7,7 +7,7 @@ use sayso_review::{
     Act, ChangeId, ChangeStatus, ContentHash, IfChanged, Origin, Policy, Ruled, SnapshotId, Target, VerdictError, Who,
 };
 
-use crate::action::Finished;
+use crate::action::{Finished, Report};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::live::{Gate, State};
@@ -130,15 +130,21 @@ impl Gate {
         Ok(Upkeep { cancelled, collected, compacted })
     }
 
-    /// Says that what was permitted in a tool call, or in all of a session, has been done.
-    pub fn finish_all(&self, session: Option<&str>, call: Option<&str>, now: i64) -> Result<Vec<Finished>, GateError> {
+    /// Ends what was permitted in a tool call, or in all of a session, as the agent reports.
+    pub fn finish_all(
+        &self,
+        session: Option<&str>,
+        call: Option<&str>,
+        report: Report<'_>,
+        now: i64,
+    ) -> Result<Vec<Finished>, GateError> {
         let mut state = self.state();
         let mut finished = Vec::new();
         for change in state.engine.permitted()? {
             let origin = state.engine.history().change(change)?.origin;
             let is = |asked: Option<&str>, there: &Option<String>| asked.is_none() || asked == there.as_deref();
             if is(session, &origin.session) && is(call, &origin.call) {
-                finished.push(state.engine.finish(change, None, now)?);
+                finished.push(state.engine.finish_reported(change, report, now)?);
             }
         }
         Ok(finished)
@@ -160,7 +166,7 @@ impl Gate {
         };
         match status {
             ChangeStatus::Pending => state.engine.cancel(change, now)?,
-            ChangeStatus::Permitted => drop(state.engine.finish(change, None, now)?),
+            ChangeStatus::Permitted => drop(state.engine.finish_reported(change, Report::Missing, now)?),
             // It is over.
             _ => {}
         }

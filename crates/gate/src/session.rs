@@ -1,6 +1,6 @@
 //! Sessions and turns: one conversation of one agent, and what happens between two prompts.
 
-use sayso_review::{ChangeId, Event, EventBody, Recorded, Rule};
+use sayso_review::{ChangeId, Event, EventBody, Origin, Performer, Recorded, Rule};
 use serde::Serialize;
 
 use crate::engine::Engine;
@@ -33,9 +33,20 @@ pub struct SessionRecord {
     /// What was decided for all that comes in it.
     pub rules: Vec<Rule>,
     /// What its agent is to be told at its next opportunity.
-    pub unread: Vec<String>,
-    #[serde(skip)]
-    last_message: u64,
+    pub unread: Vec<Unread>,
+}
+
+/// A message that an agent has not received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// The number of its event.
+    pub number: u64,
+    /// The change that it is about.
+    pub change: Option<ChangeId>,
+    /// The tool call that it answers.
+    pub call: Option<String>,
+    /// What to say.
+    pub text: String,
 }
 
 /// Whether a conversation goes on.
@@ -91,7 +102,6 @@ impl SessionRecord {
             turn: None,
             rules: Vec::new(),
             unread: Vec::new(),
-            last_message: 0,
         }
     }
 
@@ -102,12 +112,14 @@ impl SessionRecord {
             Event::TurnStarted { turn, .. } => self.turn = Some(turn),
             Event::TurnEnded { .. } => self.turn = None,
             Event::RuleAdded { rule, .. } => self.rules.push(rule),
-            Event::Message { text, .. } => {
-                self.unread.push(text);
-                self.last_message = number;
+            Event::Message { change, call, text, .. } => {
+                // The outcome of a call replaces the verdict on it.
+                self.unread.retain(|unread| call.is_none() || (unread.change, &unread.call) != (change, &call));
+                self.unread.push(Unread { number, change, call, text });
             }
-            // Told of everything up to a number: what came later stays, and nothing is told twice.
-            Event::Delivered { through, .. } if through >= self.last_message => self.unread.clear(),
+            Event::Told { message, .. } => self.unread.retain(|unread| unread.number != message),
+            // As earlier versions recorded it: everything up to a number.
+            Event::Delivered { through, .. } => self.unread.retain(|unread| unread.number > through),
             _ => {}
         }
     }
@@ -214,12 +226,46 @@ impl Engine {
 
     /// What an agent is to be told, which counts as told from now on.
     pub fn take_messages(&mut self, session: &str, now: i64) -> Result<Vec<String>, GateError> {
-        let Some(record) = self.history().session(session)? else { return Ok(Vec::new()) };
-        if !record.unread.is_empty() {
-            let event = Event::Delivered { session: session.to_owned(), through: record.last_message };
-            self.write(Entry::of([event]), now)?;
+        let unread = self.unread_messages(session)?;
+        let numbers: Vec<u64> = unread.iter().map(|unread| unread.number).collect();
+        self.acknowledge_messages(session, &numbers, now)?;
+        Ok(unread.into_iter().map(|unread| unread.text).collect())
+    }
+
+    /// The messages that an agent has not received, oldest first.
+    pub fn unread_messages(&self, session: &str) -> Result<Vec<Unread>, GateError> {
+        Ok(self.history().session(session)?.map(|record| record.unread).unwrap_or_default())
+    }
+
+    /// Records that an agent has received messages. A number of no waiting message changes nothing.
+    pub fn acknowledge_messages(&mut self, session: &str, numbers: &[u64], now: i64) -> Result<(), GateError> {
+        let unread = self.unread_messages(session)?;
+        let received = unread.into_iter().filter(|unread| numbers.contains(&unread.number));
+        let told =
+            |unread: Unread| Event::Told { session: session.to_owned(), change: unread.change, message: unread.number };
+        let events: Vec<Event> = received.map(told).collect();
+        if !events.is_empty() {
+            self.write(Entry::of(events), now)?;
         }
-        Ok(record.unread)
+        Ok(())
+    }
+
+    /// The message about a change to an agent that asked through a hook; `None` for others, whose answer says it all.
+    ///
+    /// A hook answers with a permission, which has no room for an explanation, and its agent may be gone by now. So the message
+    /// stays with the session until a hook reports that it was handed over.
+    pub(crate) fn message(
+        &self,
+        origin: &Origin,
+        performer: Performer,
+        change: ChangeId,
+        told: &str,
+    ) -> Result<Option<Event>, GateError> {
+        let (Performer::Agent, Some(session), Some(call)) = (performer, &origin.session, &origin.call) else {
+            return Ok(None);
+        };
+        let session = self.history().listener(session)?;
+        Ok(Some(Event::Message { session, change: Some(change), call: Some(call.clone()), text: told.to_owned() }))
     }
 
     /// Adds a rule for the rest of a session.

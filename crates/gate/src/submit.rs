@@ -1,15 +1,17 @@
 //! From an intent to a question, or to what policy decided without one.
 
 use sayso_review::{
-    Act, Answer, Cause, ChangeRecord, CommandPreview, Decider, Event, EventBody, FromNowOn, Intent, Origin, Performer,
-    Place, Preview, Recorded, Rule, Ruled, Ruling, RulingRecord, Script, Subject, Syntax, ToolPreview, Touch, Verdict,
-    Who, WsPath,
+    Act, Answer, Cause, ChangeRecord, CommandPreview, Decider, ErrorKind, Event, EventBody, Intent, Origin,
+    OutsidePath, Performer, Place, Preview, Recorded, Ruled, Ruling, RulingRecord, Script, Subject, Syntax,
+    ToolPreview, Touch, Verdict, Who, WsPath,
 };
+use sayso_workspace::OpenError;
 use serde_json::Value;
 
 use crate::check::{CheckLimits, check_syntax};
 use crate::engine::Engine;
 use crate::error::GateError;
+use crate::outside::{handed_over, named_outside};
 use crate::proposed::{Decided, Proposed, Proposing};
 use crate::record::file_records;
 use crate::rules::Rules;
@@ -31,6 +33,8 @@ pub struct Submission {
     pub syntax: Option<Syntax>,
     /// Whether to wait for a verdict where policy lets it through.
     pub asking: Asking,
+    /// Folders outside the workspace that the user hands to the agent: reading there is as in the workspace.
+    pub folders: Vec<OutsidePath>,
 }
 
 /// Whether somebody is asked.
@@ -47,7 +51,8 @@ impl Submission {
     /// An intent that we carry out, with no deadline.
     pub fn new(intent: Intent, origin: Origin) -> Self {
         let asking = Asking::AsPolicySays;
-        Self { intent, origin, performer: Performer::Gate, deadline: None, schema: None, syntax: None, asking }
+        let (deadline, schema, syntax, folders) = (None, None, None, Vec::new());
+        Self { intent, origin, performer: Performer::Gate, deadline, schema, syntax, asking, folders }
     }
 }
 
@@ -106,7 +111,16 @@ impl Judged {
 impl Engine {
     /// Takes an intent: previews it, asks policy, and does what policy decides or waits for a verdict.
     pub fn submit(&mut self, submission: Submission, rules: &mut Rules, now: i64) -> Result<Submitted, GateError> {
-        let mut judged = self.judge(&submission, rules)?;
+        let mut judged = match self.judge(&submission, rules) {
+            Ok(judged) => judged,
+            // Another client than a hook is a program that made a mistake, unless it wanted to leave the workspace.
+            Err(error @ (GateError::Proposal(_) | GateError::BadDirectory(_)))
+                if submission.performer == Performer::Agent || error.kind() == ErrorKind::FsDenied =>
+            {
+                return self.refuse(submission, error, now);
+            }
+            Err(error) => return Err(error),
+        };
         if submission.asking == Asking::Always && judged.ruled.ruling != Ruling::Deny {
             judged.ruled.ruling = Ruling::Ask;
         }
@@ -134,12 +148,15 @@ impl Engine {
     pub fn record_judged(&mut self, submission: Submission, judged: Judged, now: i64) -> Result<Proposed, GateError> {
         let Submission { intent, origin, performer, deadline, .. } = submission;
         let Judged { subject, preview, ruled } = judged;
+        let is_files = subject.is_files();
         let proposing = Proposing {
             subject,
             performer,
             ruled: Some(ruling_record(&ruled)),
-            // Made of strings, numbers and lists only, which always have a JSON form.
-            intent: Some(serde_json::to_vec(&intent).unwrap_or_default()),
+            // Made of strings, numbers and lists only, which always have a JSON form. A change of files that is shown as a call has
+            // no preview that could be made anew.
+            intent: (is_files || !matches!(intent, Intent::ChangeFiles(_)))
+                .then(|| serde_json::to_vec(&intent).unwrap_or_default()),
             deadline,
             ..Proposing::files(preview, origin, Cause::Proposal)
         };
@@ -150,13 +167,22 @@ impl Engine {
     pub fn judge(&self, submission: &Submission, rules: &mut Rules) -> Result<Judged, GateError> {
         let origin = &submission.origin;
         let who = Who { agent: origin.agent.as_deref(), session: origin.session.as_deref() };
-        let added = self.history().rules_of(who.session)?;
-        let mut judge = |act: &Act<'_>| rules.judge(act, &who, &added);
+        let mut added = self.history().rules_of(who.session)?;
+        added.splice(..0, handed_over(&submission.folders));
+        let mut judge = |act: &Act<'_>| self.judge_act(act, &who, &added, rules);
         let mut judged = match &submission.intent {
             Intent::ChangeFiles(proposal) => {
-                let preview = self.preview(proposal)?;
-                let ruled = judge(&Act::Write { places: &places(&preview) })?;
-                Judged { subject: Subject::Files, preview, ruled }
+                match self.preview(proposal) {
+                    Ok(preview) => {
+                        let ruled = judge(&Act::Write { places: &places(&preview) })?;
+                        Judged { subject: Subject::Files, preview, ruled }
+                    }
+                    // Only the agent's own tool writes there.
+                    Err(GateError::Proposal(error)) if submission.performer == Performer::Agent => {
+                        self.judge_outside(proposal, &error, &mut judge)?
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             Intent::RunCommand { command, directory, description } => {
                 let directory = self.directory(directory.as_deref())?;
@@ -238,30 +264,6 @@ impl Engine {
         places
     }
 
-    /// What an approval means for what comes: a rule about what was approved, and nothing else.
-    pub fn rule_from(&self, proposed: &Proposed, answer: &Answer, meant: FromNowOn) -> Result<Rule, GateError> {
-        let denies = matches!(answer, Answer::Deny { .. });
-        if denies != (meant.ruling == Ruling::Deny) || matches!(answer, Answer::Files { .. }) {
-            return Err(GateError::OtherRule);
-        }
-        let who = Who { agent: proposed.origin.agent.as_deref(), session: proposed.origin.session.as_deref() };
-        let writes = places(&proposed.preview);
-        Ok(match (answer, &proposed.subject) {
-            (_, Subject::Files) => Rule::from_now_on(&Act::Write { places: &writes }, &who, meant)?,
-            (Answer::Command { command }, _) | (_, Subject::Command { command, .. }) => {
-                let script = Script::parse(command);
-                Rule::from_now_on(&Act::Run { script: &script, reads: &[], writes: &[] }, &who, meant)?
-            }
-            (_, Subject::Tool { name, preview, .. }) => match &preview.delegation {
-                Some(delegation) => {
-                    let agent = delegation.agent.as_deref().unwrap_or(name);
-                    Rule::from_now_on(&Act::Delegate { agent, tools: &delegation.tools }, &who, meant)?
-                }
-                None => Rule::from_now_on(&Act::Tool { name, reads: &[], writes: &[] }, &who, meant)?,
-            },
-        })
-    }
-
     /// Asks policy once more before somebody's approval counts: a person may edit a command, and files may have come to lie elsewhere,
     /// but what a rule denies does not come in by the way.
     pub fn check_rules(&self, proposed: &Proposed, answer: &Answer, rules: &mut Rules) -> Result<(), GateError> {
@@ -289,13 +291,20 @@ impl Engine {
     fn directory(&self, text: Option<&str>) -> Result<WsPath, GateError> {
         match text {
             None | Some("") => Ok(WsPath::root()),
-            Some(text) => self.workspace.locate(text).map_err(|error| GateError::BadDirectory(error.to_string())),
+            Some(text) => {
+                let path = self.workspace.locate(text).map_err(|error| GateError::BadDirectory(error.to_string()))?;
+                match self.workspace.open_path(&path) {
+                    // A command that starts where a link leads out is not where it says it is.
+                    Err(error @ OpenError::Outside { .. }) => Err(GateError::BadDirectory(error.to_string())),
+                    _ => Ok(path),
+                }
+            }
         }
     }
 }
 
 /// Every place that a change of files touches: the names that were asked for, where they lead, and both ends of a rename.
-fn places(preview: &Preview) -> Vec<Place> {
+pub(crate) fn places(preview: &Preview) -> Vec<Place> {
     let mut places = Vec::new();
     for file in preview.files() {
         places.push(Place::Inside(file.path.clone()));
@@ -310,7 +319,12 @@ fn places(preview: &Preview) -> Vec<Place> {
 }
 
 fn ruling_record(ruled: &Ruled) -> RulingRecord {
-    RulingRecord { ruling: ruled.ruling, rule: ruled.by.to_string(), reason: ruled.reason.clone() }
+    RulingRecord {
+        ruling: ruled.ruling,
+        rule: ruled.by.to_string(),
+        reason: ruled.reason.clone(),
+        outside: named_outside(ruled),
+    }
 }
 
 fn denied(ruled: &Ruled) -> Result<(), GateError> {

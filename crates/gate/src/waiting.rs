@@ -277,7 +277,9 @@ impl Engine {
             told.push_str(&format!("\n{}", told_without(*before)));
         }
         let outcome = Outcome::Failed { reason: "it cannot be made as proposed".to_owned() };
-        self.end(vec![Event::Ended { change, outcome, told: Some(told.clone()) }], Was::Pending, now)?;
+        let mut events = vec![Event::Ended { change, outcome, told: Some(told.clone()) }];
+        events.extend(self.message(&record.origin, record.performer, change, &told)?);
+        self.end(events, Was::Pending, now)?;
         Ok(Some(told))
     }
 }

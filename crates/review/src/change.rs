@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::content::ContentHash;
 use crate::event::{
-    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, Performer, Recorded, Refresh, RulingRecord,
-    Subject, Uncaptured,
+    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, OutsideFile, Performer, Recorded, Refresh,
+    RulingRecord, Subject, Uncaptured,
 };
 use crate::plan::{ApplyRecord, RecordedStep};
 use crate::preview::Operation;
@@ -37,8 +37,11 @@ pub struct ChangeRecord {
     pub preview: ContentHash,
     /// What was decided.
     pub verdict: Option<Verdict>,
-    /// What the agent was told.
+    /// The message to the agent.
     pub told: Option<String>,
+    /// How far that message has come.
+    #[serde(skip_serializing_if = "Delivery::is_not_tracked")]
+    pub delivery: Delivery,
     /// What happened to the tree.
     pub applied: Option<ApplyRecord>,
     /// Files that a start after a crash found to be neither as before nor as planned.
@@ -72,6 +75,9 @@ pub struct ChangeRecord {
     /// What whoever carries it out is expected to do to files.
     #[serde(skip)]
     pub expected: Vec<RecordedStep>,
+    /// Files outside the workspace that it may write, as they were before.
+    #[serde(skip)]
+    pub outside: Vec<OutsideFile>,
     /// Files that whoever carried it out left otherwise than was approved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<WsPath>,
@@ -96,6 +102,26 @@ pub struct ChangeRecord {
     /// The number of the event that made it what it is.
     #[serde(skip)]
     pub since: u64,
+}
+
+/// How far the message about a change has come on its way to the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// The answer to the call carries it, or there is nothing to say beyond it.
+    #[default]
+    NotTracked,
+    /// No hook of the agent has carried it yet.
+    Waiting,
+    /// A hook handed it to the agent.
+    Delivered,
+}
+
+impl Delivery {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+    fn is_not_tracked(&self) -> bool {
+        *self == Self::NotTracked
+    }
 }
 
 /// How much of a file's change happened.
@@ -188,6 +214,7 @@ impl ChangeRecord {
                         after,
                         without: Vec::new(),
                         expected: Vec::new(),
+                        outside: Vec::new(),
                         differs: Vec::new(),
                         uncaptured: Vec::new(),
                         reviewed: None,
@@ -204,6 +231,7 @@ impl ChangeRecord {
                         preview,
                         verdict: None,
                         told: None,
+                        delivery: Delivery::NotTracked,
                         applied: None,
                         left_alone: Vec::new(),
                         saved: Vec::new(),
@@ -253,8 +281,8 @@ impl ChangeRecord {
                 }
                 return;
             }
-            Event::Permitted { expected, .. } => {
-                (self.expected, self.permitted) = (expected, number);
+            Event::Permitted { expected, outside, .. } => {
+                (self.expected, self.outside, self.permitted) = (expected, outside, number);
                 ChangeStatus::Permitted
             }
             Event::Observed { record, differs, uncaptured, .. } => {
@@ -269,6 +297,14 @@ impl ChangeRecord {
             Event::Decided { verdict, told, .. } => {
                 self.verdict = Some(verdict);
                 self.told = Some(told);
+                return;
+            }
+            Event::Message { .. } => {
+                self.delivery = Delivery::Waiting;
+                return;
+            }
+            Event::Told { .. } => {
+                self.delivery = Delivery::Delivered;
                 return;
             }
             Event::Applying { record, .. } => {
@@ -330,6 +366,18 @@ impl ChangeRecord {
             Some(Answer::Arguments { arguments }) => self.subject.with_arguments(arguments),
             _ => self.subject.clone(),
         }
+    }
+
+    /// The message to the agent, if the agent has it: by the answer to its call, or through a hook.
+    pub fn delivered(&self) -> Option<&str> {
+        // A hook answers with a permission. The text of a plain approval goes nowhere.
+        let by_answer = self.performer == Performer::Gate && self.delivery == Delivery::NotTracked;
+        self.told.as_deref().filter(|_| by_answer || self.delivery == Delivery::Delivered)
+    }
+
+    /// The message to the agent, if no hook has delivered it yet.
+    pub fn undelivered(&self) -> Option<&str> {
+        self.told.as_deref().filter(|_| self.delivery == Delivery::Waiting)
     }
 
     /// Whether it is the review at the end of a turn.

@@ -126,6 +126,18 @@ pub enum Command {
         /// The session.
         session: String,
     },
+    /// List the messages that an agent has not received.
+    ListMessages {
+        /// The session.
+        session: String,
+    },
+    /// Record that an agent has received messages.
+    AcknowledgeMessages {
+        /// The session.
+        session: String,
+        /// The numbers of the messages.
+        numbers: Vec<u64>,
+    },
     /// Drop contents that are older than a time, in milliseconds since 1970.
     Collect {
         /// The time.

@@ -70,7 +70,7 @@ fn place(
     number: usize,
     locate: &impl Fn(&str) -> Result<WsPath, WsPathError>,
 ) -> Result<WsPath, ProposalError> {
-    let bad = |reason: String| ProposalError::BadPath { change: format!("change {number}"), reason };
+    let bad = |reason: String| ProposalError::BadPath { change: format!("entry {number} of the proposal"), reason };
     let path = locate(text).map_err(|error| bad(error.to_string()))?;
     if path.is_root() { Err(bad("the workspace itself is not a file".to_owned())) } else { Ok(path) }
 }
@@ -80,7 +80,7 @@ fn patch_steps<'p>(
     number: usize,
     at: &impl Fn(&str) -> Result<WsPath, ProposalError>,
 ) -> Result<Vec<DraftStep<'p>>, ProposalError> {
-    let bad = |reason: String| ProposalError::BadPatch { change: format!("change {number}"), reason };
+    let bad = |reason: String| ProposalError::BadPatch { change: format!("entry {number} of the proposal"), reason };
     let mut steps = Vec::new();
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| sayso_diff::is_begin_patch(text)) {
         let SectionPatch { sections, problems } = SectionPatch::parse(text);

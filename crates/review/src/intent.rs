@@ -182,6 +182,14 @@ impl ProposalError {
         }
     }
 
+    /// The name of the built-in rule that refuses it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotUnderstood(_) | Self::Empty | Self::BadPatch { .. } => "a proposal that is not understood",
+            Self::BadPath { .. } => "outside the workspace",
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {

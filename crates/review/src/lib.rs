@@ -25,6 +25,7 @@ mod file_state;
 mod grants;
 mod intent;
 mod note;
+mod outside_path;
 mod plan;
 mod policy;
 mod preview;
@@ -39,20 +40,21 @@ pub use action::{
     CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, Effect, GuessedFrom, Place, ShownArgument,
     ShownCommand, Syntax, ToolPreview, ToolProblem, Touch,
 };
-pub use change::{ChangeRecord, ChangeStatus, Extent};
+pub use change::{ChangeRecord, ChangeStatus, Delivery, Extent};
 pub use command::{Command, Target};
 pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};
 pub use draft::Draft;
 pub use error_kind::ErrorKind;
 pub use event::{
-    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, Performer, Recorded, Refresh,
-    RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
+    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, OutsideFile, Performer,
+    Recorded, Refresh, RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
 };
 pub use file_state::{FileMode, FileState, Fingerprint};
 pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, Severity, notes};
+pub use outside_path::{OutsidePath, OutsidePathError};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
 pub use policy::{
     Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Policy, PolicyError, Rule, RuleId,
@@ -69,6 +71,6 @@ pub use request::{
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
-pub use told::{DENIED, told_action, told_failure, told_without};
+pub use told::{DENIED, told_action, told_failure, told_unmade, told_without};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 pub use ws_path::{WsPath, WsPathError};

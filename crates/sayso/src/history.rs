@@ -285,9 +285,11 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, Failure> {
         let files: Vec<String> = record.files.iter().map(|file| file_summary(&record, file)).collect();
         text.push_str(&format!("{}\n(what it held is no longer kept)\n", files.join("\n")));
     }
-    if let Some(told) = &record.told {
+    let delivered = record.delivered().map(|told| ("The agent was told:", told));
+    let message = delivered.or_else(|| record.undelivered().map(|told| ("The agent has not been told yet:", told)));
+    if let Some((title, told)) = message {
         text.push('\n');
-        styles.paint(&mut text, styles.title, "The agent was told:");
+        styles.paint(&mut text, styles.title, title);
         for line in told.lines() {
             text.push_str(&format!("\n  {}", visible(line)));
         }

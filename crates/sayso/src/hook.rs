@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use sayso_adapters::hook::{Agent, Context, HookCall, HookEvent, Pending, Permission};
+use sayso_adapters::hook::{Agent, Context, HookCall, HookEvent, HookResponse, Pending, Permission};
 use sayso_api::LocalStream;
 use sayso_api::client::{Client, ClientError, Connection, Dial, Patience};
 use sayso_review::{ChangeId, ErrorKind};
@@ -75,15 +75,37 @@ fn answer(arguments: &HookArguments) -> Result<(), Failure> {
         .map_err(|error| Failure::bad_input("the hook's input could not be read").why(&error))?;
     let call = HookCall::parse(agent, &input)
         .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
-    let output = match ask(&call, arguments) {
-        Ok(output) => output,
-        Err(Asking::Unreachable(failure)) => failed(&call, &failure, on_failure(&call))?,
+    let answered = ask(&call, arguments);
+    let output = match &answered {
+        Ok(answered) => answered.response.output.clone(),
+        Err(Asking::Unreachable(failure)) => failed(&call, failure, on_failure(&call))?,
         // What is refused is refused, whatever is to happen where nobody can be asked.
-        Err(Asking::Refused(failure)) => failed(&call, &failure, OnFailure::Deny)?,
+        Err(Asking::Refused(failure)) => failed(&call, failure, OnFailure::Deny)?,
     };
     let mut text = output.to_string();
     text.push('\n');
-    std::io::stdout().write_all(text.as_bytes()).map_err(|_| Failure::BrokenPipe)
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|_| Failure::BrokenPipe)?;
+    if let Ok(answered) = answered {
+        answered.acknowledge(&call);
+    }
+    Ok(())
+}
+
+/// An answer, with the way back to the engine that gave it.
+struct Answered {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    response: HookResponse,
+}
+
+impl Answered {
+    /// Records what the agent has heard, now that it is printed.
+    fn acknowledge(self, call: &HookCall) {
+        let told = async { tokio::time::timeout(GRACE, call.acknowledge(&self.client, &self.response)).await };
+        // A message whose delivery cannot be recorded is delivered once more, with the next hook.
+        let _ = self.runtime.block_on(told);
+    }
 }
 
 /// What to print where the engine cannot be asked.
@@ -127,7 +149,7 @@ fn place(call: &HookCall) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((state.root, state.folder))
 }
 
-fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
+fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Answered, Asking> {
     let (root, journal) = place(call)?;
     let engine = EnginePlace::new(&journal);
     let none = || {
@@ -162,7 +184,7 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
     if let (Ok(_), Some(registered)) = (&answer, noted.registered) {
         registered.finished();
     }
-    answer.map_err(|error| {
+    let response = answer.map_err(|error| {
         let unreachable = matches!(error, ClientError::Unreachable { .. });
         let failure = Failure::of(error.kind(), error.to_string());
         let failure = match error.hint() {
@@ -170,7 +192,8 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Value, Asking> {
             None => failure,
         };
         if unreachable { Asking::Unreachable(failure) } else { Asking::Refused(failure) }
-    })
+    })?;
+    Ok(Answered { runtime, client, response })
 }
 
 /// Why there is no verdict.

@@ -13,7 +13,7 @@ use sayso_adapters::hook::{
 };
 use sayso_adapters::traffic::Speaker;
 use sayso_api::client::{ClientError, Extent, Patience, Role};
-use sayso_review::ErrorKind;
+use sayso_review::{ErrorKind, OutsidePath};
 use sayso_server::agents::{MARK, Notes, Registered};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -62,6 +62,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let registered = notes.register_run(speaker.name(), &state.folder).map_err(|error| {
         Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
     })?;
+    if let Some(agent) = hooked {
+        registered.adds(&added_folders(agent, rest)).map_err(|error| {
+            Failure::bad_input("the folders of `--add-dir` cannot be noted")
+                .why(&error)
+                .hint("look at the disk's free space")
+        })?;
+    }
     let place = state.root.display();
     if hooked.is_some() {
         say(&format!("sayso: {speaker} runs under the gate in {place}"));
@@ -89,6 +96,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(if code == 0 { REFUSED } else { u8::try_from(code).unwrap_or(1) }));
     }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// The folders that the user hands to the agent, as they are. One that is not there is none of them.
+fn added_folders(agent: Agent, rest: &[String]) -> Vec<OutsidePath> {
+    let real = |folder: &str| Path::new(folder).canonicalize().ok();
+    let named = agent.added_folders(rest).into_iter().filter_map(real);
+    named.filter_map(|folder| OutsidePath::parse(folder.to_str()?).ok()).collect()
 }
 
 /// Keeps an engine there while the agent runs: should it have been in another process that ends, one is started here.

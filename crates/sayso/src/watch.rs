@@ -123,6 +123,7 @@ fn describe(event: &Event) -> (Option<u64>, String) {
             (Some(recovered.change), format!("was interrupted, and {what}"))
         }
         Kind::Message(message) => (message.change, format!("to be told: {}", first(&message.text))),
+        Kind::Told(told) => (told.change, "the agent was told".to_owned()),
         Kind::Request(event) => (None, format!("request {} {}", event.request, requests::step(event))),
         Kind::RequestMode(set) => (None, requests::mode(set)),
         Kind::Overrides(set) => (None, requests::overrides(set)),

@@ -7,13 +7,16 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use sayso_gate::{Agents, GateError, Process, parent_of};
-use sayso_review::ChangeId;
+use sayso_review::{ChangeId, OutsidePath};
 
 /// What everything under the gate has in its environment, so that it is known after whoever started it is gone, too.
 pub const MARK: &str = "SAYSO_UNDER_GATE";
 
 /// The folder in which every process that started something under the gate has a note.
 const FOLDER: &str = "agents";
+
+/// The first part of a line that names a folder which the user hands to the agent. No journal has this path.
+const ADDED: &str = "added folder";
 
 /// The notes.
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ pub struct Run {
     pub process: Process,
     /// The agent's name.
     pub agent: String,
+    /// The folders outside the workspace that the user hands to it.
+    pub folders: Vec<OutsidePath>,
     /// Its note, after those of the runs within it that a process belongs to.
     notes: Vec<PathBuf>,
 }
@@ -58,6 +63,11 @@ impl Registered {
             // Without it, the command counts as over with this process.
             let _ = add(&self.path, &format!("{}-{}", process.id, process.started));
         }
+    }
+
+    /// Notes the folders outside the workspace that the user hands to the agent.
+    pub fn adds(&self, folders: &[OutsidePath]) -> io::Result<()> {
+        folders.iter().try_for_each(|folder| add(&self.path, &json_line(ADDED, folder.as_str())))
     }
 
     /// The sessions in which its agent spoke, in the workspace that the run is in. An engine notes them, so that they are known
@@ -134,7 +144,8 @@ impl Notes {
             }
             next = parent_of(process.id).filter(|parent| *parent != 0 && *parent != process.id);
         }
-        found.map(|(process, agent)| Run { process, agent, notes })
+        let folders = notes.last().map(|note| folders_of(note)).unwrap_or_default();
+        found.map(|(process, agent)| Run { process, agent, folders, notes })
     }
 
     /// Notes that a session of the workspace with that journal is a run's, unless another run that goes on has it, which is returned.
@@ -279,7 +290,18 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
 
 /// A session of a workspace as a note has it: JSON, so that it is one line whatever is in it, and none that names a process.
 fn session_line(journal: &Path, session: &str) -> String {
-    serde_json::json!([journal.to_string_lossy(), session]).to_string()
+    json_line(&journal.to_string_lossy(), session)
+}
+
+fn json_line(key: &str, value: &str) -> String {
+    serde_json::json!([key, value]).to_string()
+}
+
+/// The folders that a note of a run names.
+fn folders_of(note: &Path) -> Vec<OutsidePath> {
+    let note = std::fs::read_to_string(note).unwrap_or_default();
+    let lines = note.lines().skip(2).filter_map(|line| serde_json::from_str::<(String, String)>(line).ok());
+    lines.filter(|(key, _)| key == ADDED).filter_map(|(_, folder)| OutsidePath::parse(&folder).ok()).collect()
 }
 
 fn has_line(note: &str, line: &str) -> bool {

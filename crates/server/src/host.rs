@@ -11,7 +11,7 @@ use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
 use sayso_gate::{Gate, Process};
 use sayso_proxy::Proxy;
-use sayso_review::{ChangeId, ErrorKind, Origin, Recorded};
+use sayso_review::{ChangeId, ErrorKind, Origin, OutsidePath, Recorded};
 use sayso_workspace::Workspace;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
@@ -170,16 +170,16 @@ impl Host {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
-    /// Whatever an agent says of itself, it speaks under its own name, and in sessions that no other run has.
-    pub(crate) fn own(&self, peer: Option<Peer>, origin: &mut Origin) -> Result<(), Failure> {
+    /// Whatever an agent says of itself, it speaks under its own name, and in sessions that no other run has. Gives the folders outside
+    /// the workspace that the user handed to its run.
+    pub(crate) fn own(&self, peer: Option<Peer>, origin: &mut Origin) -> Result<Vec<OutsidePath>, Failure> {
         let run = Peer::run(peer, &self.notes);
         if let Some(session) = &origin.session {
             self.claim(peer, run.as_ref(), session)?;
         }
-        if let Some(run) = run {
-            origin.agent = Some(run.agent);
-        }
-        Ok(())
+        let Some(run) = run else { return Ok(Vec::new()) };
+        origin.agent = Some(run.agent);
+        Ok(run.folders)
     }
 
     /// The same for what is about a session alone.

@@ -39,7 +39,9 @@ pub(crate) fn of(
     };
     // Also once it is over: whoever carries it out may learn only then what was approved.
     let went_ahead = matches!(record.status, ChangeStatus::Permitted | ChangeStatus::Applied);
-    let plan = if went_ahead && record.performer == Performer::Agent { plan(history, &record)? } else { Vec::new() };
+    // Of a tool whose effect is a guess, nothing is kept that a plan could be made of.
+    let by_agent = record.performer == Performer::Agent && record.subject.is_files();
+    let plan = if went_ahead && by_agent { plan(history, &record)? } else { Vec::new() };
     let next = if record.status == ChangeStatus::Stale { next(history, change)? } else { None };
     Ok(proto::Progress {
         change: proto::Change::from(&record).into(),

@@ -48,6 +48,7 @@ pub mod git;
 mod ignores;
 mod listing;
 mod look;
+mod outside;
 mod read;
 mod scan;
 mod walk;
@@ -55,6 +56,7 @@ mod walk;
 pub use apply::{Applied, ApplyError, Prepared, RecoverError, Recovery, Swap};
 pub use confine::{Backend, OpenError, OpenWorkspaceError, Opened, Workspace};
 pub use listing::{Entry, EntryKind, Listing};
+pub use outside::{follow_outside, read_outside};
 pub use read::{ReadError, ReadLimit, ReadPart};
 pub use sayso_review::{WsPath, WsPathError};
 pub use scan::{

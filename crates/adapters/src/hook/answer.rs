@@ -64,6 +64,12 @@ impl HookCall {
         if says_nothing { json!({}) } else { json!({"hookSpecificOutput": output}) }
     }
 
+    /// Whether this event can bring messages to the model by [`HookCall::tell`].
+    pub fn carries_messages(&self) -> bool {
+        // Asked with a word of no meaning, so that both agree.
+        self.tell(&["…".to_owned()]).is_some()
+    }
+
     /// What to print so that the model hears some messages, or nothing where this event cannot bring them to it: keep them then
     /// for one that can.
     ///

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use sayso_api::client::{Client, ClientError, Consent, NewSession, Progress, Submission, View};
-use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Intent, Origin, Performer, Subject};
+use sayso_api::client::{AgentMessage, Client, ClientError, Consent, NewSession, Progress, Submission, View};
+use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Origin, Performer, Subject, WsPath};
 use serde_json::{Value, json};
 
+use super::agent::Agent;
 use super::answer::Permission;
 use super::parse::{HookCall, HookEvent};
 use super::rewrite::{Rewrite, rewrite};
@@ -30,7 +31,34 @@ pub trait Pending {
     fn waits(&mut self, change: ChangeId);
 }
 
+/// The answer to a hook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookResponse {
+    /// The object to print.
+    pub output: Value,
+    /// The numbers of the messages that it carries, for [`HookCall::acknowledge`].
+    pub messages: Vec<u64>,
+}
+
+impl From<Value> for HookResponse {
+    fn from(output: Value) -> Self {
+        Self { output, messages: Vec::new() }
+    }
+}
+
 impl HookCall {
+    /// Records that the agent has received the messages of a response: call it after the output was printed.
+    ///
+    /// # Errors
+    ///
+    /// If the engine cannot be told: the agent then hears of them once more.
+    pub async fn acknowledge(&self, client: &Client, response: &HookResponse) -> Result<(), ClientError> {
+        if response.messages.is_empty() {
+            return Ok(());
+        }
+        client.acknowledge_messages(&self.own_session(), response.messages.clone()).await
+    }
+
     /// Does what the call is about, and says what to print.
     ///
     /// # Errors
@@ -41,21 +69,14 @@ impl HookCall {
         client: &Client,
         context: &Context,
         pending: &mut dyn Pending,
-    ) -> Result<Value, ClientError> {
+    ) -> Result<HookResponse, ClientError> {
         match &self.event {
             HookEvent::Before { .. } => self.before(client, context, pending).await,
             HookEvent::After { call, .. } | HookEvent::Failed { call, .. } => {
-                let mut messages = Vec::new();
-                if let Some(call) = call {
-                    let finished = client.finish_call(&self.own_session(), call).await?;
-                    let paths: Vec<String> = finished.differs.iter().map(|path| format!("`{path}`")).collect();
-                    if !paths.is_empty() {
-                        messages.push(format!(
-                            "{} is not what was approved. It was recorded, and the user can take it back.",
-                            paths.join(", ")
-                        ));
-                    }
-                }
+                let messages = match call {
+                    Some(call) => self.finish(client, call).await?,
+                    None => Vec::new(),
+                };
                 self.told(client, messages).await
             }
             HookEvent::SessionStart { .. } => {
@@ -78,10 +99,47 @@ impl HookCall {
                     Ok(()) | Err(ClientError::Remote(_)) => {}
                     Err(error) => return Err(error),
                 }
-                Ok(json!({}))
+                Ok(json!({}).into())
             }
             HookEvent::SubagentStop(_) => self.subagent_stops(client).await,
-            HookEvent::Other { .. } => Ok(json!({})),
+            HookEvent::Other { .. } => Ok(json!({}).into()),
+        }
+    }
+
+    /// Has the engine compare the files with what was approved, and says what the agent's tool does not say by itself.
+    async fn finish(&self, client: &Client, call: &str) -> Result<Vec<String>, ClientError> {
+        let failed = if let HookEvent::Failed { error, .. } = &self.event { Some(error.as_str()) } else { None };
+        let finished = client.finish_call(&self.own_session(), call, failed).await?;
+        let named = |paths: &[WsPath]| paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+        let mut messages = Vec::new();
+        if !finished.differs.is_empty() {
+            messages.push(format!(
+                "{} is not what was approved. It was recorded, and the user can take it back.",
+                named(&finished.differs)
+            ));
+        }
+        let made: Vec<WsPath> = finished.record.steps.iter().map(|step| step.path.clone()).collect();
+        match failed {
+            None if !finished.unchanged.is_empty() => messages.push(format!(
+                "{} was not changed: the file is as it was before the call.",
+                named(&finished.unchanged)
+            )),
+            Some(_) if self.changes_files() && !made.is_empty() => {
+                messages.push(format!("Although the tool failed, {} was changed as approved.", named(&made)));
+            }
+            _ => {}
+        }
+        Ok(messages)
+    }
+
+    /// Whether the tool of the call writes files by itself, and does nothing else.
+    fn changes_files(&self) -> bool {
+        const TOOLS: [&str; 5] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch"];
+        match &self.event {
+            HookEvent::Before { tool, .. } | HookEvent::After { tool, .. } | HookEvent::Failed { tool, .. } => {
+                TOOLS.contains(&tool.as_str())
+            }
+            _ => false,
         }
     }
 
@@ -100,26 +158,57 @@ impl HookCall {
     }
 
     /// Puts up for review what a subagent did, and ends its session, unless it goes on with what it is told.
-    async fn subagent_stops(&self, client: &Client) -> Result<Value, ClientError> {
+    async fn subagent_stops(&self, client: &Client) -> Result<HookResponse, ClientError> {
         // An agent that does not say which one tells nothing to end.
-        let Some(subagent) = &self.subagent else { return Ok(json!({})) };
+        let Some(subagent) = &self.subagent else { return Ok(json!({}).into()) };
         self.start_session(client).await?;
         let session = self.own_session();
         client.end_turn(&session, Some(subagent)).await?;
-        let told = self.told(client, Vec::new()).await?;
-        if told == json!({}) {
+        let response = self.told(client, Vec::new()).await?;
+        if response.output == json!({}) {
             client.end_session(&session).await?;
         }
-        Ok(told)
+        Ok(response)
     }
 
     /// Brings messages to the model, with those that wait for it, if this event can carry them.
-    async fn told(&self, client: &Client, mut messages: Vec<String>) -> Result<Value, ClientError> {
-        // Asked first with a word of no meaning: what is taken counts as told.
-        if self.tell(&["…".to_owned()]).is_some() {
-            messages.extend(client.take_messages(&self.own_session()).await?);
+    async fn told(&self, client: &Client, mut messages: Vec<String>) -> Result<HookResponse, ClientError> {
+        let mut carried = Vec::new();
+        if self.carries_messages() {
+            for message in client.list_messages(&self.own_session()).await? {
+                if self.is_for_this_event(&message) {
+                    messages.push(self.worded(&message));
+                    carried.push(message.number);
+                }
+            }
         }
-        Ok(self.tell(&messages).unwrap_or_else(|| json!({})))
+        let output = self.tell(&messages).unwrap_or_else(|| json!({}));
+        Ok(HookResponse { output, messages: carried })
+    }
+
+    /// Whether a message is delivered with this event: the answer to another call is left to the hook of that call, until a prompt or
+    /// the end of the turn shows that no such hook comes any more.
+    fn is_for_this_event(&self, message: &AgentMessage) -> bool {
+        match &self.event {
+            HookEvent::Before { call, .. } | HookEvent::After { call, .. } | HookEvent::Failed { call, .. } => {
+                message.call.is_none() || message.call == *call
+            }
+            _ => true,
+        }
+    }
+
+    /// The text of a message. Away from the call that it answers, it names the change.
+    fn worded(&self, message: &AgentMessage) -> String {
+        let is_at_its_call = match &self.event {
+            HookEvent::Before { call, .. } | HookEvent::After { call, .. } | HookEvent::Failed { call, .. } => {
+                message.call == *call
+            }
+            _ => false,
+        };
+        match (message.change, &message.call) {
+            (Some(change), Some(_)) if !is_at_its_call => format!("About change {change}: {}", message.text),
+            _ => message.text.clone(),
+        }
     }
 
     async fn before(
@@ -127,9 +216,9 @@ impl HookCall {
         client: &Client,
         context: &Context,
         pending: &mut dyn Pending,
-    ) -> Result<Value, ClientError> {
-        let Some(intent) = self.intent() else { return Ok(json!({})) };
-        let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({})) };
+    ) -> Result<HookResponse, ClientError> {
+        let Some(intent) = self.intent() else { return Ok(json!({}).into()) };
+        let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({}).into()) };
         if self.subagent.is_some() {
             // Nobody says when one begins.
             self.start_session(client).await?;
@@ -141,7 +230,7 @@ impl HookCall {
             turn: self.subagent.as_ref().or(self.turn.as_ref()).cloned(),
             call: call.clone(),
         };
-        let performer = if matches!(intent, Intent::ChangeFiles(_)) { Performer::Agent } else { Performer::Gate };
+        let performer = Performer::Agent;
         let submission =
             Submission { intent, origin, performer, deadline: None, schema: None, consent: Consent::Policy };
         let until = tokio::time::Instant::now() + context.patience;
@@ -165,18 +254,32 @@ impl HookCall {
             };
         }
         let permission = self.permission(client, &progress, context).await?;
-        // What was decided counts, whether or not there is more to say: that stays for the next time.
-        let messages = client.take_messages(&self.own_session()).await.unwrap_or_default();
-        Ok(self.answer(&permission, Some(&messages.join("\n\n"))))
+        // The decision counts, also if the messages cannot be read: they stay for the next hook.
+        let waiting = client.list_messages(&self.own_session()).await.unwrap_or_default();
+        let own = |message: &&AgentMessage| message.change == Some(progress.record.change);
+        let carried: Vec<&AgentMessage> = match (&permission, self.agent) {
+            // The reason of a denial is the message about this change.
+            (Permission::Deny { .. }, _) => waiting.iter().filter(own).collect(),
+            // Claude Code forgets the context of this event when a session is resumed, and keeps that of the event after the tool.
+            (_, Agent::Claude) => Vec::new(),
+            // Codex keeps it, and has no event after a patch that failed.
+            (_, Agent::Codex) => waiting.iter().filter(|message| self.is_for_this_event(message)).collect(),
+        };
+        let texts: Vec<String> = match &permission {
+            Permission::Deny { .. } => Vec::new(),
+            _ => carried.iter().map(|message| self.worded(message)).collect(),
+        };
+        let output = self.answer(&permission, Some(&texts.join("\n\n")));
+        Ok(HookResponse { output, messages: carried.iter().map(|message| message.number).collect() })
     }
 
-    async fn nobody(&self, client: &Client, change: ChangeId, patience: Duration) -> Result<Value, ClientError> {
+    async fn nobody(&self, client: &Client, change: ChangeId, patience: Duration) -> Result<HookResponse, ClientError> {
         let reason = format!("Nobody decided within {} seconds, so it was not done.", patience.as_secs());
         let withdrawn = tokio::time::timeout(BRIEFLY, client.withdraw(change)).await;
         match withdrawn {
             // Should somebody have decided in that moment, it is not what the agent hears; what was let go ahead ends with the turn.
             // Where the engine is gone, the hook's note has it withdrawn when there is one again.
-            Ok(_) | Err(_) => Ok(self.answer(&Permission::Deny { reason }, None)),
+            Ok(_) | Err(_) => Ok(self.answer(&Permission::Deny { reason }, None).into()),
         }
     }
 
@@ -199,7 +302,7 @@ impl HookCall {
                     Ok(Rewrite::Input(input)) => Permission::AllowWith(input),
                     Err(error) => {
                         // It was let go ahead, and goes nowhere. Should that not be heard, it ends with the turn.
-                        let _ = client.finish(record.change, None).await;
+                        let _ = client.not_started(record.change, &error.to_string()).await;
                         Permission::Deny { reason: format!("{error}; {}", error.hint()) }
                     }
                 }
@@ -211,9 +314,9 @@ impl HookCall {
                     Permission::Allow
                 } else {
                     // It goes nowhere. Should that not be heard, it ends with the turn.
-                    let _ = client.finish(record.change, None).await;
                     let reason =
                         "Something else was approved than this, in a file that you may not read, so nothing was done.";
+                    let _ = client.not_started(record.change, reason).await;
                     Permission::Deny { reason: reason.to_owned() }
                 }
             }
@@ -223,6 +326,14 @@ impl HookCall {
                         Some(input) => Permission::AllowWith(input),
                         None => Permission::Deny { reason: "What was approved instead cannot be run.".to_owned() },
                     }
+                }
+                // A write outside the workspace is shown in our own words, which are no input of the tool.
+                (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. })
+                    if arguments != *asked && self.file_call().is_some() =>
+                {
+                    let reason = "What was approved instead cannot be written outside the workspace.";
+                    let _ = client.not_started(record.change, reason).await;
+                    Permission::Deny { reason: reason.to_owned() }
                 }
                 (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. }) if arguments != *asked => {
                     Permission::AllowWith(arguments)

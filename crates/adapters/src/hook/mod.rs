@@ -15,6 +15,7 @@ mod agent;
 mod answer;
 #[cfg(feature = "engine")]
 mod flow;
+mod folders;
 mod here_document;
 mod install;
 mod intent;
@@ -24,7 +25,8 @@ mod rewrite;
 pub use agent::{Agent, UnknownAgent};
 pub use answer::Permission;
 #[cfg(feature = "engine")]
-pub use flow::{Context, Pending};
+pub use flow::{Context, HookResponse, Pending};
+pub use folders::OwnFolders;
 pub use install::{
     TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
     switches_hooks_off,

@@ -88,8 +88,10 @@ pub struct UndoPlan {
 pub struct Finished {
     /// What was there and is there now, where that differs.
     pub record: ApplyRecord,
-    /// Files that are not as was approved.
+    /// Files that hold something else than was approved.
     pub differs: Vec<WsPath>,
+    /// Files that are as they were before, although a change of them was approved.
+    pub unchanged: Vec<WsPath>,
     /// What may have changed and cannot be put back.
     pub uncaptured: Vec<Uncaptured>,
 }
@@ -195,6 +197,7 @@ impl Finished {
         Ok(Self {
             record: understood(required::<proto::ApplyRecord>(message.record, "record")?)?,
             differs: message.differs.iter().map(|text| path(text)).collect::<Result<_, _>>()?,
+            unchanged: message.unchanged.iter().map(|text| path(text)).collect::<Result<_, _>>()?,
             uncaptured: each(message.uncaptured)?,
         })
     }

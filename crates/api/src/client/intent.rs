@@ -57,6 +57,19 @@ pub struct NewSession {
     pub parent: Option<String>,
 }
 
+/// A message that an agent has not received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentMessage {
+    /// The number of its event, by which it is acknowledged.
+    pub number: u64,
+    /// The change that it is about.
+    pub change: Option<ChangeId>,
+    /// The tool call that it answers.
+    pub call: Option<String>,
+    /// What to say.
+    pub text: String,
+}
+
 impl Client {
     /// Hands an intent over: policy decides, or it waits. A call that was cut may have been recorded, and is not made again.
     pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
@@ -149,10 +162,10 @@ impl Client {
         Finished::read(answer)
     }
 
-    /// Says that all that was permitted in a tool call has been done.
-    pub async fn finish_call(&self, session: &str, call: &str) -> Result<Finished, ClientError> {
+    /// Says that a tool call is over, with the error of the tool if it failed, and finds what it did.
+    pub async fn finish_call(&self, session: &str, call: &str, failed: Option<&str>) -> Result<Finished, ClientError> {
         let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));
-        let request = proto::FinishRequest { session, call, ..Default::default() };
+        let request = proto::FinishRequest { session, call, failed: failed.map(str::to_owned), ..Default::default() };
         let answer =
             self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
         Finished::read(answer)
@@ -199,5 +212,29 @@ impl Client {
             .call::<_, view::TakeMessagesResponseView<'static>, _>(proto::INTENT_SERVICE_TAKE_MESSAGES_SPEC, request)
             .await?;
         Ok(answer.messages)
+    }
+
+    /// Lists the messages that an agent has not received, oldest first.
+    pub async fn list_messages(&self, session: &str) -> Result<Vec<AgentMessage>, ClientError> {
+        let request = proto::ListMessagesRequest { session: session.to_owned(), ..Default::default() };
+        let answer = self
+            .call::<_, view::ListMessagesResponseView<'static>, _>(proto::INTENT_SERVICE_LIST_MESSAGES_SPEC, request)
+            .await?;
+        let message = |message: proto::list_messages_response::AgentMessage| AgentMessage {
+            number: message.number,
+            change: message.change,
+            call: message.call,
+            text: message.text,
+        };
+        Ok(answer.messages.into_iter().map(message).collect())
+    }
+
+    /// Records that an agent has received messages.
+    pub async fn acknowledge_messages(&self, session: &str, numbers: Vec<u64>) -> Result<(), ClientError> {
+        let session = session.to_owned();
+        let request = proto::AcknowledgeMessagesRequest { session, numbers, ..Default::default() };
+        let spec = proto::INTENT_SERVICE_ACKNOWLEDGE_MESSAGES_SPEC;
+        self.call::<_, view::AcknowledgeMessagesResponseView<'static>, _>(spec, request).await?;
+        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use buffa::{EnumValue, MessageField};
-use sayso_review::{ChangeRecord, ChangeStatus, Uncaptured, WsPath};
+use sayso_review::{ChangeRecord, ChangeStatus, Delivery, Uncaptured, WsPath};
 
 use super::field::{enumeration, hash, list, not_said, optional, path, paths, required};
 use super::{BadMessage, messages, texts};
@@ -35,6 +35,7 @@ impl From<&ChangeRecord> for proto::Change {
             ruled: record.ruled.as_ref().map(|ruled| MessageField::some(ruled.into())).unwrap_or_default(),
             verdict: record.verdict.as_ref().map(|verdict| MessageField::some(verdict.into())).unwrap_or_default(),
             told: record.told.clone(),
+            delivery: proto::change::Delivery::from(record.delivery).into(),
             applied: record.applied.as_ref().map(|applied| MessageField::some(applied.into())).unwrap_or_default(),
             in_part: record.in_part,
             performer: proto::Performer::from(record.performer).into(),
@@ -68,6 +69,7 @@ impl TryFrom<proto::Change> for ChangeRecord {
             preview: hash(&change.preview_hash, "preview_hash")?,
             verdict: optional(change.verdict, "verdict")?,
             told: change.told,
+            delivery: delivery(change.delivery)?,
             applied: optional(change.applied, "applied")?,
             left_alone: paths(&change.left_alone, "left_alone")?,
             saved: paths(&change.saved, "saved")?,
@@ -80,6 +82,7 @@ impl TryFrom<proto::Change> for ChangeRecord {
             after: change.after,
             without: change.without,
             expected: Vec::new(),
+            outside: Vec::new(),
             differs: paths(&change.differs, "differs")?,
             uncaptured: change.uncaptured.into_iter().map(Uncaptured::from).collect(),
             reviewed: change.reviewed_by,
@@ -90,6 +93,24 @@ impl TryFrom<proto::Change> for ChangeRecord {
             since: 0,
         })
     }
+}
+
+impl From<Delivery> for proto::change::Delivery {
+    fn from(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::NotTracked => Self::Unspecified,
+            Delivery::Waiting => Self::Waiting,
+            Delivery::Delivered => Self::Delivered,
+        }
+    }
+}
+
+fn delivery(delivery: EnumValue<proto::change::Delivery>) -> Result<Delivery, BadMessage> {
+    Ok(match enumeration::<_, proto::change::Delivery>(delivery, "delivery")? {
+        proto::change::Delivery::Unspecified => Delivery::NotTracked,
+        proto::change::Delivery::Waiting => Delivery::Waiting,
+        proto::change::Delivery::Delivered => Delivery::Delivered,
+    })
 }
 
 fn undone_files(files: impl IntoIterator<Item = (String, u64)>) -> Result<BTreeMap<WsPath, u64>, BadMessage> {

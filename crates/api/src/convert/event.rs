@@ -75,8 +75,14 @@ impl From<&Event> for Kind {
                 proto::Applying { change: *change, record: MessageField::some(record.into()), ..Default::default() }
                     .into()
             }
-            Event::Permitted { change, expected } => {
-                proto::Permitted { change: *change, expected: messages(expected), ..Default::default() }.into()
+            Event::Permitted { change, expected, outside } => {
+                let outside = outside.iter().map(|file| proto::OutsideFile {
+                    path: file.path.to_string(),
+                    before_hash: file.before.map(|hash| hash.to_string()),
+                    ..Default::default()
+                });
+                let (expected, outside) = (messages(expected), outside.collect());
+                proto::Permitted { change: *change, expected, outside, ..Default::default() }.into()
             }
             Event::Observed { change, record, differs, uncaptured } => proto::Observed {
                 change: *change,
@@ -141,8 +147,16 @@ impl From<&Event> for Kind {
                 ..Default::default()
             }
             .into(),
-            Event::Message { session, change, text } => {
-                proto::Message { session: session.clone(), change: *change, text: text.clone(), ..Default::default() }
+            Event::Message { session, change, call, text } => proto::Message {
+                session: session.clone(),
+                change: *change,
+                text: text.clone(),
+                call: call.clone(),
+                ..Default::default()
+            }
+            .into(),
+            Event::Told { session, change, message } => {
+                proto::Told { session: session.clone(), change: *change, message: *message, ..Default::default() }
                     .into()
             }
             Event::Delivered { session, through } => {

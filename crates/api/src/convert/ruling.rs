@@ -1,6 +1,6 @@
 //! What policy says, and what a verdict means for what comes.
 
-use sayso_review::{FromNowOn, RuleScope, Ruling, RulingRecord};
+use sayso_review::{FromNowOn, OutsidePath, RuleScope, Ruling, RulingRecord};
 
 use super::BadMessage;
 use super::field::{enumeration, not_said};
@@ -38,6 +38,7 @@ impl From<&RulingRecord> for proto::RulingRecord {
             ruling: proto::Ruling::from(ruled.ruling).into(),
             rule: ruled.rule.clone(),
             reason: ruled.reason.clone(),
+            outside: ruled.outside.iter().map(ToString::to_string).collect(),
             ..Default::default()
         }
     }
@@ -47,7 +48,14 @@ impl TryFrom<proto::RulingRecord> for RulingRecord {
     type Error = BadMessage;
 
     fn try_from(ruled: proto::RulingRecord) -> Result<Self, BadMessage> {
-        Ok(Self { ruling: enumeration(ruled.ruling, "ruling")?, rule: ruled.rule, reason: ruled.reason })
+        let outside =
+            |path: String| OutsidePath::parse(&path).map_err(|error| BadMessage::new("outside", error.to_string()));
+        Ok(Self {
+            ruling: enumeration(ruled.ruling, "ruling")?,
+            rule: ruled.rule,
+            reason: ruled.reason,
+            outside: ruled.outside.into_iter().map(outside).collect::<Result<_, _>>()?,
+        })
     }
 }
 

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use sayso_review::{ContentHash, WsPath};
 use serde_json::{Map, Value};
 
-pub(crate) use crate::arbitrary_change::{causes, changes, origins, performers, ruling_records, rulings, statuses};
+pub(crate) use crate::arbitrary_change::{
+    causes, changes, origins, outside_paths, performers, ruling_records, rulings, statuses,
+};
 pub(crate) use crate::arbitrary_described::{doubts, effects, notes, problems, tool_problems};
 pub(crate) use crate::arbitrary_event::{dry_runs, events, from_now_on, if_changed, snapshot_records, targets};
 pub(crate) use crate::arbitrary_file::{

@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sayso_review::{Cause, ChangeRecord, ChangeStatus, Origin, Performer, Ruling, RulingRecord};
+use sayso_review::{Cause, ChangeRecord, ChangeStatus, Delivery, Origin, OutsidePath, Performer, Ruling, RulingRecord};
 
 use crate::arbitrary::{apply_records, file_records, hash, maybe, path, paths, subjects, text, uncaptured, verdicts};
 
@@ -36,7 +36,17 @@ pub(crate) fn rulings() -> impl Strategy<Value = Ruling> {
 }
 
 pub(crate) fn ruling_records() -> impl Strategy<Value = RulingRecord> {
-    (rulings(), text(), maybe()).prop_map(|(ruling, rule, reason)| RulingRecord { ruling, rule, reason })
+    (rulings(), text(), maybe(), outside_paths()).prop_map(|(ruling, rule, reason, outside)| RulingRecord {
+        ruling,
+        rule,
+        reason,
+        outside,
+    })
+}
+
+/// Paths outside the workspace.
+pub(crate) fn outside_paths() -> impl Strategy<Value = Vec<OutsidePath>> {
+    vec(path().prop_map(|path| OutsidePath::parse(&format!("/{}", path.as_str())).unwrap()), 0..3)
 }
 
 pub(crate) fn statuses() -> impl Strategy<Value = ChangeStatus> {
@@ -61,13 +71,14 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
     let decided = (hash(), option::of(verdicts()), maybe(), option::of(ruling_records()), option::of(any::<i64>()));
     let happened = (vec(file_records(), 0..3), option::of(apply_records()), paths(), paths(), any::<bool>());
     let rest = (numbers(), numbers(), paths(), vec(uncaptured(), 0..3), option::of(any::<u64>()));
-    let ended = (option::of(any::<i32>()), btree_map(path(), any::<u64>(), 0..3));
+    let delivery = prop_oneof![Just(Delivery::NotTracked), Just(Delivery::Waiting), Just(Delivery::Delivered)];
+    let ended = (option::of(any::<i32>()), btree_map(path(), any::<u64>(), 0..3), delivery);
     (start, decided, happened, rest, ended).prop_map(|(start, decided, happened, rest, ended)| {
         let (change, time, status, origin, cause, subject, performer) = start;
         let (preview, verdict, told, ruled, deadline) = decided;
         let (files, applied, left_alone, saved, in_part) = happened;
         let (after, without, differs, uncaptured, reviewed) = rest;
-        let (code, undone_files) = ended;
+        let (code, undone_files, delivery) = ended;
         ChangeRecord {
             change,
             time,
@@ -78,6 +89,7 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
             preview,
             verdict,
             told,
+            delivery,
             applied,
             left_alone,
             saved,
@@ -90,6 +102,7 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
             after,
             without,
             expected: Vec::new(),
+            outside: Vec::new(),
             differs,
             uncaptured,
             reviewed,

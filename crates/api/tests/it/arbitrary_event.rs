@@ -4,14 +4,15 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use sayso_review::OutsideFile;
 use sayso_review::{
     DryRunEnd, DryRunOutput, Event, Freed, FromNowOn, IfChanged, Outcome, Refresh, Rule, RuleScope, Snapshot,
     SnapshotRecord, Target, Tier,
 };
 
 use crate::arbitrary::{
-    apply_records, causes, file_records, fingerprints, hash, maybe, origins, path, paths, performers, recorded_steps,
-    request_events, ruling_records, rulings, subjects, text, texts, uncaptured, verdicts,
+    apply_records, causes, file_records, fingerprints, hash, maybe, origins, outside_paths, path, paths, performers,
+    recorded_steps, request_events, ruling_records, rulings, subjects, text, texts, uncaptured, verdicts,
 };
 
 fn freed() -> impl Strategy<Value = Freed> {
@@ -92,8 +93,11 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
             .boxed(),
         (id(), verdicts(), text()).prop_map(|(change, verdict, told)| Event::Decided { change, verdict, told }).boxed(),
         (id(), apply_records()).prop_map(|(change, record)| Event::Applying { change, record }).boxed(),
-        (id(), vec(recorded_steps(), 0..3))
-            .prop_map(|(change, expected)| Event::Permitted { change, expected })
+        (id(), vec(recorded_steps(), 0..3), outside_paths(), option::of(hash()))
+            .prop_map(|(change, expected, outside, before)| {
+                let outside = outside.into_iter().map(|path| OutsideFile { path, before }).collect();
+                Event::Permitted { change, expected, outside }
+            })
             .boxed(),
         (id(), apply_records(), paths(), vec(uncaptured(), 0..3))
             .prop_map(|(change, record, differs, uncaptured)| Event::Observed { change, record, differs, uncaptured })
@@ -113,8 +117,11 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
         (text(), text()).prop_map(|(session, turn)| Event::TurnStarted { session, turn }).boxed(),
         (text(), text()).prop_map(|(session, turn)| Event::TurnEnded { session, turn }).boxed(),
         (text(), rules()).prop_map(|(session, rule)| Event::RuleAdded { session, rule }).boxed(),
-        (text(), option::of(id()), text())
-            .prop_map(|(session, change, text)| Event::Message { session, change, text })
+        (text(), option::of(id()), maybe(), text())
+            .prop_map(|(session, change, call, text)| Event::Message { session, change, call, text })
+            .boxed(),
+        (text(), option::of(id()), id())
+            .prop_map(|(session, change, message)| Event::Told { session, change, message })
             .boxed(),
         (text(), id()).prop_map(|(session, through)| Event::Delivered { session, through }).boxed(),
         snapshots().prop_map(Event::Captured).boxed(),

@@ -366,5 +366,7 @@ impl proto::IntentService for FakeEngine {
         start_turn: StartTurnRequest => StartTurnResponse,
         end_turn: EndTurnRequest => EndTurnResponse,
         take_messages: TakeMessagesRequest => TakeMessagesResponse,
+        list_messages: ListMessagesRequest => ListMessagesResponse,
+        acknowledge_messages: AcknowledgeMessagesRequest => AcknowledgeMessagesResponse,
     }
 }

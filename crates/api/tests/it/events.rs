@@ -6,6 +6,7 @@ use sayso_api::convert::field::{enumeration, hash, json, list, optional, paths, 
 use sayso_api::proto;
 use sayso_api::proto::oneof::event::Kind;
 use sayso_review::{Event, EventBody, Outcome, Recorded, Refresh, Uncaptured};
+use sayso_review::{OutsideFile, OutsidePath};
 
 use crate::arbitrary;
 use crate::round_trip::received;
@@ -62,7 +63,12 @@ fn read(kind: Kind) -> Result<Event, BadMessage> {
         }
         Kind::Applying(event) => Event::Applying { change: event.change, record: required(event.record, "record")? },
         Kind::Permitted(event) => {
-            Event::Permitted { change: event.change, expected: list(event.expected, "expected")? }
+            let outside = event.outside.into_iter().map(|file| OutsideFile {
+                path: OutsidePath::parse(&file.path).unwrap(),
+                before: file.before_hash.map(|hash| hash.parse().unwrap()),
+            });
+            let (expected, outside) = (list(event.expected, "expected")?, outside.collect());
+            Event::Permitted { change: event.change, expected, outside }
         }
         Kind::Observed(event) => Event::Observed {
             change: event.change,
@@ -99,7 +105,10 @@ fn read(kind: Kind) -> Result<Event, BadMessage> {
         Kind::RuleAdded(event) => {
             Event::RuleAdded { session: event.session, rule: json(&event.rule_json, "rule_json")? }
         }
-        Kind::Message(event) => Event::Message { session: event.session, change: event.change, text: event.text },
+        Kind::Message(event) => {
+            Event::Message { session: event.session, change: event.change, call: event.call, text: event.text }
+        }
+        Kind::Told(event) => Event::Told { session: event.session, change: event.change, message: event.message },
         Kind::Delivered(event) => Event::Delivered { session: event.session, through: event.through },
         Kind::Captured(event) => Event::Captured((*event).try_into()?),
         Kind::Correlated(event) => {

@@ -108,7 +108,7 @@ every_kind!(
 every_kind!(
     every_event_is_sent, many(&arbitrary::events()),
     Event: Proposed, Refreshed, Decided, Applying, Permitted, Observed, Reviewed, Ended, Undone, Redone, Recovered,
-    SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, Message, Delivered, Captured,
+    SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, Message, Told, Delivered, Captured,
     Correlated, Freed, Request, RequestMode, Overrides, RequestLook
 );
 every_kind!(

@@ -447,7 +447,12 @@ impl Reference {
         for (file, early) in change.early.clone() {
             steps.entry(file).or_insert(early);
         }
+        let wanted = !matches!(change.why, Why::Command) && !change.steps.is_empty();
         self.change(id).steps.clear();
+        if wanted && steps.is_empty() {
+            self.set(id, Status::Failed);
+            return Ok(());
+        }
         if !steps.is_empty() {
             self.happen(id, steps);
         }

@@ -113,7 +113,7 @@ impl<'s> Directories<'s> {
 }
 
 /// An absolute path without `.`, `..` and doubled slashes.
-fn normal(path: &str) -> String {
+pub(crate) fn normal(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {

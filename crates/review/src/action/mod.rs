@@ -5,7 +5,7 @@
 
 mod command;
 mod delegation;
-mod directory;
+pub(crate) mod directory;
 mod dry_run;
 mod effect;
 mod git;

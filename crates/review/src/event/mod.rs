@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};
 pub use snapshot::{Freed, Snapshot, SnapshotId, SnapshotRecord, Tier};
-pub use subject::{Performer, Refresh, RulingRecord, Subject, Uncaptured};
+pub use subject::{OutsideFile, Performer, Refresh, RulingRecord, Subject, Uncaptured};
 
 use crate::content::ContentHash;
 use crate::plan::{ApplyRecord, RecordedStep};
@@ -32,6 +32,7 @@ pub type ChangeId = u64;
 /// One entry of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a proposal is the most frequent one")]
 pub enum Event {
     /// A change was previewed.
     Proposed {
@@ -99,6 +100,9 @@ pub enum Event {
         /// What they are expected to do to files, if that is known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         expected: Vec<RecordedStep>,
+        /// Files outside the workspace that they may write, as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        outside: Vec<OutsideFile>,
     },
     /// What became of files while a change was carried out by somebody else.
     Observed {
@@ -214,8 +218,21 @@ pub enum Event {
         /// The change it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<ChangeId>,
+        /// The tool call that it answers: its hook delivers the message, or a later prompt does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
         /// What to say.
         text: String,
+    },
+    /// A message was handed to the agent.
+    Told {
+        /// The session.
+        session: String,
+        /// The change that the message is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<ChangeId>,
+        /// The number of the event with the message.
+        message: u64,
     },
     /// An agent was told all that there was to tell.
     Delivered {
@@ -268,7 +285,7 @@ impl Event {
             | Self::Undone { change, .. }
             | Self::Redone { change, .. }
             | Self::Recovered { change, .. } => Some(*change),
-            Self::Message { change, .. } => *change,
+            Self::Message { change, .. } | Self::Told { change, .. } => *change,
             Self::SessionStarted { .. }
             | Self::SessionResumed { .. }
             | Self::SessionEnded { .. }
@@ -315,6 +332,7 @@ impl Event {
             | Self::TurnEnded { session, .. }
             | Self::RuleAdded { session, .. }
             | Self::Message { session, .. }
+            | Self::Told { session, .. }
             | Self::Delivered { session, .. } => Some(session),
             _ => None,
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::action::{CommandPreview, ToolPreview};
 use crate::content::ContentHash;
+use crate::outside_path::OutsidePath;
 use crate::policy::Ruling;
 use crate::ws_path::WsPath;
 
@@ -39,6 +40,11 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// Whether it is a command.
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+
     /// Whether it is about files only.
     pub fn is_files(&self) -> bool {
         *self == Self::Files
@@ -86,6 +92,19 @@ pub struct RulingRecord {
     /// Why, if the rule says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The paths outside the workspace that are written and that a rule of the user names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsidePath>,
+}
+
+/// A file outside the workspace, before somebody was let write it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideFile {
+    /// Where.
+    pub path: OutsidePath,
+    /// Its content; missing, if there was no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ContentHash>,
 }
 
 /// Who carries out what was approved.

@@ -3,6 +3,8 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::action::Place;
+use crate::action::directory::normal;
+use crate::outside_path::OutsidePath;
 use crate::policy::ruling::Access;
 use crate::ws_path::WsPath;
 
@@ -13,6 +15,8 @@ pub(super) enum BuiltIn {
     Never(&'static str, &'static str),
     /// It is always asked about.
     Asks(&'static str),
+    /// It is asked about unless a rule says otherwise, whatever the default says.
+    AsksByDefault(&'static str),
     /// It does nothing.
     Harmless(&'static str),
 }
@@ -121,7 +125,7 @@ const GIT: BuiltIn = BuiltIn::Never(
     "git's internals",
     "files of git itself are changed with git, never directly: hooks and settings in there run programs",
 );
-const OUTSIDE: BuiltIn = BuiltIn::Never("outside the workspace", "this is outside the workspace");
+const OUTSIDE: BuiltIn = BuiltIn::AsksByDefault("outside the workspace");
 
 /// Devices that keep nothing and give nothing away.
 pub(super) const SINKS: [&str; 9] = [
@@ -142,8 +146,10 @@ pub(super) struct Always {
     asks: GlobSet,
     /// The name of each pattern of `asks`.
     names: Vec<&'static str>,
-    /// Folded.
+    /// Paths of sayso in the workspace, folded.
     protected: Vec<String>,
+    /// Paths of sayso elsewhere, folded, without the slash at their start.
+    protected_outside: Vec<String>,
 }
 
 impl Always {
@@ -161,7 +167,17 @@ impl Always {
                 }
             }
         }
-        Ok(Self { asks: asks.build()?, names, protected: protected.iter().map(|path| fold(path.as_str())).collect() })
+        Ok(Self {
+            asks: asks.build()?,
+            names,
+            protected: protected.iter().map(|path| fold(path.as_str())).collect(),
+            protected_outside: Vec::new(),
+        })
+    }
+
+    /// Names sayso's own files elsewhere.
+    pub(super) fn protect_outside(&mut self, paths: &[OutsidePath]) {
+        self.protected_outside = paths.iter().map(|path| fold(path.below_root())).collect();
     }
 
     /// What is built in about doing something with a place.
@@ -171,31 +187,57 @@ impl Always {
             Place::Outside(text) if SINKS.contains(&text.as_str()) => {
                 return Some(BuiltIn::Harmless("a device that keeps nothing"));
             }
-            Place::Outside(_) => return Some(OUTSIDE),
+            Place::Outside(text) => return Some(self.about_outside(access, text)),
             Place::Unknown(_) => return Some(BuiltIn::Asks("where it is cannot be known before")),
         };
         let folded = fold(path.as_str());
-        let within = |path: &str, directory: &str| {
-            directory.is_empty()
-                || path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let writes = access == Access::Write;
-        // Whoever writes a directory above it, by removing or renaming it, writes it too.
-        if self.protected.iter().any(|state| within(&folded, state) || (writes && within(state, &folded))) {
+        if is_protected(&self.protected, access, &folded) {
             return Some(STATE);
         }
-        if !writes {
+        if access != Access::Write {
             return None;
         }
-        if folded.split('/').any(|name| matches!(name, ".git" | "git~1")) {
+        if is_in_git(&folded) {
             return Some(GIT);
         }
         if path.is_root() {
             return Some(BuiltIn::Asks("the whole workspace"));
         }
-        let found = self.asks.matches(&folded);
+        self.always_asked(&folded)
+    }
+
+    /// What is built in about a path outside. One that goes up is compared as it reads, and no rule covers it.
+    fn about_outside(&self, access: Access, text: &str) -> BuiltIn {
+        let folded = fold(normal(text).trim_start_matches('/'));
+        if is_protected(&self.protected_outside, access, &folded) {
+            return STATE;
+        }
+        if access != Access::Write {
+            return OUTSIDE;
+        }
+        if is_in_git(&folded) {
+            return GIT;
+        }
+        self.always_asked(&folded).unwrap_or(OUTSIDE)
+    }
+
+    fn always_asked(&self, folded: &str) -> Option<BuiltIn> {
+        let found = self.asks.matches(folded);
         found.first().map(|&at| BuiltIn::Asks(self.names[at]))
     }
+}
+
+/// Whether a folded path is one of sayso's own. Removing or renaming a directory above one writes it too.
+fn is_protected(protected: &[String], access: Access, folded: &str) -> bool {
+    let within = |path: &str, directory: &str| {
+        directory.is_empty()
+            || path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    protected.iter().any(|own| within(folded, own) || (access == Access::Write && within(own, folded)))
+}
+
+fn is_in_git(folded: &str) -> bool {
+    folded.split('/').any(|name| matches!(name, ".git" | "git~1"))
 }
 
 /// A path as a file system sees it that ignores case, and characters that have no width as well.

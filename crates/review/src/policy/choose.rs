@@ -83,7 +83,7 @@ impl Policy {
                     lost: Some(Why::BuiltIn),
                 };
             }
-            Some(BuiltIn::Asks(_)) | None => {}
+            Some(BuiltIn::Asks(_) | BuiltIn::AsksByDefault(_)) | None => {}
         }
         let of_rule = |number: Number, ruling: Ruling, lost: Option<Why>| {
             let rule = self.rule(number);
@@ -103,7 +103,13 @@ impl Policy {
             of_rule(number, self.rule(number).then, None)
         } else {
             let (ruling, id) = self.default_for(access);
-            Chosen { ruling, by: id.clone(), reason: None, rule: None, lost: None }
+            match built_in {
+                // A default is about the workspace; elsewhere it can only be stricter.
+                Some(BuiltIn::AsksByDefault(by)) if ruling <= Ruling::Ask => {
+                    Chosen { ruling: Ruling::Ask, by: name(by), reason: None, rule: None, lost: None }
+                }
+                _ => Chosen { ruling, by: id.clone(), reason: None, rule: None, lost: None },
+            }
         };
         if let Some(BuiltIn::Asks(by)) = built_in
             && chosen.ruling <= Ruling::Ask

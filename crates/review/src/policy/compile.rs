@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::error_kind::ErrorKind;
+use crate::outside_path::OutsidePath;
 use crate::policy::always::Always;
 use crate::policy::index::{Commands, Number, Spelling, Texts, TextsBuilder};
 use crate::policy::rule::{Layer, Rule, Standing};
@@ -17,6 +18,8 @@ pub struct Policy {
     pub(super) rules: Vec<Compiled>,
     pub(super) read: Texts,
     pub(super) write: Texts,
+    pub(super) outside_read: Texts,
+    pub(super) outside_write: Texts,
     pub(super) run: Commands,
     pub(super) tool: Texts,
     pub(super) delegate: Texts,
@@ -88,7 +91,8 @@ impl PolicyError {
                 "write the first words of the command; `*` is one word, `$` at the end means that nothing follows"
             }
             Self::Pattern { access: Access::Read | Access::Write, .. } => {
-                "write a path from the root of the workspace; `*` stays within a name, `**` crosses directories"
+                "write a path from the root of the workspace or, in your own configuration, an absolute path; `*` stays within a \
+                 name, `**` crosses directories"
             }
             Self::Pattern { .. } => "write a name, in which `*` is any text",
             Self::Empty { .. } => "give it at least one of `read`, `write`, `run`, `tool`, `delegate`, `send`",
@@ -101,6 +105,8 @@ impl PolicyError {
 struct Builder {
     read: TextsBuilder,
     write: TextsBuilder,
+    outside_read: TextsBuilder,
+    outside_write: TextsBuilder,
     run: Commands,
     tool: TextsBuilder,
     delegate: TextsBuilder,
@@ -111,6 +117,8 @@ impl Builder {
     fn add(&mut self, access: Access, pattern: &str, rule: Number, then: Ruling) -> Result<(), String> {
         let spelling = if then == Ruling::Deny { Spelling::Any } else { Spelling::Exact };
         match access {
+            Access::Read if pattern.starts_with('/') => self.outside_read.outside(pattern, rule, spelling),
+            Access::Write if pattern.starts_with('/') => self.outside_write.outside(pattern, rule, spelling),
             Access::Read => self.read.path(pattern, rule, spelling),
             Access::Write => self.write.path(pattern, rule, spelling),
             Access::Tool => self.tool.name(pattern, rule, spelling),
@@ -131,7 +139,7 @@ impl Builder {
 
 impl Policy {
     /// Makes the rules of all layers ready: the user's first, then the workspace's, then those of sessions. `protected` is where
-    /// sayso's own records lie, should that be inside the workspace.
+    /// sayso's own files lie in the workspace.
     pub fn new(layers: &[Layer], protected: &[WsPath]) -> Result<Self, PolicyError> {
         let too_large = |reason: String| PolicyError::TooLarge { reason };
         let mut builder = Builder::default();
@@ -151,6 +159,9 @@ impl Policy {
             }
             for (at, rule) in layer.rules.iter().enumerate() {
                 let id = RuleId::Rule { file: layer.file.clone(), number: at + 1, name: rule.name.clone() };
+                if layer.standing == Standing::Tightens {
+                    refuse_outside(rule, &id)?;
+                }
                 let number = Number::try_from(rules.len()).map_err(|error| too_large(error.to_string()))?;
                 add(&mut builder, rule, &id, number)?;
                 if layer.standing == Standing::Tightens && rule.loosens() {
@@ -174,6 +185,8 @@ impl Policy {
             rules,
             read: builder.read.build().map_err(too_large)?,
             write: builder.write.build().map_err(too_large)?,
+            outside_read: builder.outside_read.build().map_err(too_large)?,
+            outside_write: builder.outside_write.build().map_err(too_large)?,
             run: builder.run,
             tool: builder.tool.build().map_err(too_large)?,
             delegate: builder.delegate.build().map_err(too_large)?,
@@ -181,6 +194,13 @@ impl Policy {
             defaults,
             ignored,
         })
+    }
+
+    /// Protects sayso's own files outside the workspace as well.
+    #[must_use]
+    pub fn protecting(mut self, outside: &[OutsidePath]) -> Self {
+        self.always.protect_outside(outside);
+        self
     }
 
     /// What does not count because the workspace's file is not trusted.
@@ -198,6 +218,17 @@ impl Policy {
         let (ruling, id) = &self.defaults[access as usize];
         (*ruling, id)
     }
+}
+
+/// Refuses paths outside the workspace in rules that came with the workspace.
+fn refuse_outside(rule: &Rule, id: &RuleId) -> Result<(), PolicyError> {
+    for access in [Access::Read, Access::Write] {
+        if let Some(pattern) = rule.patterns(access).iter().find(|pattern| pattern.starts_with('/')) {
+            let reason = "a workspace's file cannot name a path outside the workspace".to_owned();
+            return Err(PolicyError::Pattern { rule: id.clone(), access, pattern: pattern.clone(), reason });
+        }
+    }
+    Ok(())
 }
 
 fn add(builder: &mut Builder, rule: &Rule, id: &RuleId, number: Number) -> Result<(), PolicyError> {

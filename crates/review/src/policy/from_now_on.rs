@@ -5,7 +5,9 @@ use thiserror::Error;
 
 use crate::action::Place;
 use crate::error_kind::ErrorKind;
+use crate::outside_path::OutsidePath;
 use crate::policy::act::{Act, Who};
+use crate::policy::always::SINKS;
 use crate::policy::place::name;
 use crate::policy::rule::Rule;
 use crate::policy::ruling::Ruling;
@@ -49,8 +51,8 @@ pub enum FromNowOnError {
         /// The assignment.
         assignment: String,
     },
-    /// A place is outside, or not known.
-    #[error("`{place}` is no path in the workspace, and no rule is about others")]
+    /// A place is not known, or a whole tree.
+    #[error("`{place}` is not known before, or too wide, so that a rule could let through more than was shown")]
     Place {
         /// The place.
         place: String,
@@ -58,6 +60,12 @@ pub enum FromNowOnError {
     /// There is nothing to make a rule about.
     #[error("there is nothing in it that a rule could be about")]
     Nothing,
+    /// No rule changes that it is asked about.
+    #[error("a rule would not help: {by}")]
+    AlwaysAsks {
+        /// The rule that asks all the same.
+        by: String,
+    },
     /// The session is not known.
     #[error("the session is not known, so that no rule can be bound to it")]
     NoSession,
@@ -82,13 +90,21 @@ impl Rule {
     /// The rule that a "from now on" means.
     ///
     /// It is as narrow as it can be: these files, this tool, these very words of each command and nothing after them. Only a
-    /// denial is about whatever follows the words. What a command writes is still judged as a write.
+    /// denial is about whatever follows the words. The files that a command appears to write, and those outside the workspace that it
+    /// reads, are part of the rule: they are judged by themselves the next time.
     pub fn from_now_on(act: &Act<'_>, who: &Who<'_>, answer: FromNowOn) -> Result<Self, FromNowOnError> {
         let mut rule = Self::new(answer.ruling);
         match act {
             Act::Read { places } => rule.read = paths(places)?,
             Act::Write { places } => rule.write = paths(places)?,
-            Act::Run { script, .. } => rule.run = commands(script, answer.ruling)?,
+            Act::Run { script, reads, writes } => {
+                rule.run = commands(script, answer.ruling)?;
+                // A denial of the words is enough.
+                if answer.ruling != Ruling::Deny {
+                    rule.write = optional_paths(writes)?;
+                    rule.read = optional_paths(reads)?;
+                }
+            }
             // As a pattern, in which a `*` of a name would match more than the name.
             Act::Tool { name, .. } => rule.tool = vec![plain_name(name)?],
             Act::Delegate { agent, .. } => rule.delegate = vec![plain_name(agent)?],
@@ -105,11 +121,21 @@ fn plain_name(name: &str) -> Result<String, FromNowOnError> {
     if name.trim().is_empty() || name.contains('*') { Err(FromNowOnError::Nothing) } else { Ok(name.to_owned()) }
 }
 
+fn optional_paths(places: &[Place]) -> Result<Vec<String>, FromNowOnError> {
+    let is_sink = |place: &Place| matches!(place, Place::Outside(text) if SINKS.contains(&text.as_str()));
+    if places.iter().all(is_sink) { Ok(Vec::new()) } else { paths(places) }
+}
+
 fn paths(places: &[Place]) -> Result<Vec<String>, FromNowOnError> {
     let mut paths = Vec::new();
     for place in places {
         match place {
             Place::Inside(path) if !path.is_root() => paths.push(globset::escape(path.as_str())),
+            Place::Outside(text) if SINKS.contains(&text.as_str()) => {}
+            Place::Outside(text) => match OutsidePath::parse(text) {
+                Ok(path) if path.as_str() != "/" => paths.push(globset::escape(path.as_str())),
+                _ => return Err(FromNowOnError::Place { place: name(place) }),
+            },
             _ => return Err(FromNowOnError::Place { place: name(place) }),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
+use crate::outside_path::OutsidePath;
 use crate::policy::always::fold;
 use crate::policy::words::{Words, base_name};
 use crate::ws_path::WsPath;
@@ -97,6 +98,16 @@ impl TextsBuilder {
     pub(super) fn path(&mut self, pattern: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
         // Checked as a path too: `..` in a pattern could only ever be a mistake.
         let path = WsPath::parse(pattern).map_err(|error| error.to_string())?;
+        self.add_path(path.as_str(), rule, spelling)
+    }
+
+    /// Adds a pattern over absolute paths.
+    pub(super) fn outside(&mut self, pattern: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
+        let path = OutsidePath::parse(pattern).map_err(|error| error.to_string())?;
+        self.add_path(path.below_root(), rule, spelling)
+    }
+
+    fn add_path(&mut self, path: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
         let wild = |text: &str| text.contains(['*', '?', '[', '{']);
         let glob = |text: &str| {
             GlobBuilder::new(text).literal_separator(true).build().map_err(|error| error.kind().to_string())
@@ -113,9 +124,9 @@ impl TextsBuilder {
             }
             Ok(())
         };
-        add(&mut self.exact, path.as_str())?;
+        add(&mut self.exact, path)?;
         if spelling == Spelling::Any {
-            let folded = fold(path.as_str());
+            let folded = fold(path);
             add(&mut self.folded, &folded)?;
             let names: Vec<&str> = folded.split('/').take_while(|name| !wild(name)).collect();
             self.below.push((names.join("/"), rule));

@@ -1,6 +1,7 @@
 //! Taking an act apart and judging each part.
 
 use crate::action::Place;
+use crate::outside_path::OutsidePath;
 use crate::policy::act::{Act, Who};
 use crate::policy::always::{BuiltIn, SINKS};
 use crate::policy::choose::{Detail, Found};
@@ -79,6 +80,10 @@ impl Policy {
         }
     }
 
+    fn outside_texts(&self, access: Access) -> &Texts {
+        if access == Access::Read { &self.outside_read } else { &self.outside_write }
+    }
+
     fn name(&self, access: Access, name: &str, question: Question<'_>) -> Part {
         let found = self.texts(access).find(name).into_iter().map(|rule| (rule, Fit::Yes)).collect();
         self.choose((access, name.to_owned()), found, None, question.who, question.detail)
@@ -99,11 +104,18 @@ impl Policy {
     }
 
     fn touch(&self, access: Access, place: &Place, built_in: Option<BuiltIn>, question: Question<'_>) -> Part {
+        let named = match place {
+            Place::Inside(path) => Some((self.texts(access), path.as_str().to_owned())),
+            Place::Outside(text) => {
+                let path = OutsidePath::parse(text).ok();
+                path.map(|path| (self.outside_texts(access), path.below_root().to_owned()))
+            }
+            Place::Unknown(_) => None,
+        };
         let mut found: Vec<Found> = Vec::new();
-        if let Place::Inside(path) = place {
-            let texts = self.texts(access);
-            found.extend(texts.find(path.as_str()).into_iter().map(|rule| (rule, Fit::Yes)));
-            let below = texts.below(path.as_str()).filter(|rule| !found.contains(&(*rule, Fit::Yes)));
+        if let Some((texts, path)) = named {
+            found.extend(texts.find(&path).into_iter().map(|rule| (rule, Fit::Yes)));
+            let below = texts.below(&path).filter(|rule| !found.contains(&(*rule, Fit::Yes)));
             let below: Vec<Found> = below.map(|rule| (rule, Fit::Maybe)).collect();
             found.extend(below);
         }

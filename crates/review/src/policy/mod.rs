@@ -5,11 +5,14 @@
 //! An act is taken apart: every file, every simple command of a script wherever it stands, every name. Each part is judged by
 //! itself, and the strictest ruling counts. For one part:
 //!
-//! 1. A few denials nothing overrides: sayso's own records, git's internals, what is outside the workspace.
+//! 1. A few denials nothing overrides: sayso's own files, git's internals.
 //! 2. Any rule that denies wins, wherever it stands.
 //! 3. A few things are always asked about, whatever rules say: `sayso.toml`, settings of agents, continuous integration.
 //! 4. Else the rule with the narrowest scope wins (a session's before an agent's before everybody's), and among those the last
-//!    one that was written. If there is none, the default counts.
+//!    one that was written. If there is none, the default counts; outside the workspace it is to ask.
+//!
+//! Rules about paths outside the workspace are absolute. Only the user can write them, and a pattern of the workspace, such as
+//! `**`, never reaches there.
 //!
 //! # Milder and stricter rules read commands differently
 //!

@@ -9,27 +9,24 @@ impl CommandPreview {
             Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => Some(path),
             _ => None,
         });
-        written.cloned().map(scratch_is_asked_about).collect()
+        written.cloned().map(literal_or_unknown).collect()
     }
 
     /// The places outside that it appears to reach, for [`Act::Run`](crate::Act::Run).
     pub fn reads(&self) -> Vec<Place> {
         let reached = self.effects.iter().filter_map(|effect| match effect {
-            // No shell is confined, and looking elsewhere is common: it is asked about, not refused.
             Effect::LeavesWorkspace { path } => Some(path),
             _ => None,
         });
         let written = |path: &String| self.writes().iter().any(|place| name(place) == *path);
-        reached.filter(|path| !written(path)).map(|path| Place::Unknown(path.clone())).collect()
+        reached.filter(|path| !written(path)).map(|path| literal_or_unknown(Place::Outside(path.clone()))).collect()
     }
 }
 
-/// Scratch space is everybody's: a command that uses it is asked about, not refused.
-fn scratch_is_asked_about(place: Place) -> Place {
+/// A place outside by which a shell means exactly that path. What a pattern or `~` stands for is not known before it runs.
+fn literal_or_unknown(place: Place) -> Place {
     match place {
-        Place::Outside(path) if ["/tmp/", "/var/tmp/"].iter().any(|scratch| path.starts_with(scratch)) => {
-            Place::Unknown(path)
-        }
+        Place::Outside(path) if !path.starts_with('/') || path.contains(['*', '?', '[', '{']) => Place::Unknown(path),
         place => place,
     }
 }

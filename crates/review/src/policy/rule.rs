@@ -81,6 +81,15 @@ impl Rule {
         }
     }
 
+    /// Its patterns in one line, for a person: ``run `touch a $`, write `a` ``.
+    pub fn about(&self) -> String {
+        let mut parts = Vec::new();
+        for access in [Access::Run, Access::Tool, Access::Delegate, Access::Send, Access::Read, Access::Write] {
+            parts.extend(self.patterns(access).iter().map(|pattern| format!("{access} `{pattern}`")));
+        }
+        parts.join(", ")
+    }
+
     /// Whether it makes anything milder than asking.
     pub fn loosens(&self) -> bool {
         self.then < Ruling::Ask

@@ -1,6 +1,6 @@
 //! What the agent is told about a command or a call of a tool.
 
-use super::{DENIED, line};
+use super::{DENIED, line, shortened};
 use crate::event::{ChangeId, Subject};
 use crate::verdict::{Answer, Decider, Verdict};
 
@@ -22,7 +22,14 @@ pub fn told_action(subject: &Subject, verdict: &Verdict) -> String {
                 None => denied,
             }
         }
-        (Answer::Command { command }, _) => format!("approved with an edit by the user; what runs is:\n{command}"),
+        (Answer::Command { command }, _) => {
+            // Of several calls at once, the agent has to know which one this is about.
+            let asked = match subject {
+                Subject::Command { command, .. } => shortened(command.lines().next().unwrap_or_default()),
+                _ => String::new(),
+            };
+            format!("`{asked}` was approved with an edit by the user; what runs is:\n{command}")
+        }
         (Answer::Arguments { arguments }, _) => {
             format!("approved with an edit by the user; the arguments are:\n{arguments}")
         }

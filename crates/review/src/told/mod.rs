@@ -12,7 +12,7 @@ use std::fmt::{Display, Write};
 
 use sayso_diff::{Diff, Rendering, Side, Unified, UnifiedOptions, plain_text};
 
-use crate::decide::{FileDecision, Taken};
+use crate::decide::{Decision, FileDecision, Taken};
 use crate::file_state::FileState;
 use crate::note::Note;
 use crate::plan::Plan;
@@ -60,6 +60,19 @@ pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecisio
     comments(preview, verdict, &mut told);
     told.truncate(told.trim_end().len());
     told
+}
+
+impl Decision {
+    /// Whether the agent has to hear more than that its change was made as proposed.
+    pub fn says_more(&self, preview: &Preview, verdict: &Verdict) -> bool {
+        let is_other = |note: &Note| {
+            matches!(note, Note::Merged | Note::Moved { .. } | Note::Loosened { .. } | Note::Ambiguous { .. })
+        };
+        !verdict.comments.is_empty()
+            || verdict.answer.reason().is_some()
+            || self.files.iter().any(|file| file.taken != Taken::All)
+            || preview.files().iter().any(|file| file.notes.iter().any(is_other))
+    }
 }
 
 fn comments(preview: &Preview, verdict: &Verdict, told: &mut String) {
@@ -122,6 +135,11 @@ impl Preview {
 /// What the agent is told if what was approved could not be done. The error says what that means for the tree.
 pub fn told_failure(error: &impl Display) -> String {
     format!("approved, but it could not be done: {error}")
+}
+
+/// What the agent is told if its own tool did not make what was approved: the verdict would read as if it had.
+pub fn told_unmade(reason: &str, verdict: &str) -> String {
+    format!("{NOTHING}: {reason}\nThis was decided about the proposal, and counts for nothing now:\n{verdict}")
 }
 
 /// The name of what changed: of a file that was to be renamed, the old one, unless the new one is taken.

@@ -53,5 +53,5 @@ fn what_is_not_understood_is_refused_as_a_whole() {
     assert!(refused(copy).contains("it copies a file"));
     assert!(refused(&hunk("a/../x", "b/../x")).contains("goes up"));
     assert!(refused(r#"{"operation":"delete","path":"."}"#).contains("the workspace itself"));
-    assert!(refused("nothing that looks like a patch\n").contains("change 1"));
+    assert!(refused("nothing that looks like a patch\n").contains("entry 1 of the proposal"));
 }

@@ -117,10 +117,10 @@ fn some_denials_nothing_overrides() {
             ("write git~1/config", Deny),
             ("write .gitignore", Allow),
             ("write git/config", Allow),
-            ("write /etc/passwd", Deny),
-            ("write ../x", Deny),
-            ("write src/a.rs /etc/passwd", Deny),
-            ("read /etc/passwd", Deny),
+            ("write /etc/passwd", Ask),
+            ("write ../x", Ask),
+            ("write src/a.rs /etc/passwd", Ask),
+            ("read /etc/passwd", Ask),
             ("read .git/HEAD", Allow),
             ("write var/state/journal.db", Deny),
             ("write VAR/State", Deny),
@@ -241,7 +241,7 @@ fn a_command_is_allowed_to_the_letter() {
             ("run sudo git status", Ask),
             ("run env git status", Ask),
             ("run bash -c 'git status'", Ask),
-            ("run git status > /etc/x", Deny),
+            ("run git status > /etc/x", Ask),
             ("run git status > out.txt", Ask),
             ("run git status 2>/dev/null", Allow),
             ("run git status > .git/hooks/pre-commit", Deny),
@@ -344,7 +344,7 @@ fn tools_and_others_go_by_name() {
             ("tool mcp__github__Delete_repo", Deny),
             ("tool Write > src/a", Ask),
             ("tool Write > .git/config", Deny),
-            ("tool Write > /etc/x", Deny),
+            ("tool Write > /etc/x", Ask),
             ("delegate reviewer", Allow),
             ("delegate reviewer with x_delete", Ask),
             ("delegate other", Ask),
@@ -519,6 +519,8 @@ fn from_now_on_covers_that_and_no_more() {
     assert_eq!((judge(&policy, "write a[1].rs").ruling, judge(&policy, "write a1.rs").ruling), (Later, Ask));
     assert_eq!(Rule::from_now_on(&act, &Who::default(), session), Err(FromNowOnError::NoSession));
     let outside = Act::Write { places: &[place("/etc/x")] };
+    assert_eq!(Rule::from_now_on(&outside, &CLAUDE, session).unwrap().write, ["/etc/x"]);
+    let outside = Act::Write { places: &[place("../x")] };
     assert!(matches!(Rule::from_now_on(&outside, &CLAUDE, session), Err(FromNowOnError::Place { .. })));
 }
 
@@ -529,4 +531,58 @@ fn rules_and_rulings_survive_json() {
     let rule = rule("later write docs/** @claude");
     assert_eq!(json!(rule), json!({ "write": ["docs/**"], "agent": "claude", "then": "later" }));
     assert_eq!(Access::ALL.map(Access::name), ["read", "write", "run", "tool", "delegate", "send"]);
+}
+
+#[test]
+fn rules_of_the_user_reach_outside_and_patterns_of_the_workspace_do_not() {
+    check(
+        &[
+            "allow read **",
+            "allow write **",
+            "allow read /etc/hostname",
+            "allow write /home/me/notes/**",
+            "deny read /home/me/notes/x",
+        ],
+        &[
+            ("read /etc/hostname", Allow),
+            ("read /etc/hostname/", Allow),
+            ("read /etc/hosts", Ask),
+            ("write /etc/hostname", Ask),
+            ("write /home/me/notes/a.md", Allow),
+            ("write /home/me/notes/../x", Ask),
+            ("read /home/me/notes/x", Deny),
+            ("read /HOME/me/notes/X", Deny),
+            ("write /home/me/notes/.git/config", Deny),
+            ("write /home/me/notes/.claude/settings.json", Ask),
+            ("run cat /etc/hostname", Ask),
+        ],
+    );
+    check(&["deny write **"], &[("write /x", Ask)]);
+    check(
+        &["allow run cat", "allow write /tmp/out"],
+        &[("run cat a > /tmp/out", Allow), ("run cat a > /tmp/other", Ask)],
+    );
+}
+
+#[test]
+fn own_files_of_sayso_outside_are_never_touched() {
+    let own = [sayso_review::OutsidePath::parse("/home/me/.local/state/sayso").unwrap()];
+    let policy = user(&["allow write /home/**", "allow read /home/**"]).protecting(&own);
+    for (act, ruling) in [
+        ("read /home/me/.local/state/sayso/journal.db", Deny),
+        ("write /home/me/.local/state/sayso/journal.db", Deny),
+        ("write /home/me/x/../.local/state/sayso/journal.db", Deny),
+        ("write /home/me/.local", Deny),
+        ("read /home/me/.local", Allow),
+        ("write /home/me/other", Allow),
+    ] {
+        assert_eq!(judge(&policy, act).ruling, ruling, "{act}");
+    }
+}
+
+#[test]
+fn rule_of_an_untrusted_workspace_cannot_name_an_outside_path() {
+    let error =
+        Policy::new(&[layer("sayso.toml", Standing::Tightens, &["allow read /etc/hostname"])], &[]).unwrap_err();
+    assert!(error.to_string().contains("cannot name a path outside the workspace"), "{error}");
 }

@@ -6,6 +6,7 @@
 mod accepted;
 mod append;
 mod file;
+mod outside;
 mod request;
 pub(crate) mod show;
 mod trust;
@@ -15,7 +16,9 @@ use std::time::Duration;
 
 use sayso_adapters::hook::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
-use sayso_review::{ContentHash, Defaults, ErrorKind, Layer, Policy, PolicyError, Rule, Ruling, Standing, WsPath};
+use sayso_review::{
+    ContentHash, Defaults, ErrorKind, Layer, OutsidePath, Policy, PolicyError, Rule, Ruling, Standing, WsPath,
+};
 use sayso_workspace::{OpenError, ReadLimit};
 
 use crate::failure::Failure;
@@ -95,6 +98,8 @@ pub(crate) struct Config {
     pub(crate) trust: Trust,
     /// sayso's own files, should they lie in the workspace.
     protected: Vec<WsPath>,
+    /// sayso's own folders wherever they are.
+    protected_outside: Vec<OutsidePath>,
 }
 
 impl Config {
@@ -106,12 +111,14 @@ impl Config {
             && let Some(bytes) = config.counted(Accepted::user(state), read_if_there(path)?)
         {
             let name = path.display().to_string();
-            let file = File::parse(&bytes, &name)?;
+            let mut file = File::parse(&bytes, &name)?;
+            outside::expand_home(&mut file.rule, &name)?;
             config.take(file, &name, Standing::Full);
         }
         if let Some(bytes) = config.counted(Some(Accepted::workspace(state)), workspace_bytes(state)?) {
             config.trust = TrustStore::load(state)?.about(&state.root, ContentHash::of(&bytes));
             let file = File::parse(&bytes, WORKSPACE_FILE)?;
+            outside::refuse_in_workspace(&bytes)?;
             let standing = if config.trust == Trust::Trusted { Standing::Full } else { Standing::Tightens };
             config.take_workspace(file, standing);
         }
@@ -151,7 +158,8 @@ impl Config {
 
     /// The rules for an engine.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
-        Rules::new(self.layers.clone(), self.protected.clone()).map_err(|error| bad_rule(&error))
+        let rules = Rules::new(self.layers.clone(), self.protected.clone()).map_err(|error| bad_rule(&error))?;
+        Ok(rules.protecting(self.protected_outside.clone()))
     }
 
     /// How much is kept for the sake of undoing what commands do.
@@ -161,11 +169,13 @@ impl Config {
 
     /// Makes the rules ready to judge.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
-        Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))
+        let policy = Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))?;
+        Ok(policy.protecting(&self.protected_outside))
     }
 
     fn built_in(state: &State, user: Option<&Path>) -> Self {
-        let ours = [Some(state.home.as_path()), user.and_then(Path::parent)];
+        let ours: Vec<&Path> =
+            [Some(state.home.as_path()), user.and_then(Path::parent)].into_iter().flatten().collect();
         let inside = |path: &Path| {
             let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             real.strip_prefix(&state.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
@@ -182,7 +192,8 @@ impl Config {
             ignored: Vec::new(),
             unconfirmed: Vec::new(),
             trust: Trust::NoFile,
-            protected: ours.into_iter().flatten().filter_map(inside).collect(),
+            protected: ours.iter().copied().filter_map(inside).collect(),
+            protected_outside: outside::protected(&ours),
         }
     }
 
@@ -229,7 +240,7 @@ fn quiet() -> Layer {
         agent: Some(agent.name().to_owned()),
         ..Rule::new(Ruling::Allow)
     };
-    let rules = Agent::ALL.into_iter().map(rule).collect();
+    let rules = Agent::ALL.into_iter().map(rule).chain(outside::own_folders()).collect();
     Layer { file: "the defaults".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules }
 }
 
@@ -240,14 +251,19 @@ fn bad_rule(error: &PolicyError) -> Failure {
 /// The rules of a workspace's file with these bytes, each of them understood.
 pub(crate) fn workspace_layer(bytes: &[u8]) -> Result<Layer, Failure> {
     let File { policy: defaults, rule: rules, .. } = File::parse(bytes, WORKSPACE_FILE)?;
+    outside::refuse_in_workspace(bytes)?;
     let layer = Layer { file: WORKSPACE_FILE.to_owned(), standing: Standing::Tightens, defaults, rules };
     Policy::new(std::slice::from_ref(&layer), &[]).map_err(|error| bad_rule(&error))?;
     Ok(layer)
 }
 
+/// A variable of the environment that names an absolute path.
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Where the user's file is, if the environment tells.
 pub(crate) fn user_file() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
     Some(folder.join("sayso/config.toml"))
 }

@@ -1,6 +1,6 @@
 //! Asks about a command or a call of a tool.
 
-use sayso_review::{Answer, DryRunEnd, DryRunOutput, FromNowOn, RuleScope, Ruling, Subject};
+use sayso_review::{Act, Answer, DryRunEnd, DryRunOutput, FromNowOn, Rule, RuleScope, Ruling, Script, Subject, Who};
 
 use super::show;
 use crate::failure::Failure;
@@ -27,8 +27,8 @@ y  yes, run it
 n  no; you are asked why
 e  edit the command; the one that is to run instead is shown before it runs
 d  show what a dry run says, where one is possible
-s  yes, and these very words for the rest of the session
-a  yes, and these very words always: a rule is written to your configuration
+s  yes, and by the rule that is shown for the rest of the session
+a  yes, and by the rule that is shown always: it is written to your configuration
 j  not now: ask again after the others
 k  go back to the one before
 q  decide nothing now; it waits
@@ -47,6 +47,9 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
     let optional = [("e", command.is_some()), ("d", rehearses), ("s", in_session)];
     let optional = optional.iter().filter(|(_, offered)| *offered).map(|(key, _)| *key);
     let offers: Vec<&str> = ["y", "n"].into_iter().chain(optional).chain(["a", "j", "k", "q", "?"]).collect();
+    if let Some(offer) = offered_rule(&pending.record.subject) {
+        output.write(format!("{offer}\n").as_bytes())?;
+    }
     loop {
         let Some(line) = questions.line(output, &format!("{question} [{}]? ", offers.join(",")))? else {
             return Ok(Said::Nothing);
@@ -78,6 +81,18 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
             }
         }
     }
+}
+
+/// The rule that an approval of a command for later makes, shown before it is made.
+fn offered_rule(subject: &Subject) -> Option<String> {
+    let Subject::Command { command, preview, .. } = subject else { return None };
+    let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
+    let act = Act::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
+    let always = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
+    Some(match Rule::from_now_on(&act, &Who::default(), always) {
+        Ok(rule) => format!("rule of a and s: allow {}", visible(&rule.about())),
+        Err(error) => format!("rule of a and s: none, {}", visible(&error.to_string())),
+    })
 }
 
 /// The command as the person edits it: in their editor, or where there is none, typed anew.

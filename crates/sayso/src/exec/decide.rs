@@ -105,10 +105,10 @@ impl Asking<'_> {
 
 /// What is said of a rule for what comes, from where the engine says that it is.
 fn rule_text(kept: &str) -> String {
-    const WRITES: &str = "what a command writes is still judged as a write";
+    const COVERS: &str = "these very words and the files that they name";
     match (kept.strip_prefix("in "), kept.strip_prefix("nowhere: ")) {
-        (Some(path), _) => format!("a rule in {path} allows these very words; {WRITES}"),
+        (Some(path), _) => format!("a rule in {path} allows {COVERS}"),
         (None, Some(why)) => format!("decided for this time only: {why}"),
-        (None, None) => format!("these very words are allowed {kept}; {WRITES}"),
+        (None, None) => format!("{COVERS} are allowed {kept}"),
     }
 }

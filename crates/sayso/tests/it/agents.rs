@@ -1,109 +1,37 @@
 //! The real Claude Code and the real Codex under `sayso run`, headless, against a scripted model; a person decides elsewhere.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
-use sayso_api::client::{Client, Patience, Role, Shown, Socket, View, Watched};
-use sayso_api::proto::oneof::event::Kind;
-use sayso_review::{Answer, Decider, FileAnswer, HunkId, Ruling, Subject, Verdict};
+use sayso_review::{Answer, ChangeRecord, Comment, FileAnswer, HunkId};
 use sayso_testkit::agents::{self, Home, Missing};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
-use sayso_testkit::skip::skip;
 use serde_json::json;
+
+use crate::agent_scene::{AgentScene, socket, subject};
 
 const REASON: &str = "put it into the settings instead, please";
 
 /// Twenty lines, and the same with the second and the last but one changed: two hunks.
-fn lines(change: &[usize]) -> String {
+pub(crate) fn lines(change: &[usize]) -> String {
     (1..=20).map(|line| format!("line {line}{}\n", if change.contains(&line) { " changed" } else { "" })).collect()
 }
 
-/// The socket of the only engine that has its records in a home.
-fn socket(home: &Path) -> Option<PathBuf> {
-    let workspaces = home.join(".local/state/sayso/workspaces");
-    let mut found = std::fs::read_dir(workspaces).ok()?;
-    let socket = found.next()?.ok()?.path().join("engine/socket");
-    socket.exists().then_some(socket)
-}
-
-/// A person at another terminal: what becomes of each change is decided by what it is about.
-struct Person {
-    over: Arc<AtomicBool>,
-    thread: JoinHandle<Vec<String>>,
-}
-
-impl Person {
-    fn sits_down(home: &Path) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let (home, gone) = (home.to_owned(), Arc::clone(&over));
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let socket = loop {
-                if let Some(socket) = socket(&home) {
-                    break socket;
-                }
-                if gone.load(Ordering::Relaxed) {
-                    return Vec::new();
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            };
-            runtime.block_on(decide_all(&Client::new(Arc::new(Socket(socket)), None)))
-        });
-        Self { over, thread }
-    }
-
-    /// What was decided about, in order.
-    fn goes(self) -> Vec<String> {
-        self.over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
-    }
-}
-
-async fn decide_all(client: &Client) -> Vec<String> {
-    let mut decided = Vec::new();
-    let mut watch = client.watch(0, Role::Surface, Patience::For(Duration::ZERO));
-    // Until the engine stops with the agent.
-    while let Ok(watched) = watch.next().await {
-        let Watched::Event(event) = watched else { continue };
-        let Some(Kind::Proposed(proposed)) = event.kind else { continue };
-        let progress = client.get_change(proposed.change, View::Content, Shown::Proposed).await.unwrap();
-        // What policy answers by itself is nobody's to decide.
-        if progress.record.ruled.as_ref().is_none_or(|ruled| ruled.ruling != Ruling::Ask) {
-            continue;
+/// What is denied is denied with a reason; of the file with two hunks, the first is approved.
+fn decide(_: &Path, record: &ChangeRecord) -> (Answer, Vec<Comment>) {
+    let answer = match subject(record).as_str() {
+        "hello.txt" => Answer::Approve,
+        "twenty.txt" => {
+            let hunks = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
+            Answer::Files { files: [(record.files[0].path.clone(), hunks)].into(), reason: None }
         }
-        let deny = || Answer::Deny { reason: Some(REASON.to_owned()) };
-        let (what, answer) = match &progress.record.subject {
-            Subject::Command { command, .. } => (command.clone(), deny()),
-            Subject::Tool { name, .. } => (name.clone(), deny()),
-            Subject::Files => {
-                let path = progress.record.files[0].path.clone();
-                let answer = match path.as_str() {
-                    "hello.txt" => Answer::Approve,
-                    "twenty.txt" => {
-                        let hunks = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
-                        Answer::Files { files: [(path.clone(), hunks)].into(), reason: None }
-                    }
-                    _ => deny(),
-                };
-                (path.to_string(), answer)
-            }
-        };
-        let preview = progress.record.preview;
-        let verdict = Verdict { preview, answer, comments: Vec::new(), by: Decider::Person };
-        client.decide(proposed.change, verdict, None, View::Nothing).await.unwrap();
-        decided.push(what);
-    }
-    decided
+        _ => Answer::Deny { reason: Some(REASON.to_owned()) },
+    };
+    (answer, Vec::new())
 }
 
 struct Ran {
-    workspace: tempfile::TempDir,
-    home: Home,
-    model: ModelServer,
+    scene: AgentScene,
     decided: Vec<String>,
     told: String,
 }
@@ -115,33 +43,15 @@ fn run(
     script: impl FnOnce(&Path) -> Vec<Turn>,
     arguments: &[&str],
 ) -> Option<Ran> {
-    let agent = match agent {
-        Ok(agent) => agent,
-        Err(missing) => {
-            #[allow(clippy::print_stderr, reason = "whoever runs the tests is told what was not tried")]
-            {
-                skip(missing);
-            }
-            return None;
-        }
-    };
-    let workspace = tempfile::tempdir().unwrap();
-    std::fs::write(workspace.path().join("twenty.txt"), lines(&[])).unwrap();
-    let model = ModelServer::start(script(workspace.path()));
-    let home = home(&model, workspace.path());
-    let person = Person::sits_down(home.path());
-    let arguments = [&["run", "--", agent.to_str().unwrap()], arguments].concat();
-    let output = run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &arguments, &home.environment(), b"");
-    let decided = person.goes();
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(model.turns_left(), 0, "{output:?}");
+    let scene = AgentScene::new(agent, home, &[("twenty.txt", &lines(&[]))])?;
+    let (decided, output) = scene.run(arguments, script(scene.workspace.path()), decide);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some(Ran { workspace, home, model, decided, told })
+    Some(Ran { scene, decided, told })
 }
 
 impl Ran {
     fn read(&self, path: &str) -> Option<String> {
-        std::fs::read_to_string(self.workspace.path().join(path)).ok()
+        self.scene.read(path)
     }
 
     /// What was approved is there exactly, what was denied is not, and the model knows why.
@@ -151,21 +61,19 @@ impl Ran {
         assert_eq!(self.read("twenty.txt"), Some(lines(&[2])), "one hunk of two");
         assert_eq!(self.read("denied.txt"), None);
         assert_eq!(self.read("danger.txt"), None);
-        let requests = self.model.requests();
+        let requests = self.scene.model.requests();
         let about = |text: &str| requests.iter().filter(|request| request.to_string().contains(text)).count();
         assert!(about(REASON) >= 2, "the reason reaches the model in its next request");
         // Nothing of it stays behind: no engine is left.
-        assert_eq!(socket(self.home.path()), None);
+        assert_eq!(socket(self.scene.home.path()), None);
         assert!(self.told.contains("runs under the gate"), "{}", self.told);
     }
 
     /// All that the agent did can be taken back.
     fn undo(&self) {
-        let (root, environment) = (self.workspace.path(), self.home.environment());
-        let log = run_with(root, env!("CARGO_BIN_EXE_sayso"), &["log", "--json"], &environment, b"");
-        let log: serde_json::Value = serde_json::from_slice(&log.stdout).unwrap();
+        let log = self.scene.log();
         let session = log[0]["origin"]["session"].as_str().unwrap();
-        let undo = run_with(root, env!("CARGO_BIN_EXE_sayso"), &["undo", "--session", session], &environment, b"");
+        let undo = self.scene.sayso(&["undo", "--session", session]);
         assert!(undo.status.success(), "{undo:?}");
         assert_eq!(self.read("twenty.txt"), Some(lines(&[])));
         assert_eq!(self.read("hello.txt"), None);

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sayso_api::client::{Client, Patience, View};
-use sayso_review::{Answer, ChangeRecord, Comment, CommentSide, Decider, Verdict, WsPath};
+use sayso_review::{
+    Answer, ChangeRecord, Comment, CommentSide, Decider, FromNowOn, RuleScope, Ruling, Verdict, WsPath,
+};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -201,4 +203,203 @@ fn what_was_approved_in_a_file_that_may_not_be_read_goes_ahead() {
     let talk = Talk::new(rules);
     let silent = talk.writes("after\n", &json!({}));
     assert_eq!(silent, json!({}), "it wrote what was approved");
+}
+
+/// The number and status of the newest change.
+fn newest(talk: &Talk) -> Value {
+    let log = talk.scene.run(&["log", "--json"], b"");
+    let log: Value = serde_json::from_slice(&log.stdout).unwrap();
+    log[0].clone()
+}
+
+const ALLOW: &str = "[[rule]]\nwrite = '**'\nthen = 'allow'\n";
+
+#[test]
+fn failed_tool_call_is_logged_as_failed_and_undo_keeps_the_file() {
+    let talk = Talk::new(ALLOW);
+    talk.write("PreToolUse", "approved\n", &json!({}));
+    talk.scene.write("a.txt", b"by the user\n");
+    let said = talk.write("PostToolUseFailure", "approved\n", &json!({"error": "the file has changed"}));
+    assert_eq!(said, json!({}), "the agent knows it from its tool");
+    let change = newest(&talk);
+    assert_eq!(change["status"], "failed", "{change:#}");
+    assert_eq!(change["reason"], "the agent's tool failed: the file has changed");
+    let undone = talk.scene.run(&["undo", "1"], b"");
+    assert!(!undone.status.success(), "{undone:?}");
+    assert_eq!(talk.scene.read("a.txt"), "by the user\n");
+}
+
+#[test]
+fn failed_tool_call_that_wrote_is_logged_as_applied() {
+    let talk = Talk::new(ALLOW);
+    talk.write("PreToolUse", "approved\n", &json!({}));
+    talk.scene.write("a.txt", b"approved\n");
+    let said = talk.write("PostToolUseFailure", "approved\n", &json!({"error": "the disk is slow"}));
+    assert!(said.to_string().contains("Although the tool failed, `a.txt` was changed as approved."), "{said}");
+    assert_eq!(newest(&talk)["status"], "applied");
+    assert!(talk.scene.run(&["undo"], b"").status.success());
+    assert_eq!(talk.scene.read("a.txt"), "before\n");
+}
+
+#[test]
+fn tool_call_without_effect_is_logged_as_failed_and_told() {
+    let talk = Talk::new(ALLOW);
+    talk.write("PreToolUse", "approved\n", &json!({}));
+    let said = talk.write("PostToolUse", "approved\n", &json!({}));
+    assert!(said.to_string().contains("`a.txt` was not changed"), "{said}");
+    assert_eq!(newest(&talk)["status"], "failed");
+}
+
+/// Codex reports nothing of a patch that failed.
+#[test]
+fn tool_call_without_a_report_is_logged_as_it_is_on_disk() {
+    let talk = Talk::new(ALLOW);
+    talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
+    for (content, on_disk, status) in
+        [("one\n", "one\n", "applied"), ("two\n", "one\n", "failed"), ("three\n", "by the user\n", "failed")]
+    {
+        talk.write("PreToolUse", content, &json!({}));
+        talk.scene.write("a.txt", on_disk.as_bytes());
+        talk.event("Stop", &json!({}));
+        assert_eq!(newest(&talk)["status"], status, "{content}");
+        talk.event("UserPromptSubmit", &json!({"prompt": "go on"}));
+    }
+}
+
+/// A verdict whose hook is gone is told with the next prompt, and not recorded as told before.
+#[test]
+fn verdict_without_a_hook_is_told_with_the_next_prompt() {
+    let talk = Talk::new("");
+    talk.event("SessionStart", &json!({"source": "startup"}));
+    let input = json!({"file_path": talk.scene.path("a.txt"), "content": "before\nafter\n"});
+    let mut hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Write", &input));
+    let start = Instant::now();
+    let record = loop {
+        if let Some(record) = talk.waiting().pop() {
+            break record;
+        }
+        assert!(start.elapsed() < LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // Stopped, so that it neither prints nor withdraws.
+    rustix::process::kill_process(rustix::process::Pid::from_child(&hook), rustix::process::Signal::STOP).unwrap();
+    talk.denies(&record, "not yet", Vec::new());
+    hook.kill().unwrap();
+    hook.wait().unwrap();
+    let shown = |talk: &Talk| String::from_utf8(talk.scene.run(&["show", "1"], b"").stdout).unwrap();
+    assert!(shown(&talk).contains("The agent has not been told yet:"), "{}", shown(&talk));
+    let said = talk.event("UserPromptSubmit", &json!({"prompt": "and now"}));
+    let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+    assert_eq!(told, "About change 1: user denied this tool call: not yet", "{said}");
+    assert!(shown(&talk).contains("The agent was told:"), "{}", shown(&talk));
+    assert_eq!(talk.event("UserPromptSubmit", &json!({"prompt": "again"})), json!({}), "it is told once");
+}
+
+/// The effect of a tool that is not known is guessed from its arguments, and no content of it is kept.
+#[test]
+fn unknown_tool_that_writes_a_file_is_let_through() {
+    let talk = Talk::new(
+        "[[rule]]\ntool = 'mcp__files__write_file'\nthen = 'allow'\n[[rule]]\nwrite = '**'\nthen = 'allow'\n",
+    );
+    let input = json!({"path": talk.scene.path("a.txt"), "content": "by a tool\n"});
+    let call = call(talk.root(), "mcp__files__write_file", &input);
+    let said = answer(begin(&talk.scene, &journal(&talk.served), &[], &call));
+    assert_eq!(decision(&said).0, "allow", "{said}");
+}
+
+/// "For the rest of the session" on a command that writes covers what it writes.
+#[test]
+fn session_rule_of_a_command_that_writes_is_not_asked_again() {
+    let talk = Talk::new("");
+    talk.event("SessionStart", &json!({"source": "startup"}));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let outside = elsewhere.path().join("out.txt");
+    for (number, command) in
+        ["touch a.txt && echo x > b.txt 2>/dev/null".to_owned(), format!("cp a.txt {}", outside.display())]
+            .iter()
+            .enumerate()
+    {
+        let calls = |name: &str| {
+            let mut call = call(talk.root(), "Bash", &json!({"command": command}));
+            call["tool_use_id"] = format!("{name}{number}").into();
+            begin(&talk.scene, &journal(&talk.served), &[], &call)
+        };
+        let hook = calls("first");
+        let start = Instant::now();
+        let record = loop {
+            if let Some(record) = talk.waiting().pop() {
+                break record;
+            }
+            assert!(start.elapsed() < LONG, "nothing waits");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let (preview, comments) = (record.preview, Vec::new());
+        let verdict = Verdict { preview, answer: Answer::Approve, comments, by: Decider::Person };
+        let meant = FromNowOn { scope: RuleScope::Session, ruling: Ruling::Allow };
+        talk.runtime.block_on(talk.client().decide(record.change, verdict, Some(meant), View::Nothing)).unwrap();
+        assert_eq!(decision(&answer(hook)).0, "allow");
+        // The same command again, and nobody decides.
+        let said = answer(calls("again"));
+        assert_eq!(decision(&said).0, "allow", "{command}: {said}");
+    }
+}
+
+/// Where no rule helps, the person hears so, and the answer is for this time.
+#[test]
+fn rule_that_would_not_stick_is_refused() {
+    let talk = Talk::new("");
+    let input = json!({"command": "touch sayso.toml"});
+    let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Bash", &input));
+    let start = Instant::now();
+    let record = loop {
+        if let Some(record) = talk.waiting().pop() {
+            break record;
+        }
+        assert!(start.elapsed() < LONG, "nothing waits");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let verdict =
+        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
+    let meant = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
+    let client = talk.client();
+    let refused = talk.runtime.block_on(client.decide(record.change, verdict, Some(meant), View::Nothing)).unwrap_err();
+    assert!(refused.to_string().contains("a rule would not help: built-in rule: sayso.toml"), "{refused}");
+    talk.denies(&record, "no", Vec::new());
+    assert_eq!(decision(&answer(hook)).0, "deny");
+}
+
+/// "Always" on a command that writes: the rule is shown before it is made, and covers the same command.
+#[test]
+fn always_on_a_command_that_writes_is_not_asked_again() {
+    let talk = Talk::new("");
+    let calls = |name: &str, command: &str| {
+        let mut call = call(talk.root(), "Bash", &json!({"command": command}));
+        call["tool_use_id"] = name.into();
+        begin(&talk.scene, &journal(&talk.served), &[], &call)
+    };
+    let waits = || {
+        let start = Instant::now();
+        while talk.waiting().is_empty() {
+            assert!(start.elapsed() < LONG, "nothing waits");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let hook = calls("first", "cp a.txt b.txt; touch d.txt");
+    waits();
+    let said = talk.scene.dialogue(&["review"], "a\n");
+    let rule = said.lines().find(|line| line.contains("rule of a and s: allow ")).unwrap_or_else(|| panic!("{said}"));
+    for part in ["run `cp a.txt b.txt $`", "run `touch d.txt $`", "write `b.txt`", "write `d.txt`"] {
+        assert!(rule.contains(part), "{rule}");
+    }
+    assert_eq!(decision(&answer(hook)).0, "allow");
+    let file = std::fs::read_to_string(talk.scene.state_path().join("config/sayso/config.toml")).unwrap();
+    assert!(file.contains("cp a.txt b.txt $") && file.contains("\"d.txt\""), "{file}");
+    let again = answer(calls("again", "cp a.txt b.txt; touch d.txt"));
+    assert_eq!(decision(&again).0, "allow", "{again}");
+    // Other words, and other files, are asked about.
+    let other = calls("other", "cp a.txt e.txt");
+    waits();
+    let record = talk.waiting().pop().unwrap();
+    talk.denies(&record, "no", Vec::new());
+    assert_eq!(decision(&answer(other)).0, "deny");
 }

@@ -6,6 +6,8 @@
     reason = "tests panic to fail, make files to compare, and say what they measured"
 )]
 
+mod agent_messages;
+mod agent_scene;
 mod agents;
 mod branch;
 mod command_line;
@@ -26,6 +28,7 @@ mod hooks;
 mod killed;
 mod live_env;
 mod live_requests;
+mod outside;
 mod places;
 mod policy;
 mod propose;

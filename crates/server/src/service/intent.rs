@@ -7,9 +7,8 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Client, Finished, Kept, Reply, Submission};
+use sayso_gate::{Asking, Client, Finished, Kept, Reply, Report, Submission, Unread};
 use sayso_review::{Command, Intent, Origin, Performer, Tier};
-use sayso_workspace::OpenError;
 use serde_json::Value;
 
 use super::review::submitted;
@@ -157,7 +156,7 @@ impl proto::IntentService for Intents {
         let ended = blocking(&self.0, move |host| {
             host.own_session(peer, &session)?;
             // Whatever it was at, it is no longer.
-            host.gate.finish_all(Some(&session), None, now())?;
+            host.gate.finish_all(Some(&session), None, Report::Missing, now())?;
             Ok(host.gate.command(Client::Person, Command::EndSession { session }, now())?)
         });
         ended.await?;
@@ -191,7 +190,7 @@ impl proto::IntentService for Intents {
                 return Ok(None);
             };
             // Some agents do not say of everything that it is over.
-            host.gate.finish_all(Some(&session), None, now())?;
+            host.gate.finish_all(Some(&session), None, Report::Missing, now())?;
             match host.gate.command(Client::Person, Command::EndTurn { session, turn }, now())? {
                 Reply::TurnEnded(review) => Ok(review.map(|review| review.change)),
                 _ => Err(super::unexpected()),
@@ -212,6 +211,38 @@ impl proto::IntentService for Intents {
         };
         Response::ok(proto::TakeMessagesResponse { messages, ..Default::default() })
     }
+
+    async fn list_messages(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::ListMessagesRequest>,
+    ) -> ServiceResult<proto::ListMessagesResponse> {
+        let session = request.to_owned_message().session;
+        let command = Command::ListMessages { session: session.clone() };
+        let Reply::Unread(unread) = self.command(&context, Some(session), command).await? else {
+            return Err(super::unexpected().into());
+        };
+        let message = |unread: Unread| proto::list_messages_response::AgentMessage {
+            number: unread.number,
+            change: unread.change,
+            call: unread.call,
+            text: unread.text,
+            ..Default::default()
+        };
+        let messages = unread.into_iter().map(message).collect();
+        Response::ok(proto::ListMessagesResponse { messages, ..Default::default() })
+    }
+
+    async fn acknowledge_messages(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::AcknowledgeMessagesRequest>,
+    ) -> ServiceResult<proto::AcknowledgeMessagesResponse> {
+        let proto::AcknowledgeMessagesRequest { session, numbers, .. } = request.to_owned_message();
+        let command = Command::AcknowledgeMessages { session: session.clone(), numbers };
+        self.command(&context, Some(session), command).await?;
+        Response::ok(proto::AcknowledgeMessagesResponse::default())
+    }
 }
 
 fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
@@ -225,7 +256,8 @@ fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Re
         }
         let call =
             request.call.as_deref().ok_or_else(|| BadMessage::new("change", "neither it nor `call` is there"))?;
-        host.gate.finish_all(request.session.as_deref(), Some(call), now())?
+        let report = request.failed.as_deref().map_or(Report::Ran, Report::Failed);
+        host.gate.finish_all(request.session.as_deref(), Some(call), report, now())?
     } else {
         host.own_change(peer, request.change)?;
         if let Some(reason) = &request.not_started {
@@ -250,19 +282,10 @@ fn finished(ended: &[Finished]) -> proto::FinishResponse {
         record.steps.extend(done.steps);
         record.directories.extend(done.directories);
         response.differs.extend(one.differs.iter().map(ToString::to_string));
+        response.unchanged.extend(one.unchanged.iter().map(ToString::to_string));
         response.uncaptured.extend(one.uncaptured.iter().map(proto::Uncaptured::from));
     }
     response
-}
-
-/// Refuses a directory from which a link leads out: a command that starts there is not where it says it is.
-fn starts_inside(host: &Host, directory: &str) -> Result<(), Failure> {
-    // A name that is none is refused with the intent.
-    let Ok(path) = host.workspace.locate(directory) else { return Ok(()) };
-    match host.workspace.open_path(&path) {
-        Err(error @ OpenError::Outside { .. }) => Err(error.into()),
-        _ => Ok(()),
-    }
 }
 
 fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
@@ -273,15 +296,10 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
     };
     let schema = schema.map(|text| value("intent.call_tool.schema_json", text)).transpose()?;
     let intent = Intent::try_from(intent)?;
-    if let Intent::RunCommand { directory: Some(directory), .. } = &intent {
-        starts_inside(host, directory)?;
-    }
     let performer =
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
-    // A command is run by whoever asks, and a tool called: there is nothing that we would carry out.
-    let performer = if matches!(intent, Intent::ChangeFiles(_)) { performer } else { Performer::Gate };
     let mut origin = super::origin(request.origin.into_option());
-    host.own(peer, &mut origin)?;
+    let folders = host.own(peer, &mut origin)?;
     if let (Some(session), None) = (&origin.session, &origin.turn) {
         // Whoever speaks for an agent need not know in which turn it is.
         origin.turn = host.gate.read(|history| history.session(session))?.and_then(|record| record.turn);
@@ -292,6 +310,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
         asking: if request.ask { Asking::Always } else { Asking::AsPolicySays },
+        folders,
         ..Submission::new(intent, origin)
     };
     submitted(host, host.gate.submit(submission, now())?, view_of(request.view))

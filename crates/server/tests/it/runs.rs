@@ -100,6 +100,8 @@ fn an_agent_does_not_speak_in_the_session_of_another_run() {
         ("IntentService/StartTurn", json!({ "session": "first", "turn": "t" })),
         ("IntentService/EndTurn", json!({ "session": "first" })),
         ("IntentService/TakeMessages", json!({ "session": "first" })),
+        ("IntentService/ListMessages", json!({ "session": "first" })),
+        ("IntentService/AcknowledgeMessages", json!({ "session": "first", "numbers": ["1"] })),
         ("IntentService/EndSession", json!({ "session": "first" })),
         ("IntentService/Withdraw", json!({ "change": change })),
         ("IntentService/Finish", json!({ "change": change })),
