@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use sayso_wire::Head;
 use sayso_wire::stream::Api;
 
+use super::attribution::{Attribution, BodyAttribution};
 use super::body::Reply;
 use super::own::plain;
 use super::{headers, upstream};
@@ -61,6 +63,21 @@ impl Way {
         let whose = Arc::new(Whose::by_head(&self.run, &marks)?);
         *last = Some(Last { marks, whose: Arc::clone(&whose) });
         Some(whose)
+    }
+
+    /// The session of a request that is to be forwarded while it comes. `None` if only its whole body could tell.
+    pub(super) fn attribution(&self, headers: &HeaderMap) -> Option<Attribution> {
+        if let Some(whose) = self.whose(headers) {
+            return Some(Attribution::Headers(whose));
+        }
+        // No known agent compresses a body and names no session.
+        if headers.contains_key(CONTENT_ENCODING) {
+            return None;
+        }
+        let query = self.path.split_once('?').map(|(_, query)| query);
+        let key = headers::key_hash(headers, query);
+        let body = BodyAttribution::new(self.run.clone(), self.marks(headers), key);
+        Some(Attribution::Body(Arc::new(body)))
     }
 
     /// What tells whose a request is.
