@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::passed::no_body;
 use super::past::{Fate, Handed};
 use super::pause::{self, Saved};
+use super::turn::TurnChange;
 use super::work::patch;
 use super::{
     Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken, Ticket,
@@ -58,8 +59,15 @@ impl Desk {
             laid.saved.drifted.extend(unread.clone());
             laid
         };
+        let running = self.running_turn(&whose, &parsed, came.signed);
+        let make = |mode: RequestMode| {
+            let takes_saved = takes_saved && mode != RequestMode::Off;
+            let mut work = if takes_saved { lay() } else { Work::default() };
+            let change = running.clone().map_or(TurnChange::Untouched, |running| running.lay_over(&parsed, &mut work));
+            (mode, work, change)
+        };
         // Before the lock, too; what is decided meanwhile is seen to there.
-        let mut laid = (takes_saved && self.effective(Some(&whose.session)).mode != RequestMode::Off).then(&lay);
+        let mut made = make(self.effective(Some(&whose.session)).mode);
         let mut handed_over = self.handed_over(&whose, &identity, &parsed);
         let unseen = match purpose {
             None if rule.is_none_or(|rule| rule.pause == Pause::Yes) => {
@@ -147,11 +155,16 @@ impl Desk {
             .or_else(|| pause::reason(&whose, &parsed, effective, saved, rule))
             .or(inherited.is_some().then_some(PauseReason::Retry));
         let inherits = inherited.as_ref().map(|inherited| inherited.earlier);
-        let mut work = match inherited {
+        let mut work = if let Some(Inherited { work, .. }) = inherited {
             // What cannot be carried over is not there any more; the person looks at it anyway.
-            Some(Inherited { work, .. }) => work.go_on(&parsed).unwrap_or_default(),
-            None if takes_saved && effective.mode != RequestMode::Off => laid.take().unwrap_or_else(lay),
-            None => Work::default(),
+            work.go_on(&parsed).unwrap_or_default()
+        } else {
+            if made.0 != effective.mode {
+                made = make(effective.mode);
+            }
+            let (_, work, change) = made;
+            self.turn_changed(&mut state, &whose, change);
+            work
         };
         let Some(why) = why else {
             if let Some(refused) = work.refused.take() {

@@ -346,6 +346,7 @@ pub(super) fn lay_over(overrides: &Overrides, request: &ModelRequest) -> Work {
     let saved = SavedOutcome {
         applied: outcome.applied.iter().map(|(place, _)| path(*place)).collect(),
         drifted: outcome.drifted.iter().map(drifted).collect(),
+        turn: None,
     };
     if !request.is_dirty() {
         return Work { saved, ..Work::default() };

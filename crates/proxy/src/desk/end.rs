@@ -7,7 +7,7 @@ use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
-use sayso_wire::{Captured, Problem, Scope};
+use sayso_wire::{Captured, Problem, Scope, TurnEdits};
 use thiserror::Error;
 
 use super::mode::{Modes, Once};
@@ -96,6 +96,8 @@ pub struct Resumed {
     pub captured: Captured,
     /// The mode that the session was switched to, so that they are applied.
     pub switched: Option<RequestMode>,
+    /// Edits that stay for the rest of the turn.
+    pub turn_edits: usize,
 }
 
 /// A request that waits, as it was a moment ago.
@@ -131,7 +133,9 @@ impl Desk {
             if let (Captures::Yes, Some(edits)) = (seen.captures, self.own_edits(&seen.work)) {
                 resumed.captured = self.save_edits(request, &seen.session, &edits, scope, now)?;
             }
-            if self.go_on(request, seen.revision, body, now)? == Went::On {
+            let turn_edits = self.turn_edits(&seen.work, &seen.session);
+            resumed.turn_edits = turn_edits.as_ref().map_or(0, TurnEdits::len);
+            if self.go_on(request, seen.revision, body, turn_edits, now)? == Went::On {
                 resumed.switched = self.mode_for(resumed.captured, &seen.session);
                 if resumed.switched.is_some() {
                     self.set_mode(Some(&seen.session), resumed.switched);
@@ -155,7 +159,14 @@ impl Desk {
     }
 
     /// Lets a request go on with this body, unless somebody has edited it since.
-    fn go_on(&self, request: RequestId, revision: u64, body: Option<Arc<[u8]>>, now: i64) -> Result<Went, EndError> {
+    fn go_on(
+        &self,
+        request: RequestId,
+        revision: u64,
+        body: Option<Arc<[u8]>>,
+        turn_edits: Option<TurnEdits>,
+        now: i64,
+    ) -> Result<Went, EndError> {
         let mut state = lock(&self.state);
         match state.waiting.get(&request) {
             None => return Err(EndError::NotWaiting(request)),
@@ -169,6 +180,7 @@ impl Desk {
             Some(body) => self.sent_edited(request, &work, body),
             None => self.sent(request, work.saved.clone()),
         }
+        self.set_turn(&mut state, &waiting.whose, request, turn_edits);
         let fate = Fate::Approved { work };
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, it is recorded that there will be no answer.
@@ -287,6 +299,9 @@ impl Desk {
         self.end_for_good(state.past.forget(|of| of == session), &RequestEnd::SessionDisposed);
         state.monitor.forget(session);
         state.sessions.remove(session);
+        if state.turns.forget(session) {
+            self.keep_turns(&state);
+        }
         if let Some(set) = state.modes.forget(session) {
             self.log.event(Event::RequestMode(set), Haste::Now);
         }

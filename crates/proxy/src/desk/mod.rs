@@ -19,6 +19,7 @@ mod saved;
 mod sequel;
 mod taken;
 mod tries;
+mod turn;
 mod unanswered;
 mod unreadable;
 mod view;
@@ -26,7 +27,7 @@ mod whose;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -256,6 +257,7 @@ struct State {
     past: Past,
     monitor: Monitor,
     sessions: BTreeMap<String, Session>,
+    turns: turn::Turns,
     /// The request whose differences were looked at last, and how many edits it had.
     compared: Option<(RequestId, u64)>,
 }
@@ -275,6 +277,8 @@ pub struct Desk {
     stops: Arc<AtomicBool>,
     state: Mutex<State>,
     saved: SavedEdits,
+    /// The file for the edits of running turns.
+    turns_path: PathBuf,
     bodies: Mutex<Bodies>,
     counter: Mutex<TokenCounter>,
     /// Another one for rules: requests do not wait for those who look at one.
@@ -293,6 +297,7 @@ impl Desk {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
+        let turns_path = journal.join("overrides").join("turns.json");
         let (past, ended) = handover::take_over(&gate, now());
         let state = State {
             waiting: BTreeMap::new(),
@@ -301,6 +306,7 @@ impl Desk {
             past,
             monitor: Monitor::default(),
             sessions: BTreeMap::new(),
+            turns: turn::read_turns(&turns_path),
             compared: None,
         };
         let desk = Self {
@@ -313,6 +319,7 @@ impl Desk {
             stops: Arc::default(),
             state: Mutex::new(state),
             saved: SavedEdits::new(journal, home),
+            turns_path,
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
             rules_counter: Mutex::new(TokenCounter::new(1 << 10)),
@@ -344,7 +351,7 @@ impl Desk {
 
     /// Takes note of whether there is anything to look out for.
     fn notice(&self, state: &State) {
-        let forgotten = state.past.is_empty() && state.waiting.is_empty();
+        let forgotten = state.past.is_empty() && state.waiting.is_empty() && state.turns.is_empty();
         let ruled = self.judged.load(Ordering::Acquire) || !self.settings().rules.is_empty();
         let quiet = state.modes.is_quiet() && forgotten && !ruled;
         self.quiet.store(quiet, Ordering::Release);

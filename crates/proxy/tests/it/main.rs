@@ -19,6 +19,7 @@ mod regressions;
 mod saved;
 mod scene;
 mod sdk;
+mod turns;
 mod unmarked;
 mod unread;
 

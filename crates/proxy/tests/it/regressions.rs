@@ -88,7 +88,7 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
         assert_eq!(scene.desk.record(id).unwrap().paused, Some(why));
         scene.set(id, said_at(API), "after");
         let resumed = scene.desk.resume(id, Expected::Any, now()).unwrap();
-        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched });
+        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched, turn_edits: 0 });
         let _ = body(sent.answer().await).await;
         assert_eq!(scene.desk.saved(Some("s1")).unwrap().len(), 1);
         assert!(!scene.desk.effective(Some("s1")).capture_next);

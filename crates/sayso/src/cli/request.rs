@@ -128,6 +128,9 @@ pub(crate) enum RequestCommand {
         context: usize,
     },
     /// Lets a request go on, with your edits.
+    ///
+    /// Edits of messages, instructions and tools stay for the rest of the turn: they are made again in each following request, until
+    /// you send another prompt. Edits of settings are for this request. `--from-now-on`, when you edit, keeps an edit for good.
     Resume {
         /// The number of the request.
         #[arg(value_name = "ID", value_parser = number::request)]

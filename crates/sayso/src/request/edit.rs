@@ -368,11 +368,26 @@ fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCod
     };
     if !asking.json(&answer)? {
         print(&format!(
-            "Request {id} goes on.\n{}",
-            saved(answer.saved, answer.removed, answer.switched_to.as_known())
+            "Request {id} goes on.\n{}{}",
+            saved(answer.saved, answer.removed, answer.switched_to.as_known()),
+            turn_edits(answer.turn_edits),
         ))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long edits last that were not saved.
+fn turn_edits(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "1 edit stays for the rest of this turn: it is made again in each following request.\n\
+              To keep an edit for good, make it with `sayso request edit … --from-now-on`.\n"
+            .to_owned(),
+        count => format!(
+            "{count} edits stay for the rest of this turn: they are made again in each following request.\n\
+             To keep an edit for good, make it with `sayso request edit … --from-now-on`.\n"
+        ),
+    }
 }
 
 fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {

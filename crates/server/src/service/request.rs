@@ -172,11 +172,12 @@ impl proto::RequestService for Requests {
             known(host, id)?;
             host.proxy.desk.resume(id, expected, now()).map_err(|error| not_ended(host, error))
         });
-        let Resumed { captured, switched } = resumed.await?;
+        let Resumed { captured, switched, turn_edits } = resumed.await?;
         Response::ok(proto::ResumeRequestResponse {
             saved: captured.saved as u64,
             removed: captured.removed as u64,
             switched_to: switched.map(proto::RequestMode::from).unwrap_or_default().into(),
+            turn_edits: turn_edits as u64,
             ..Default::default()
         })
     }
