@@ -142,6 +142,12 @@ impl ModelRequest {
         filled("tools") || filled("functions")
     }
 
+    /// Whether the history holds an answer of the model.
+    pub fn has_answers(&self) -> bool {
+        let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return false };
+        dialect.messages(&body.as_came()).iter().any(|item| item.role == Role::Assistant)
+    }
+
     /// The messages as they came, each by its hash. Where something is to be kept on the server moves with every request, and does
     /// not count.
     pub fn conversation(&self) -> Vec<String> {

@@ -16,8 +16,8 @@ use super::pause::{self, Saved};
 use super::turn::TurnChange;
 use super::work::patch;
 use super::{
-    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken, Ticket,
-    Tools, Waiting, Whose, Work, edit, entry, lock,
+    Arrived, Came, Captures, Complete, Desk, History, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken,
+    Ticket, Tools, Waiting, Whose, Work, edit, entry, lock,
 };
 use crate::log::Haste;
 use crate::route::api_of;
@@ -138,6 +138,9 @@ impl Desk {
             return Arrived::Send(Outgoing { api, whose, body, unanswered });
         }
         let tools = Tools::of(&parsed);
+        if turn && tools == Tools::Some {
+            self.discard_other_contexts(&mut state, &whose, &parsed);
+        }
         // Whoever asks for a number of tokens goes on with nothing.
         if pause::is_answered(&parsed)
             && let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity, tools)
@@ -205,6 +208,7 @@ impl Desk {
             identity,
             captures,
             tools,
+            history: History::of(&parsed),
             revision: 0,
             verdict: sender,
         };
@@ -285,6 +289,24 @@ impl Desk {
             self.log.event(Event::RequestMode(set), Haste::Now);
         }
         self.notice(state);
+    }
+
+    /// Ends paused turns of the session that this turn leaves behind: the session has another model by now, or its history
+    /// was cleared.
+    fn discard_other_contexts(&self, state: &mut State, whose: &Whose, request: &ModelRequest) {
+        let history = History::of(request);
+        let is_other = |waiting: &Waiting| {
+            waiting.tools == Tools::Some
+                && waiting.whose.strand() == whose.strand()
+                && (waiting.whose.model != whose.model || (waiting.history, history) == (History::Some, History::None))
+        };
+        let old: Vec<RequestId> =
+            state.waiting.iter().filter(|(_, waiting)| is_other(waiting)).map(|(id, _)| *id).collect();
+        for id in old {
+            if let Some(waiting) = state.waiting.remove(&id) {
+                self.close(id, waiting, RequestEnd::SessionDisposed);
+            }
+        }
     }
 
     /// Ends requests that this one takes the place of, and hands over the edits of one that is the same.

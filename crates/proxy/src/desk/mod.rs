@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
-use sayso_review::{PauseReason, RequestEnd, RequestId};
+use sayso_review::{PauseReason, RequestEnd, RequestId, RequestMode};
 use sayso_wire::stream::Api;
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{Head, ModelRequest, Purpose};
@@ -49,7 +49,7 @@ use saved::SavedEdits;
 use work::{Current, Original, Work};
 
 pub use edit::{Edit, EditRequestError, Edited, FromNowOn, Place};
-pub use end::{EndError, Expected, Resumed};
+pub use end::{EndError, Expected, ModeChange, OnWaiting, Resumed, Saved, Switched};
 pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
 pub(crate) use passed::entry;
@@ -165,6 +165,19 @@ impl Tools {
     }
 }
 
+/// Whether the model has answered before in the conversation of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum History {
+    Some,
+    None,
+}
+
+impl History {
+    fn of(request: &ModelRequest) -> Self {
+        if request.has_answers() { Self::Some } else { Self::None }
+    }
+}
+
 /// What a request takes over from an earlier one that was the same.
 #[derive(Debug)]
 struct Inherited {
@@ -227,6 +240,7 @@ pub(crate) struct Waiting {
     captures: Captures,
     /// Whether it offers tools: what offers none takes the place of none that does.
     tools: Tools,
+    history: History,
     /// How many edits there were, undone ones included.
     revision: u64,
     verdict: oneshot::Sender<Verdict>,
@@ -297,12 +311,16 @@ impl Desk {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
+        let saved = SavedEdits::new(journal, home);
+        // Edits that are saved for every workspace are applied where nobody has chosen a mode.
+        let everywhere = saved.of(sayso_wire::Scope::Global, "").is_ok_and(|edits| !edits.is_empty());
+        let fallback = if everywhere { RequestMode::AutoOverride } else { RequestMode::Off };
         let turns_path = journal.join("overrides").join("turns.json");
         let (past, ended) = handover::take_over(&gate, now());
         let state = State {
             waiting: BTreeMap::new(),
             tried: BTreeMap::new(),
-            modes: Modes::new(modes),
+            modes: Modes::new(modes).or(fallback),
             past,
             monitor: Monitor::default(),
             sessions: BTreeMap::new(),
@@ -318,7 +336,7 @@ impl Desk {
             judged: AtomicBool::new(gate_judges),
             stops: Arc::default(),
             state: Mutex::new(state),
-            saved: SavedEdits::new(journal, home),
+            saved,
             turns_path,
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, StreamBody};
-use sayso_proxy::desk::{Expected, Once, Resumed};
+use sayso_proxy::desk::{Expected, Once, Resumed, Switched};
 use sayso_proxy::{Settings, Upstream, Which};
 use sayso_review::{PauseReason, RequestEnd, RequestMode};
 use sayso_testkit::model::{Answer, Gate, ModelServer};
@@ -78,7 +78,12 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
     let rule = sayso_proxy::PauseRule { name: "all".to_owned(), ..Default::default() };
     for (mode, rules, why, switched) in [
         (RequestMode::InterceptAlways, Vec::new(), PauseReason::Capture, None),
-        (RequestMode::Off, Vec::new(), PauseReason::Capture, Some(RequestMode::AutoOverride)),
+        (
+            RequestMode::Off,
+            Vec::new(),
+            PauseReason::Capture,
+            Some(Switched { mode: RequestMode::AutoOverride, scope: Scope::Session }),
+        ),
         (RequestMode::AutoOverride, vec![rule], PauseReason::Rule { rule: "all".to_owned() }, None),
     ] {
         let scene = Scene::new(Settings { rules, ..settings() }, ModelServer::start([])).await;

@@ -328,7 +328,7 @@ impl RequestEnd {
         match self {
             Self::Canceled => "Request canceled before sending".to_owned(),
             Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
-            Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
+            Self::ModeDisabled => "Request canceled before sending: pausing was switched off".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
             Self::Superseded { by } => format!("Request {by} came in its place"),
             Self::ClientGone => "The agent went away before there was an answer".to_owned(),
