@@ -139,3 +139,13 @@ async fn tool_call_of_unmarked_request_is_captured_in_its_session() {
     });
     assert_eq!(captured, Some(session(&scene, 1)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn path_with_dot_segments_is_refused() {
+    let scene = Scene::new(settings(), ModelServer::start([])).await;
+    for path in ["anthropic/v1/../messages", "anthropic/%2e%2e/v1/messages", "anthropic/..%2fv1/messages"] {
+        let request = Request::post(scene.url(path)).body(Full::default()).unwrap();
+        assert_eq!(scene.send(request).await.status(), 400, "{path}");
+    }
+    assert_eq!(scene.model.received().len(), 0);
+}

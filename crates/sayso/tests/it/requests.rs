@@ -401,3 +401,12 @@ fn mode_normal_resumes_or_cancels_waiting_requests() {
     }
     stage.end();
 }
+
+#[test]
+fn request_with_two_host_headers_is_refused() {
+    let stage = Stage::new("");
+    let agent = stage.send_with(&request("Fix it.", "text"), "host: localhost\r\n");
+    assert_eq!(agent.join().unwrap().status, 400);
+    assert_eq!(stage.model.requests().len(), 0);
+    stage.end();
+}
