@@ -23,11 +23,30 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Plain, Self::Streaming];
-
     fn flag(self) -> bool {
         self == Self::Streaming
+    }
+}
+
+/// How requests tell which session they belong to, and what sessions have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Named by a header, as by Claude Code. All start with the same history.
+    Named,
+    /// Named by nothing. All start with the same history.
+    Unmarked,
+    /// Named by nothing. Each has a history of its own, from its first message on.
+    UnmarkedDifferent,
+}
+
+impl Sessions {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named => "session named by a header",
+            Self::Unmarked => "no session mark",
+            Self::UnmarkedDifferent => "no session mark, sessions begin differently",
+        }
     }
 }
 
@@ -78,6 +97,7 @@ impl Size {
 /// What all sessions of a kind and size have in common.
 #[derive(Clone)]
 pub struct Start {
+    sessions: Sessions,
     size: Size,
     head: Bytes,
     tail: Bytes,
@@ -85,8 +105,8 @@ pub struct Start {
 
 impl Start {
     /// The start of sessions of this size.
-    pub fn new(kind: Kind, size: Size) -> Result<Self> {
-        Self::of(kind, size, size.start())
+    pub fn new(kind: Kind, size: Size, sessions: Sessions) -> Result<Self> {
+        Ok(Self { sessions, ..Self::of(kind, size, size.start())? })
     }
 
     /// The start of sessions whose first request has about so many bytes.
@@ -103,19 +123,29 @@ impl Start {
         // In the order of Claude Code, the flag at the end.
         let head = format!(r#"{{"model":{},"messages":{open}"#, request["model"]);
         let tail = format!(
-            r#"],"system":{},"tools":{},"metadata":{},"max_tokens":32000,"stream":{}}}"#,
+            r#"],"system":{},"tools":{},"max_tokens":32000,"stream":{}}}"#,
             request["system"],
             request["tools"],
-            request["metadata"],
             kind.flag(),
         );
-        Ok(Self { size, head: head.into(), tail: tail.into() })
+        Ok(Self { sessions: Sessions::Named, size, head: head.into(), tail: tail.into() })
     }
 
     /// A session, which no other has the number of.
     pub fn session(&self, number: usize) -> Session {
-        Session { start: self.clone(), number, added: String::new(), turns: 0 }
+        let mut start = self.clone();
+        if self.sessions == Sessions::UnmarkedDifferent {
+            start.head = own_history(&self.head, number);
+        }
+        Session { start, number, added: String::new(), turns: 0 }
     }
+}
+
+/// A history of the same size in which the first message, and words all over the rest, are of one session only.
+fn own_history(head: &[u8], number: usize) -> Bytes {
+    let text = String::from_utf8_lossy(head);
+    let own = text.replace("branch", &format!("{number:06}")).replace("self", &format!("{:04x}", number & 0xffff));
+    Bytes::from(own)
 }
 
 /// The requests of one session.
@@ -127,9 +157,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// What the agent calls it.
-    pub fn id(&self) -> String {
-        format!("5e550000-0000-4000-8000-{:012x}", self.number)
+    /// What the agent calls it, if it says so.
+    pub fn id(&self) -> Option<String> {
+        let named = self.start.sessions == Sessions::Named;
+        named.then(|| format!("5e550000-0000-4000-8000-{:012x}", self.number))
     }
 
     /// Whether it has as many requests as a session has.
@@ -194,7 +225,7 @@ mod tests {
     #[test]
     fn each_request_of_a_session_is_the_one_before_and_a_turn_more() {
         for size in Size::ALL {
-            let mut session = Start::new(Kind::Streaming, size).unwrap().session(7);
+            let mut session = Start::new(Kind::Streaming, size, Sessions::Named).unwrap().session(7);
             let [first, second] = [(); 2].map(|()| serde_json::from_slice::<Value>(&text(&session.next())).unwrap());
             let [first, second] = [&first, &second].map(|request| request["messages"].as_array().unwrap());
             assert_eq!(second.len(), first.len() + 2);
@@ -205,7 +236,7 @@ mod tests {
     #[test]
     fn requests_have_about_the_size_they_are_named_after() {
         for (size, bytes) in Size::ALL.into_iter().zip([1_000, 100_000, 1_000_000]) {
-            let mut session = Start::new(Kind::Plain, size).unwrap().session(1);
+            let mut session = Start::new(Kind::Plain, size, Sessions::Named).unwrap().session(1);
             while !session.is_over() {
                 let length = text(&session.next()).len();
                 assert!((bytes * 3 / 4..bytes * 4 / 3).contains(&length), "{length} for {bytes}");

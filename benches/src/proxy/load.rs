@@ -50,12 +50,15 @@ impl Connection {
             .header("anthropic-beta", "claude-code-20250219,interleaved-thinking-2025-05-14")
             .header("anthropic-dangerous-direct-browser-access", "true")
             .header("x-api-key", "none")
-            .header("x-claude-code-session-id", session.id())
             .header("x-stainless-lang", "js")
             .header("x-stainless-package-version", "0.70.0")
             .header("x-stainless-retry-count", "0")
             .header("x-stainless-timeout", "600")
             .header("content-type", "application/json");
+        let request = match session.id() {
+            Some(id) => request.header("x-claude-code-session-id", id),
+            None => request,
+        };
         Ok(request.body(session.next())?)
     }
 

@@ -8,7 +8,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::bodies::{Kind, Size, Start};
+use super::bodies::{Kind, Sessions, Size, Start};
 use super::load::{Connection, new_session};
 use super::process::{Log, Process};
 use crate::table::{Check, Section, Target};
@@ -23,7 +23,7 @@ pub fn section(runtime: &Runtime, program: &Path, upstream: &Process) -> Result<
     let mut section = Section::new("Memory of the gateway", &["MB"], "MB").note(note);
     let served = Process::sayso(program, upstream.address, Log::All)?;
     let before = served.memory("VmRSS")?;
-    let start = Start::new(Kind::Streaming, Size::Middle)?;
+    let start = Start::new(Kind::Streaming, Size::Middle, Sessions::Named)?;
     runtime
         .block_on(async { Connection::open(&served).await?.send(&mut new_session(&start), Kind::Streaming).await })?;
     served.settled_cpu()?;

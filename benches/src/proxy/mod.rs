@@ -16,7 +16,7 @@ use crate::clock::{median, microseconds, percentile, ratio};
 use crate::corpus::Extent;
 use crate::startup::{build, sayso};
 use crate::table::{Check, Section, Target};
-use bodies::{Kind, Size, Start};
+use bodies::{Kind, Sessions, Size, Start};
 use process::{Answers, Log, Process};
 
 const CONNECTIONS: [usize; 2] = [1, 64];
@@ -91,6 +91,33 @@ fn recorded(process: &Process) -> Result<usize> {
     Ok(said["requests"].as_array().map_or(0, Vec::len))
 }
 
+/// What is sent through the gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Traffic {
+    kind: Kind,
+    sessions: Sessions,
+}
+
+impl Traffic {
+    const ALL: [Self; 4] = [
+        Self { kind: Kind::Plain, sessions: Sessions::Named },
+        Self { kind: Kind::Streaming, sessions: Sessions::Named },
+        Self { kind: Kind::Plain, sessions: Sessions::Unmarked },
+        Self { kind: Kind::Plain, sessions: Sessions::UnmarkedDifferent },
+    ];
+
+    fn name(self) -> String {
+        let kind = if self.kind == Kind::Plain { "plain" } else { "streaming" };
+        format!("{kind}, {}", self.sessions.name())
+    }
+
+    /// Peers do not know sessions: one table with them is enough. mitmproxy is beside each, for the latency.
+    fn gateways(self) -> impl Iterator<Item = Gateway> {
+        let all = self.sessions == Sessions::Named;
+        Gateway::ALL.into_iter().filter(move |gateway| all || *gateway != Gateway::Litellm)
+    }
+}
+
 /// What all gateways are measured with.
 struct Rig {
     runtime: Runtime,
@@ -154,10 +181,10 @@ pub fn sections(extent: Extent, rounds: usize) -> Result<Vec<Section>> {
     let upstream = Process::own(&build("upstream")?, &[])?;
     let rig = Rig { runtime, program, upstream, peers: peers(), extent, rounds };
     let mut sections = Vec::new();
-    for kind in Kind::ALL {
-        let measured = measure(&rig, kind)?;
-        sections.push(cpu_section(kind, &measured, rounds));
-        sections.push(latency_section(kind, &measured));
+    for traffic in Traffic::ALL {
+        let measured = measure(&rig, traffic)?;
+        sections.push(cpu_section(traffic, &measured, rounds));
+        sections.push(latency_section(traffic, &measured));
     }
     Ok(sections)
 }
@@ -169,11 +196,11 @@ pub fn memory() -> Result<Option<Section>> {
     memory::section(&runtime, &program, &Process::own(&build("upstream")?, &[])?).map(Some)
 }
 
-fn measure(rig: &Rig, kind: Kind) -> Result<Vec<Measured>> {
-    let runtime = &rig.runtime;
-    let small = Start::new(kind, Size::Small)?;
+fn measure(rig: &Rig, traffic: Traffic) -> Result<Vec<Measured>> {
+    let (runtime, Traffic { kind, sessions }) = (&rig.runtime, traffic);
+    let small = Start::new(kind, Size::Small, sessions)?;
     let mut running = Vec::new();
-    for gateway in Gateway::ALL {
+    for gateway in traffic.gateways() {
         if let Some(mut process) = gateway.start(kind, rig)? {
             let ready = runtime.block_on(load::until_ready(&mut process, &small, kind));
             match ready.and_then(|()| gateway.check(&process)) {
@@ -186,7 +213,7 @@ fn measure(rig: &Rig, kind: Kind) -> Result<Vec<Measured>> {
     }
     let mut measured = Vec::new();
     for size in Size::ALL {
-        let start = Start::new(kind, size)?;
+        let start = Start::new(kind, size, sessions)?;
         for connections in CONNECTIONS {
             let new = |gateway| Measured { gateway, size, connections, cpu: Vec::new(), latencies: Vec::new() };
             let mut here: Vec<Measured> = running.iter().map(|(gateway, _)| new(*gateway)).collect();
@@ -222,15 +249,11 @@ fn row_name(measured: &Measured) -> String {
     format!("{} × {}, {}", measured.size.name(), measured.connections, measured.gateway.name())
 }
 
-fn what(kind: Kind) -> &'static str {
-    if kind == Kind::Plain { "plain" } else { "streaming" }
-}
-
-fn cpu_section(kind: Kind, all: &[Measured], rounds: usize) -> Section {
+fn cpu_section(traffic: Traffic, all: &[Measured], rounds: usize) -> Section {
     let note = format!(
         "user and system time of the gateway's process for each request, what it does after the answer included; median of {rounds} rounds in turns, of twice as many over one connection; × connections"
     );
-    let title = format!("CPU of the gateway, {}", what(kind));
+    let title = format!("CPU of the gateway, {}", traffic.name());
     let mut section = Section::new(title, &["CPU µs"], "times bare hyper").note(note);
     let middle = |measured: &Measured| median(&mut measured.cpu.clone());
     for measured in all.iter().filter(|measured| measured.gateway != Gateway::Direct) {
@@ -247,12 +270,12 @@ fn cpu_section(kind: Kind, all: &[Measured], rounds: usize) -> Section {
     section
 }
 
-fn latency_section(kind: Kind, all: &[Measured]) -> Section {
-    let until = if kind == Kind::Plain { "the whole answer" } else { "the first event" };
+fn latency_section(traffic: Traffic, all: &[Measured]) -> Section {
+    let until = if traffic.kind == Kind::Plain { "the whole answer" } else { "the first event" };
     let note = format!(
         "wall time until {until} was here, less that of a direct connection, whose own is in its row; a peer's ratio is how many times more it adds at p50 than sayso with its journal on, and beside it than bare hyper, which does nothing else"
     );
-    let title = format!("Latency that the gateway adds, {}", what(kind));
+    let title = format!("Latency that the gateway adds, {}", traffic.name());
     let mut section = Section::new(title, &["p50 µs", "p99 µs", "peer's / bare's"], "peer's / sayso's").note(note);
     let at = |measured: &Measured, percent| percentile(&mut measured.latencies.clone(), percent).as_secs_f64() * 1e6;
     for measured in all {

@@ -67,7 +67,7 @@ pub use preview::{
 pub use request::{
     BodyRecord, EditKind, Handover, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
     RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage, TurnedAway,
+    SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};

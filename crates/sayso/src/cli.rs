@@ -24,7 +24,7 @@ pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, Snapsho
 pub(crate) use place::{Answers, Place, Source, ThemeChoice, When};
 pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, PolicyCommand, TrustArguments};
 pub(crate) use request::{
-    At, ExportFormat, Later, ModeChoice, OverridesAction, RequestArguments, RequestCommand, ScopeChoice,
+    At, ExportFormat, Later, ModeChoice, OverridesAction, RequestArguments, RequestCommand, ScopeChoice, WaitingChoice,
 };
 pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
 pub(crate) use watch::WatchArguments;

@@ -84,6 +84,10 @@ impl Guard {
         let headers = request.headers();
         let host = request.uri().authority().map(http::uri::Authority::as_str);
         let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()));
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            let message = "the request has two Host headers";
+            return Err(refusal(ErrorCode::InvalidArgument, message, "send one Host header"));
+        }
         if !host.is_some_and(|host| self.is_ours(host, ours.ip())) {
             let message = "the request does not name this server as its host";
             return Err(forbidden(
@@ -289,6 +293,12 @@ mod tests {
     }
 
     const RIGHT: (&str, &str) = ("authorization", "Bearer 0123456789abcdef");
+
+    #[test]
+    fn two_host_headers_are_an_invalid_request() {
+        let twice = [("host", "localhost"), ("host", "localhost"), RIGHT];
+        assert_eq!(said(&twice), "invalid_argument");
+    }
 
     #[test]
     fn hosts_other_than_this_machine_are_refused() {

@@ -360,7 +360,7 @@ async fn answer(
         let Ok(response) = calling.instrument(span).await;
         response.map(Either::Left)
     };
-    tracing::debug!(id, path = uri.path(), status = response.status().as_u16(), "answered");
+    tracing::debug!(id, path = loggable(uri.path()), status = response.status().as_u16(), "answered");
     response.headers_mut().insert(&REQUEST_ID, id.into());
     if let Some(origin) = origin {
         guard::readable(response.headers_mut(), origin);
@@ -368,11 +368,18 @@ async fn answer(
     Ok(response)
 }
 
+/// A path as it is logged. Only calls of our services are: any other path may be a mistyped address with a capability in it.
+fn loggable(path: &str) -> &str {
+    let is_call = path.strip_prefix("/sayso.v1.").is_some_and(|call| {
+        call.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'/') && call.matches('/').count() == 1
+    });
+    if is_call || path == "/" { path } else { "(another path)" }
+}
+
 const WELCOME: &str = "This is sayso. Its protocol is in proto/sayso/v1; `sayso review` decides in a terminal.\n";
 
 fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<HeaderValue>, id: u64) -> Answer {
-    let path = request.uri().path();
-    let path = if path.starts_with(ENTRANCE) { ENTRANCE } else { path };
+    let path = loggable(request.uri().path());
     tracing::warn!(id, path, code = error.code.as_str(), "refused");
     let mut response = error.into_http_response(request.headers()).map(Either::Left);
     response.headers_mut().insert(&REQUEST_ID, id.into());
@@ -383,4 +390,18 @@ fn refused(request: Request<Incoming>, error: ConnectError, origin: Option<Heade
         tokio::spawn(tokio::time::timeout(bodies::UNWANTED_TIME, bodies::discard(request.into_body())));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loggable;
+
+    #[test]
+    fn path_with_a_mistyped_capability_is_not_logged() {
+        assert_eq!(loggable("/sayso.v1.RequestService/GetModes"), "/sayso.v1.RequestService/GetModes");
+        for path in ["/p/0123/anthropic", "//p/0123/anthropic", "/P/0123", "/v1/p/0123", "/sayso.v1.X/p/0123", "/0123"]
+        {
+            assert_eq!(loggable(path), "(another path)", "{path}");
+        }
+    }
 }

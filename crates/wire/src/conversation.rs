@@ -1,8 +1,11 @@
 //! Requests of one conversation beside each other: what they share, and what is new in one.
 
+use std::ops::Range;
+
 use crate::dialect::{Item, Role};
 use crate::json::{Document, Kind, Target};
 use crate::request::ModelRequest;
+use crate::stream::Api;
 use crate::stream::scan::{Broken, Scan, members};
 
 /// What the beginning of a body tells, without reading all of it.
@@ -12,6 +15,8 @@ pub struct Glance {
     pub model: Option<String>,
     /// The hash of what the user said first, by which a conversation is known that has no name.
     pub first_words: Option<String>,
+    /// The bytes of the model's name between its quotes, unless the name has escapes.
+    pub model_range: Option<Range<usize>>,
 }
 
 impl Glance {
@@ -28,6 +33,46 @@ impl Glance {
         Self::new(body, Self::MOST, |glance| glance.model.is_some() && glance.first_words.is_some())
     }
 
+    /// Bytes at the end of a body in which [`Self::session_in_tail`] looks.
+    pub const TAIL: usize = 4 << 10;
+
+    /// The session that Claude Code and Codex name in `metadata.user_id` and `client_metadata.session_id`, which come last
+    /// in their bodies. `tail` is the end of a body. Quotes inside texts are escaped, so a match is a member.
+    pub fn session_in_tail(api: Api, tail: &[u8]) -> Option<String> {
+        let tail = &tail[tail.len().saturating_sub(Self::TAIL)..];
+        let member = |name: &[u8]| {
+            let value = tail.get(memchr::memmem::rfind(tail, name)? + name.len()..)?;
+            serde_json::Deserializer::from_slice(value).into_iter::<serde_json::Value>().next()?.ok()
+        };
+        match api {
+            Api::AnthropicMessages => session_of_user(member(br#""metadata":"#)?.get("user_id")?.as_str()?),
+            Api::OpenAiResponses => Some(member(br#""client_metadata":"#)?.get("session_id")?.as_str()?.to_owned()),
+            Api::OpenAiChat | Api::Gemini => None,
+        }
+    }
+
+    /// Looks for the first user message and stops there. The model is known only if it comes before.
+    pub fn for_session(body: &[u8]) -> Self {
+        Self::new(body, Self::MOST, |glance| glance.first_words.is_some())
+    }
+
+    /// Looks for the model in a whole body of any size.
+    pub fn for_model_anywhere(body: &[u8]) -> Self {
+        let mut glance = Self::default();
+        let _ = members(std::str::from_utf8(body).unwrap_or_default(), |name, scan| glance.read_model(name, scan));
+        glance
+    }
+
+    /// Reads the value of a member if it is the model, and skips it otherwise.
+    fn read_model(&mut self, name: &str, scan: &mut Scan<'_>) -> Result<(), Broken> {
+        if name != "model" {
+            return scan.skip();
+        }
+        self.model = scan.string()?.map(Into::into);
+        self.model_range = self.model.as_deref().and_then(|model| scan.range_of_last_string(model));
+        Err(Broken { at: 0 })
+    }
+
     fn new(body: &[u8], most: usize, enough: impl Fn(&Self) -> bool) -> Self {
         let mut glance = Self::default();
         let beginning = &body[..body.len().min(most)];
@@ -38,7 +83,10 @@ impl Glance {
         // It ends where the beginning does, in the middle of something, or as soon as enough is known.
         let _ = members(text, |name, scan| {
             match name {
-                "model" => glance.model = scan.string()?.map(Into::into),
+                "model" => {
+                    // Ends the walk only if the caller has enough.
+                    let _ = glance.read_model(name, scan);
+                }
                 "messages" | "contents" | "input" => glance.first_words = first_words(scan)?,
                 _ => scan.skip()?,
             }
@@ -46,6 +94,13 @@ impl Glance {
         });
         glance
     }
+}
+
+/// The session in `metadata.user_id`: JSON with `session_id`, or `user_…_session_<id>`.
+pub(crate) fn session_of_user(user: &str) -> Option<String> {
+    let value: Option<serde_json::Value> = serde_json::from_str(user).ok();
+    let inside = value.as_ref().and_then(|value| value.get("session_id")?.as_str()).map(str::to_owned);
+    inside.or_else(|| user.rsplit_once("session_").map(|(_, session)| session.to_owned()))
 }
 
 /// What the first message of a user says, by its hash.
@@ -85,6 +140,12 @@ impl ModelRequest {
             tools.is_some_and(|tools| body.kind(tools) == Kind::Array && body.children(tools).next().is_some())
         };
         filled("tools") || filled("functions")
+    }
+
+    /// Whether the history holds an answer of the model.
+    pub fn has_answers(&self) -> bool {
+        let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return false };
+        dialect.messages(&body.as_came()).iter().any(|item| item.role == Role::Assistant)
     }
 
     /// The messages as they came, each by its hash. Where something is to be kept on the server moves with every request, and does
@@ -134,7 +195,7 @@ impl ModelRequest {
 }
 
 /// Writes the leaves of a value, but for those that move.
-fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) {
+pub(crate) fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) {
     let mut next = vec![value];
     while let Some(target) = next.pop() {
         if body.kind(target).is_leaf() {
@@ -149,7 +210,7 @@ fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) {
     }
 }
 
-fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..32].to_owned()
 }
 
@@ -209,6 +270,25 @@ mod tests {
         for broken in ["", "[", "{\"model\":", "{\"messages\":[{\"role\":", "\u{feff}{}", "{\"input\":\"text\"}"] {
             assert_eq!(Glance::for_conversation(broken.as_bytes()).first_words, None, "{broken}");
         }
-        assert_eq!(Glance::for_model(SECOND.as_bytes()), Glance { model: Some("m".to_owned()), first_words: None });
+        let whole = Glance::for_model_anywhere(br#"{"messages":[{"model":"no"}],"model":"m"}"#);
+        assert_eq!((whole.model.as_deref(), whole.model_range), (Some("m"), Some(38..39)));
+        assert_eq!(Glance::for_model_anywhere(br#"{"model":"a\"b"}"#).model_range, None);
+        let model = Glance::for_model(SECOND.as_bytes());
+        assert_eq!((model.model.as_deref(), model.first_words), (Some("m"), None));
+    }
+
+    #[test]
+    fn session_in_tail_is_the_one_that_the_agent_names_last() {
+        let tail = |api, tail: &str| Glance::session_in_tail(api, tail.as_bytes());
+        let named = r#","metadata": {"user_id": "user_1_account__session_abc"},"max_tokens":9}"#;
+        assert_eq!(tail(Api::AnthropicMessages, named).as_deref(), Some("abc"));
+        let inside = r#"],"metadata":{"user_id":"{\"session_id\":\"abc\"}"}}"#;
+        assert_eq!(tail(Api::AnthropicMessages, inside).as_deref(), Some("abc"));
+        let codex = r#""client_metadata":{"session_id":"s","turn_id":"t"}}"#;
+        assert_eq!(tail(Api::OpenAiResponses, codex).as_deref(), Some("s"));
+        for other in ["", "}", r#""metadata":{"user_id":"someone"}}"#, r#"\"metadata\":{\"user_id\":\"session_x\"}""#] {
+            assert_eq!(tail(Api::AnthropicMessages, other), None, "{other}");
+        }
+        assert_eq!(tail(Api::Gemini, codex), None);
     }
 }

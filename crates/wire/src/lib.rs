@@ -19,6 +19,7 @@ mod section;
 pub mod stream;
 pub mod tags;
 pub mod tokens;
+mod turn_edits;
 mod validate;
 
 pub use apply::Keep;
@@ -30,4 +31,5 @@ pub use edit::{EditError, EditHistory, EditId, EditOp, EditTargetKind};
 pub use overrides::{Anchor, AnchorPart, Applied, Captured, Drift, Form, Override, Overrides, Scope};
 pub use request::{Folded, ModelRequest};
 pub use section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
+pub use turn_edits::{TurnEdits, TurnOutcome};
 pub use validate::{Problem, ProblemKind, Repair, validate};

@@ -3,7 +3,7 @@
 use buffa::MessageField;
 use sayso_review::{
     BodyRecord, EditKind, PauseReason, RequestAnswer, RequestEnd, RequestMode, RequestRecord, RequestSeen,
-    RequestStatus, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnedAway,
+    RequestStatus, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 
 use super::BadMessage;
@@ -199,13 +199,24 @@ impl TryFrom<proto::Resumer> for Resumer {
 
 impl From<&SavedEdits> for proto::SavedEditsOutcome {
     fn from(saved: &SavedEdits) -> Self {
-        Self { applied: saved.applied.clone(), drifted: saved.drifted.clone(), ..Default::default() }
+        let turn = saved.turn.as_ref().map(|turn| proto::TurnEditsOutcome {
+            from: turn.from,
+            applied: turn.applied.clone(),
+            dropped: turn.dropped.clone(),
+            ..Default::default()
+        });
+        Self { applied: saved.applied.clone(), drifted: saved.drifted.clone(), turn: turn.into(), ..Default::default() }
     }
 }
 
 impl From<proto::SavedEditsOutcome> for SavedEdits {
     fn from(saved: proto::SavedEditsOutcome) -> Self {
-        Self { applied: saved.applied, drifted: saved.drifted }
+        let turn = saved.turn.into_option().map(|turn| TurnEditsOutcome {
+            from: turn.from,
+            applied: turn.applied,
+            dropped: turn.dropped,
+        });
+        Self { applied: saved.applied, drifted: saved.drifted, turn }
     }
 }
 

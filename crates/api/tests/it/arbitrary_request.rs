@@ -7,7 +7,7 @@ use proptest::sample::select;
 use sayso_review::{
     BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
     RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage, TurnedAway,
+    SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 
 use crate::arbitrary::{maybe, origins, text, texts};
@@ -61,7 +61,13 @@ fn edit_kinds() -> impl Strategy<Value = EditKind> {
 }
 
 fn saved() -> impl Strategy<Value = SavedEdits> {
-    (texts(), texts()).prop_map(|(applied, drifted)| SavedEdits { applied, drifted })
+    let turn = (any::<u64>(), texts(), texts()).prop_map(|(from, applied, dropped)| TurnEditsOutcome {
+        from,
+        applied,
+        dropped,
+    });
+    let turn = option::of(turn);
+    (texts(), texts(), turn).prop_map(|(applied, drifted, turn)| SavedEdits { applied, drifted, turn })
 }
 
 fn answers() -> impl Strategy<Value = RequestAnswer> {

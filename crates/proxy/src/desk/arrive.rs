@@ -13,10 +13,11 @@ use tokio::sync::oneshot;
 use super::passed::no_body;
 use super::past::{Fate, Handed};
 use super::pause::{self, Saved};
+use super::turn::TurnChange;
 use super::work::patch;
 use super::{
-    Arrived, Came, Captures, Complete, Desk, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken, Ticket,
-    Tools, Waiting, Whose, Work, edit, entry, lock,
+    Arrived, Came, Captures, Complete, Desk, History, Inherited, Keeps, Once, Original, Outgoing, Signed, State, Taken,
+    Ticket, Tools, Waiting, Whose, Work, edit, entry, lock,
 };
 use crate::log::Haste;
 use crate::route::api_of;
@@ -58,8 +59,15 @@ impl Desk {
             laid.saved.drifted.extend(unread.clone());
             laid
         };
+        let running = self.running_turn(&whose, &parsed, came.signed);
+        let make = |mode: RequestMode| {
+            let takes_saved = takes_saved && mode != RequestMode::Off;
+            let mut work = if takes_saved { lay() } else { Work::default() };
+            let change = running.clone().map_or(TurnChange::Untouched, |running| running.lay_over(&parsed, &mut work));
+            (mode, work, change)
+        };
         // Before the lock, too; what is decided meanwhile is seen to there.
-        let mut laid = (takes_saved && self.effective(Some(&whose.session)).mode != RequestMode::Off).then(&lay);
+        let mut made = make(self.effective(Some(&whose.session)).mode);
         let mut handed_over = self.handed_over(&whose, &identity, &parsed);
         let unseen = match purpose {
             None if rule.is_none_or(|rule| rule.pause == Pause::Yes) => {
@@ -130,6 +138,9 @@ impl Desk {
             return Arrived::Send(Outgoing { api, whose, body, unanswered });
         }
         let tools = Tools::of(&parsed);
+        if turn && tools == Tools::Some {
+            self.discard_other_contexts(&mut state, &whose, &parsed);
+        }
         // Whoever asks for a number of tokens goes on with nothing.
         if pause::is_answered(&parsed)
             && let Some(edits) = self.supersede(&mut state, request, &whose, &said, &identity, tools)
@@ -147,11 +158,16 @@ impl Desk {
             .or_else(|| pause::reason(&whose, &parsed, effective, saved, rule))
             .or(inherited.is_some().then_some(PauseReason::Retry));
         let inherits = inherited.as_ref().map(|inherited| inherited.earlier);
-        let mut work = match inherited {
+        let mut work = if let Some(Inherited { work, .. }) = inherited {
             // What cannot be carried over is not there any more; the person looks at it anyway.
-            Some(Inherited { work, .. }) => work.go_on(&parsed).unwrap_or_default(),
-            None if takes_saved && effective.mode != RequestMode::Off => laid.take().unwrap_or_else(lay),
-            None => Work::default(),
+            work.go_on(&parsed).unwrap_or_default()
+        } else {
+            if made.0 != effective.mode {
+                made = make(effective.mode);
+            }
+            let (_, work, change) = made;
+            self.turn_changed(&mut state, &whose, change);
+            work
         };
         let Some(why) = why else {
             if let Some(refused) = work.refused.take() {
@@ -192,6 +208,7 @@ impl Desk {
             identity,
             captures,
             tools,
+            history: History::of(&parsed),
             revision: 0,
             verdict: sender,
         };
@@ -273,6 +290,24 @@ impl Desk {
             self.log.event(Event::RequestMode(set), Haste::Now);
         }
         self.notice(state);
+    }
+
+    /// Ends paused turns of the session that this turn leaves behind: the session has another model by now, or its history
+    /// was cleared.
+    fn discard_other_contexts(&self, state: &mut State, whose: &Whose, request: &ModelRequest) {
+        let history = History::of(request);
+        let is_other = |waiting: &Waiting| {
+            waiting.tools == Tools::Some
+                && waiting.whose.strand() == whose.strand()
+                && (waiting.whose.model != whose.model || (waiting.history, history) == (History::Some, History::None))
+        };
+        let old: Vec<RequestId> =
+            state.waiting.iter().filter(|(_, waiting)| is_other(waiting)).map(|(id, _)| *id).collect();
+        for id in old {
+            if let Some(waiting) = state.waiting.remove(&id) {
+                self.close(id, waiting, RequestEnd::SessionDisposed);
+            }
+        }
     }
 
     /// Ends requests that this one takes the place of, and hands over the edits of one that is the same.

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{Hash as _, Hasher as _};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -32,11 +33,13 @@ pub(crate) struct Body {
     held: usize,
     /// How it was cut, once it was, which is when it is recorded.
     pieces: OnceLock<Vec<Piece>>,
+    /// The bytes of the model's name, if it was looked for.
+    pub(super) model: Option<Range<usize>>,
 }
 
 impl Body {
     pub(super) fn new(bytes: Rope) -> Self {
-        Self { held: bytes.len(), bytes, pieces: OnceLock::new() }
+        Self { held: bytes.len(), bytes, pieces: OnceLock::new(), model: None }
     }
 }
 
@@ -52,10 +55,10 @@ pub(super) struct Uncut {
 
 impl Uncut {
     fn new(taken: Taken) -> Self {
-        let Taken { earlier, rest } = taken;
+        let Taken { earlier, rest, model } = taken;
         let Some(Shared { with: earlier, front, back }) = earlier else {
             let own = rest.len();
-            return Self { body: Arc::new(Body::new(rest.into())), after: None, own };
+            return Self { body: Arc::new(Body { model, ..Body::new(rest.into()) }), after: None, own };
         };
         let old = &earlier.bytes;
         let (new, back) = if let Some(back) = back {
@@ -75,9 +78,9 @@ impl Uncut {
         let (body, own) = if anew {
             let bytes = Bytes::from(bytes.bytes(0..bytes.len()).into_owned());
             let own = bytes.len();
-            (Body::new(bytes.into()), own)
+            (Body { model, ..Body::new(bytes.into()) }, own)
         } else {
-            (Body { bytes, held, pieces: OnceLock::new() }, own)
+            (Body { bytes, held, pieces: OnceLock::new(), model }, own)
         };
         Self { body: Arc::new(body), after: Some((earlier, front, back)), own }
     }

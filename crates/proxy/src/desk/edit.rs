@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use sayso_gate::{CutBody, RequestEntry};
-use sayso_review::{EditKind, ErrorKind, RequestId, RequestMode, RequestStep, SavedEdits as SavedOutcome};
+use sayso_review::{EditKind, ErrorKind, RequestId, RequestStep, SavedEdits as SavedOutcome};
 use sayso_wire::{
     Captured, Consequences, Drift, EditError, EditOp, Keep, ModelRequest, Overrides, Repair, Scope, SectionId,
 };
 use thiserror::Error;
 
-use super::end::{EndError, Expected};
+use super::end::{EndError, Expected, Switched};
 use super::saved::{Again, Edits};
 use super::work::patch;
 use super::{Desk, Signed, Work, entry, lock};
@@ -111,8 +111,8 @@ pub struct Edited {
     pub consequences: Option<Consequences>,
     /// What became of saved edits.
     pub captured: Captured,
-    /// The mode that the session was switched to, so that they are applied.
-    pub switched: Option<RequestMode>,
+    /// The mode that was switched to, so that they are applied.
+    pub switched: Option<Switched>,
 }
 
 /// Why a request could not be edited.
@@ -190,15 +190,12 @@ impl Desk {
             // It is named, wherever it is; what was edited before it was meant for this request alone.
             let edits = Edits { request: &parsed, since: Some(&before), again: Again::Yes, preview_limit: None };
             captured = self.save_edits(request, &session, &edits, scope, now).map_err(EditRequestError::Save)?;
-            switched = self.mode_for(captured, &session);
+            switched = self.switch_for(captured, scope, &session);
         }
         let counter = &mut lock(&self.counter);
         let consequences = parsed.consequences(counter);
         let fewer = before.total_tokens(counter).count.cast_signed() - parsed.total_tokens(counter).count.cast_signed();
         let added = matches!(edit, Edit::Set { .. } | Edit::SetJson { .. }) && before.at(&path).is_err();
-        if switched.is_some() {
-            self.set_mode(Some(&session), switched);
-        }
         Ok(Edited { revision, path, added, fewer, consequences, captured, switched })
     }
 
@@ -346,6 +343,7 @@ pub(super) fn lay_over(overrides: &Overrides, request: &ModelRequest) -> Work {
     let saved = SavedOutcome {
         applied: outcome.applied.iter().map(|(place, _)| path(*place)).collect(),
         drifted: outcome.drifted.iter().map(drifted).collect(),
+        turn: None,
     };
     if !request.is_dirty() {
         return Work { saved, ..Work::default() };

@@ -7,7 +7,7 @@ use sayso_gate::{CutBody, RequestEntry};
 use sayso_review::{
     ErrorKind, Event, ModeSet, OverridesSet, PauseReason, RequestEnd, RequestId, RequestMode, RequestStep, Resumer,
 };
-use sayso_wire::{Captured, Problem, Scope};
+use sayso_wire::{Captured, Problem, Scope, TurnEdits};
 use thiserror::Error;
 
 use super::mode::{Modes, Once};
@@ -94,8 +94,48 @@ impl Expected {
 pub struct Resumed {
     /// What became of saved edits.
     pub captured: Captured,
-    /// The mode that the session was switched to, so that they are applied.
-    pub switched: Option<RequestMode>,
+    /// The mode that was switched to, so that they are applied.
+    pub switched: Option<Switched>,
+    /// Edits that stay for the rest of the turn.
+    pub turn_edits: usize,
+}
+
+/// A mode that was switched to because edits were saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switched {
+    /// The mode.
+    pub mode: RequestMode,
+    /// The scope of the edits: of one session the session is switched, else all sessions.
+    pub scope: Scope,
+}
+
+/// What saving the edits of a request led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// Edits that were saved.
+    pub saved: usize,
+    /// The mode that was switched to, so that they are applied.
+    pub switched: Option<Switched>,
+}
+
+/// What becomes of paused requests when requests are sent normally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnWaiting {
+    /// They go on with their edits.
+    Resume,
+    /// They end, and their agents are told.
+    Cancel,
+}
+
+/// What a change of mode led to.
+#[derive(Debug, Default)]
+pub struct ModeChange {
+    /// Requests that went on.
+    pub resumed: usize,
+    /// Requests that ended.
+    pub ended: usize,
+    /// Requests that still wait, each with the reason: they would be rejected with their edits.
+    pub waiting: Vec<(RequestId, EndError)>,
 }
 
 /// A request that waits, as it was a moment ago.
@@ -104,6 +144,13 @@ struct Latest {
     revision: u64,
     session: String,
     captures: Captures,
+}
+
+/// Whether the edits of a request that waits to be captured are saved when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Saves {
+    AsAsked,
+    Nothing,
 }
 
 #[derive(PartialEq, Eq)]
@@ -115,6 +162,10 @@ enum Went {
 impl Desk {
     /// Lets a request go on, with its latest edits.
     pub fn resume(&self, request: RequestId, expected: Expected, now: i64) -> Result<Resumed, EndError> {
+        self.let_go(request, expected, Saves::AsAsked, now)
+    }
+
+    fn let_go(&self, request: RequestId, expected: Expected, saves: Saves, now: i64) -> Result<Resumed, EndError> {
         let scope = self.settings().scope;
         loop {
             let seen = self.latest(request, expected)?;
@@ -128,14 +179,13 @@ impl Desk {
             }
             let body = edited.map(|parsed| Arc::from(parsed.to_bytes().as_ref()));
             let mut resumed = Resumed::default();
-            if let (Captures::Yes, Some(edits)) = (seen.captures, self.own_edits(&seen.work)) {
+            if let (Captures::Yes, Saves::AsAsked, Some(edits)) = (seen.captures, saves, self.own_edits(&seen.work)) {
                 resumed.captured = self.save_edits(request, &seen.session, &edits, scope, now)?;
             }
-            if self.go_on(request, seen.revision, body, now)? == Went::On {
-                resumed.switched = self.mode_for(resumed.captured, &seen.session);
-                if resumed.switched.is_some() {
-                    self.set_mode(Some(&seen.session), resumed.switched);
-                }
+            let turn_edits = self.turn_edits(&seen.work, &seen.session);
+            resumed.turn_edits = turn_edits.as_ref().map_or(0, TurnEdits::len);
+            if self.go_on(request, seen.revision, body, turn_edits, now)? == Went::On {
+                resumed.switched = self.switch_for(resumed.captured, scope, &seen.session);
                 return Ok(resumed);
             }
         }
@@ -155,7 +205,14 @@ impl Desk {
     }
 
     /// Lets a request go on with this body, unless somebody has edited it since.
-    fn go_on(&self, request: RequestId, revision: u64, body: Option<Arc<[u8]>>, now: i64) -> Result<Went, EndError> {
+    fn go_on(
+        &self,
+        request: RequestId,
+        revision: u64,
+        body: Option<Arc<[u8]>>,
+        turn_edits: Option<TurnEdits>,
+        now: i64,
+    ) -> Result<Went, EndError> {
         let mut state = lock(&self.state);
         match state.waiting.get(&request) {
             None => return Err(EndError::NotWaiting(request)),
@@ -169,6 +226,7 @@ impl Desk {
             Some(body) => self.sent_edited(request, &work, body),
             None => self.sent(request, work.saved.clone()),
         }
+        self.set_turn(&mut state, &waiting.whose, request, turn_edits);
         let fate = Fate::Approved { work };
         state.past.remember(request, waiting.whose.conversation(), waiting.identity.clone(), fate, now);
         // Should the client be gone by now, it is recorded that there will be no answer.
@@ -179,11 +237,21 @@ impl Desk {
         Ok(Went::On)
     }
 
-    /// The mode that a session is switched to now that edits were saved in it: they are not applied where requests are sent as
-    /// they come.
-    pub(super) fn mode_for(&self, captured: Captured, session: &str) -> Option<RequestMode> {
-        let normally = captured.saved > 0 && self.effective(Some(session)).mode == RequestMode::Off;
-        normally.then_some(RequestMode::AutoOverride)
+    /// Turns auto-apply on where edits were saved and requests are sent normally, in which mode they would not be applied.
+    pub(super) fn switch_for(&self, captured: Captured, scope: Scope, session: &str) -> Option<Switched> {
+        if captured.saved == 0 {
+            return None;
+        }
+        let mode = RequestMode::AutoOverride;
+        let is_off = |of| self.effective(of).mode == RequestMode::Off;
+        let mut switched = None;
+        for of in [None, Some(session)].into_iter().skip(usize::from(scope == Scope::Session)) {
+            if is_off(of) {
+                self.set_mode(of, Some(mode));
+                switched = Some(Switched { mode, scope });
+            }
+        }
+        switched
     }
 
     /// Ends a request: it is not sent, or not tried again.
@@ -251,6 +319,43 @@ impl Desk {
         }
     }
 
+    /// Treats requests otherwise from now on. If they are sent normally, those that wait go on or end; any other mode leaves
+    /// them waiting.
+    pub fn change_mode(
+        &self,
+        session: Option<&str>,
+        mode: Option<RequestMode>,
+        waiting: OnWaiting,
+        now: i64,
+    ) -> ModeChange {
+        if waiting == OnWaiting::Cancel {
+            return ModeChange { ended: self.set_mode(session, mode), ..ModeChange::default() };
+        }
+        let ids: Vec<RequestId> = {
+            let mut state = lock(&self.state);
+            let set = state.modes.set(session, mode);
+            self.log.event(Event::RequestMode(set), Haste::Now);
+            self.notice(&state);
+            if state.modes.effective(session).mode != RequestMode::Off {
+                return ModeChange::default();
+            }
+            let State { modes, past, waiting, .. } = &mut *state;
+            let there = |of: &str| session.map_or_else(|| !modes.has_own(of), |session| of == session);
+            past.approve_gone(there);
+            waiting.iter().filter(|(_, waiting)| there(&waiting.whose.session)).map(|(id, _)| *id).collect()
+        };
+        let mut change = ModeChange::default();
+        for id in ids {
+            match self.let_go(id, Expected::Any, Saves::Nothing, now) {
+                Ok(_) => change.resumed += 1,
+                // Its client went away, or somebody else decided.
+                Err(EndError::NotWaiting(_)) => {}
+                Err(error) => change.waiting.push((id, error)),
+            }
+        }
+        change
+    }
+
     /// Treats requests otherwise from now on, in a session or in all that have no mode of their own. To send normally ends what
     /// waits there; any other mode leaves it waiting. Says how many ended.
     pub fn set_mode(&self, session: Option<&str>, mode: Option<RequestMode>) -> usize {
@@ -287,6 +392,9 @@ impl Desk {
         self.end_for_good(state.past.forget(|of| of == session), &RequestEnd::SessionDisposed);
         state.monitor.forget(session);
         state.sessions.remove(session);
+        if state.turns.forget(session) {
+            self.keep_turns(&state);
+        }
         if let Some(set) = state.modes.forget(session) {
             self.log.event(Event::RequestMode(set), Haste::Now);
         }
@@ -330,11 +438,13 @@ impl Desk {
     }
 
     /// Saves what was edited in a request that waits, to be applied from now on.
-    pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<usize, EndError> {
+    pub fn save(&self, request: RequestId, scope: Scope, now: i64) -> Result<Saved, EndError> {
         let Latest { work, session, .. } = self.latest(request, Expected::Any)?;
         // Those that saved edits made, too: that is how one of a session becomes one of all.
         let edits = self.own_edits(&work).map(|edits| Edits { since: None, again: Again::Yes, ..edits });
-        edits.map_or(Ok(0), |edits| Ok(self.save_edits(request, &session, &edits, scope, now)?.saved))
+        let Some(edits) = edits else { return Ok(Saved::default()) };
+        let captured = self.save_edits(request, &session, &edits, scope, now)?;
+        Ok(Saved { saved: captured.saved, switched: self.switch_for(captured, scope, &session) })
     }
 
     /// The edits that a person made, beside those that were saved before and applied by themselves.

@@ -19,6 +19,7 @@ mod saved;
 mod sequel;
 mod taken;
 mod tries;
+mod turn;
 mod unanswered;
 mod unreadable;
 mod view;
@@ -26,12 +27,12 @@ mod whose;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sayso_gate::{Gate, GateError};
-use sayso_review::{PauseReason, RequestEnd, RequestId};
+use sayso_review::{PauseReason, RequestEnd, RequestId, RequestMode};
 use sayso_wire::stream::Api;
 use sayso_wire::tokens::TokenCounter;
 use sayso_wire::{Head, ModelRequest, Purpose};
@@ -48,7 +49,7 @@ use saved::SavedEdits;
 use work::{Current, Original, Work};
 
 pub use edit::{Edit, EditRequestError, Edited, FromNowOn, Place};
-pub use end::{EndError, Expected, Resumed};
+pub use end::{EndError, Expected, ModeChange, OnWaiting, Resumed, Saved, Switched};
 pub use mode::{Effective, Once};
 pub use monitor::SubagentRun;
 pub(crate) use passed::entry;
@@ -164,6 +165,19 @@ impl Tools {
     }
 }
 
+/// Whether the model has answered before in the conversation of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum History {
+    Some,
+    None,
+}
+
+impl History {
+    fn of(request: &ModelRequest) -> Self {
+        if request.has_answers() { Self::Some } else { Self::None }
+    }
+}
+
 /// What a request takes over from an earlier one that was the same.
 #[derive(Debug)]
 struct Inherited {
@@ -226,6 +240,7 @@ pub(crate) struct Waiting {
     captures: Captures,
     /// Whether it offers tools: what offers none takes the place of none that does.
     tools: Tools,
+    history: History,
     /// How many edits there were, undone ones included.
     revision: u64,
     verdict: oneshot::Sender<Verdict>,
@@ -256,6 +271,7 @@ struct State {
     past: Past,
     monitor: Monitor,
     sessions: BTreeMap<String, Session>,
+    turns: turn::Turns,
     /// The request whose differences were looked at last, and how many edits it had.
     compared: Option<(RequestId, u64)>,
 }
@@ -275,6 +291,8 @@ pub struct Desk {
     stops: Arc<AtomicBool>,
     state: Mutex<State>,
     saved: SavedEdits,
+    /// The file for the edits of running turns.
+    turns_path: PathBuf,
     bodies: Mutex<Bodies>,
     counter: Mutex<TokenCounter>,
     /// Another one for rules: requests do not wait for those who look at one.
@@ -293,14 +311,20 @@ impl Desk {
         let (last, modes) = (gate.last_request()?, gate.read(|history| history.request_modes())?);
         let gate_judges = gate.policy(None, sayso_review::Policy::judges_requests)?;
         let log = Arc::new(Log::start(gate.clone()).map_err(GateError::Thread)?);
+        let saved = SavedEdits::new(journal, home);
+        // Edits that are saved for every workspace are applied where nobody has chosen a mode.
+        let everywhere = saved.of(sayso_wire::Scope::Global, "").is_ok_and(|edits| !edits.is_empty());
+        let fallback = if everywhere { RequestMode::AutoOverride } else { RequestMode::Off };
+        let turns_path = journal.join("overrides").join("turns.json");
         let (past, ended) = handover::take_over(&gate, now());
         let state = State {
             waiting: BTreeMap::new(),
             tried: BTreeMap::new(),
-            modes: Modes::new(modes),
+            modes: Modes::new(modes).or(fallback),
             past,
             monitor: Monitor::default(),
             sessions: BTreeMap::new(),
+            turns: turn::read_turns(&turns_path),
             compared: None,
         };
         let desk = Self {
@@ -312,7 +336,8 @@ impl Desk {
             judged: AtomicBool::new(gate_judges),
             stops: Arc::default(),
             state: Mutex::new(state),
-            saved: SavedEdits::new(journal, home),
+            saved,
+            turns_path,
             bodies: Mutex::default(),
             counter: Mutex::new(TokenCounter::new(1 << 14)),
             rules_counter: Mutex::new(TokenCounter::new(1 << 10)),
@@ -344,7 +369,7 @@ impl Desk {
 
     /// Takes note of whether there is anything to look out for.
     fn notice(&self, state: &State) {
-        let forgotten = state.past.is_empty() && state.waiting.is_empty();
+        let forgotten = state.past.is_empty() && state.waiting.is_empty() && state.turns.is_empty();
         let ruled = self.judged.load(Ordering::Acquire) || !self.settings().rules.is_empty();
         let quiet = state.modes.is_quiet() && forgotten && !ruled;
         self.quiet.store(quiet, Ordering::Release);

@@ -36,6 +36,8 @@ pub enum Once {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Modes {
     all: Setting,
+    /// The mode where none was ever set.
+    fallback: RequestMode,
     sessions: BTreeMap<String, Setting>,
 }
 
@@ -51,6 +53,11 @@ impl Modes {
             }
         }
         modes
+    }
+
+    /// The same with another mode where none was ever set.
+    pub(crate) fn or(self, fallback: RequestMode) -> Self {
+        Self { fallback, ..self }
     }
 
     fn of(&self, session: Option<&str>) -> Setting {
@@ -71,7 +78,7 @@ impl Modes {
     pub(crate) fn effective(&self, session: Option<&str>) -> Effective {
         let own = self.of(session);
         Effective {
-            mode: own.mode.or(self.all.mode).unwrap_or_default(),
+            mode: own.mode.or(self.all.mode).unwrap_or(self.fallback),
             pause_next: own.pause_next || self.all.pause_next,
             capture_next: own.capture_next || self.all.capture_next,
         }
@@ -84,10 +91,10 @@ impl Modes {
 
     /// Whether every request is sent as it comes, and nobody needs to look at it.
     pub(crate) fn is_quiet(&self) -> bool {
-        let quiet = |setting: &Setting| {
-            setting.mode.unwrap_or_default() == RequestMode::Off && !setting.pause_next && !setting.capture_next
-        };
-        quiet(&self.all) && self.sessions.values().all(quiet)
+        let calm = |setting: &Setting| !setting.pause_next && !setting.capture_next;
+        let own = |setting: &Setting| setting.mode.unwrap_or_default() == RequestMode::Off && calm(setting);
+        let all = self.all.mode.unwrap_or(self.fallback) == RequestMode::Off && calm(&self.all);
+        all && self.sessions.values().all(own)
     }
 
     /// The sessions that have a setting of their own.

@@ -29,8 +29,15 @@ pub(super) fn no_body(_: &Desk, _: Conversation) -> (CutBody, Complete) {
 
 impl Desk {
     /// Takes note of a request that was sent as it came. Of one that is neither recorded nor a subagent's, the beginning is enough.
-    pub(crate) fn passed(self: &Arc<Self>, request: RequestId, came: Came, body: Taken, complete: Complete, now: i64) {
-        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &body);
+    pub(crate) fn passed(
+        self: &Arc<Self>,
+        request: RequestId,
+        whose: &Whose,
+        came: Came,
+        (mut body, complete): (Taken, Complete),
+        now: i64,
+    ) {
+        let whose = whose.clone().with_model(&came.head, &mut body);
         let settings = self.settings();
         self.met(request, &whose, &came, &body, &settings, now);
         if settings.keep != Keep::All {
@@ -56,7 +63,7 @@ impl Desk {
         unpack: impl FnOnce() -> (Bytes, Complete) + Send + 'static,
         now: i64,
     ) {
-        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &beginning.into());
+        let whose = Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &mut beginning.into());
         self.met(request, &whose, &came, &Taken::default(), &self.settings(), now);
         let body = move |desk: &Self, of| {
             let (body, complete) = unpack();

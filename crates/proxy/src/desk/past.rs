@@ -157,6 +157,17 @@ impl Past {
         waited
     }
 
+    /// Has those go on that would wait again, in sessions in which nothing waits any more.
+    pub(crate) fn approve_gone(&mut self, sent_normally: impl Fn(&str) -> bool) {
+        for other in self.requests.iter_mut().filter(|other| sent_normally(other.conversation.session())) {
+            match &mut other.fate {
+                Fate::Gone { work, .. } => other.fate = Fate::Approved { work: std::mem::take(work) },
+                Fate::HandedOver { verdict, .. } => *verdict = Handed::Approved,
+                Fate::Canceled | Fate::Approved { .. } => {}
+            }
+        }
+    }
+
     /// Forgets those that would wait again, in sessions in which nothing waits any more, and says which.
     pub(crate) fn forget_gone(&mut self, sent_normally: impl Fn(&str) -> bool) -> Vec<RequestId> {
         let ends = |other: &&Remembered| other.fate.waits() && sent_normally(other.conversation.session());

@@ -1,12 +1,17 @@
 //! A body as it was taken in: what it shares with an earlier one, and the rest.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use sayso_gate::Rope;
+use sayso_wire::Glance;
 
 use super::bodies::Body;
+
+/// Bytes at the beginning of a body in which most agents name the model.
+const MODEL_PREFIX: usize = 4 << 10;
 
 /// A body. Of one that begins like an earlier one, and perhaps ends like it, only the rest is copied: reading a megabyte twice takes
 /// longer than passing it on.
@@ -16,6 +21,8 @@ pub(crate) struct Taken {
     pub(super) earlier: Option<Shared>,
     /// What is not in it.
     pub(super) rest: Bytes,
+    /// The bytes of the model's name, once [`Self::find_model`] has found them.
+    pub(super) model: Option<Range<usize>>,
 }
 
 /// What a body has in common with an earlier one.
@@ -30,7 +37,7 @@ pub(super) struct Shared {
 
 impl From<Bytes> for Taken {
     fn from(rest: Bytes) -> Self {
-        Self { earlier: None, rest }
+        Self { earlier: None, rest, model: None }
     }
 }
 
@@ -38,7 +45,7 @@ impl Taken {
     /// One that is compared with an earlier one now.
     pub(super) fn after(earlier: Arc<Body>, bytes: &Bytes) -> Self {
         let front = Cursor::default().go_on(&earlier, bytes);
-        Self { earlier: Some(Shared { with: earlier, front, back: None }), rest: bytes.slice(front..) }
+        Self { earlier: Some(Shared { with: earlier, front, back: None }), rest: bytes.slice(front..), model: None }
     }
 
     /// How many bytes are in memory for its sake.
@@ -61,6 +68,39 @@ impl Taken {
             beginning.to_mut().extend_from_slice(&with.bytes.bytes(at..at + back.min(more)));
         }
         beginning
+    }
+
+    /// The model that the body names at its top level. What it shares with the earlier body is not searched again.
+    pub(crate) fn find_model(&mut self) -> Option<String> {
+        let glance = Glance::for_model(&self.beginning(MODEL_PREFIX));
+        if glance.model.is_some() {
+            self.model = glance.model_range;
+            return glance.model;
+        }
+        if let Some((model, range)) = self.model_of_earlier() {
+            self.model = Some(range);
+            return Some(model);
+        }
+        let glance = Glance::for_model_anywhere(&self.whole());
+        self.model = glance.model_range;
+        glance.model
+    }
+
+    /// The model of the earlier body, if its bytes are in what both have in common.
+    fn model_of_earlier(&self) -> Option<(String, Range<usize>)> {
+        let Shared { with, front, back } = self.earlier.as_ref()?;
+        let range = with.model.clone()?;
+        let text = String::from_utf8(with.bytes.bytes(range.clone()).into_owned()).ok()?;
+        if range.end <= *front {
+            return Some((text, range));
+        }
+        let from_end = with.bytes.len() - range.start;
+        let at_end = match back {
+            Some(back) => from_end <= *back,
+            None => self.rest.ends_with(&with.bytes.bytes(range.start..with.bytes.len())),
+        };
+        let start = (front + self.rest.len() + back.unwrap_or(0)).checked_sub(from_end)?;
+        at_end.then(|| (text, start..start + range.len()))
     }
 
     /// Something else made of it.
@@ -200,7 +240,11 @@ impl Following {
             // It ends where the earlier one does not.
             self.differs_after_all();
         }
-        Taken { earlier: Some(Shared { with: self.earlier, front: self.front, back }), rest: self.copied.into() }
+        Taken {
+            earlier: Some(Shared { with: self.earlier, front: self.front, back }),
+            rest: self.copied.into(),
+            model: None,
+        }
     }
 }
 
@@ -218,6 +262,8 @@ pub(super) fn alike(one: &[u8], other: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
     use super::*;
 
     #[test]
@@ -255,6 +301,30 @@ mod tests {
         assert_eq!(taken.whole(), body);
         for most in [0, 1, 10, 49, 50, 51, 200] {
             assert_eq!(*taken.beginning(most), body[..body.len().min(most)]);
+        }
+    }
+
+    #[test]
+    fn model_after_the_messages_is_found_again_in_what_is_shared() {
+        let body = |added: &str, model: &str| {
+            let said = "x".repeat(MODEL_PREFIX);
+            Bytes::from(format!(r#"{{"messages":["{said}"{added}],"model":"{model}","stream":true}}"#))
+        };
+        let mut first = Taken::from(body("", "one"));
+        assert_eq!(first.find_model().as_deref(), Some("one"));
+        let mut known = Body::new(body("", "one").into());
+        known.model = first.model;
+        let known = Arc::new(known);
+        for (added, model, inherits) in [(r#","y""#, "one", true), ("", "one", true), (r#","y""#, "two", false)] {
+            let next = body(added, model);
+            for size in [next.len(), 0] {
+                let mut following = Following::new(Arc::clone(&known), size);
+                following.take(&next);
+                let mut taken = following.end();
+                assert_eq!(taken.model_of_earlier().is_some(), inherits, "{added} {model} {size}");
+                assert_eq!(taken.find_model().as_deref(), Some(model));
+                assert_eq!(&next[taken.model.unwrap()], model.as_bytes());
+            }
         }
     }
 

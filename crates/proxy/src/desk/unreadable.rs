@@ -18,8 +18,8 @@ impl Desk {
         let settings = self.settings();
         let named = Whose::by_head(&came.run, &came.head);
         let session = named.as_ref().map(|whose| whose.session.clone());
-        let whose =
-            named.unwrap_or_else(|| Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &Taken::default()));
+        let whose = named
+            .unwrap_or_else(|| Whose::by_glance(&came.run, &came.head, came.key.as_deref(), &mut Taken::default()));
         self.met(request, &whose, &came, &Taken::default(), &settings, now);
         let encoding = came.encoding.as_deref().unwrap_or_default();
         let problem = format!("content-encoding `{encoding}`: {problem}");

@@ -4,9 +4,7 @@ use sayso_review::{Origin, RequestSeen, SubagentMark};
 use sayso_wire::{Glance, Head, Marks};
 
 use super::Taken;
-
-/// Where the model is in most bodies.
-const BEGINNING: usize = 4 << 10;
+use crate::route::api_of;
 
 /// The run that an entrance was opened for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,26 +57,52 @@ impl Whose {
         Some(Self { agent: agent(run, head), session, turn: None, subagent: subagent(head.subagent()), model: None })
     }
 
-    /// By what the beginning of its body says, too.
-    pub(crate) fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &Taken) -> Self {
-        let (glance, mut whose) = if let Some(whose) = Self::by_head(run, head) {
-            let glance = |most| Some(Glance::for_model(&body.beginning(most))).filter(|glance| glance.model.is_some());
-            (glance(BEGINNING).or_else(|| glance(Glance::MOST)).unwrap_or_default(), whose)
-        } else {
-            let glance = Glance::for_conversation(&body.beginning(Glance::MOST));
-            let session = unnamed(run, head, key, glance.first_words.as_deref());
-            let (agent, subagent) = (agent(run, head), subagent(head.subagent()));
-            (glance, Self { agent, session, subagent, ..Self::default() })
-        };
-        whose.model = glance.model.or_else(|| model_in_path(head));
-        whose
+    /// By its headers and by the first and the last bytes of its body, which may overlap. The model is known only if it
+    /// comes before the first user message.
+    pub(crate) fn from_clues(run: &Run, head: &Head, key: Option<&str>, prefix: &[u8], tail: &[u8]) -> Self {
+        let glance = Glance::for_session(prefix);
+        let model = glance.model.or_else(|| model_in_path(head));
+        if let Some(whose) = Self::by_head(run, head) {
+            return Self { model, ..whose };
+        }
+        let session = unnamed(run, head, key, glance.first_words.as_deref());
+        let whose = Self { agent: agent(run, head), session, subagent: subagent(head.subagent()), turn: None, model };
+        whose.or_named_in(head, tail)
+    }
+
+    /// The session that the end of a body names, where no header names one.
+    pub(crate) fn or_named_in(mut self, head: &Head, tail: &[u8]) -> Self {
+        if head.session().is_none()
+            && let Some(named) = api_of(head.route()).and_then(|api| Glance::session_in_tail(api, tail))
+        {
+            self.session = named;
+        }
+        self
+    }
+
+    /// By a body that is there.
+    pub(crate) fn by_glance(run: &Run, head: &Head, key: Option<&str>, body: &mut Taken) -> Self {
+        let whose = Self::by_head(run, head).unwrap_or_else(|| {
+            let whole = body.whole();
+            Self::from_clues(run, head, key, &whole, &whole)
+        });
+        whose.with_model(head, body)
+    }
+
+    /// With the model that a body names, wherever it does.
+    pub(crate) fn with_model(mut self, head: &Head, body: &mut Taken) -> Self {
+        let model = body.find_model();
+        if self.model.is_none() {
+            self.model = model.or_else(|| model_in_path(head));
+        }
+        self
     }
 
     /// By all that a request says of itself.
     pub fn by_marks(run: &Run, head: &Head, key: Option<&str>, body: &[u8], marks: Marks) -> Self {
-        let session = marks
-            .session
-            .unwrap_or_else(|| unnamed(run, head, key, Glance::for_conversation(body).first_words.as_deref()));
+        // The same clues as for a request that is forwarded while it comes: both paths name a session alike.
+        let by_clues = || Self::from_clues(run, head, key, body, body).session;
+        let session = head.session().map_or_else(by_clues, str::to_owned);
         Self {
             agent: run.agent.clone().or(marks.agent),
             session,

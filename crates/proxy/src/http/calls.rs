@@ -7,8 +7,9 @@ use sayso_gate::{Client, Decided, Gate, GateError, Reply, Submitted};
 use sayso_review::{ChangeId, Command, Event, EventBody, Intent, Origin, Outcome, Performer, Tier};
 use sayso_wire::stream::collect::Content;
 
+use super::attribution::Attribution;
 use super::said::arguments;
-use crate::desk::{Desk, Whose};
+use crate::desk::Desk;
 use crate::log::now;
 
 /// How long the agent may wait for what files were to be kept: what is slower is kept by a later tier.
@@ -44,7 +45,7 @@ pub(super) enum Passage {
 #[derive(Clone)]
 pub(super) struct Calls {
     pub(super) desk: Arc<Desk>,
-    pub(super) whose: Arc<Whose>,
+    pub(super) attribution: Attribution,
     pub(super) answers: Answers,
 }
 
@@ -82,7 +83,7 @@ impl Calls {
     async fn capture(&self, call: &Call) {
         let command = Command::Capture {
             tier: Tier::Answer,
-            session: Some(self.whose.session.clone()),
+            session: Some(self.attribution.resolve().session.clone()),
             call: Some(call.id.clone()).filter(|id| !id.is_empty()),
             tool: call.name.clone(),
             arguments: arguments(&call.arguments),
@@ -101,10 +102,11 @@ impl Calls {
     async fn review(&self, call: &Call) -> Result<(), String> {
         let gate = self.desk.gate.clone();
         let after = gate.last_event();
+        let whose = self.attribution.resolve();
         let origin = Origin {
-            agent: self.whose.agent.clone(),
-            session: Some(self.whose.session.clone()),
-            turn: self.whose.turn.clone(),
+            agent: whose.agent.clone(),
+            session: Some(whose.session.clone()),
+            turn: whose.turn.clone(),
             call: Some(call.id.clone()).filter(|id| !id.is_empty()),
         };
         let intent = Intent::CallTool { name: call.name.clone(), arguments: arguments(&call.arguments) };

@@ -19,6 +19,7 @@ use sayso_wire::stream::{Api, Begun, Refusal};
 use tokio::sync::mpsc;
 use tokio::time::Instant as Later;
 
+use super::attribution::Attribution;
 use super::body::{BodyError, Inner, Reply};
 use super::calls::Answers;
 use super::encoding::{self, Inflate};
@@ -102,7 +103,8 @@ impl Sending {
 
 fn asked(outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
     let Outgoing { unanswered, api, whose, .. } = outgoing;
-    Asked { unanswered, api, whose: Arc::new(whose), started, retries, answers: Answers::Agent }
+    let attribution = Attribution::Headers(Arc::new(whose));
+    Asked { unanswered, api, attribution, started, retries, answers: Answers::Agent }
 }
 
 /// The client is gone.

@@ -1,6 +1,7 @@
 //! Model traffic over HTTP: passed on verbatim, or held until a person has looked at it.
 
 mod answer;
+mod attribution;
 mod body;
 mod calls;
 mod encoding;
@@ -30,11 +31,12 @@ use sayso_wire::stream::Api;
 pub use body::{BodyError, Reply};
 pub use replay::{ReplayError, Replayed, Which};
 
-use crate::desk::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Signed, Taken, Ticket, Unanswered, Verdict, Whose};
+use crate::desk::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Signed, Taken, Ticket, Unanswered, Verdict};
 use crate::log::now;
 use crate::proxy::{Place, Proxy};
 use crate::settings::{Keep, Settings};
 use answer::{AnswerTap, Exchange};
+use attribution::Attribution;
 use body::{Inner, Outbound, TooLarge};
 use calls::{Answers, Calls};
 use encoding::{Encoding, Inflate};
@@ -53,7 +55,7 @@ const ARRIVAL: Duration = Duration::from_mins(5);
 struct Asked {
     unanswered: Unanswered,
     api: Option<Api>,
-    whose: Arc<Whose>,
+    attribution: Attribution,
     started: Instant,
     /// How often it was sent before.
     retries: u32,
@@ -104,9 +106,9 @@ impl Proxy {
             return too_large(Some(api), most);
         }
         if self.desk.is_quiet()
-            && let Some(whose) = way.whose(request.headers())
+            && let Some(attribution) = way.attribution(request.headers())
         {
-            return self.pass(way, api, whose, request).await;
+            return self.pass(way, api, attribution, request).await;
         }
         self.remember(&way, request.headers());
         let head = way.head(request.headers());
@@ -146,7 +148,7 @@ impl Proxy {
         self: Arc<Self>,
         way: Arc<Way>,
         api: Api,
-        whose: Arc<Whose>,
+        attribution: Attribution,
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let (parts, body) = request.into_parts();
@@ -155,22 +157,23 @@ impl Proxy {
         let keeps = keeps(&way.settings);
         let started = Instant::now();
         let mut unanswered = self.desk.unanswered(id, keeps);
-        let tapped = if keeps == Keeps::Yes {
+        let (wanted, note) = if keeps == Keeps::Yes {
             let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
             self.desk.log.wait_for_room(size).await;
             // Only those of a subagent and what is compressed are needed in one piece.
-            let (subagent, packed) = (whose.subagent.is_some(), parts.headers.contains_key(CONTENT_ENCODING));
+            let (subagent, packed) = (attribution.is_subagent(), parts.headers.contains_key(CONTENT_ENCODING));
             let alone = subagent || packed;
-            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), Arc::clone(&whose)) };
+            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), attribution.clone()) };
             let (proxy, way, method, headers) =
                 (Arc::clone(&self), Arc::clone(&way), parts.method.clone(), parts.headers.clone());
+            let attribution = attribution.clone();
             let note = move |body: Taken, complete| {
                 proxy.remember(&way, &headers);
                 let desk = &proxy.desk;
                 let came = Self::came(&way, &method, &headers, way.head(&headers));
                 if !packed || subagent {
-                    let (body, complete) = uncompressed(came.encoding.as_deref(), body, complete, most);
-                    return desk.passed(id, came, body, complete, now());
+                    let body = uncompressed(came.encoding.as_deref(), body, complete, most);
+                    return desk.passed(id, &attribution.resolve(), came, body, now());
                 }
                 let (raw, encoding) = (body.whole(), came.encoding.clone());
                 let beginning = Inflate::new(encoding.as_deref()).feed(&raw[..raw.len().min(BEGINNING)]).into();
@@ -181,30 +184,31 @@ impl Proxy {
                 };
                 desk.passed_packed(id, came, beginning, body.own(), unpack, now());
             };
-            RequestTap::new(body, most, wanted, Box::new(note))
+            (wanted, Box::new(note) as taker::Told)
         } else {
             // What is not recorded is looked at as little as can be.
             self.remember(&way, &parts.headers);
-            let all = whose.subagent.is_some();
+            let all = attribution.is_subagent();
             let wanted = if all { Wanted::Whole } else { Wanted::Beginning };
             let came = Self::came(&way, &parts.method, &parts.headers, way.marks(&parts.headers));
-            let desk = Arc::clone(&self.desk);
+            let (desk, attribution) = (Arc::clone(&self.desk), attribution.clone());
             let note = move |body: Taken, complete| {
-                let (body, complete) = if all {
+                let body = if all {
                     uncompressed(came.encoding.as_deref(), body, complete, most)
                 } else {
                     (body.map(|bytes| Inflate::new(came.encoding.as_deref()).feed(&bytes).into()), complete)
                 };
-                desk.passed(id, came, body, complete, now());
+                desk.passed(id, &attribution.resolve(), came, body, now());
             };
-            RequestTap::new(body, most, wanted, Box::new(note))
+            (wanted, Box::new(note) as taker::Told)
         };
+        let tapped = RequestTap::new(body, most, wanted, &attribution, note);
         unanswered.sequel = tapped.sequel();
         let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(Box::new(tapped)));
         match self.sender().send(onward).await {
             Ok(answer) => {
                 let answers = Answers::Agent;
-                self.looked_at(answer, Asked { unanswered, api: Some(api), whose, started, retries: 0, answers })
+                self.looked_at(answer, Asked { unanswered, api: Some(api), attribution, started, retries: 0, answers })
             }
             Err(error) => {
                 if TooLarge::is_why(&error) {
@@ -266,7 +270,7 @@ impl Proxy {
         }
         answer_with(answer, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let Asked { unanswered, api, whose, started, retries, answers } = asked;
+            let Asked { unanswered, api, attribution, started, retries, answers } = asked;
             let (request, keeps, sequel) = unanswered.answered();
             let desk = Arc::clone(&self.desk);
             let exchange = Exchange {
@@ -279,7 +283,7 @@ impl Proxy {
                 keeps,
                 retries,
                 sequel,
-                calls: Calls { desk: Arc::clone(&desk), whose, answers },
+                calls: Calls { desk: Arc::clone(&desk), attribution, answers },
                 desk,
             };
             Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))

@@ -151,7 +151,8 @@ impl Proxy {
         };
         let (status, kind) = (answer.status().as_u16(), text(answer.headers(), &CONTENT_TYPE));
         let encoding = text(answer.headers(), &CONTENT_ENCODING);
-        let asked = super::Asked { unanswered, api, whose, started, retries: 0, answers: Answers::Person };
+        let attribution = super::Attribution::Headers(whose);
+        let asked = super::Asked { unanswered, api, attribution, started, retries: 0, answers: Answers::Person };
         let looked = self.looked_at(answer, asked);
         let body = Limited::new(looked.into_body(), MOST_ANSWER);
         let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;

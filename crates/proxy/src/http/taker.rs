@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::desk::{Complete, Desk, Following, Sequel, Taken, Whose};
+use super::attribution::Attribution;
+use crate::desk::{Complete, Desk, Following, Sequel, Taken};
 use crate::log::{Log, PutOff};
 
 /// Who is told what a body was, and whether that is all of what was wanted.
@@ -21,7 +22,7 @@ pub(super) enum Wanted {
     /// All of it.
     Whole,
     /// What it adds to an earlier one of the same session.
-    After(Arc<Desk>, Arc<Whose>),
+    After(Arc<Desk>, Attribution),
     /// What it begins with.
     Beginning,
 }
@@ -35,8 +36,8 @@ const READ: usize = 8 << 10;
 
 /// What is kept of a body.
 enum Taking {
-    /// Nothing of it is there yet.
-    NotBegun(Arc<Desk>, Arc<Whose>),
+    /// The session is not known yet, by which the earlier body is found. These bytes wait for it.
+    NotBegun(Arc<Desk>, Attribution, Vec<Bytes>),
     /// It may go on from an earlier one.
     After(Following),
     /// So many bytes of it at most.
@@ -46,7 +47,7 @@ enum Taking {
 impl Taking {
     fn new(wanted: Wanted) -> Self {
         match wanted {
-            Wanted::After(desk, whose) => Self::NotBegun(desk, whose),
+            Wanted::After(desk, attribution) => Self::NotBegun(desk, attribution, Vec::new()),
             Wanted::Whole => Self::Copied(Vec::new(), usize::MAX),
             Wanted::Beginning => Self::Copied(Vec::new(), BEGINNING),
         }
@@ -54,14 +55,33 @@ impl Taking {
 
     /// Copies what is new in some bytes of a body of about this size. These are parts of a buffer that is used again once nobody
     /// holds on to it.
-    fn take(&mut self, data: &[u8], size: usize) {
+    fn take(&mut self, data: &Bytes, size: usize) {
         if data.is_empty() {
             return;
         }
-        if let Self::NotBegun(desk, whose) = self {
-            let following = desk.following(whose, data, size);
-            *self = following.map_or_else(|| Self::Copied(Vec::new(), usize::MAX), Self::After);
+        if let Self::NotBegun(_, attribution, waiting) = self {
+            waiting.push(data.clone());
+            if attribution.known().is_some() {
+                self.begin(size);
+            }
+            return;
         }
+        self.go_on(data, size);
+    }
+
+    /// Finds the earlier body of the session, and compares the bytes that waited for it.
+    fn begin(&mut self, size: usize) {
+        let Self::NotBegun(desk, attribution, waiting) = self else { return };
+        let waiting = std::mem::take(waiting);
+        let Some(first) = waiting.first() else { return };
+        let following = desk.following(&attribution.resolve(), first, size);
+        *self = following.map_or_else(|| Self::Copied(Vec::new(), usize::MAX), Self::After);
+        for data in waiting {
+            self.go_on(&data, size);
+        }
+    }
+
+    fn go_on(&mut self, data: &[u8], size: usize) {
         match self {
             Self::NotBegun(..) => {}
             Self::After(following) => following.take(data),
@@ -75,7 +95,9 @@ impl Taking {
         }
     }
 
-    fn end(self) -> Taken {
+    fn end(mut self) -> Taken {
+        // A body that broke off belongs to the session that its beginning tells.
+        self.begin(0);
         match self {
             Self::NotBegun(..) => Taken::default(),
             Self::After(following) => following.end(),

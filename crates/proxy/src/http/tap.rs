@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::attribution::{Attribution, BodyAttribution};
 use super::body::{BodyError, TooLarge, UNWANTED};
 use super::taker::{OnTheirWay, Taker, Told, Wanted};
 use crate::desk::Sequel;
@@ -24,15 +25,21 @@ pub(super) struct RequestTap {
     taker: Option<Arc<Taker>>,
     /// Whether a beginning is enough.
     beginning: bool,
+    /// Set while the session is read from the body.
+    attribution: Option<Arc<BodyAttribution>>,
 }
 
 impl RequestTap {
     /// Passes on no more than so many bytes.
-    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, told: Told) -> Self {
+    pub(super) fn new(inner: Incoming, most: usize, wanted: Wanted, attribution: &Attribution, told: Told) -> Self {
         let size = usize::try_from(inner.size_hint().lower()).unwrap_or(most).min(most);
         let beginning = matches!(wanted, Wanted::Beginning);
         let taker = Taker::new(wanted, size, told);
-        Self { inner, left: most, surplus: 0, passed: 0, taker: Some(Arc::new(taker)), beginning }
+        let attribution = match attribution {
+            Attribution::Headers(_) => None,
+            Attribution::Body(body) => Some(Arc::clone(body)),
+        };
+        Self { inner, left: most, surplus: 0, passed: 0, taker: Some(Arc::new(taker)), beginning, attribution }
     }
 
     /// What is to come after this request on record, if that is to wait.
@@ -67,6 +74,9 @@ impl RequestTap {
         if (frame.is_none() || self.inner.is_end_stream())
             && let Some(taker) = self.taker.take()
         {
+            if let Some(attribution) = self.attribution.take() {
+                attribution.finish();
+            }
             taker.is_whole(self.passed);
         }
         Poll::Ready(frame)
@@ -75,6 +85,9 @@ impl RequestTap {
     /// Bytes that are taken in once they have been written.
     fn taken(&mut self, data: Bytes) -> Bytes {
         let Some(taker) = &self.taker else { return data };
+        if let Some(attribution) = &self.attribution {
+            attribution.feed(&data, self.inner.size_hint().exact());
+        }
         let at = self.passed;
         self.passed += data.len();
         if self.beginning {

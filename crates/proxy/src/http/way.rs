@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use sayso_wire::Head;
 use sayso_wire::stream::Api;
 
+use super::attribution::{Attribution, BodyAttribution};
 use super::body::Reply;
 use super::own::plain;
 use super::{headers, upstream};
@@ -61,6 +63,21 @@ impl Way {
         let whose = Arc::new(Whose::by_head(&self.run, &marks)?);
         *last = Some(Last { marks, whose: Arc::clone(&whose) });
         Some(whose)
+    }
+
+    /// The session of a request that is to be forwarded while it comes. `None` if only its whole body could tell.
+    pub(super) fn attribution(&self, headers: &HeaderMap) -> Option<Attribution> {
+        if let Some(whose) = self.whose(headers) {
+            return Some(Attribution::Headers(whose));
+        }
+        // No known agent compresses a body and names no session.
+        if headers.contains_key(CONTENT_ENCODING) {
+            return None;
+        }
+        let query = self.path.split_once('?').map(|(_, query)| query);
+        let key = headers::key_hash(headers, query);
+        let body = BodyAttribution::new(self.run.clone(), self.marks(headers), key);
+        Some(Attribution::Body(Arc::new(body)))
     }
 
     /// What tells whose a request is.
@@ -149,6 +166,10 @@ fn find<B>(entrances: &Entrances, request: &Request<B>, settings: Arc<Settings>)
                        take the address that `sayso env` prints";
         return Err(plain(StatusCode::UNAUTHORIZED, message).into());
     };
+    if has_dot_segments(&path) {
+        let message = "the path has `.` or `..` segments, and may lead elsewhere than beneath the upstream; send the path that is meant";
+        return Err(plain(StatusCode::BAD_REQUEST, message).into());
+    }
     let own = entrance.upstreams.get(name).and_then(|base| base.parse().ok());
     let base = own.or_else(|| base_of(&settings, name, request.headers()));
     let found = base.and_then(|base: Uri| upstream::address(&base, &path).map(|address| (base, address)));
@@ -161,6 +182,41 @@ fn find<B>(entrances: &Entrances, request: &Request<B>, settings: Arc<Settings>)
         return Err(plain(StatusCode::NOT_FOUND, &message).into());
     };
     Ok(Way::new(entrance.run(), (name.to_owned(), base), (address, path), settings))
+}
+
+/// Encodings of encodings that are looked through.
+const MAX_DECODINGS: usize = 3;
+
+/// Whether a path has a segment `.` or `..`, also percent-encoded.
+fn has_dot_segments(path: &str) -> bool {
+    let route = path.split_once('?').map_or(path, |(route, _)| route);
+    let mut decoded = route.as_bytes().to_vec();
+    for _ in 0..=MAX_DECODINGS {
+        if decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| matches!(segment, b"." | b"..")) {
+            return true;
+        }
+        decoded = percent_decoded(&decoded);
+    }
+    false
+}
+
+fn percent_decoded(bytes: &[u8]) -> Vec<u8> {
+    let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
+                at += 3;
+            }
+            _ => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
 }
 
 /// The base of an upstream, as the user has configured it.
@@ -207,6 +263,17 @@ mod tests {
             assert!(way.whose(&subagent).unwrap().subagent.is_some());
             assert_eq!(session(&of_session("other")).as_deref(), Some("other"));
             assert_eq!(session(&HeaderMap::new()), None);
+        }
+    }
+
+    #[test]
+    fn dot_segments_are_found_in_every_encoding() {
+        for path in ["/../x", "/v1/..", "/v1/./x", "/%2e%2E/x", "/.%2e/x", "/v1%2f..%2fx", "/%252e%252e/x", "/..\\x?q"]
+        {
+            assert!(has_dot_segments(path), "{path}");
+        }
+        for path in ["", "/v1/messages", "/v1/a..b", "/v1/...", "/v1/.x", "/v1?path=../x", "/v1/100%"] {
+            assert!(!has_dot_segments(path), "{path}");
         }
     }
 

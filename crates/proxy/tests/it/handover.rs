@@ -92,14 +92,16 @@ async fn it_is_taken_over_once_and_not_where_requests_are_sent_normally() {
     let (second, sent) = next.paused(next.request(API, &turn(API, "before"))).await;
     next.resume(second);
     let _ = body(sent.answer().await).await;
-    // It was answered; what is the same is another one, also for the engine after that.
+    // It was answered; what is the same is another one of the same turn, also for the engine after that.
     for _ in 0..2 {
         let _ = body(next.send(next.request(API, &turn(API, "before"))).await).await;
-        assert_eq!(got(&next), turn(API, "before"));
+        assert_eq!(got(&next), turn(API, "after"));
+        assert_eq!(next.desk.records(None, None, 1).unwrap()[0].resumed, None);
     }
     let third = next.again_after(Ends::Stopped, settings()).await;
     let _ = body(third.send(third.request(API, &turn(API, "before"))).await).await;
-    assert_eq!(got(&third), turn(API, "before"));
+    assert_eq!(got(&third), turn(API, "after"));
+    assert_eq!(third.desk.records(None, None, 1).unwrap()[0].resumed, None);
     third.desk.arm(None, Once::Pause);
     let (_, _sent) = third.paused(third.request(API, &turn(API, "again"))).await;
     let last = third.again_after(Ends::Killed, settings()).await;
@@ -165,10 +167,11 @@ async fn what_a_person_let_go_on_goes_on_so_at_the_next_engine() {
         assert_eq!(record.resumed, Some(sayso_review::Resumer::Retry));
         assert!(record.sent.is_some());
         assert_eq!(next.end(first), Some(RequestEnd::Superseded { by: record.request }));
-        // That one was answered, so that what is the same by then is another one.
+        // That one was answered, so that what is the same by then is another one of the same turn.
         let last = next.again_after(Ends::Killed, settings()).await;
         let _ = body(last.send(last.request(API, &turn(API, "secret"))).await).await;
-        assert_eq!(got(&last), turn(API, "secret"), "{ends:?}");
+        assert_eq!(got(&last), turn(API, "redacted"), "{ends:?}");
+        assert_eq!(last.desk.records(None, None, 1).unwrap()[0].resumed, None);
     }
 }
 

@@ -307,10 +307,7 @@ async fn an_engine_that_stops_tells_those_who_wait() {
 async fn whatever_ends_the_waiting_is_said_before_the_status_and_after_it() {
     type End = fn(&Scene, Api);
     let ends: [(End, &str); 2] = [
-        (
-            |scene, _| assert_eq!(scene.desk.set_mode(None, Some(RequestMode::Off)), 1),
-            "requests are sent normally from now on",
-        ),
+        (|scene, _| assert_eq!(scene.desk.set_mode(None, Some(RequestMode::Off)), 1), "pausing was switched off"),
         (|scene, _| scene.desk.session_over("s1"), "Context changed – request discarded"),
     ];
     for (api, grace) in Api::ALL.into_iter().flat_map(|api| [(api, Duration::ZERO), (api, NEVER)]) {

@@ -19,6 +19,8 @@ mod regressions;
 mod saved;
 mod scene;
 mod sdk;
+mod turns;
+mod unmarked;
 mod unread;
 
 #[test]

@@ -2,14 +2,14 @@
 
 use http::Request;
 use http_body_util::Full;
-use sayso_proxy::desk::Once;
+use sayso_proxy::desk::{OnWaiting, Once};
 use sayso_proxy::{Pause, PauseRule, Settings};
 use sayso_review::{PauseReason, RequestEnd, RequestMode, RequestStatus, Rule, Ruling};
 use sayso_testkit::model::ModelServer;
 use sayso_wire::stream::Api;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, body, next_turn, now, settings, turn};
+use crate::scene::{Scene, body, next_turn, now, said_at, settings, turn};
 
 const API: Api = Api::AnthropicMessages;
 
@@ -313,7 +313,7 @@ async fn a_session_that_goes_with_all_others_again_ends_what_waits_there() {
     assert_eq!(scene.desk.set_mode(Some("s1"), None), 1);
     assert_eq!(scene.end(id), Some(RequestEnd::ModeDisabled));
     let said = body(sent.answer().await).await;
-    assert!(said.contains("requests are sent normally from now on"), "{said}");
+    assert!(said.contains("pausing was switched off"), "{said}");
     assert!(!scene.desk.sessions().iter().any(|session| session.own));
 }
 
@@ -373,4 +373,42 @@ async fn a_terminal_that_is_stopped_holds_up_nobody() {
     drop(stop.0);
     holding.join().unwrap();
     scene.until("it is announced", || !scene.heard.said().is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn send_normally_resumes_waiting_requests_with_their_edits() {
+    let scene = scene().await;
+    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
+    scene.set(id, said_at(API), "after");
+    let change = scene.desk.change_mode(None, Some(RequestMode::Off), OnWaiting::Resume, now());
+    assert_eq!((change.resumed, change.ended, change.waiting.len()), (1, 0, 0));
+    assert_eq!(sent.answer().await.status(), 200);
+    let got = scene.model.received().pop().unwrap().raw;
+    assert_eq!(got, turn(API, "after").to_string().as_bytes());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_discards_the_paused_request_of_the_session() {
+    let scene = scene().await;
+    scene.desk.arm(None, Once::Pause);
+    let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
+    let mut other = turn(API, "hi");
+    other["model"] = "claude-haiku-4-5".into();
+    assert_eq!(scene.send(scene.request_of("s2", API, &other)).await.status(), 200);
+    assert_eq!(scene.status(id), RequestStatus::Paused, "another session");
+    assert_eq!(scene.send(scene.request(API, &other)).await.status(), 200);
+    assert_eq!(scene.end(id), Some(RequestEnd::SessionDisposed));
+    assert!(body(sent.answer().await).await.contains("Context changed – request discarded"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cleared_history_discards_the_paused_request_of_the_session() {
+    let scene = scene().await;
+    scene.desk.arm(None, Once::Pause);
+    let later = next_turn(API, &turn(API, "hi"), "more");
+    let (id, sent) = scene.paused(scene.request(API, &later)).await;
+    assert_eq!(scene.send(scene.request(API, &turn(API, "something else"))).await.status(), 200);
+    assert_eq!(scene.end(id), Some(RequestEnd::SessionDisposed));
+    assert!(body(sent.answer().await).await.contains("Context changed – request discarded"));
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, StreamBody};
-use sayso_proxy::desk::{Expected, Once, Resumed};
+use sayso_proxy::desk::{Expected, Once, Resumed, Switched};
 use sayso_proxy::{Settings, Upstream, Which};
 use sayso_review::{PauseReason, RequestEnd, RequestMode};
 use sayso_testkit::model::{Answer, Gate, ModelServer};
@@ -78,7 +78,12 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
     let rule = sayso_proxy::PauseRule { name: "all".to_owned(), ..Default::default() };
     for (mode, rules, why, switched) in [
         (RequestMode::InterceptAlways, Vec::new(), PauseReason::Capture, None),
-        (RequestMode::Off, Vec::new(), PauseReason::Capture, Some(RequestMode::AutoOverride)),
+        (
+            RequestMode::Off,
+            Vec::new(),
+            PauseReason::Capture,
+            Some(Switched { mode: RequestMode::AutoOverride, scope: Scope::Session }),
+        ),
         (RequestMode::AutoOverride, vec![rule], PauseReason::Rule { rule: "all".to_owned() }, None),
     ] {
         let scene = Scene::new(Settings { rules, ..settings() }, ModelServer::start([])).await;
@@ -88,7 +93,7 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
         assert_eq!(scene.desk.record(id).unwrap().paused, Some(why));
         scene.set(id, said_at(API), "after");
         let resumed = scene.desk.resume(id, Expected::Any, now()).unwrap();
-        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched });
+        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched, turn_edits: 0 });
         let _ = body(sent.answer().await).await;
         assert_eq!(scene.desk.saved(Some("s1")).unwrap().len(), 1);
         assert!(!scene.desk.effective(Some("s1")).capture_next);

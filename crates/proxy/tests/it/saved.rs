@@ -76,7 +76,7 @@ async fn a_session_s_edits_are_its_own_and_a_workspace_s_are_for_all() {
     capture(&scene, "s1", &turn(API, "before"), "after").await;
     let (id, sent) = scene.paused(scene.request_of("s2", API, &turn(API, "before"))).await;
     scene.set(id, said_at(API), "of the workspace");
-    assert_eq!(scene.desk.save(id, Scope::Workspace, now()).unwrap(), 1);
+    assert_eq!(scene.desk.save(id, Scope::Workspace, now()).unwrap().saved, 1);
     sent.gone();
     // The narrower wins.
     assert_eq!(goes_through(&scene, "s1", &turn(API, "before")).await, turn(API, "after"));
@@ -187,7 +187,8 @@ async fn a_huge_result_is_shrunk_from_now_on_with_what_that_saves() {
     let edited = scene.desk.edit(id, &shrink, FromNowOn::Yes(Scope::Session), now()).unwrap();
     let consequences = edited.consequences.unwrap();
     assert!(consequences.before.count > consequences.after.count + 5_000);
-    assert_eq!((edited.captured.saved, edited.switched), (1, Some(RequestMode::AutoOverride)));
+    let switched = edited.switched.map(|to| to.mode);
+    assert_eq!((edited.captured.saved, switched), (1, Some(RequestMode::AutoOverride)));
     scene.resume(id);
     let _ = body(sent.answer().await).await;
     let first = got(&scene);

@@ -169,6 +169,10 @@ impl Scene {
         self.state.path()
     }
 
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}/p/{}/{path}", self.address, self.entrance.capability)
     }

@@ -244,6 +244,29 @@ pub struct SavedEdits {
     /// Where they were not, as something else is there by now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
+    /// What became of the edits that stay for the rest of the turn, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnEditsOutcome>,
+}
+
+/// What became of edits that a person made in an earlier request of the same turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEditsOutcome {
+    /// The request in which they were made.
+    pub from: RequestId,
+    /// Paths of those that were made again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<String>,
+    /// Paths of those that were dropped for good, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+}
+
+impl TurnEditsOutcome {
+    /// Drops all of them: the upstream would reject the request with them.
+    pub fn refuse(&mut self, why: &str) {
+        self.dropped.extend(self.applied.drain(..).map(|path| format!("{path}: the request would be rejected: {why}")));
+    }
 }
 
 impl SavedEdits {
@@ -254,7 +277,7 @@ impl SavedEdits {
 
     /// Whether there were none.
     pub fn is_empty(&self) -> bool {
-        self.applied.is_empty() && self.drifted.is_empty()
+        self.applied.is_empty() && self.drifted.is_empty() && self.turn.is_none()
     }
 }
 
@@ -305,7 +328,7 @@ impl RequestEnd {
         match self {
             Self::Canceled => "Request canceled before sending".to_owned(),
             Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
-            Self::ModeDisabled => "Request discarded: requests are sent normally from now on".to_owned(),
+            Self::ModeDisabled => "Request canceled before sending: pausing was switched off".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
             Self::Superseded { by } => format!("Request {by} came in its place"),
             Self::ClientGone => "The agent went away before there was an answer".to_owned(),

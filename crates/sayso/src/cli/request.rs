@@ -128,6 +128,9 @@ pub(crate) enum RequestCommand {
         context: usize,
     },
     /// Lets a request go on, with your edits.
+    ///
+    /// Edits of messages, instructions and tools stay for the rest of the turn: they are made again in each following request, until
+    /// you send another prompt. Edits of settings are for this request. `--from-now-on`, when you edit, keeps an edit for good.
     Resume {
         /// The number of the request.
         #[arg(value_name = "ID", value_parser = number::request)]
@@ -173,6 +176,9 @@ pub(crate) enum RequestCommand {
         /// Only those of this session; the beginning or the end of its id will do.
         #[arg(long, value_name = "ID")]
         session: Option<String>,
+        /// With `normal`: what becomes of requests that wait. On a terminal you are asked; elsewhere they are resumed.
+        #[arg(long, value_enum)]
+        waiting: Option<WaitingChoice>,
     },
     /// Lists saved edits, removes them, or has new ones made with the next turn.
     Overrides {
@@ -218,7 +224,8 @@ pub(crate) struct At {
 /// Whether an edit is made from now on, too.
 #[derive(Args)]
 pub(crate) struct Later {
-    /// Make it in later requests, too: of this session, of the workspace or everywhere; as configured, if not given.
+    /// Make it in later requests, too: of this session, of the workspace or everywhere; as configured, if not given. Turns
+    /// auto-apply on there, if requests are sent normally.
     #[arg(long, value_name = "SCOPE", value_enum, num_args = 0..=1, default_missing_value = "configured")]
     pub(crate) from_now_on: Option<ScopeChoice>,
 }
@@ -240,7 +247,7 @@ pub(crate) enum ScopeChoice {
 /// What is to happen to requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeChoice {
-    /// Send normally. What waits is discarded, and its agent is told so.
+    /// Send normally. Requests that wait are resumed, or canceled with `--waiting cancel`.
     Normal,
     /// Pause & review every turn.
     PauseEvery,
@@ -250,6 +257,15 @@ pub(crate) enum ModeChoice {
     AutoApply,
     /// With --session: like all others again.
     Inherit,
+}
+
+/// What becomes of requests that wait.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitingChoice {
+    /// They go on with your edits.
+    Resume,
+    /// They end, and their agents are told.
+    Cancel,
 }
 
 /// What to do with saved edits.

@@ -103,6 +103,7 @@ fn make_seen(
                     answer.removed += before.removed;
                     if before.switched_to.as_known().is_some_and(|mode| mode != proto::RequestMode::Unspecified) {
                         answer.switched_to = before.switched_to;
+                        answer.switched_in = before.switched_in;
                     }
                 }
                 last = Some(answer);
@@ -144,13 +145,14 @@ fn make_seen(
     if answer.saved == 0 && answer.removed == 0 && later.from_now_on.is_some() {
         text.push_str("saved: nothing, as no edit is left that could be\n");
     }
-    text.push_str(&saved(answer.saved, answer.removed, answer.switched_to.as_known()));
+    text.push_str(&saved(answer.saved, answer.removed));
+    text.push_str(&switched(answer.switched_to.as_known(), answer.switched_in.as_known()));
     text.push_str(&problems(id, &answer.problems));
     print(&text)
 }
 
 /// How many edits were saved or are no longer, and what that changed.
-fn saved(count: u64, removed: u64, switched_to: Option<proto::RequestMode>) -> String {
+fn saved(count: u64, removed: u64) -> String {
     let mut text = match count {
         0 => String::new(),
         1 => "saved: 1 edit, applied to every turn from now on that is not sent normally\n".to_owned(),
@@ -161,10 +163,22 @@ fn saved(count: u64, removed: u64, switched_to: Option<proto::RequestMode>) -> S
         1 => "removed: 1 saved edit, which was taken back here\n".to_owned(),
         removed => format!("removed: {removed} saved edits, which were taken back here\n"),
     });
-    if let Some(mode) = switched_to.and_then(Option::<sayso_review::RequestMode>::from) {
-        text.push_str(&format!("mode: {} in this session from now on\n", mode.label()));
-    }
     text
+}
+
+/// The mode that was switched to because edits were saved, and where.
+pub(super) fn switched(to: Option<proto::RequestMode>, within: Option<proto::OverrideScope>) -> String {
+    let Some(mode) = to.and_then(Option::<sayso_review::RequestMode>::from) else { return String::new() };
+    let label = mode.label();
+    match within.unwrap_or_default() {
+        proto::OverrideScope::Workspace => format!("mode: {label} in all sessions of this workspace from now on\n"),
+        proto::OverrideScope::Global => format!(
+            "mode: {label} in all sessions of this workspace from now on; other workspaces follow when their engine starts next\n"
+        ),
+        proto::OverrideScope::Session | proto::OverrideScope::Unspecified => {
+            format!("mode: {label} in this session from now on\n")
+        }
+    }
 }
 
 const RESET: &str = "Took back all edits";
@@ -368,11 +382,27 @@ fn resume(asking: &Asking<'_>, id: u64, revision: Option<u64>) -> Result<ExitCod
     };
     if !asking.json(&answer)? {
         print(&format!(
-            "Request {id} goes on.\n{}",
-            saved(answer.saved, answer.removed, answer.switched_to.as_known())
+            "Request {id} goes on.\n{}{}{}",
+            saved(answer.saved, answer.removed),
+            switched(answer.switched_to.as_known(), answer.switched_in.as_known()),
+            turn_edits(answer.turn_edits),
         ))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long edits last that were not saved.
+fn turn_edits(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "1 edit stays for the rest of this turn: it is made again in each following request.\n\
+              To keep an edit for good, make it with `sayso request edit … --from-now-on`.\n"
+            .to_owned(),
+        count => format!(
+            "{count} edits stay for the rest of this turn: they are made again in each following request.\n\
+             To keep an edit for good, make it with `sayso request edit … --from-now-on`.\n"
+        ),
+    }
 }
 
 fn cancel(asking: &Asking<'_>, id: u64) -> Result<ExitCode, Failure> {

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &RequestArguments) -> Result<ExitCode, Failure> {
         RequestCommand::Diff { id, context } => export::diff(&asking, *id, *context),
         RequestCommand::Replay { id, original } => export::replay(&asking, *id, *original),
         RequestCommand::Export { id, format } => export::export(&asking, *id, *format),
-        RequestCommand::Mode { mode, session } => mode::mode(&asking, *mode, session.as_deref()),
+        RequestCommand::Mode { mode, session, waiting } => mode::mode(&asking, *mode, session.as_deref(), *waiting),
         RequestCommand::Overrides { action, scope, session } => {
             mode::overrides(&asking, *action, *scope, session.as_deref())
         }

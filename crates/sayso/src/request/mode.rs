@@ -6,12 +6,14 @@ use sayso_api::proto;
 use sayso_api::proto::ModeState;
 use sayso_api::proto::mode_state::AutoApply;
 
+use super::edit::switched;
 use super::{Asking, print, scope_name};
-use crate::cli::{ModeChoice, OverridesAction, ScopeChoice};
+use crate::cli::{ModeChoice, OverridesAction, ScopeChoice, WaitingChoice};
 use crate::failure::Failure;
 use crate::history::ago;
 use crate::output::say;
 use crate::state::now;
+use crate::typing::{Answers as _, Typing};
 use crate::visible::visible;
 use crate::watch::clock;
 
@@ -40,17 +42,62 @@ pub(super) fn state_text(state: &ModeState, banner: Option<&proto::GetModesRespo
     parts.join(" · ")
 }
 
-pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Option<&str>) -> Result<ExitCode, Failure> {
+/// Requests that wait in a session, or in all that have no mode of their own.
+fn paused(asking: &Asking<'_>, session: Option<&str>) -> Result<usize, Failure> {
+    let modes = asking.modes()?;
+    let counts = modes.sessions.iter().filter(|other| match session {
+        Some(session) => other.session == session,
+        None => !other.own,
+    });
+    Ok(usize::try_from(counts.map(|other| other.waiting).sum::<u64>()).unwrap_or(usize::MAX))
+}
+
+/// Asks what becomes of paused requests, where there are some and a person is there. `None` if the mode is to stay.
+fn ask_about_waiting(asking: &Asking<'_>, session: Option<&str>) -> Result<Option<WaitingChoice>, Failure> {
+    let mut typing = Typing::stdin();
+    let waiting = if typing.is_echoed() && !asking.place.json { paused(asking, session)? } else { 0 };
+    if waiting == 0 {
+        return Ok(Some(WaitingChoice::Resume));
+    }
+    let them = if waiting == 1 { "1 request waits. Resume it" } else { "Several requests wait. Resume them" };
+    loop {
+        typing.discard();
+        say(&format!("{them} (r), cancel (c), or keep the mode (q)? [r]"));
+        let line = typing.line().map_err(|error| Failure::bad_input("the answer cannot be read").why(&error))?;
+        match line.as_deref().map(str::trim) {
+            Some("" | "r") => return Ok(Some(WaitingChoice::Resume)),
+            Some("c") => return Ok(Some(WaitingChoice::Cancel)),
+            Some("q") | None => return Ok(None),
+            Some(_) => {}
+        }
+    }
+}
+
+/// How many requests did something, in words.
+fn requests(count: u64, one: &str, several: &str) {
+    match count {
+        0 => {}
+        1 => say(&format!("1 request that waited {one}.")),
+        count => say(&format!("{count} requests that waited {several}.")),
+    }
+}
+
+pub(super) fn mode(
+    asking: &Asking<'_>,
+    mode: Option<ModeChoice>,
+    session: Option<&str>,
+    waiting: Option<WaitingChoice>,
+) -> Result<ExitCode, Failure> {
     let session = asking.session(session)?;
     let Some(choice) = mode else { return show(asking, session.as_deref()) };
     let client = asking.connected.client();
-    let (state, ended) = if choice == ModeChoice::PauseNext {
+    let (state, answer) = if choice == ModeChoice::PauseNext {
         let request = proto::PauseNextRequest { session: session.clone(), ..Default::default() };
         let answer = asking.connected.block(client.pause_next(request))?;
         if asking.json(&answer)? {
             return Ok(ExitCode::SUCCESS);
         }
-        (answer.state, 0)
+        (answer.state, proto::SetModeResponse::default())
     } else {
         let mode = match choice {
             ModeChoice::Normal => proto::RequestMode::Off,
@@ -61,12 +108,31 @@ pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Optio
         if choice == ModeChoice::Inherit && session.is_none() {
             return Err(Failure::bad_input("`inherit` is for one session").hint("name it with --session"));
         }
-        let request = proto::SetModeRequest { session: session.clone(), mode: mode.into(), ..Default::default() };
+        let waiting = match (waiting, choice) {
+            (Some(waiting), _) => Some(waiting),
+            (None, ModeChoice::Normal | ModeChoice::Inherit) => ask_about_waiting(asking, session.as_deref())?,
+            // Other modes leave waiting what waits.
+            (None, _) => Some(WaitingChoice::Resume),
+        };
+        let Some(waiting) = waiting else {
+            say("The mode is as it was.");
+            return Ok(ExitCode::SUCCESS);
+        };
+        let waiting = match waiting {
+            WaitingChoice::Resume => proto::WaitingRequests::Resume,
+            WaitingChoice::Cancel => proto::WaitingRequests::Cancel,
+        };
+        let request = proto::SetModeRequest {
+            session: session.clone(),
+            mode: mode.into(),
+            waiting: waiting.into(),
+            ..Default::default()
+        };
         let answer = asking.connected.block(client.set_request_mode(request))?;
         if asking.json(&answer)? {
             return Ok(ExitCode::SUCCESS);
         }
-        (answer.state, answer.ended)
+        (answer.state.clone(), answer)
     };
     let of = session.as_ref().map_or("All sessions".to_owned(), |session| format!("Session {}", visible(session)));
     let state = state.into_option().unwrap_or_default();
@@ -80,10 +146,21 @@ pub(super) fn mode(asking: &Asking<'_>, mode: Option<ModeChoice>, session: Optio
             state_text(&state, None)
         ));
     }
-    match ended {
-        0 => {}
-        1 => say("1 request that waited was discarded."),
-        ended => say(&format!("{ended} requests that waited were discarded.")),
+    requests(answer.resumed, "goes on", "go on");
+    requests(answer.ended, "was canceled", "were canceled");
+    for still in &answer.still_waiting {
+        say(&format!(
+            "note: request {id} still waits: {why}; mend it, take your edits back with `sayso request reset {id}`, or cancel it",
+            id = still.request,
+            why = visible(&still.reason)
+        ));
+    }
+    let state = answer.state.into_option().unwrap_or_default();
+    if state.mode.as_known() == Some(proto::RequestMode::Off) && state.saved > 0 {
+        say(&format!(
+            "note: {} not applied while requests are sent normally; `sayso request mode auto-apply` applies them",
+            edits_are(state.saved)
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -192,6 +269,10 @@ fn say_what_captures(modes: &proto::GetModesResponse, session: Option<&str>) {
     }
 }
 
+fn edits_are(count: u64) -> String {
+    format!("{} {}", edits(count), if count == 1 { "is" } else { "are" })
+}
+
 fn edits(count: u64) -> String {
     if count == 1 { "1 saved edit".to_owned() } else { format!("{count} saved edits") }
 }
@@ -237,9 +318,9 @@ pub(super) fn save(asking: &Asking<'_>, id: u64, scope: Option<ScopeChoice>) -> 
         let text = match answer.saved {
             0 => format!("Nothing was saved: request {id} has no edits that could be.\n"),
             saved => format!(
-                "{} for the {name}, applied to every turn that is not sent normally: `sayso request mode auto-apply` sends \
-                 turns on with them.\n",
-                edits(saved)
+                "{} for the {name}, applied to every turn that is not sent normally\n{}",
+                edits(saved),
+                switched(answer.switched_to.as_known(), answer.scope.as_known())
             ),
         };
         print(&text)?;

@@ -165,6 +165,14 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
         }
         None => {}
     }
+    if let Some(turn) = summary.saved.as_option().and_then(|saved| saved.turn.as_option()) {
+        for path in &turn.applied {
+            text.push_str(&format!("edit of request {}, made again: {}\n", turn.from, visible(path)));
+        }
+        for dropped in &turn.dropped {
+            text.push_str(&format!("edit of request {}, dropped: {}\n", turn.from, visible(dropped)));
+        }
+    }
     if let Some(by) = summary.turned_away.as_option().filter(|_| is_turned_away(summary)) {
         let cancel = format!("`sayso request cancel {}` ends it", summary.request);
         text.push_str(&format!("turned away: {}; {cancel}\n", turned_away(by)));

@@ -44,7 +44,16 @@ pub(super) fn step(event: &RequestEvent) -> String {
             let edited = if sent.body.is_set() { "sent with edits" } else { "sent as it came" };
             let saved = if applied > 0 { format!(", {applied} of them saved ones") } else { String::new() };
             let missed = if drifted > 0 { format!(", {drifted} saved ones did not fit") } else { String::new() };
-            format!("{edited}{saved}{missed}")
+            let turn = sent.saved.as_option().and_then(|saved| saved.turn.as_option()).map(|turn| {
+                let dropped = turn
+                    .dropped
+                    .iter()
+                    .map(|path| format!("; edit of request {} dropped: {}", turn.from, visible(path)));
+                let made =
+                    if turn.applied.is_empty() { String::new() } else { format!(", those of request {}", turn.from) };
+                format!("{made}{}", dropped.collect::<String>())
+            });
+            format!("{edited}{saved}{}{missed}", turn.unwrap_or_default())
         }
         Step::TurnedAway(by) => format!("turned away: {}", turned_away(by)),
         Step::Answered(answer) => {

@@ -196,6 +196,76 @@ fn opencode_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
     paused_edited_and_resumed(Agent::Opencode);
 }
 
+/// The README's example: the next turn waits once, its prompt is edited, and the model never reads what was said, however many
+/// requests the turn has.
+fn edit_stays_for_the_turn(agent: Agent) {
+    const DROP: &str = "Drop the table orders in shop.db.";
+    const COUNT: &str = "Count the rows of orders in shop.db.";
+    let model = ModelServer::start([call(agent), call(agent), Turn::says("done")]);
+    let next: &[&str] = &["request", "mode", "pause-next"];
+    let ran = beside(agent, &model, DROP, &[next], |person| {
+        let request = person.waiting();
+        let path = person.place(&request, DROP);
+        let shown = person.done(&["request", "show", &request, "--section", &path, "--full"]);
+        let sections = shown["sections"].as_array().unwrap();
+        let said = sections.iter().find(|section| section["rawPath"] == path.as_str()).unwrap();
+        let said = said["content"].as_str().unwrap().replace(DROP, COUNT);
+        person.done(&["request", "edit", &request, &format!("{path}={said}")]);
+        let resumed = person.type_in(&["request", "resume", &request]);
+        let resumed = String::from_utf8_lossy(&resumed.stdout).into_owned();
+        assert!(resumed.contains("1 edit stays for the rest of this turn"), "{resumed}");
+        assert!(resumed.contains("--from-now-on"), "{resumed}");
+    });
+    let Some(output) = ran else { return };
+    let turns: Vec<Received> = model.received().into_iter().filter(Received::asks_for_a_turn).collect();
+    assert!(turns.len() >= 3, "{agent:?}: {output:?}");
+    for turn in &turns {
+        assert!(text(turn).contains(COUNT), "{agent:?}: the model did not get what was meant");
+        assert!(!text(turn).contains(DROP), "{agent:?}: the model got what was said: {}", text(turn));
+    }
+    assert!(output.status.success(), "{agent:?}: {output:?}");
+    quote(agent, &turns, COUNT);
+}
+
+/// Writes what the model got where `SAYSO_QUOTE` says, for a report.
+fn quote(agent: Agent, turns: &[Received], said: &str) {
+    let Some(folder) = std::env::var_os("SAYSO_QUOTE") else { return };
+    let around = |turn: &Received| {
+        let text = text(turn);
+        let at = text.find(said).unwrap_or_default();
+        let from = text[..at].char_indices().rev().nth(80).map_or(0, |(at, _)| at);
+        let to = text[at..].char_indices().nth(600).map_or(text.len(), |(more, _)| at + more);
+        format!("{} …{}…\n", turn.target, &text[from..to])
+    };
+    let quoted: String = turns.iter().map(around).collect();
+    std::fs::write(Path::new(&folder).join(format!("{agent:?}.txt")), quoted).unwrap();
+}
+
+#[test]
+fn claude_code_edit_stays_for_the_turn() {
+    edit_stays_for_the_turn(Agent::Claude);
+}
+
+#[test]
+fn codex_edit_stays_for_the_turn() {
+    edit_stays_for_the_turn(Agent::Codex);
+}
+
+#[test]
+fn gemini_cli_edit_stays_for_the_turn() {
+    edit_stays_for_the_turn(Agent::Gemini);
+}
+
+#[test]
+fn copilot_cli_edit_stays_for_the_turn() {
+    edit_stays_for_the_turn(Agent::Copilot);
+}
+
+#[test]
+fn opencode_edit_stays_for_the_turn() {
+    edit_stays_for_the_turn(Agent::Opencode);
+}
+
 /// A request waits for longer than nothing is sent: its agent gets the status and signs of life, and takes the answer all the same.
 fn kept_alive(agent: Agent) {
     let model = ModelServer::start([Turn::says("done")]);

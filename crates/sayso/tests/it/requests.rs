@@ -165,8 +165,8 @@ fn modes_are_shown_with_their_sessions_and_end_what_waits() {
         "{set}"
     );
     assert_snapshot!("mode_session", stage.said(&["request", "mode"]));
-    let normal = stage.said(&["request", "mode", "normal", "--session", SESSION]);
-    assert!(normal.contains("1 request that waited was discarded."), "{normal}");
+    let normal = stage.said(&["request", "mode", "normal", "--session", SESSION, "--waiting", "cancel"]);
+    assert!(normal.contains("1 request that waited was canceled."), "{normal}");
     assert_ne!(agent.join().unwrap().status, 200);
     let inherit = stage.said(&["request", "mode", "inherit"]);
     assert!(inherit.contains("`inherit` is for one session") && inherit.ends_with("--- exit 2\n"), "{inherit}");
@@ -363,5 +363,50 @@ fn what_is_captured_is_shown_and_what_was_saved_is_said() {
     stage.said(&["request", "edit", "1", "system[0].text=Be brief."]);
     assert_snapshot!("resume_captured", stage.said(&["request", "resume", "1"]));
     assert_eq!(agent.join().unwrap().status, 200);
+    stage.end();
+}
+
+#[test]
+fn edit_from_now_on_applies_to_later_sessions_in_the_default_mode() {
+    let stage = Stage::new("");
+    stage.said(&["request", "mode", "pause-next"]);
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    let said = stage.said(&["request", "edit", "1", "max_tokens=77", "--from-now-on", "workspace"]);
+    assert!(said.contains("mode: Auto-apply saved edits in all sessions of this workspace from now on\n"), "{said}");
+    stage.said(&["request", "resume", "1"]);
+    assert_eq!(agent.join().unwrap().status, 200);
+    let mut other = request("Something else.", "text");
+    other["metadata"]["user_id"] = "user_0_account__session_11111111-aaaa-4bbb-8ccc-1234567890ab".into();
+    assert_eq!(stage.send(&other).join().unwrap().status, 200);
+    assert_eq!(stage.model.requests()[1]["max_tokens"], 77);
+    let normal = stage.said(&["request", "mode", "normal"]);
+    assert!(normal.contains("1 saved edit is not applied while requests are sent normally"), "{normal}");
+    stage.end();
+}
+
+#[test]
+fn mode_normal_resumes_or_cancels_waiting_requests() {
+    let stage = paused("");
+    for (choice, told, status) in [
+        (&[][..], "1 request that waited goes on.", 200),
+        (&["--waiting", "cancel"], "1 request that waited was canceled.", 400),
+    ] {
+        stage.said(&["request", "mode", "pause-every"]);
+        let agent = stage.send(&request("Fix it.", "text"));
+        stage.waiting(1);
+        let said = stage.said(&[&["request", "mode", "normal"], choice].concat());
+        assert!(said.contains(told), "{said}");
+        assert_eq!(agent.join().unwrap().status, status);
+    }
+    stage.end();
+}
+
+#[test]
+fn request_with_two_host_headers_is_refused() {
+    let stage = Stage::new("");
+    let agent = stage.send_with(&request("Fix it.", "text"), "host: localhost\r\n");
+    assert_eq!(agent.join().unwrap().status, 400);
+    assert_eq!(stage.model.requests().len(), 0);
     stage.end();
 }

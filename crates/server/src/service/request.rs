@@ -14,7 +14,8 @@ use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, Service
 use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
-use sayso_proxy::desk::{EndError, Expected, Once, Resumed};
+use sayso_api::proto::set_mode_response::StillWaiting;
+use sayso_proxy::desk::{EndError, Expected, OnWaiting, Once, Resumed};
 use sayso_proxy::{Entrance, Which};
 use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord, RequestStatus};
 use sayso_wire::Scope;
@@ -172,11 +173,13 @@ impl proto::RequestService for Requests {
             known(host, id)?;
             host.proxy.desk.resume(id, expected, now()).map_err(|error| not_ended(host, error))
         });
-        let Resumed { captured, switched } = resumed.await?;
+        let Resumed { captured, switched, turn_edits } = resumed.await?;
         Response::ok(proto::ResumeRequestResponse {
             saved: captured.saved as u64,
             removed: captured.removed as u64,
-            switched_to: switched.map(proto::RequestMode::from).unwrap_or_default().into(),
+            switched_to: switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
+            switched_in: switched.map(|to| scope_message(to.scope)).unwrap_or_default().into(),
+            turn_edits: turn_edits as u64,
             ..Default::default()
         })
     }
@@ -213,11 +216,29 @@ impl proto::RequestService for Requests {
         if mode.is_none() && request.session.is_none() {
             return Err(BadMessage::new("mode", "it is not said, and there is no session that could do without").into());
         }
+        let waiting = match enumeration::<_, proto::WaitingRequests>(request.waiting, "waiting")? {
+            proto::WaitingRequests::Resume => OnWaiting::Resume,
+            proto::WaitingRequests::Cancel => OnWaiting::Cancel,
+            proto::WaitingRequests::Unspecified => {
+                let why = "it is not said whether paused requests go on (RESUME) or end (CANCEL)";
+                return Err(BadMessage::new("waiting", why).into());
+            }
+        };
         let set = self.person(&context, move |host| {
             host.refresh_if_readable();
-            let ended = host.proxy.desk.set_mode(request.session.as_deref(), mode) as u64;
-            let state = mode::state(host, request.session.as_deref());
-            Ok(proto::SetModeResponse { ended, state: state.into(), ..Default::default() })
+            let change = host.proxy.desk.change_mode(request.session.as_deref(), mode, waiting, now());
+            let still_waiting = change.waiting.iter().map(|(request, error)| StillWaiting {
+                request: *request,
+                reason: error.to_string(),
+                ..Default::default()
+            });
+            Ok(proto::SetModeResponse {
+                ended: change.ended as u64,
+                resumed: change.resumed as u64,
+                still_waiting: still_waiting.collect(),
+                state: mode::state(host, request.session.as_deref()).into(),
+                ..Default::default()
+            })
         });
         Response::ok(set.await?)
     }
@@ -264,8 +285,13 @@ impl proto::RequestService for Requests {
             host.refresh_if_readable();
             known(host, id)?;
             let scope = wanted.unwrap_or_else(|| host.proxy.desk.settings().scope);
-            let saved = host.proxy.desk.save(id, scope, now())? as u64;
-            Ok(proto::SaveOverridesResponse { saved, scope: scope_message(scope).into(), ..Default::default() })
+            let saved = host.proxy.desk.save(id, scope, now())?;
+            Ok(proto::SaveOverridesResponse {
+                saved: saved.saved as u64,
+                scope: scope_message(scope).into(),
+                switched_to: saved.switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
+                ..Default::default()
+            })
         });
         Response::ok(saved.await?)
     }

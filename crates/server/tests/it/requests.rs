@@ -17,7 +17,7 @@ const CALLS: [(&str, &str); 19] = [
     ("ResumeRequest", r#"{"request":"1"}"#),
     ("CancelRequest", r#"{"request":"1"}"#),
     ("GetModes", "{}"),
-    ("SetMode", r#"{"mode":"REQUEST_MODE_OFF"}"#),
+    ("SetMode", r#"{"mode":"REQUEST_MODE_OFF","waiting":"WAITING_REQUESTS_RESUME"}"#),
     ("PauseNext", "{}"),
     ("CaptureNext", "{}"),
     ("ListOverrides", "{}"),
@@ -63,6 +63,7 @@ async fn what_is_not_understood_names_the_field() {
     let server = scene.serve();
     for (name, body, field) in [
         ("SetMode", "{}", "mode"),
+        ("SetMode", r#"{"mode":"REQUEST_MODE_OFF"}"#, "waiting"),
         ("RemoveOverrides", "{}", "scope"),
         ("RemoveOverrides", r#"{"scope":"OVERRIDE_SCOPE_SESSION"}"#, "session"),
         ("EditRequest", r#"{"request":"1"}"#, "edit"),

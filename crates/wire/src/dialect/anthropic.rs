@@ -118,11 +118,7 @@ impl Dialect for Anthropic {
         let root = body.root();
         let user = body.member(root, "metadata").and_then(|metadata| owned(body.member_text(metadata, "user_id")));
         // Older versions of Claude Code say it there.
-        let session = user.as_deref().and_then(|user| {
-            let value: Option<serde_json::Value> = serde_json::from_str(user).ok();
-            let inside = value.as_ref().and_then(|value| value.get("session_id")?.as_str()).map(str::to_owned);
-            inside.or_else(|| user.rsplit_once("session_").map(|(_, session)| session.to_owned()))
-        });
+        let session = user.as_deref().and_then(crate::conversation::session_of_user);
         Marks {
             agent: head.agent().map(str::to_owned),
             session: head.session().map(str::to_owned).or(session),

@@ -212,6 +212,14 @@ impl<'a> Scan<'a> {
         Ok(raws)
     }
 
+    /// The bytes of the string that was read last, between its quotes. `None` if it was written with escapes.
+    pub(crate) fn range_of_last_string(&self, decoded: &str) -> Option<std::ops::Range<usize>> {
+        let end = self.at.checked_sub(1)?;
+        let start = end.checked_sub(decoded.len())?;
+        let quoted = start.checked_sub(1).and_then(|at| self.text.as_bytes().get(at)) == Some(&b'"');
+        (quoted && self.text.get(start..end) == Some(decoded)).then_some(start..end)
+    }
+
     /// What lies between this place and a later one.
     pub(crate) fn until(&self, later: &Self) -> &'a str {
         &self.text[self.at..later.at]

@@ -10,6 +10,7 @@ use sayso_api::proto::oneof::repair::Repair as RepairChoice;
 use sayso_proxy::desk::{Edit, Expected, FromNowOn, Looked, Place};
 use sayso_wire::{Keep, Repair, SectionId};
 
+use super::scope_message;
 use super::section::{consequences, problems};
 use crate::failure::Failure;
 use crate::host::{Host, now};
@@ -41,7 +42,8 @@ pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<prot
         problems: problems.into_iter().filter(|problem| problem.blocks).collect(),
         saved: edited.captured.saved as u64,
         removed: edited.captured.removed as u64,
-        switched_to: edited.switched.map(proto::RequestMode::from).unwrap_or_default().into(),
+        switched_to: edited.switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
+        switched_in: edited.switched.map(|to| scope_message(to.scope)).unwrap_or_default().into(),
         ..Default::default()
     })
 }
