@@ -136,7 +136,7 @@ impl Finding {
         if self.place.wanted(&Notes::new(&self.state.home)).is_some() {
             return Ok(None);
         }
-        let started = match Here::start(engine_options(&self.state)?) {
+        let started = match Here::start(engine_options(&self.state)) {
             Ok(started) => started,
             Err(StartError::Taken) => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -21,7 +21,7 @@ use sayso_server::agents::{Notes, Registered};
 use serde_json::Value;
 
 use crate::cli::HookArguments;
-use crate::config::{Config, OnFailure};
+use crate::config::{self, Config, OnFailure};
 use crate::failure::Failure;
 use crate::output::say;
 use crate::state::{State, now, state_home};
@@ -76,6 +76,10 @@ fn answer(arguments: &HookArguments) -> Result<(), Failure> {
     let call = HookCall::parse(agent, &input)
         .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
     let answered = ask(&call, arguments);
+    // Of whatever the agent ran, this is when its end is heard of.
+    if let (Ok((root, folder)), Ok(home)) = (place(&call), state_home()) {
+        config::inspect(&State { root, folder, home });
+    }
     let output = match &answered {
         Ok(answered) => answered.response.output.clone(),
         Err(Asking::Unreachable(failure)) => failed(&call, failure, on_failure(&call))?,

@@ -13,7 +13,7 @@ use crate::session;
 use crate::state::State;
 
 pub(crate) enum Records {
-    Engine(Connected),
+    Engine(Box<Connected>),
     File(Box<Reader>),
 }
 
@@ -21,7 +21,7 @@ impl Records {
     /// Opens the records of a workspace. Those that cannot be written to are read as they are.
     pub(crate) fn open(state: &State) -> Result<Self, Failure> {
         let failure = match Connected::to(state) {
-            Ok(connected) => return Ok(Self::Engine(connected)),
+            Ok(connected) => return Ok(Self::Engine(Box::new(connected))),
             Err(failure) => failure,
         };
         if rustix::fs::access(&state.folder, Access::WRITE_OK).is_ok() {

@@ -291,7 +291,7 @@ impl<'a> Reviewing<'a> {
             let questions = if let Some(questions) = questions {
                 questions
             } else {
-                own = Questions::open(Path::new(""), terminal)?;
+                own = Questions::open(Path::new(""), terminal);
                 &mut own
             };
             return self.ask(&pending, questions, output);

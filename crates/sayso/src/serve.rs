@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let mut waited = Duration::ZERO;
     let mut wanting = None;
     let server = loop {
-        match Server::start(engine_options(&state)?, http(arguments, token.clone())) {
+        match Server::start(engine_options(&state), http(arguments, token.clone())) {
             Ok(server) => break server,
             Err(StartError::Taken) => {
                 let place = EnginePlace::new(&state.folder);

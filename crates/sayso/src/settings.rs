@@ -156,10 +156,10 @@ impl Announce for Ringing {
 }
 
 /// What an engine of a workspace is made of.
-pub(crate) fn engine_options(state: &State) -> Result<EngineOptions, Failure> {
+pub(crate) fn engine_options(state: &State) -> EngineOptions {
     let variable = |name: &str| std::env::var_os(name);
     let path = variable("PATH").unwrap_or_default();
-    Ok(EngineOptions {
+    EngineOptions {
         root: state.root.clone(),
         journal: state.folder.clone(),
         home: state.home.clone(),
@@ -173,5 +173,5 @@ pub(crate) fn engine_options(state: &State) -> Result<EngineOptions, Failure> {
             mark: Some((MARK, "git")),
         },
         version: env!("CARGO_PKG_VERSION"),
-    })
+    }
 }

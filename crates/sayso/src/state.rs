@@ -66,13 +66,13 @@ impl State {
     }
 
     /// Where a command runs: in a directory as seen from the one that the user is in. Outside the workspace, as seen from its root.
-    pub(crate) fn directory(&self, named: Option<&str>) -> Option<String> {
+    pub(crate) fn directory(&self, named: Option<&str>) -> String {
         let here = Path::new(".").canonicalize().ok().filter(|here| here.starts_with(&self.root));
         let here = here.unwrap_or_else(|| self.root.clone());
         let directory = named.map_or_else(|| here.clone(), |named| here.join(named));
         // Whoever starts the command says what is wrong with one that is not there.
         let directory = directory.canonicalize().unwrap_or(directory);
-        Some(directory.to_string_lossy().into_owned())
+        directory.to_string_lossy().into_owned()
     }
 
     /// The workspaces below this one that have a history of their own.

@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     }
     let intent = Intent::RunCommand {
         command,
-        directory: state.directory(arguments.directory.as_deref()),
+        directory: Some(state.directory(arguments.directory.as_deref())),
         description: arguments.description.clone(),
     };
     let submission = Submission {
@@ -172,7 +172,7 @@ impl Running<'_> {
         withdrawing.asks_about(pending.change());
         let mut output = Output::stdout();
         output.write(show::text(&pending.record.subject, self.terminal()).as_bytes())?;
-        let mut questions = Questions::open(Path::new(""), self.terminal())?;
+        let mut questions = Questions::open(Path::new(""), self.terminal());
         let (root, terminal) = (self.state.root.to_string_lossy(), self.terminal());
         let mut asking = Asking { connected: self.connected, root: &root, questions: &mut questions, terminal };
         let verdict = asking.decide(pending, &mut output)?;

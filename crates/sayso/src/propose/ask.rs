@@ -85,16 +85,16 @@ enum FileEnd {
 
 impl Questions {
     /// Answers come from standard input, or from the terminal where that holds the proposal.
-    pub(crate) fn open(proposal: &Path, terminal: Terminal) -> Result<Self, Failure> {
+    pub(crate) fn open(proposal: &Path, terminal: Terminal) -> Self {
         let typing = if proposal == Path::new("-") {
             // Without a terminal nobody can be asked here.
-            let Ok(typing) = Typing::terminal() else { return Ok(Self::over(Box::new(Nobody), false, terminal)) };
+            let Ok(typing) = Typing::terminal() else { return Self::over(Box::new(Nobody), false, terminal) };
             typing
         } else {
             Typing::stdin()
         };
         let echoed = typing.is_echoed();
-        Ok(Self::over(Box::new(typing), echoed, terminal))
+        Self::over(Box::new(typing), echoed, terminal)
     }
 
     /// Answers come from elsewhere; `echoed` if a person's own typing shows them.

@@ -274,7 +274,7 @@ impl<'a> Deciding<'a> {
             (None, None) => {
                 let mut ended = match &mut self.questions {
                     Some(questions) => questions.ask(preview, &mut self.output)?,
-                    None => Questions::open(self.proposal, self.terminal)?.ask(preview, &mut self.output)?,
+                    None => Questions::open(self.proposal, self.terminal).ask(preview, &mut self.output)?,
                 };
                 if let Ended::Answered(asked) = &mut ended {
                     asked.comments.splice(0..0, comments);
