@@ -212,6 +212,14 @@ impl ModelRequest {
         })
     }
 
+    /// Members at the top of the body that did not come with it and that the API does not document.
+    pub fn unknown_members(&self) -> Vec<String> {
+        let Body::Known { dialect, document, .. } = &self.body else { return Vec::new() };
+        let added = document.children(document.root()).filter(|member| self.is_added(*member));
+        let names = added.filter_map(|member| document.key(member).map(Cow::into_owned));
+        names.filter(|name| !dialect.members().contains(&name.as_str())).collect()
+    }
+
     /// What is wrong with it, as it would be sent. What is not understood is not judged.
     pub fn problems(&self) -> Vec<Problem> {
         match &self.body {

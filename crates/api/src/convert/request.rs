@@ -96,6 +96,7 @@ impl From<&RequestSeen> for proto::RequestSeen {
             encoding: seen.encoding.clone(),
             headers: seen.headers.iter().map(header).collect(),
             replay_of: seen.replay_of,
+            server: seen.server.clone(),
             ..Default::default()
         }
     }
@@ -117,6 +118,7 @@ impl TryFrom<proto::RequestSeen> for RequestSeen {
             encoding: seen.encoding,
             headers: seen.headers.into_iter().map(|header| (header.name, header.value)).collect(),
             replay_of: seen.replay_of,
+            server: seen.server,
         })
     }
 }

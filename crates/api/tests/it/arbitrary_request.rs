@@ -19,20 +19,23 @@ fn bodies() -> impl Strategy<Value = BodyRecord> {
 
 fn seen() -> impl Strategy<Value = RequestSeen> {
     let subagent = (maybe(), maybe()).prop_map(|(id, parent)| SubagentMark { id, parent });
-    let said = (text(), text(), text(), maybe(), maybe(), maybe());
+    let said = (text(), text(), text(), maybe(), maybe(), maybe(), maybe());
     (origins(), said, option::of(subagent), bodies(), vec((text(), text()), 0..3), option::of(any::<u64>())).prop_map(
-        |(origin, (upstream, method, path, api, model, encoding), subagent, body, headers, replay_of)| RequestSeen {
-            origin,
-            upstream,
-            method,
-            path,
-            api,
-            model,
-            subagent,
-            body,
-            encoding,
-            headers,
-            replay_of,
+        |(origin, (upstream, method, path, api, model, encoding, server), subagent, body, headers, replay_of)| {
+            RequestSeen {
+                origin,
+                upstream,
+                method,
+                path,
+                api,
+                model,
+                subagent,
+                body,
+                encoding,
+                headers,
+                replay_of,
+                server,
+            }
         },
     )
 }

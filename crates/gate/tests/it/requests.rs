@@ -18,6 +18,7 @@ fn seen(request: RequestId, body: CutBody) -> RequestEntry {
         encoding: None,
         headers: Vec::new(),
         replay_of: None,
+        server: None,
     };
     let event = Event::Request(RequestEvent { request, step: RequestStep::Seen(Box::new(seen)) });
     RequestEntry { event, bodies: vec![body] }

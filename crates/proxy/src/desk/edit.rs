@@ -107,6 +107,8 @@ pub struct Edited {
     pub added: bool,
     /// How many tokens fewer it makes the request.
     pub fewer: i64,
+    /// Members at the top of the body that this edit added and that the API does not document.
+    pub unknown_members: Vec<String>,
     /// What the edits so far mean for the server.
     pub consequences: Option<Consequences>,
     /// What became of saved edits.
@@ -196,7 +198,10 @@ impl Desk {
         let consequences = parsed.consequences(counter);
         let fewer = before.total_tokens(counter).count.cast_signed() - parsed.total_tokens(counter).count.cast_signed();
         let added = matches!(edit, Edit::Set { .. } | Edit::SetJson { .. }) && before.at(&path).is_err();
-        Ok(Edited { revision, path, added, fewer, consequences, captured, switched })
+        let mut unknown_members = parsed.unknown_members();
+        let before_it = before.unknown_members();
+        unknown_members.retain(|name| !before_it.contains(name));
+        Ok(Edited { revision, path, added, fewer, unknown_members, consequences, captured, switched })
     }
 
     /// Makes an edit of a request as it is now; nothing, if somebody else made one meanwhile. It takes a while, and nobody waits for it.

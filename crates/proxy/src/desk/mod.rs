@@ -73,6 +73,8 @@ pub struct Came {
     pub run: Run,
     /// The upstream's name.
     pub upstream: String,
+    /// URL of the upstream, without a user and a password.
+    pub server: String,
     /// The method.
     pub method: String,
     /// The path beneath the upstream, and the headers that are no credentials.

@@ -226,5 +226,6 @@ fn seen(whose: Whose, came: Came, api: Option<Api>, body: BodyRecord) -> Request
         encoding: came.encoding,
         headers: came.head.headers,
         replay_of: came.replay_of,
+        server: Some(came.server),
     }
 }

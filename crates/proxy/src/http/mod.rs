@@ -133,6 +133,7 @@ impl Proxy {
         Came {
             run: way.run.clone(),
             upstream: way.upstream.clone(),
+            server: way.server.clone(),
             method: method.to_string(),
             encoding,
             key: if head.session().is_none() { headers::key_hash(headers, query) } else { None },

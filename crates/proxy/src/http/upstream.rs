@@ -18,6 +18,13 @@ pub(super) fn address(base: &Uri, path: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
+/// The URL of an upstream without a user and a password.
+pub(super) fn without_user(base: &Uri) -> String {
+    let authority = base.authority().map_or("", http::uri::Authority::as_str);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{}://{host}{}", base.scheme_str().unwrap_or("https"), base.path().trim_end_matches('/'))
+}
+
 /// Why an upstream was not reached, down to the cause.
 pub(super) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -37,6 +44,13 @@ pub(super) fn whole(bytes: Bytes) -> Outbound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recorded_url_has_no_password() {
+        let url = |base: &'static str| without_user(&Uri::from_static(base));
+        assert_eq!(url("https://me:secret@gateway.example:8443/v1/"), "https://gateway.example:8443/v1");
+        assert_eq!(url("http://127.0.0.1:8"), "http://127.0.0.1:8");
+    }
 
     #[test]
     fn a_path_goes_beneath_the_upstreams_own() {

@@ -145,6 +145,9 @@ pub struct RequestSeen {
     /// The earlier one that a person had sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_of: Option<RequestId>,
+    /// URL of the server that it went to, without a user and a password. Absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// A part of an agent that works on its own.

@@ -95,6 +95,12 @@ fn make_seen(
         };
         match asking.connected.block(asking.connected.client().edit_request(request)) {
             Ok(mut answer) => {
+                for name in &answer.unknown_members {
+                    say(&format!(
+                        "note: the API does not know `{}`, and may reject the request; `sayso request undo {id}` takes the edit back",
+                        visible(name)
+                    ));
+                }
                 revision = revision.map(|_| answer.revision);
                 made.push((if answer.added { "Added" } else { verb }, answer.path.clone(), answer.tokens_saved_here));
                 if let Some(before) = last.take() {

@@ -117,8 +117,13 @@ fn curl(asking: &Asking<'_>, id: u64, body: &[u8]) -> Result<String, Failure> {
     let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
     let shown = asking.connected.block(client.show_request(request))?;
     let seen = shown.summary.into_option().and_then(|summary| summary.seen.into_option()).unwrap_or_default();
-    let config = Config::load(asking.state)?;
-    let base = config.requests.upstreams.get(&seen.upstream).map(|setting| setting.value.url.to_string());
+    let base = if seen.server.is_some() {
+        seen.server.clone()
+    } else {
+        // A record of an older version names the upstream only.
+        let upstreams = Config::load(asking.state)?.requests.upstreams;
+        upstreams.get(&seen.upstream).map(|setting| setting.value.url.to_string())
+    };
     let base = base.ok_or_else(|| {
         Failure::bad_input(format!("there is no upstream `{}` any more", visible(&seen.upstream)))
             .hint(format!("configure it: [upstream.{}] with a `url`", seen.upstream))

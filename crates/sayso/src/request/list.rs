@@ -83,7 +83,9 @@ pub(super) fn list(
 
 /// What there is to say of a request besides whose it is.
 fn about(request: &RequestSummary) -> String {
-    let size = request.seen.as_option().and_then(|seen| seen.body.as_option()).map_or(0, |body| body.size);
+    // What was sent; of a request that was sent as it came, or not at all, what came.
+    let came = request.seen.as_option().and_then(|seen| seen.body.as_option());
+    let size = request.sent.as_option().or(came).map_or(0, |body| body.size);
     let mut parts = vec![format!("{} kB", size.div_ceil(1000))];
     if let Some(first) = request.seen.as_option().and_then(|seen| seen.replay_of) {
         parts.push(format!("replay of {first}"));

@@ -410,3 +410,33 @@ fn request_with_two_host_headers_is_refused() {
     assert_eq!(stage.model.requests().len(), 0);
     stage.end();
 }
+
+#[test]
+fn list_and_curl_show_what_was_sent_and_where() {
+    let stage = paused("");
+    // The agent was told of another server by the name of the configured one.
+    let gateway = stage.told(Some(&format!("{}/gateway", stage.model.url())));
+    let agent = Stage::send_to(&gateway, &request("Fix it.", &"x".repeat(50_000)));
+    stage.waiting(1);
+    stage.said(&["request", "edit", "1", "messages[2].content[0]=short"]);
+    stage.said(&["request", "resume", "1"]);
+    agent.join().unwrap();
+    let listed = stage.said(&["request", "list"]);
+    assert!(listed.contains("  1 kB, edited"), "{listed}");
+    let curl = stage.said(&["request", "export", "1", "--format", "curl"]);
+    assert!(curl.contains("/gateway/v1/messages"), "{curl}");
+    stage.end();
+}
+
+#[test]
+fn edit_of_a_key_that_the_api_does_not_know_is_noted() {
+    let stage = paused("");
+    let agent = stage.send(&request("Fix it.", "text"));
+    stage.waiting(1);
+    let said = stage.said(&["request", "edit", "1", "max_tokns=9", "temperature=1"]);
+    assert!(said.contains("the API does not know `max_tokns`"), "{said}");
+    assert_eq!(said.matches("does not know").count(), 1, "{said}");
+    stage.said(&["request", "cancel", "1"]);
+    agent.join().unwrap();
+    stage.end();
+}

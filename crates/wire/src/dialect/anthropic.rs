@@ -235,6 +235,35 @@ impl Dialect for Anthropic {
         found
     }
 
+    fn members(&self) -> &'static [&'static str] {
+        &[
+            "model",
+            "messages",
+            "max_tokens",
+            "system",
+            "tools",
+            "tool_choice",
+            "stream",
+            "temperature",
+            "top_p",
+            "top_k",
+            "stop_sequences",
+            "metadata",
+            "thinking",
+            "service_tier",
+            "container",
+            "mcp_servers",
+            "context_management",
+            "output_config",
+            "output_format",
+            "betas",
+            "anthropic_version",
+            "speed",
+            "inference_geo",
+            "cache_control",
+        ]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["tools", "system", "messages"]
     }

@@ -153,6 +153,46 @@ impl Dialect for Chat {
         &["model"]
     }
 
+    fn members(&self) -> &'static [&'static str] {
+        &[
+            "model",
+            "messages",
+            "tools",
+            "tool_choice",
+            "stream",
+            "stream_options",
+            "temperature",
+            "top_p",
+            "n",
+            "stop",
+            "max_tokens",
+            "max_completion_tokens",
+            "presence_penalty",
+            "frequency_penalty",
+            "logit_bias",
+            "logprobs",
+            "top_logprobs",
+            "response_format",
+            "seed",
+            "user",
+            "parallel_tool_calls",
+            "functions",
+            "function_call",
+            "audio",
+            "modalities",
+            "prediction",
+            "reasoning_effort",
+            "metadata",
+            "store",
+            "service_tier",
+            "web_search_options",
+            "verbosity",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "safety_identifier",
+        ]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["tools", "functions", "messages"]
     }

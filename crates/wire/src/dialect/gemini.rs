@@ -187,6 +187,27 @@ impl Dialect for Gemini {
         known_roles(body, &items, "`user`, `model` and `function`", problems);
     }
 
+    fn members(&self) -> &'static [&'static str] {
+        &[
+            "contents",
+            "systemInstruction",
+            "system_instruction",
+            "tools",
+            "toolConfig",
+            "tool_config",
+            "generationConfig",
+            "generation_config",
+            "safetySettings",
+            "safety_settings",
+            "cachedContent",
+            "cached_content",
+            "labels",
+            "model",
+            "store",
+            "serviceTier",
+        ]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["cachedContent", "cached_content", "systemInstruction", "system_instruction", "tools", "contents"]
     }

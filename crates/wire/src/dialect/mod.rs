@@ -123,6 +123,10 @@ pub trait Dialect: Sync + std::fmt::Debug {
     fn required(&self) -> &'static [&'static str] {
         &[]
     }
+
+    /// The members of a body that the API documents, in the order of its documentation.
+    fn members(&self) -> &'static [&'static str];
+
     /// The order in which the server reads a request, as the names of its parts: what comes after a change is read anew.
     fn reading_order(&self) -> &'static [&'static str];
 

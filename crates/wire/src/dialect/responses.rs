@@ -158,6 +158,41 @@ impl Dialect for Responses {
         &["model"]
     }
 
+    fn members(&self) -> &'static [&'static str] {
+        &[
+            "model",
+            "input",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "stream",
+            "stream_options",
+            "temperature",
+            "top_p",
+            "top_logprobs",
+            "max_output_tokens",
+            "max_tool_calls",
+            "parallel_tool_calls",
+            "previous_response_id",
+            "conversation",
+            "reasoning",
+            "text",
+            "truncation",
+            "metadata",
+            "client_metadata",
+            "store",
+            "include",
+            "background",
+            "prompt",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "safety_identifier",
+            "service_tier",
+            "user",
+            "context_management",
+        ]
+    }
+
     fn reading_order(&self) -> &'static [&'static str] {
         &["previous_response_id", "instructions", "tools", "input"]
     }

@@ -38,6 +38,7 @@ pub(super) fn edit(host: &Host, asked: proto::EditRequestRequest) -> Result<prot
         tokens_saved: saved,
         tokens_saved_here: edited.fewer,
         added: edited.added,
+        unknown_members: edited.unknown_members,
         consequences: meant.into(),
         problems: problems.into_iter().filter(|problem| problem.blocks).collect(),
         saved: edited.captured.saved as u64,
