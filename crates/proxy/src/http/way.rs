@@ -22,6 +22,8 @@ pub(crate) struct Way {
     pub(crate) run: Run,
     pub(crate) upstream: String,
     pub(crate) base: Uri,
+    /// The base as it is recorded.
+    pub(crate) server: String,
     pub(crate) address: Uri,
     /// The path beneath the upstream, and the same without keys, as it is recorded.
     pub(crate) path: String,
@@ -48,7 +50,8 @@ impl Way {
         let recorded = headers::without_keys(&path);
         let route = path.split_once('?').map_or(path.as_str(), |(route, _)| route);
         let api = api_of(route.trim_end_matches('/'));
-        Self { run, upstream, base, address, path, recorded, api, settings, last: Mutex::default() }
+        let server = upstream::without_user(&base);
+        Self { run, upstream, base, server, address, path, recorded, api, settings, last: Mutex::default() }
     }
 
     /// Whose a request is, if its headers alone tell.
@@ -205,7 +208,8 @@ fn percent_decoded(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        if let (b'%', Some(high), Some(low)) = (byte, digit(at + 1), digit(at + 2)) {
+        let encoded = digit(at + 1).zip(digit(at + 2)).filter(|_| *byte == b'%');
+        if let Some((high, low)) = encoded {
             decoded.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
             at += 3;
         } else {
