@@ -76,8 +76,10 @@ fn answer(arguments: &HookArguments) -> Result<(), Failure> {
     let call = HookCall::parse(agent, &input)
         .map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
     let answered = ask(&call, arguments);
-    // Of whatever the agent ran, this is when its end is heard of.
-    if let (Ok((root, folder)), Ok(home)) = (place(&call), state_home()) {
+    // Of whatever the agent ran, this is when its end is heard of. Before it ran, the engine took up what the user had configured.
+    if answered.is_ok()
+        && let (Ok((root, folder)), Ok(home)) = (place(&call), state_home())
+    {
         config::inspect(&State { root, folder, home });
     }
     let output = match &answered {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sayso_review::{Access, ContentHash, Rule};
 use sayso_server::agents::Notes;
 
-use super::file::File;
+use super::file::{File, OnFailure};
 use super::{WORKSPACE_FILE, read_if_there, user_file, workspace_bytes};
 use crate::failure::Failure;
 use crate::state::State;
@@ -153,7 +153,12 @@ fn is_milder(before: &[u8], now: &[u8]) -> bool {
     let (Ok(before), Ok(now)) = (File::parse(before, "before"), File::parse(now, "now")) else { return false };
     let default = |file: &File, access: Access| file.policy.of(access).unwrap_or(access.built_in_default());
     let defaults = Access::ALL.into_iter().any(|access| default(&now, access) < default(&before, access));
-    let loosened = now.hook.on_failure != before.hook.on_failure && now.hook.on_failure.is_some();
+    let strictness = |file: &File| match file.hook.on_failure {
+        Some(OnFailure::Allow) => 0,
+        Some(OnFailure::Ask) => 1,
+        Some(OnFailure::Deny) | None => 2,
+    };
+    let loosened = strictness(&now) < strictness(&before);
     defaults || loosened || rules_are_milder(&before.rule, &now.rule)
 }
 
@@ -182,6 +187,8 @@ mod tests {
         assert!(milder("", "[policy]\nwrite = \"allow\"\n"));
         assert!(milder("[policy]\nread = \"ask\"\n", ""));
         assert!(milder(&format!("{deny}{allow}"), &format!("{allow}{deny}")));
+        assert!(milder("[hook]\non_failure = \"deny\"\n", "[hook]\non_failure = \"ask\"\n"));
+        assert!(!milder("[hook]\non_failure = \"allow\"\n", "[hook]\non_failure = \"ask\"\n"));
         assert!(!milder("", &deny));
         assert!(!milder(&ask, &format!("{ask}{deny}")));
         assert!(!milder(&allow, ""));

@@ -292,8 +292,10 @@ fn regression_rules_that_a_command_made_milder_count_only_once_a_person_confirms
     let scene = scene();
     scene.configure("");
     let config = scene.state_path().join("config/sayso/config.toml");
-    let rule = r#"[[rule]]\nrun = "date"\nthen = "allow"\n"#;
-    let ran = scene.transcript(&["exec", "--approve", &format!("printf '{rule}' >> {}", config.display())]);
+    // Named in the command itself, sayso's own file is not to be touched.
+    let loosen = format!("printf '[[rule]]\\nrun = \"date\"\\nthen = \"allow\"\\n' >> {}\n", config.display());
+    scene.write("loosen.sh", loosen.as_bytes());
+    let ran = scene.transcript(&["exec", "--approve", "sh loosen.sh"]);
     assert!(ran.contains("exit 0"), "{ran}");
     // The command's own rule does not count: somebody is asked, and nobody is there.
     let mut waits = Terminal::start(&scene, &["exec", "date"]);
@@ -309,7 +311,8 @@ fn regression_rules_that_a_command_made_milder_count_only_once_a_person_confirms
     // What the user writes while nothing runs counts at once, and so does what makes rules stricter.
     scene.configure("[[rule]]\nrun = \"true\"\nthen = \"allow\"\n");
     assert!(scene.transcript(&["exec", "true"]).contains("exit 0"));
-    let stricter = format!("printf '[[rule]]\\nrun = \"true\"\\nthen = \"deny\"\\n' >> {}", config.display());
-    scene.transcript(&["exec", "--approve", &stricter]);
+    let stricter = format!("printf '[[rule]]\\nrun = \"true\"\\nthen = \"deny\"\\n' >> {}\n", config.display());
+    scene.write("stricter.sh", stricter.as_bytes());
+    scene.transcript(&["exec", "--approve", "sh stricter.sh"]);
     assert!(scene.transcript(&["exec", "true"]).contains("exit 3"));
 }
