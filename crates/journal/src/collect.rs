@@ -98,10 +98,10 @@ impl Journal {
     pub fn collect(&mut self, retention: Retention<'_>) -> Result<Collected, MaintainError> {
         let path = self.reader.path().to_owned();
         let sqlite = |error: rusqlite::Error| DatabaseError::sqlite(&path, &error);
-        let before = self.reader.file_bytes().map_err(sqlite)?;
+        let before = self.reader.disk_bytes().map_err(sqlite)?;
         let mut collected = self.drop_blobs(retention).map_err(sqlite)?;
         self.give_back().map_err(sqlite)?;
-        collected.file_bytes = before.saturating_sub(self.reader.file_bytes().map_err(sqlite)?);
+        collected.file_bytes = before.saturating_sub(self.reader.disk_bytes().map_err(sqlite)?);
         Ok(collected)
     }
 

@@ -284,17 +284,18 @@ impl Reader {
                     raw_bytes: from_sql(row.get(1)?),
                     stored_bytes: from_sql(row.get(2)?),
                     waiting_bytes: from_sql(row.get(3)?),
-                    file_bytes: self.file_bytes()? + self.log_bytes(),
+                    file_bytes: self.disk_bytes()?,
                 })
             })
         };
         Ok(read().map_err(|error| self.sqlite(&error))?)
     }
 
-    /// The bytes of the write-ahead log.
-    fn log_bytes(&self) -> u64 {
+    /// The bytes of the file and of its write-ahead log.
+    pub(crate) fn disk_bytes(&self) -> rusqlite::Result<u64> {
         #[allow(clippy::disallowed_methods, reason = "the journal owns its folder")]
-        std::fs::metadata(beside(self.path(), "-wal")).map_or(0, |file| file.len())
+        let log = std::fs::metadata(beside(self.path(), "-wal")).map_or(0, |file| file.len());
+        Ok(self.file_bytes()? + log)
     }
 
     pub(crate) fn file_bytes(&self) -> rusqlite::Result<u64> {

@@ -138,6 +138,10 @@ pub(crate) struct Change {
     before: BTreeMap<FileId, File>,
     /// What became of files between then, or the last that others did to them, and the next.
     early: BTreeMap<FileId, (File, File)>,
+    /// The tree when it came.
+    seen: BTreeMap<FileId, File>,
+    /// The changes of the same files that were waiting then.
+    after: Vec<Id>,
 }
 
 /// A person's answer.
@@ -232,6 +236,8 @@ impl Reference {
             since: 0,
             before: BTreeMap::new(),
             early: BTreeMap::new(),
+            seen: self.tree.clone(),
+            after: Vec::new(),
         };
         self.changes.insert(id, change);
         self.touched.insert(id);
@@ -251,6 +257,28 @@ impl Reference {
         id
     }
 
+    /// The same for a change that waits: what was done since to a file that it writes is kept, where it does not write itself.
+    fn look_again(&self, id: Id, why: &Why) -> Shown {
+        let Why::Wish(file, Wish::Write(slots)) = why else { return self.look(why) };
+        let change = &self.changes[&id];
+        let mut seen = change.seen[file];
+        for earlier in change.after.iter().map(|earlier| &self.changes[earlier]) {
+            if matches!(earlier.status, Status::Applied | Status::Undone(_))
+                && let Some((_, after)) = earlier.steps.get(file)
+            {
+                seen = *after;
+            }
+        }
+        let (Some(seen), Some(now)) = (seen, self.tree[file]) else { return self.look(why) };
+        let mut merged = *slots;
+        for slot in 0..SLOTS {
+            if slots[slot] == seen[slot] {
+                merged[slot] = now[slot];
+            }
+        }
+        [(*file, (Some(now), Some(Some(merged))))].into()
+    }
+
     fn look(&self, why: &Why) -> Shown {
         match why {
             Why::Wish(file, wish) => [(*file, (self.tree[file], wish.preview(self.tree[file])))].into(),
@@ -262,9 +290,12 @@ impl Reference {
         let shown = self.look(&asked.why);
         let possible = shown.values().all(|(_, after)| after.is_some());
         let others = self.pending();
-        let after_others = others.iter().any(|id| self.changes[id].shown.keys().any(|file| shown.contains_key(file)));
+        let is_about = |id: &&Id| self.changes[id].shown.keys().any(|file| shown.contains_key(file));
+        let after: Vec<Id> = others.iter().filter(is_about).copied().collect();
+        let after_others = !after.is_empty();
         let ruling = asked.ruling;
         let id = self.add(asked, shown);
+        self.change(id).after = after;
         match ruling {
             Ruling::Deny => self.set(id, Status::Denied),
             _ if !possible && !after_others => self.set(id, Status::Failed),
@@ -403,7 +434,7 @@ impl Reference {
         if !matches!(why, Why::Wish(..)) {
             return false;
         }
-        self.change(id).shown = self.look(&why);
+        self.change(id).shown = self.look_again(id, &why);
         true
     }
 
