@@ -131,7 +131,11 @@ impl<'a> Parser<'a> {
             let complete = found.0 >= old.count && found.1 >= new.count;
             let (kind, bytes) = match line[0] {
                 b'\\' => {
-                    if let Some(last) = lines.last_mut() {
+                    // An empty line without its break is no line.
+                    if let Some(last) = lines.pop_if(|last| *last.bytes == *b"\n") {
+                        found.0 -= usize::from(last.kind != LineKind::Add);
+                        found.1 -= usize::from(last.kind != LineKind::Remove);
+                    } else if let Some(last) = lines.last_mut() {
                         let without = last.bytes.strip_suffix(b"\n").map(<[u8]>::to_vec);
                         last.bytes = without.map_or_else(|| std::mem::take(&mut last.bytes), Cow::Owned);
                     }

@@ -222,3 +222,10 @@ fn hunks_without_a_file_and_bad_headers_are_problems() {
     assert_eq!(kinds("diff --git a/x b/x\nGIT binary patch\nliteral 0\n"), [ProblemKind::Binary]);
     assert_eq!(kinds(""), []);
 }
+
+#[test]
+fn regression_an_empty_line_without_a_break_is_no_line() {
+    let patch = Patch::parse(b"--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+\n\\ No newline at end of file\n");
+    assert_eq!(patch.files[0].hunks[0].new_lines(), 0);
+    sayso_testkit::laws::patch_laws(b"--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+\n\\ No newline at end of file\n", b"");
+}
