@@ -15,6 +15,7 @@ mod later;
 mod live;
 mod model;
 mod model_both;
+mod model_files;
 mod model_reference;
 mod model_steps;
 mod model_threads;

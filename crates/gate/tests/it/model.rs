@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use sayso_review::Ruling;
 
 use crate::model_both::Both;
-use crate::model_reference::{By, Choice, FileId};
+use crate::model_files::FileId;
+use crate::model_reference::{By, Choice};
 use crate::model_steps::{Intention, Pick, Step, steps};
 
 const ASK: FileId = 0;

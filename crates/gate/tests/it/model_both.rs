@@ -13,9 +13,8 @@ use sayso_review::{
     Origin, Performer, Proposal, Recorded, Rule, Ruling, Target, Verdict, VerdictError,
 };
 
-use crate::model_reference::{
-    Asked, By, Choice, FILES, File, FileId, Id, Reference, Refused, SLOTS, Shown, Status, Why, Wish, line, text,
-};
+use crate::model_files::{FILES, File, FileId, SLOTS, Wish, line, text};
+use crate::model_reference::{Asked, By, Choice, Id, Reference, Refused, Shown, Status, Why};
 use crate::model_steps::{Intention, Pick, Step};
 use crate::{Scene, path, rules, writing};
 

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sayso_review::Ruling;
 
-use crate::model_reference::{By, Choice, FILES, File, FileId, Id, SLOTS};
+use crate::model_files::{FILES, File, FileId, SLOTS};
+use crate::model_reference::{By, Choice, Id};
 
 const CLIENTS: usize = 3;
 const SESSIONS: usize = 3;

@@ -107,6 +107,15 @@ async function until(what, check) {
   }
 }
 
+/** Fails with the name of the step if it takes too long, so that a hang names its place. */
+function step(what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within 20 s`)), 20_000);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 const UNKNOWN = 999_999n;
 
 export const cases = {
@@ -209,14 +218,16 @@ export const cases = {
   async cancel(scene) {
     if (scene.traits.unaryOnly) return NOT_ASKED;
     const surfaces = async () => (await scene.review.status({})).surfaces;
-    const before = await surfaces();
+    const before = await step("status before", surfaces());
     const cancelling = new AbortController();
     const watching = scene.review.watch({ role: WatchRequest_Role.SURFACE }, { signal: cancelling.signal });
     const stream = watching[Symbol.asyncIterator]();
-    assert.equal((await stream.next()).value.kind.case, "heartbeat");
-    assert.equal(await surfaces(), before + 1);
+    const first = await step("first message", stream.next());
+    assert.equal(first.value.kind.case, "heartbeat");
+    assert.equal(await step("status while attached", surfaces()), before + 1);
     cancelling.abort();
-    await refused(drained({ [Symbol.asyncIterator]: () => stream }), Code.Canceled);
+    const rest = drained({ [Symbol.asyncIterator]: () => stream });
+    await step("end of the cancelled stream", refused(rest, Code.Canceled));
     await until("the surface is gone", async () => (await surfaces()) === before);
   },
 
