@@ -11,7 +11,6 @@
 mod cache;
 mod count;
 mod encoding;
-mod layout;
 mod merge;
 mod piece;
 mod ranks;
