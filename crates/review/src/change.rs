@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use sayso_base::{ContentHash, WsPath};
 use serde::Serialize;
 
-use crate::content::ContentHash;
 use crate::event::{
     Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, OutsideFile, Performer, Recorded, Refresh,
     RulingRecord, Subject, Uncaptured,
@@ -14,7 +14,6 @@ use crate::plan::{ApplyRecord, RecordedStep};
 use crate::preview::Operation;
 use crate::told::told_failure;
 use crate::verdict::{Answer, Verdict};
-use crate::ws_path::WsPath;
 
 /// A change as its events tell it: a fold over them and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

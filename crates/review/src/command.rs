@@ -1,14 +1,14 @@
 //! What clients may ask the engine to do: agents through entrances, people through surfaces.
 
+use sayso_base::WsPath;
+use sayso_policy::FromNowOn;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{ChangeId, Origin, Performer, Tier};
 use crate::intent::Intent;
-use crate::policy::FromNowOn;
 use crate::preview::IfChanged;
 use crate::verdict::Verdict;
-use crate::ws_path::WsPath;
 
 /// What a client may ask the engine to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sayso_base::{ErrorKind, FileState, WsPath};
 use sayso_diff::{Encoding, Selection};
 use thiserror::Error;
 
-use crate::error_kind::ErrorKind;
-use crate::file_state::FileState;
 use crate::plan::{Plan, PlanStep};
 use crate::preview::{CONTEXT, FilePreview, Operation, Placement, Preview};
 use crate::told;
 use crate::verdict::{Answer, FileAnswer, HunkId, Verdict};
-use crate::ws_path::WsPath;
 
 /// What follows from a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use sayso_base::{WsPath, WsPathError};
 use sayso_diff::{FilePatch, NO_FILE, Patch, Section, SectionAction, SectionPatch};
 
 use crate::intent::{FileIntent, NewContent, Proposal, ProposalError};
-use crate::ws_path::{WsPath, WsPathError};
 
 /// What [`FilePreview::labels`](crate::FilePreview::labels) puts behind a name.
 const LABELS: [&str; 3] = [" (current)", " (proposed)", " (new file)"];

@@ -1,10 +1,8 @@
 //! What an agent is about to do, as it says it. Nothing here has been checked against the workspace yet.
 
+use sayso_base::{ContentHash, ErrorKind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-use crate::content::ContentHash;
-use crate::error_kind::ErrorKind;
 
 /// What an agent is about to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

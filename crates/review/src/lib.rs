@@ -16,50 +16,33 @@
 mod action;
 mod change;
 mod command;
-mod content;
 mod decide;
 mod draft;
-mod error_kind;
 mod event;
-mod file_state;
-mod grants;
 mod intent;
 mod note;
-mod outside_path;
 mod plan;
-mod policy;
 mod preview;
 mod request;
 mod seen;
-mod shell;
 mod told;
 mod verdict;
-mod ws_path;
 
 pub use action::{
-    CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, Effect, GuessedFrom, Place, ShownArgument,
-    ShownCommand, Syntax, ToolPreview, ToolProblem, Touch,
+    CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, GuessedFrom, ShownArgument, ShownCommand,
+    Syntax, ToolPreview, ToolProblem, Touch,
 };
 pub use change::{ChangeRecord, ChangeStatus, Delivery, Extent};
 pub use command::{Command, Target};
-pub use content::{Content, ContentHash, NotAHash};
 pub use decide::{Decision, FileDecision, Taken, VerdictError};
 pub use draft::Draft;
-pub use error_kind::ErrorKind;
 pub use event::{
     Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, OutsideFile, Performer,
     Recorded, Refresh, RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
 };
-pub use file_state::{FileMode, FileState, Fingerprint};
-pub use grants::{BadGlob, Grants, PathGlobs};
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
-pub use note::{Note, Rights, SecretKind, Severity, notes};
-pub use outside_path::{OutsidePath, OutsidePathError};
+pub use note::{Note, Rights, SecretKind, notes};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
-pub use policy::{
-    Access, Act, Defaults, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Policy, PolicyError, Rule, RuleId,
-    RuleScope, Ruled, Ruling, Standing, Who, Why,
-};
 pub use preview::{
     CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,
     ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
@@ -70,7 +53,16 @@ pub use request::{
     SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
-pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
 pub use told::{DENIED, told_action, told_failure, told_unmade, told_without};
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
-pub use ws_path::{WsPath, WsPathError};
+
+// The vocabulary of the crates below, so that those above need one name for all of it.
+pub use sayso_base::{
+    BadGlob, Content, ContentHash, ErrorKind, FileMode, FileState, Fingerprint, Grants, NotAHash, OutsidePath,
+    OutsidePathError, PathGlobs, Severity, WsPath, WsPathError,
+};
+pub use sayso_policy::{
+    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError,
+    Rule, RuleId, RuleScope, Ruled, Ruling, Standing, Who, Why,
+};
+pub use sayso_shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sayso_base::{FileState, Fingerprint, WsPath};
 use serde::{Deserialize, Serialize};
-
-use crate::file_state::{FileState, Fingerprint};
-use crate::ws_path::WsPath;
 
 /// What is to happen to the tree: all of it or nothing.
 ///

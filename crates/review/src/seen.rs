@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use sayso_base::{FileState, WsPath};
 use serde::{Deserialize, Serialize};
 
-use crate::file_state::FileState;
 use crate::note::Note;
-use crate::ws_path::WsPath;
 
 /// The most bytes of a file that are compared or written. What is larger could not be undone, since it could not be read.
 pub const MOST_BYTES: u64 = 64 << 20;

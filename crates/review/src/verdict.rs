@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use sayso_base::{ContentHash, WsPath};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::content::ContentHash;
 use crate::intent::Bytes;
-use crate::ws_path::WsPath;
 
 /// The answer to a preview. It covers the bytes that were shown and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,11 @@
 //! The preview of a command.
 
+use sayso_base::{ContentHash, Severity, WsPath};
+use sayso_policy::Effect;
+use sayso_shell::{Doubt, Script};
 use serde::{Deserialize, Serialize};
 
 use super::dry_run::DryRun;
-use super::effect::Effect;
-use super::judge;
-use crate::content::ContentHash;
-use crate::note::Severity;
-use crate::shell::{Doubt, Script};
-use crate::ws_path::WsPath;
 
 /// What a command would do, as far as its text tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +65,7 @@ impl CommandPreview {
     /// Reads a script that would run in a directory of the workspace at `root`, an absolute path.
     pub fn of(script: &str, directory: &WsPath, root: &str) -> Self {
         let mut parsed = Script::parse(script);
-        let mut effects = judge::effects(&mut parsed, root, directory);
+        let mut effects = sayso_policy::effects(&mut parsed, root, directory);
         effects.sort_by_key(|effect| std::cmp::Reverse(effect.severity()));
         let dry_run = DryRun::of(&parsed);
         let shown = parsed.commands.iter();

@@ -1,9 +1,8 @@
 //! Commands that can be tried without changing anything.
 
+use sayso_policy::git_subcommand;
+use sayso_shell::{Script, Word};
 use serde::{Deserialize, Serialize};
-
-use super::git;
-use crate::shell::{Script, Word};
 
 /// A program and its arguments that show what a command would do. It is run on request only, and not through a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +95,7 @@ impl DryRun {
         let (&program, arguments) = words.split_first()?;
         let argv: Vec<&str> = match program {
             "git" => {
-                let (name, rest) = git::subcommand(&command.words)?;
+                let (name, rest) = git_subcommand(&command.words)?;
                 // Options before the subcommand would have to be judged too.
                 if words.get(1) != Some(&name) {
                     return None;

@@ -5,20 +5,15 @@
 
 mod command;
 mod delegation;
-pub(crate) mod directory;
 mod dry_run;
-mod effect;
-mod git;
 mod guess;
-mod judge;
 mod named;
-mod programs;
+mod places;
 mod tool;
 
 pub use command::{CommandPreview, ShownCommand, Syntax};
 pub use delegation::DelegationPreview;
 pub use dry_run::{DryRun, DryRunEnd, DryRunOutput};
-pub use effect::{Effect, Place};
 pub use guess::GuessedFrom;
 pub use guess::Touch;
 pub use tool::{ShownArgument, ToolPreview, ToolProblem};

@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use sayso_base::ContentHash;
+use sayso_shell::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::delegation::DelegationPreview;
 use super::guess::{self, GuessedFrom, Touch, guess};
 use super::named;
-use crate::content::ContentHash;
 use crate::intent::Proposal;
-use crate::shell::visible;
 
 /// What a call of a tool says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

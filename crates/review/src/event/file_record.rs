@@ -1,11 +1,10 @@
 //! What a change was about, and how it ended.
 
+use sayso_base::{Fingerprint, WsPath};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::file_state::Fingerprint;
 use crate::note::Note;
 use crate::preview::{Operation, Problem};
-use crate::ws_path::WsPath;
 
 /// What a change is about, file by file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

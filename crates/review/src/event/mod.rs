@@ -15,12 +15,12 @@ pub use origin::{Cause, Origin};
 pub use snapshot::{Freed, Snapshot, SnapshotId, SnapshotRecord, Tier};
 pub use subject::{OutsideFile, Performer, Refresh, RulingRecord, Subject, Uncaptured};
 
-use crate::content::ContentHash;
+use sayso_base::{ContentHash, WsPath};
+use sayso_policy::Rule;
+
 use crate::plan::{ApplyRecord, RecordedStep};
-use crate::policy::Rule;
 use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId, RequestLook};
 use crate::verdict::Verdict;
-use crate::ws_path::WsPath;
 
 /// The version of events that this program writes.
 pub const EVENT_VERSION: u32 = 1;

@@ -1,9 +1,9 @@
 //! Where a change comes from, and why there is one.
 
+use sayso_base::WsPath;
 use serde::{Deserialize, Serialize};
 
 use super::{ChangeId, SnapshotId};
-use crate::ws_path::WsPath;
 
 /// Where an intent comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,10 +2,8 @@
 
 use std::fmt;
 
+use sayso_base::{Fingerprint, WsPath};
 use serde::{Deserialize, Serialize};
-
-use crate::file_state::Fingerprint;
-use crate::ws_path::WsPath;
 
 /// The number of a snapshot: 1 for the first in a workspace, and never given twice, however close in time two are.
 pub type SnapshotId = u64;

@@ -1,13 +1,11 @@
 //! What a change is about, where that is more than files.
 
+use sayso_base::{ContentHash, OutsidePath, WsPath};
+use sayso_policy::Ruling;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::action::{CommandPreview, ToolPreview};
-use crate::content::ContentHash;
-use crate::outside_path::OutsidePath;
-use crate::policy::Ruling;
-use crate::ws_path::WsPath;
 
 /// What a change is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

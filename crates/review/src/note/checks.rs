@@ -3,7 +3,7 @@
 //! Counted in the lines that go and in those that come, by words and not by parsing. A line that is commented out counts no
 //! more, which is how assertions often leave.
 
-use crate::ws_path::WsPath;
+use sayso_base::WsPath;
 
 /// How tests are written in a language.
 pub(super) struct Language {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use sayso_base::{FileMode, FileState, WsPath};
 use sayso_diff::{Block, Diff, Encoding, Form, Kind, Side};
 
 use super::Note;
@@ -10,8 +11,6 @@ use super::checks::{Counts, Language, tests_start};
 use super::hidden::hidden;
 use super::place::{Place, generated_by_content, holds_tests};
 use super::secret::{Scanner, Values};
-use crate::file_state::{FileMode, FileState};
-use crate::ws_path::WsPath;
 
 /// How many lines with secrets, and how many with hidden characters, are named. Who sees that many needs no more.
 const MOST_LINES: usize = 100;

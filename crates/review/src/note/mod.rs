@@ -18,24 +18,10 @@ mod place;
 mod secret;
 mod sentence;
 
+use sayso_base::{FileMode, Severity, WsPath};
 use serde::{Deserialize, Serialize};
 
-use crate::file_state::FileMode;
-use crate::ws_path::WsPath;
-
 pub use find::notes;
-
-/// How much a note matters; the later, the more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Good to know.
-    Info,
-    /// To be looked at before approving.
-    Warning,
-    /// What an attack or a shortcut would look like.
-    Critical,
-}
 
 /// What a change does to a file besides changing its lines, or what the lines do that is easy to miss.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

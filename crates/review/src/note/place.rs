@@ -1,7 +1,8 @@
 //! What a file is, as far as its path tells.
 
+use sayso_base::WsPath;
+
 use super::Note;
-use crate::ws_path::WsPath;
 
 mod table;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Note, Rights, SecretKind, Severity};
+use super::{Note, Rights, SecretKind};
 
 impl Display for Note {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -72,16 +72,6 @@ impl Display for Note {
                 lines => write!(f, "lines {} were edited after this was proposed, and would be lost", ranges(lines)),
             },
         }
-    }
-}
-
-impl Display for Severity {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        })
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use sayso_base::{FileState, WsPath};
 use sayso_diff::{Diff, SectionAction};
 
 use super::edit::{self, Edited, NewModes};
 use super::problem::Problem;
 use super::{FilePreview, Operation, Preview, side};
 use crate::draft::{Draft, DraftStep, Exists};
-use crate::file_state::FileState;
 use crate::intent::NewContent;
 use crate::note::{self, Note};
 use crate::seen::{MOST_BYTES, Obstacle, Seen, Sight};
-use crate::ws_path::WsPath;
 
 impl Draft<'_> {
     /// What the steps, one after the other, would make of what was seen.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
+use sayso_base::{FileMode, FileState};
 use sayso_diff::{
     Encoding, FilePatch, Form, Kind, LineEnding, Looseness, Merge, NO_FILE, Placement, Rejection, Section, Selection,
     Side, like, plain_text,
@@ -10,7 +11,6 @@ use sayso_diff::{
 
 use super::problem::{Clash, Problem};
 use crate::draft::Exists;
-use crate::file_state::{FileMode, FileState};
 use crate::intent::NewContent;
 use crate::note::Note;
 use crate::seen::{MOST_BYTES, Obstacle};

@@ -19,10 +19,9 @@ pub use problem::{Clash, Problem};
 pub use rebase::Rebased;
 pub use reverse::{IfChanged, Transition, reverse};
 
-use crate::content::ContentHash;
-use crate::file_state::FileState;
-use crate::note::{Note, Severity};
-use crate::ws_path::WsPath;
+use sayso_base::{ContentHash, FileState, Severity, WsPath};
+
+use crate::note::Note;
 
 /// Unchanged lines shown around a change; hunks are numbered with this much.
 pub const CONTEXT: usize = 3;

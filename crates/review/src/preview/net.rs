@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use sayso_base::{FileState, WsPath};
+
 use super::problem::Problem;
 use super::rebase::merge_states;
 use super::{FilePreview, Operation, Placement, Preview};
-use crate::file_state::FileState;
 use crate::note::Note;
 use crate::seen::{Obstacle, Seen};
-use crate::ws_path::WsPath;
 
 /// What a recorded change did to a path. `None` is a state whose content is no longer kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! A preview as the object that programs get: the seed's, and what a surface needs besides.
 
+use sayso_base::{ContentHash, FileState, Fingerprint, Severity, WsPath};
 use sayso_diff::{Diff, INLINE_LINES, InlineDiff};
 use serde::Serialize;
 
 use super::{CONTEXT, FilePreview, Operation, Preview, Problem};
-use crate::content::ContentHash;
-use crate::file_state::{FileState, Fingerprint};
-use crate::note::{Note, Severity};
+use crate::note::Note;
 use crate::verdict::HunkId;
-use crate::ws_path::WsPath;
 
 /// What a set of changes would do (seed `003…`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use sayso_base::{ErrorKind, WsPath};
 use serde::{Deserialize, Serialize};
 
-use crate::error_kind::ErrorKind;
 use crate::seen::Obstacle;
-use crate::ws_path::WsPath;
 
 /// Why a change to a file cannot be made as proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

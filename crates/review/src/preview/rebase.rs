@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sayso_base::{FileMode, FileState, WsPath};
 use sayso_diff::{Encoding, Side, SideMerge, merge_sides};
 
 use super::edit::clashes;
 use super::problem::{Clash, Problem};
 use super::{FilePreview, Operation, Preview};
-use crate::file_state::{FileMode, FileState};
 use crate::note::Note;
 use crate::plan::{Plan, PlanStep};
 use crate::seen::{Obstacle, Seen};
-use crate::ws_path::WsPath;
 
 /// What an approved plan would be now.
 #[derive(Clone, Debug, PartialEq, Eq)]

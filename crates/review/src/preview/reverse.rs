@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use sayso_base::{FileState, WsPath};
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::rebase::merge_states;
 use super::{FilePreview, Operation, Preview};
-use crate::file_state::FileState;
 use crate::note::Note;
 use crate::seen::{Obstacle, Seen};
-use crate::ws_path::WsPath;
 
 /// What a recorded change did to a path, from which state to which. `None` is a state whose content is no longer kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

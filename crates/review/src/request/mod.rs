@@ -7,9 +7,9 @@ mod answer;
 mod mode;
 mod record;
 
+use sayso_base::ContentHash;
 use serde::{Deserialize, Serialize};
 
-use crate::content::ContentHash;
 use crate::event::Origin;
 
 pub use answer::{RequestAnswer, TokenUsage, TurnedAway};

@@ -10,15 +10,14 @@ mod review;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
+use sayso_base::{FileState, WsPath};
 use sayso_diff::{Diff, Rendering, Side, Unified, UnifiedOptions, plain_text};
 
 use crate::decide::{Decision, FileDecision, Taken};
-use crate::file_state::FileState;
 use crate::note::Note;
 use crate::plan::Plan;
 use crate::preview::{CONTEXT, FilePreview, Operation, Placement, Preview, Problem, Rebased};
 use crate::verdict::{Answer, Comment, CommentSide, Decider, HunkId, Verdict};
-use crate::ws_path::WsPath;
 
 pub use action::{told_action, told_without};
 

@@ -7,10 +7,7 @@ mod draft;
 mod events;
 mod object;
 mod ordering;
-mod policy;
-mod policy_laws;
 mod reverse;
-mod shell;
 mod told;
 
 use sayso_review::{

@@ -6,9 +6,12 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in DESIGN.md's order. One may depend on those before it.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 18] = [
+    "base",
     "diff",
     "wire",
+    "shell",
+    "policy",
     "review",
     "workspace",
     "journal",
@@ -25,10 +28,10 @@ const ORDER: [&str; 15] = [
 ];
 /// Packages outside `crates/`, which may use any crate of ours; none may use them.
 const DEVELOPMENT: [&str; 2] = ["sayso-bench", "sayso-fuzz"];
-const PURE: [&str; 3] = ["diff", "wire", "review"];
+const PURE: [&str; 6] = ["base", "diff", "wire", "shell", "policy", "review"];
 /// Clients of the protocol: they reach the engine through `api` or not at all.
 const CLIENTS: [&str; 2] = ["tui", "adapters"];
-const CLIENTS_MAY_USE: [&str; 4] = ["diff", "wire", "review", "api"];
+const CLIENTS_MAY_USE: [&str; 7] = ["base", "diff", "wire", "shell", "policy", "review", "api"];
 
 /// Everything that a pure crate may pull in, itself without file system, network, clock, environment or process. A new name
 /// here is a decision: read the crate first.
@@ -58,8 +61,11 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "quote",
     "regex-automata",
     "regex-syntax",
+    "sayso-base",
     "sayso-diff",
+    "sayso-policy",
     "sayso-review",
+    "sayso-shell",
     "sayso-wire",
     "scopeguard",
     "serde",

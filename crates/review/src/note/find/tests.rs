@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use proptest::prelude::*;
+use sayso_base::FileMode;
 use sayso_diff::{Encoding, Kind, LineEnding, Note as FormNote};
 
 use super::super::{Rights, SecretKind, Severity};
 use super::*;
-use crate::file_state::FileMode;
 
 fn of(path: &str, before: &FileState, after: &FileState) -> Vec<Note> {
     notes(&WsPath::parse(path).unwrap(), before, after, &Diff::new(before.bytes(), after.bytes()))

@@ -1,0 +1,46 @@
+//! Policy: one pure function of rules and an act to allow, later, ask or deny, with the rule that decided.
+//!
+//! # How it is decided
+//!
+//! An act is taken apart: every file, every simple command of a script wherever it stands, every name. Each part is judged by
+//! itself, and the strictest ruling counts. For one part:
+//!
+//! 1. A few denials nothing overrides: sayso's own files, git's internals.
+//! 2. Any rule that denies wins, wherever it stands.
+//! 3. A few things are always asked about, whatever rules say: `sayso.toml`, settings of agents, continuous integration.
+//! 4. Else the rule with the narrowest scope wins (a session's before an agent's before everybody's), and among those the last
+//!    one that was written. If there is none, the default counts; outside the workspace it is to ask.
+//!
+//! Rules about paths outside the workspace are absolute. Only the user can write them, and a pattern of the workspace, such as
+//! `**`, never reaches there.
+//!
+//! # Milder and stricter rules read commands differently
+//!
+//! A rule that allows covers a command only to the letter: `git status` does not cover `./git status`, `FOO=1 git status` or,
+//! unless `sudo` is allowed too, `sudo git status`. A rule that asks or denies reaches further: it goes by the last name of the
+//! program, through wrappers and past options, and where it cannot be sure it asks. A script that is not understood in whole is
+//! asked about at least.
+//!
+//! # Limits
+//!
+//! - What a program does with its arguments is not known here; whoever makes the [`Act`] says what it appears to write.
+//! - A rule that allows a command allows it with whatever words follow, unless it ends in `$`.
+
+mod act;
+mod always;
+mod choose;
+mod compile;
+mod effects;
+mod from_now_on;
+mod index;
+mod judge;
+mod rule;
+mod ruling;
+mod words;
+
+pub use act::{Act, Who};
+pub use compile::{Ignored, Policy, PolicyError};
+pub use effects::{Effect, Place, effects, git_subcommand};
+pub use from_now_on::{FromNowOn, FromNowOnError, RuleScope};
+pub use rule::{Defaults, Layer, Rule, Standing};
+pub use ruling::{Access, Lost, Part, RuleId, Ruled, Ruling, Why};

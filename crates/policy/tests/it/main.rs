@@ -1,0 +1,5 @@
+//! Tests of policy, over its public types.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod policy;
+mod policy_laws;

@@ -1,0 +1,4 @@
+//! Tests of the reader, over its public types.
+#![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod shell;
