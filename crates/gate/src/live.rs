@@ -174,6 +174,11 @@ impl Gate {
         self.state().engine.journal.displaced().cloned()
     }
 
+    /// `true` while a change that another process was let go ahead with is not over, or if that cannot be read.
+    pub fn has_permitted(&self) -> bool {
+        self.state().engine.permitted().map_or(true, |changes| !changes.is_empty())
+    }
+
     /// Shows a change that waits against its files as they are now.
     pub fn keep_current(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
         self.state().engine.keep_current(change, now).map(drop)

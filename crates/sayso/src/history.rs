@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use sayso_api::client::{self, Shown, Status};
-use sayso_gate::GateError;
+use sayso_gate::{GateError, History};
+use sayso_journal::Reader;
 use sayso_review::{Cause, ChangeRecord, ChangeStatus, Extent, FileRecord, Operation, Subject};
 use serde_json::json;
 
@@ -356,7 +357,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
             Some((connected, status)) => output.write(standing(connected, &status)?.as_bytes())?,
             None => output.write(b"No changes yet. `sayso propose FILE` shows one and asks.\n")?,
         }
-        for (nested, waits) in waiting_below(&state)? {
+        for (nested, waits) in waiting_below(&state) {
             let nested = visible(&nested.root.to_string_lossy()).into_owned();
             output.write(format!("Below      {waits} in {nested}: `sayso review --everywhere`\n").as_bytes())?;
         }
@@ -368,19 +369,19 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The workspaces below one in which something waits, with how much, such as `2 wait`.
-pub(crate) fn waiting_below(state: &State) -> Result<Vec<(State, String)>, Failure> {
+/// Returns the nested workspaces with pending changes, and how many, such as `2 wait`. Reads their journals without starting an
+/// engine. A journal that cannot be read is left out: it is not this workspace's.
+pub(crate) fn waiting_below(state: &State) -> Vec<(State, String)> {
     let mut waiting = Vec::new();
     for nested in state.nested() {
-        let connected = Connected::to(&nested)?;
-        let status = connected.block(connected.client().status(client::Extent::Counts))?;
-        match status.pending + status.turns_to_review.len() as u64 {
+        let Ok(reader) = Reader::open(&nested.folder) else { continue };
+        match History::new(&reader).status().map_or(0, |status| status.pending) {
             0 => {}
             1 => waiting.push((nested, "1 waits".to_owned())),
             count => waiting.push((nested, format!("{count} wait"))),
         }
     }
-    Ok(waiting)
+    waiting
 }
 
 /// How a workspace stands, line by line.

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     }
     let mut code = here(&state, arguments)?;
     if arguments.changes.is_empty() && !arguments.place.json {
-        for (nested, waits) in history::waiting_below(&state)? {
+        for (nested, waits) in history::waiting_below(&state) {
             let root = nested.root.to_string_lossy();
             if !arguments.everywhere {
                 say(&format!("{waits} in {}: `sayso review --everywhere`", visible(&root)));

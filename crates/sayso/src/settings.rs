@@ -53,14 +53,14 @@ impl Configured {
 }
 
 impl Settings for Configured {
-    fn changed(&self) -> Result<Option<Current>, sayso_server::Failure> {
+    fn changed(&self, under_way: &dyn Fn() -> bool) -> Result<Option<Current>, sayso_server::Failure> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken before the files are read: what is written meanwhile is noticed the next time.
         let stamps: Vec<Stamp> = self.files().iter().map(|file| Stamp::of(file)).collect();
         if read.as_ref() == Some(&stamps) {
             return Ok(None);
         }
-        let current = current(&Config::load(&self.state).map_err(told)?)?;
+        let current = current(&Config::load_while(&self.state, under_way).map_err(told)?)?;
         *read = Some(stamps);
         Ok(Some(current))
     }

@@ -25,8 +25,10 @@ pub struct Current {
 
 /// Whoever knows the user's configuration: the program, not the server.
 pub trait Settings: Send + Sync + fmt::Debug {
-    /// What is in force, if that may have changed since it was last asked for. Called before every judgement, so it is quick.
-    fn changed(&self) -> Result<Option<Current>, Failure>;
+    /// The configuration in force, if it may have changed since the last call. Called before every judgement, so it is quick.
+    /// `under_way` says whether a change that the engine let go ahead is not over: what it did to the configuration meanwhile
+    /// does not count by itself.
+    fn changed(&self, under_way: &dyn Fn() -> bool) -> Result<Option<Current>, Failure>;
     /// What is in force where the configuration cannot be understood: everything is denied.
     fn strictest(&self) -> Result<Current, Failure>;
     /// Writes a rule into the user's configuration, and says where, for a person.

@@ -101,18 +101,18 @@ struct Opened {
 impl Opened {
     fn new(options: EngineOptions) -> Result<Self, StartError> {
         let EngineOptions { root, journal: folder, home, settings, announce, environment, version } = options;
-        let current = match settings.changed() {
-            Ok(Some(current)) => current,
-            Ok(None) => return Err(StartError::System(io::Error::other("no configuration"))),
-            // What happened can be looked at and taken back all the same. Nothing is judged until it is understood.
-            Err(_) => settings.strictest().map_err(StartError::Settings)?,
-        };
         let open = || Ok::<_, StartError>(Workspace::open(&root)?.protecting(&home));
         let journal = match Journal::open(&folder, Options { wait: Duration::ZERO }) {
             Err(OpenJournalError::Locked { .. }) => return Err(StartError::Taken),
             opened => opened.map_err(GateError::from)?,
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
+        let current = match settings.changed(&|| engine.permitted().map_or(true, |changes| !changes.is_empty())) {
+            Ok(Some(current)) => current,
+            Ok(None) => return Err(StartError::System(io::Error::other("no configuration"))),
+            // What happened can be looked at and taken back all the same. Nothing is judged until it is understood.
+            Err(_) => settings.strictest().map_err(StartError::Settings)?,
+        };
         let gate = Gate::taken_over(engine.keeping(current.snapshots), current.rules, announce);
         let desk = Desk::open(gate.clone(), current.requests, &folder, &home)?;
         let proxy = Arc::new(Proxy::new(desk, Entrances::load(&folder)));

@@ -1,8 +1,7 @@
-//! Which rules count: not those that something under the gate made milder.
+//! Accepted configuration: rules that a gated process made milder do not count.
 //!
-//! A copy of each configuration file is kept as it was last accepted. A file that became milder while a command or an agent ran counts
-//! only after a person has confirmed it; until then the copy counts. Whoever runs something looks at the files when that ends, since
-//! they were as accepted when it began.
+//! sayso keeps a copy of each configuration file as last accepted. A file that became milder while a command or an agent ran counts only
+//! after a person confirms it; until then the copy counts. `exec`, `run` and `hook` compare file and copy when a gated process ends.
 
 use std::path::{Path, PathBuf};
 
@@ -68,8 +67,8 @@ impl Accepted {
         [&self.copy, &self.held]
     }
 
-    /// What counts of a file with this content. What is accepted is remembered.
-    pub(super) fn counted(&self, current: Option<Vec<u8>>) -> Counted {
+    /// Returns the content that counts, and accepts `current` unless it became milder while a gated process ran.
+    pub(super) fn counted(&self, current: Option<Vec<u8>>, under_way: &dyn Fn() -> bool) -> Counted {
         let accepted = match std::fs::read(&self.copy) {
             Ok(accepted) if current.as_deref().unwrap_or_default() != accepted => accepted,
             Ok(_) => return Counted { bytes: current, standing: Confirmed::AsItIs },
@@ -80,7 +79,7 @@ impl Accepted {
             return self.take(current);
         }
         let left_so = std::fs::read_to_string(&self.held).is_ok_and(|hash| hash == hash_of(current.as_deref()));
-        if left_so || Notes::new(&self.home).something_runs() {
+        if left_so || under_way() || Notes::new(&self.home).something_runs() {
             return Counted { bytes: Some(accepted), standing: Confirmed::NotYet };
         }
         self.take(current)
@@ -135,7 +134,7 @@ pub(crate) fn confirm(state: &State) -> Result<Vec<(String, String, String)>, Fa
             File::parse(now, &accepted.name)?;
         }
         let before = std::fs::read(&accepted.copy).unwrap_or_default();
-        if accepted.counted(bytes.clone()).standing == Confirmed::NotYet {
+        if accepted.counted(bytes.clone(), &|| false).standing == Confirmed::NotYet {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             confirmed.push((accepted.name.clone(), text(&before), text(bytes.as_deref().unwrap_or_default())));
             accepted.accept(bytes.as_deref());

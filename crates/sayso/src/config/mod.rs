@@ -105,17 +105,23 @@ pub(crate) struct Config {
 impl Config {
     /// Reads all files that matter to a workspace.
     pub(crate) fn load(state: &State) -> Result<Self, Failure> {
+        Self::load_while(state, &|| false)
+    }
+
+    /// The same, where an engine says whether a change that it let go ahead is not over.
+    pub(crate) fn load_while(state: &State, under_way: &dyn Fn() -> bool) -> Result<Self, Failure> {
         let user = user_file();
         let mut config = Self::built_in(state, user.as_deref());
         if let Some(path) = &user
-            && let Some(bytes) = config.counted(Accepted::user(state), read_if_there(path)?)
+            && let Some(bytes) = config.counted(Accepted::user(state), read_if_there(path)?, under_way)
         {
             let name = path.display().to_string();
             let mut file = File::parse(&bytes, &name)?;
             outside::expand_home(&mut file.rule, &name)?;
             config.take(file, &name, Standing::Full);
         }
-        if let Some(bytes) = config.counted(Some(Accepted::workspace(state)), workspace_bytes(state)?) {
+        let accepted = Some(Accepted::workspace(state));
+        if let Some(bytes) = config.counted(accepted, workspace_bytes(state)?, under_way) {
             config.trust = TrustStore::load(state)?.about(&state.root, ContentHash::of(&bytes));
             let file = File::parse(&bytes, WORKSPACE_FILE)?;
             outside::refuse_in_workspace(&bytes)?;
@@ -131,9 +137,14 @@ impl Config {
     }
 
     /// What counts of a file.
-    fn counted(&mut self, accepted: Option<Accepted>, current: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    fn counted(
+        &mut self,
+        accepted: Option<Accepted>,
+        current: Option<Vec<u8>>,
+        under_way: &dyn Fn() -> bool,
+    ) -> Option<Vec<u8>> {
         let Some(accepted) = accepted else { return current };
-        let counted = accepted.counted(current);
+        let counted = accepted.counted(current, under_way);
         if counted.standing == Confirmed::NotYet {
             self.unconfirmed.push(accepted.name);
         }

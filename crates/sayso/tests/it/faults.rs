@@ -9,6 +9,7 @@ use sayso_testkit::skip::skip;
 use serde_json::json;
 
 use crate::Scene;
+use crate::hooks;
 use crate::served::Served;
 use crate::together::Terminal;
 
@@ -285,6 +286,25 @@ fn regression_no_clock_makes_sayso_panic() {
         }
         assert_eq!(scene.read("a.txt"), "two\n");
     }
+}
+
+#[test]
+fn regression_rules_made_milder_during_a_hooked_command_do_not_count() {
+    let scene = scene();
+    scene.configure("[[rule]]\nrun = \"make\"\nthen = \"allow\"\n");
+    let served = Served::start(&scene, &[]);
+    let command = |text: &str| hooks::call(scene.directory.path(), "Bash", &json!({ "command": text }));
+    let journal = hooks::journal(&served);
+    let allowed = hooks::answer(hooks::begin(&scene, &journal, &[], &command("make")));
+    assert_eq!(hooks::decision(&allowed).0, "allow", "{allowed}");
+    // The command runs in the agent, which was not started by sayso; its end is not reported yet.
+    let config = scene.state_path().join("config/sayso/config.toml");
+    let mut rules = std::fs::read_to_string(&config).unwrap();
+    rules.push_str("[[rule]]\nrun = \"date\"\nthen = \"allow\"\n");
+    std::fs::write(&config, rules).unwrap();
+    let asked = hooks::answer(hooks::begin(&scene, &journal, &["--timeout", "1"], &command("date")));
+    assert_eq!(hooks::decision(&asked).0, "deny", "{asked}");
+    assert!(hooks::decision(&asked).1.contains("Nobody decided"), "{asked}");
 }
 
 #[test]

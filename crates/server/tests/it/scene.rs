@@ -31,7 +31,7 @@ struct Fixed {
 }
 
 impl Settings for Fixed {
-    fn changed(&self) -> Result<Option<Current>, Failure> {
+    fn changed(&self, _: &dyn Fn() -> bool) -> Result<Option<Current>, Failure> {
         if self.told.swap(true, Ordering::SeqCst) {
             return Ok(None);
         }
@@ -46,7 +46,7 @@ impl Settings for Fixed {
 
     fn strictest(&self) -> Result<Current, Failure> {
         self.told.store(false, Ordering::SeqCst);
-        self.changed().map(|current| current.expect("it was not told"))
+        self.changed(&|| false).map(|current| current.expect("it was not told"))
     }
 
     fn keep(&self, _: &Rule) -> Result<String, Failure> {
