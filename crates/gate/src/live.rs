@@ -174,9 +174,9 @@ impl Gate {
         self.state().engine.journal.displaced().cloned()
     }
 
-    /// `true` while a change that another process was let go ahead with is not over, or if that cannot be read.
-    pub fn has_permitted(&self) -> bool {
-        self.state().engine.permitted().map_or(true, |changes| !changes.is_empty())
+    /// `true` while a command or a tool that may write was let go ahead and is not over, or if that cannot be read.
+    pub fn has_writer_under_way(&self) -> bool {
+        self.state().engine.has_writer_under_way()
     }
 
     /// Shows a change that waits against its files as they are now.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sayso_journal::{Batch, Collected, Compacted, Retention};
-use sayso_review::{ChangeId, ContentHash, Event, EventBody};
+use sayso_review::{ChangeId, ContentHash, Event, EventBody, Subject, Touch};
 
 use crate::engine::{Engine, RecoveredChange, Was, effects};
 use crate::error::GateError;
@@ -110,6 +110,18 @@ impl Engine {
             }
         }
         Ok(changes)
+    }
+
+    /// `true` while a command or a tool that may write was let go ahead and is not over, or if that cannot be read.
+    pub fn has_writer_under_way(&self) -> bool {
+        let may_write = |subject: &Subject| match subject {
+            Subject::Command { .. } => true,
+            Subject::Tool { preview, .. } => preview.touch == Touch::Writes,
+            // The bytes were approved.
+            Subject::Files => false,
+        };
+        let Ok(changes) = self.permitted() else { return true };
+        changes.iter().any(|change| self.history().change(*change).map_or(true, |record| may_write(&record.subject)))
     }
 
     /// Drops contents that only old changes need, and makes what is kept smaller.

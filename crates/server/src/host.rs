@@ -111,7 +111,7 @@ impl Host {
     pub(crate) fn refresh(&self) -> Result<(), Failure> {
         // One after the other, so that whoever comes second judges by what the first has read.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(current) = self.settings.changed(&|| self.gate.has_permitted())? {
+        if let Some(current) = self.settings.changed(&|| self.gate.has_writer_under_way())? {
             *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = current.deadline;
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
             self.gate.use_rules(current.rules, current.snapshots);

@@ -107,7 +107,7 @@ impl Opened {
             opened => opened.map_err(GateError::from)?,
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
-        let current = match settings.changed(&|| engine.permitted().map_or(true, |changes| !changes.is_empty())) {
+        let current = match settings.changed(&|| engine.has_writer_under_way()) {
             Ok(Some(current)) => current,
             Ok(None) => return Err(StartError::System(io::Error::other("no configuration"))),
             // What happened can be looked at and taken back all the same. Nothing is judged until it is understood.
