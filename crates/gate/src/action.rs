@@ -36,6 +36,13 @@ pub struct Finished {
 pub enum Report<'r> {
     /// The tool ran.
     Ran,
+    /// The tool ran a command.
+    RanCommand {
+        /// What it ended with, if that is known.
+        code: Option<i32>,
+        /// How it ran, where that is not as usual.
+        note: Option<&'r str>,
+    },
     /// The tool failed with this error.
     Failed(&'r str),
     /// None came: the turn or the session ended without it.
@@ -201,8 +208,11 @@ impl Engine {
                 (Outcome::Failed { reason }, None)
             }
             _ if record.subject.is_files() => (Outcome::Applied, None),
-            Ended::Ran(code) => (Outcome::Ran { code }, None),
-            Ended::NotStarted(_) | Ended::Reported(_) => (Outcome::Ran { code: None }, None),
+            Ended::Ran(code) => (Outcome::Ran { code, note: None }, None),
+            Ended::Reported(Report::RanCommand { code, note }) => {
+                (Outcome::Ran { code, note: note.map(str::to_owned) }, None)
+            }
+            Ended::NotStarted(_) | Ended::Reported(_) => (Outcome::Ran { code: None, note: None }, None),
         };
         // The message about the verdict says what was to happen.
         let unmade = match (&outcome, &record.told) {

@@ -10,6 +10,7 @@
 
 mod action;
 mod announce;
+mod call;
 mod capture;
 mod check;
 mod engine;
@@ -40,6 +41,7 @@ mod waiting;
 
 pub use action::{Finished, Rehearsal, Report};
 pub use announce::{Announce, Announced, Announcement, Silence};
+pub use call::{Authority, CallOrder, RuleSet};
 pub use capture::{Capture, Kept, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
 pub use engine::{Engine, RecoveredChange, preview};

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use sayso_review::{Act, Defaults, Layer, OutsidePath, Policy, PolicyError, Rule, Ruled, Standing, Who, WsPath};
 
+use crate::call::RuleSet;
+
 /// The rules in force, compiled.
 #[derive(Debug)]
 pub struct Rules {
@@ -35,6 +37,14 @@ impl Rules {
         &self.policy
     }
 
+    /// The rules as data, with those that were added to a session.
+    pub(crate) fn snapshot(&self, session: Option<&str>, added: &[Rule]) -> RuleSet {
+        let mut layers = self.layers.clone();
+        layers.extend(session.filter(|_| !added.is_empty()).map(|session| session_layer(session, added)));
+        let (protected, protected_outside) = (self.protected.clone(), self.protected_outside.clone());
+        RuleSet { layers, protected, protected_outside }
+    }
+
     /// What is to become of an act, given the rules that were added to its session.
     pub(crate) fn judge(&mut self, act: &Act<'_>, who: &Who<'_>, added: &[Rule]) -> Result<Ruled, PolicyError> {
         Ok(self.with(who.session, added)?.judge(act, who))
@@ -54,11 +64,16 @@ impl Rules {
         let compiled = self.sessions.get(session).is_some_and(|(rules, _)| rules == added);
         if !compiled {
             let mut layers = self.layers.clone();
-            let (file, rules) = (format!("session {session}"), added.to_vec());
-            layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
+            layers.push(session_layer(session, added));
             let policy = Policy::new(&layers, &self.protected)?.protecting(&self.protected_outside);
             self.sessions.insert(session.to_owned(), (added.to_vec(), policy));
         }
         Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy))
     }
+}
+
+/// The rules that verdicts added to a session.
+fn session_layer(session: &str, added: &[Rule]) -> Layer {
+    let (file, rules) = (format!("session {session}"), added.to_vec());
+    Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules }
 }

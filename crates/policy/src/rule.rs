@@ -135,7 +135,7 @@ impl Defaults {
 }
 
 /// Rules from one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
     /// The file, or what else to call the place.
     pub file: String,
@@ -148,7 +148,7 @@ pub struct Layer {
 }
 
 /// What the rules of a layer may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Anything: they are the user's, or the user trusts them.

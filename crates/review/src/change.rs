@@ -89,6 +89,9 @@ pub struct ChangeRecord {
     /// What it ended with, if it is a command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
+    /// How it ran, if it is a command that did not run as usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_note: Option<String>,
     /// Files of it that were taken back by themselves, and by which change.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undone_files: BTreeMap<WsPath, ChangeId>,
@@ -218,6 +221,7 @@ impl ChangeRecord {
                         uncaptured: Vec::new(),
                         reviewed: None,
                         code: None,
+                        run_note: None,
                         undone_files: BTreeMap::new(),
                         permitted: 0,
                         happened: 0,
@@ -318,8 +322,8 @@ impl ChangeRecord {
                 }
                 match outcome {
                     Outcome::Applied | Outcome::Sent => ChangeStatus::Applied,
-                    Outcome::Ran { code } => {
-                        self.code = code;
+                    Outcome::Ran { code, note } => {
+                        (self.code, self.run_note) = (code, note);
                         ChangeStatus::Applied
                     }
                     Outcome::Denied => ChangeStatus::Denied,

@@ -3,6 +3,9 @@
 //! The agents let through what a hook fails at, so that nothing here ends without an answer: what cannot be asked about is denied,
 //! and where not even that can be printed, exit code 2 says so.
 
+mod own_rules;
+mod own_shell;
+
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -175,6 +178,9 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Answered, Asking> {
         root: root.to_string_lossy().into_owned(),
         patience: Duration::from_secs(arguments.timeout),
         turn: format!("turn-{}", now()),
+        program: own_program(),
+        own_rules: own_rules::read(call, &root),
+        runs_in_place: own_shell::is_needed,
     };
     let mut noted = Noted { notes, journal, registered: None };
     // Whatever hangs, the agent gets its answer before it no longer waits for one.
@@ -200,6 +206,12 @@ fn ask(call: &HookCall, arguments: &HookArguments) -> Result<Answered, Asking> {
         if unreachable { Asking::Unreachable(failure) } else { Asking::Refused(failure) }
     })?;
     Ok(Answered { runtime, client, response })
+}
+
+/// The path of this program, unless a shell cannot be given it between single quotes.
+fn own_program() -> Option<String> {
+    let path = std::env::current_exe().ok()?;
+    path.to_str().filter(|path| !path.contains(['\'', '\n'])).map(str::to_owned)
 }
 
 /// Why there is no verdict.

@@ -7,6 +7,7 @@
 
 mod agents;
 mod branch;
+mod call;
 mod child;
 mod cli;
 mod completions;

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::agents::{Notes, Run};
 use crate::caller::Peer;
+use crate::calls::CallFiles;
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -35,6 +36,7 @@ pub(crate) struct Host {
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) settings: Box<dyn Settings>,
     pub(crate) notes: Notes,
+    pub(crate) calls: CallFiles,
     /// The workspace, for those who only look.
     pub(crate) workspace: Workspace,
     /// The workspace's root.
@@ -69,6 +71,7 @@ pub(crate) struct Host {
 pub(crate) struct Hosting {
     pub(crate) settings: Box<dyn Settings>,
     pub(crate) notes: Notes,
+    pub(crate) calls: CallFiles,
     pub(crate) workspace: Workspace,
     pub(crate) root: PathBuf,
     pub(crate) journal: PathBuf,
@@ -80,13 +83,14 @@ pub(crate) struct Hosting {
 
 impl Host {
     pub(crate) fn new(gate: Gate, proxy: Arc<Proxy>, hosting: Hosting) -> Arc<Self> {
-        let Hosting { settings, notes, workspace, root, journal, version, environment, deadline, branch_prefix } =
+        let Hosting { settings, notes, calls, workspace, root, journal, version, environment, deadline, branch_prefix } =
             hosting;
         Arc::new(Self {
             gate,
             proxy,
             settings,
             notes,
+            calls,
             workspace,
             root,
             journal,

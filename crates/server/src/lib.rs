@@ -24,6 +24,7 @@ pub mod agents;
 mod bodies;
 mod branch;
 mod caller;
+mod calls;
 mod explain;
 mod failure;
 mod guard;
@@ -38,6 +39,7 @@ mod token;
 mod traffic;
 mod wanted;
 
+pub use calls::{CallFiles, CallReport};
 pub use failure::Failure;
 pub use listen::Timing;
 pub use place::{EnginePlace, ServerNote};

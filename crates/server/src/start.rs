@@ -23,6 +23,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::agents::Notes;
+use crate::calls::CallFiles;
 use crate::failure::Failure;
 use crate::guard::Guard;
 use crate::host::{Host, Hosting, now};
@@ -122,6 +123,7 @@ impl Opened {
         let hosting = Hosting {
             settings,
             notes: Notes::new(&home),
+            calls: CallFiles::new(&home),
             workspace: open()?,
             root,
             journal: folder,

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use sayso_api::client::{AgentMessage, Client, ClientError, Consent, NewSession, Progress, Submission, View};
-use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Origin, Performer, Subject, WsPath};
+use sayso_api::client::{
+    AgentMessage, CallOver, Client, ClientError, Consent, NewSession, Progress, Submission, View,
+};
+use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Intent, Origin, Performer, Script, Subject, WsPath};
 use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::answer::Permission;
+use super::call_text::{Folder, call_id, call_text};
+use super::own_rules::{OwnDecision, OwnRules};
 use super::parse::{HookCall, HookEvent};
 use super::rewrite::{Rewrite, rewrite};
 
@@ -23,6 +27,12 @@ pub struct Context {
     pub patience: Duration,
     /// A name for a turn that begins now, for agents that have none.
     pub turn: String,
+    /// The absolute path of sayso, for commands that `sayso call` carries out; `None` if a shell cannot be given it.
+    pub program: Option<String>,
+    /// The agent's own rules about commands.
+    pub own_rules: OwnRules,
+    /// Returns `true` for an approved command that only the agent's shell can run: one with an alias or function of the user.
+    pub runs_in_place: fn(&str) -> bool,
 }
 
 /// What became of a change that a hook asked about, for whoever has to know while it waits.
@@ -109,7 +119,10 @@ impl HookCall {
     /// Has the engine compare the files with what was approved, and says what the agent's tool does not say by itself.
     async fn finish(&self, client: &Client, call: &str) -> Result<Vec<String>, ClientError> {
         let failed = if let HookEvent::Failed { error, .. } = &self.event { Some(error.as_str()) } else { None };
-        let finished = client.finish_call(&self.own_session(), call, failed).await?;
+        let order = self.command().and_then(call_id);
+        let in_place = order.is_none() && self.command().is_some();
+        let session = self.own_session();
+        let finished = client.finish_call(CallOver { session: &session, call, failed, order, in_place }).await?;
         let named = |paths: &[WsPath]| paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
         let mut messages = Vec::new();
         if !finished.differs.is_empty() {
@@ -219,6 +232,14 @@ impl HookCall {
     ) -> Result<HookResponse, ClientError> {
         let Some(intent) = self.intent() else { return Ok(json!({}).into()) };
         let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({}).into()) };
+        let consent = match self.own_decision(&intent, context) {
+            Some(OwnDecision::Deny(rule)) => {
+                let reason = format!("The user's own rule `{rule}` of {} denies this command.", self.agent);
+                return Ok(self.answer(&Permission::Deny { reason }, None).into());
+            }
+            Some(OwnDecision::Ask(_)) => Consent::Person,
+            None => Consent::Policy,
+        };
         if self.subagent.is_some() {
             // Nobody says when one begins.
             self.start_session(client).await?;
@@ -232,7 +253,7 @@ impl HookCall {
         };
         let performer = Performer::Agent;
         let submission =
-            Submission { intent, origin, performer, deadline: None, schema: None, consent: Consent::Policy };
+            Submission { intent, origin, performer, deadline: None, schema: None, consent };
         let until = tokio::time::Instant::now() + context.patience;
         let mut progress = client.submit(submission, View::Nothing).await?;
         loop {
@@ -283,6 +304,42 @@ impl HookCall {
         }
     }
 
+    /// The agent's own word on a command. Its rules are about the original, and it would match them with the text of `sayso call`.
+    fn own_decision(&self, intent: &Intent, context: &Context) -> Option<OwnDecision> {
+        match intent {
+            Intent::RunCommand { command, .. } => context.own_rules.decide(command),
+            _ => None,
+        }
+    }
+
+    /// Has an approved command run: through `sayso call`, or in the agent's own shell where only that can run it.
+    async fn run_command(
+        &self,
+        client: &Client,
+        change: ChangeId,
+        command: &str,
+        asked: &str,
+        context: &Context,
+    ) -> Result<Permission, ClientError> {
+        let in_place = || {
+            if command == asked { Some(Permission::Allow) } else { self.with_command(command).map(Permission::AllowWith) }
+        };
+        let permission = match &context.program {
+            Some(program) if self.with_command(command).is_some() => {
+                let order = client.prepare_call(change).await?;
+                if order.by_person && (context.runs_in_place)(command) {
+                    in_place()
+                } else {
+                    let folder = Folder::of(self.agent, changes_directory(command));
+                    self.with_command(&call_text(program, &order.id, command, folder)).map(Permission::AllowWith)
+                }
+            }
+            _ => in_place(),
+        };
+        let impossible = || Permission::Deny { reason: "What was approved instead cannot be run.".to_owned() };
+        Ok(permission.unwrap_or_else(impossible))
+    }
+
     /// What was decided, as the agent understands it.
     async fn permission(
         &self,
@@ -321,11 +378,8 @@ impl HookCall {
                 }
             }
             ChangeStatus::Permitted if !record.subject.is_files() => match (record.approved(), &record.subject) {
-                (Subject::Command { command, .. }, Subject::Command { command: asked, .. }) if command != *asked => {
-                    match self.with_command(&command) {
-                        Some(input) => Permission::AllowWith(input),
-                        None => Permission::Deny { reason: "What was approved instead cannot be run.".to_owned() },
-                    }
+                (Subject::Command { command, .. }, Subject::Command { command: asked, .. }) => {
+                    self.run_command(client, record.change, &command, asked, context).await?
                 }
                 // A write outside the workspace is shown in our own words, which are no input of the tool.
                 (Subject::Tool { arguments, .. }, Subject::Tool { arguments: asked, .. })
@@ -347,4 +401,11 @@ impl HookCall {
             status => Permission::Deny { reason: told().unwrap_or_else(|| format!("It is {status}.")) },
         })
     }
+}
+
+/// Whether a script may end in another directory than it began.
+fn changes_directory(command: &str) -> bool {
+    Script::parse(command).commands.iter().any(|command| {
+        command.shell == 0 && matches!(command.program(), Some("cd" | "pushd" | "popd"))
+    })
 }

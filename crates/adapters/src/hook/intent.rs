@@ -56,6 +56,20 @@ impl HookCall {
         }
     }
 
+    /// The command that a tool is about to run, or ran.
+    pub(super) fn command(&self) -> Option<&str> {
+        match &self.event {
+            HookEvent::Before { tool, input, .. }
+            | HookEvent::After { tool, input, .. }
+            | HookEvent::Failed { tool, input, .. }
+                if tool == "Bash" && self.file_call().is_none() =>
+            {
+                text(input, "command")
+            }
+            _ => None,
+        }
+    }
+
     /// The input with another command in it, where a command is about to be run.
     pub fn with_command(&self, command: &str) -> Option<Value> {
         match &self.event {

@@ -13,17 +13,20 @@
 
 mod agent;
 mod answer;
+mod call_text;
 #[cfg(feature = "engine")]
 mod flow;
 mod folders;
 mod here_document;
 mod install;
 mod intent;
+mod own_rules;
 mod parse;
 mod rewrite;
 
 pub use agent::{Agent, UnknownAgent};
 pub use answer::Permission;
+pub use call_text::{Folder, call_id, call_text};
 #[cfg(feature = "engine")]
 pub use flow::{Context, HookResponse, Pending};
 pub use folders::OwnFolders;
@@ -31,5 +34,6 @@ pub use install::{
     TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
     switches_hooks_off,
 };
+pub use own_rules::{OwnDecision, OwnRules};
 pub use parse::{HookCall, HookError, HookEvent, Stopped};
 pub use rewrite::{CannotRewrite, Rewrite, rewrite};

@@ -57,6 +57,37 @@ pub struct NewSession {
     pub parent: Option<String>,
 }
 
+/// An order for `sayso call`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedCall {
+    /// The argument of `sayso call`.
+    pub id: String,
+    /// `true` if a person approved the command, so that a shell runs its text.
+    pub by_person: bool,
+}
+
+/// A tool call that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallOver<'c> {
+    /// The session.
+    pub session: &'c str,
+    /// The call's id.
+    pub call: &'c str,
+    /// The error of the tool, if it failed.
+    pub failed: Option<&'c str>,
+    /// The order that `sayso call` carried out.
+    pub order: Option<&'c str>,
+    /// `true` if the agent's own shell ran a command.
+    pub in_place: bool,
+}
+
+impl<'c> CallOver<'c> {
+    /// A call of a tool that ran to its end.
+    pub fn new(session: &'c str, call: &'c str) -> Self {
+        Self { session, call, failed: None, order: None, in_place: false }
+    }
+}
+
 /// A message that an agent has not received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentMessage {
@@ -133,6 +164,15 @@ impl Client {
         Progress::of(answer.progress)
     }
 
+    /// Has the engine write the order for `sayso call`, which carries out a permitted command.
+    pub async fn prepare_call(&self, change: ChangeId) -> Result<PreparedCall, ClientError> {
+        let request = proto::PrepareCallRequest { change, ..Default::default() };
+        let answer = self
+            .call::<_, view::PrepareCallResponseView<'static>, _>(proto::INTENT_SERVICE_PREPARE_CALL_SPEC, request)
+            .await?;
+        Ok(PreparedCall { id: answer.id, by_person: answer.approved_by_person })
+    }
+
     /// Keeps what files are before a tool call changes them, or says that the tool started.
     pub async fn capture(&self, call: ToolCall) -> Result<proto::CaptureResponse, ClientError> {
         let request = proto::CaptureRequest {
@@ -162,10 +202,16 @@ impl Client {
         Finished::read(answer)
     }
 
-    /// Says that a tool call is over, with the error of the tool if it failed, and finds what it did.
-    pub async fn finish_call(&self, session: &str, call: &str, failed: Option<&str>) -> Result<Finished, ClientError> {
-        let (session, call) = (Some(session.to_owned()), Some(call.to_owned()));
-        let request = proto::FinishRequest { session, call, failed: failed.map(str::to_owned), ..Default::default() };
+    /// Says that a tool call is over, and finds what it did.
+    pub async fn finish_call(&self, over: CallOver<'_>) -> Result<Finished, ClientError> {
+        let request = proto::FinishRequest {
+            session: Some(over.session.to_owned()),
+            call: Some(over.call.to_owned()),
+            failed: over.failed.map(str::to_owned),
+            order: over.order.map(str::to_owned),
+            in_place: over.in_place,
+            ..Default::default()
+        };
         let answer =
             self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
         Finished::read(answer)

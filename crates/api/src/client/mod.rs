@@ -34,7 +34,7 @@ use http::header::AUTHORIZATION;
 pub use answers::{Finished, Progress, Status, UndoPlan, View};
 pub use dial::{Bytes, Connection, Dial, Loopback, Reach, Socket};
 pub use error::{ClientError, Fate};
-pub use intent::{AgentMessage, NewSession, Submission, ToolCall};
+pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};
 pub use patience::Patience;
 pub use review::{Extent, Proposed};
 pub use token::{NotAToken, Token};

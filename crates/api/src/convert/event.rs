@@ -191,7 +191,7 @@ impl From<&Outcome> for proto::Outcome {
         match outcome {
             Outcome::Applied => of(Kind::Applied),
             Outcome::Sent => of(Kind::Sent),
-            Outcome::Ran { code } => Self { code: *code, ..of(Kind::Ran) },
+            Outcome::Ran { code, note } => Self { code: *code, reason: note.clone(), ..of(Kind::Ran) },
             Outcome::Denied => of(Kind::Denied),
             Outcome::Stale { files } => Self { files: texts(files), ..of(Kind::Stale) },
             Outcome::Cancelled => of(Kind::Cancelled),

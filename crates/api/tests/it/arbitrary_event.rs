@@ -43,7 +43,7 @@ pub(crate) fn snapshot_records() -> impl Strategy<Value = SnapshotRecord> {
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         select(vec![Outcome::Applied, Outcome::Sent, Outcome::Denied, Outcome::Cancelled]),
-        option::of(any::<i32>()).prop_map(|code| Outcome::Ran { code }),
+        (option::of(any::<i32>()), option::of(".*")).prop_map(|(code, note)| Outcome::Ran { code, note }),
         paths().prop_map(|files| Outcome::Stale { files }),
         text().prop_map(|reason| Outcome::Failed { reason }),
     ]

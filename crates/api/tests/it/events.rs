@@ -131,7 +131,7 @@ fn outcome(outcome: proto::Outcome) -> Result<Outcome, BadMessage> {
         Kind::Unspecified => panic!("it is said"),
         Kind::Applied => Outcome::Applied,
         Kind::Sent => Outcome::Sent,
-        Kind::Ran => Outcome::Ran { code: outcome.code },
+        Kind::Ran => Outcome::Ran { code: outcome.code, note: outcome.reason },
         Kind::Denied => Outcome::Denied,
         Kind::Stale => Outcome::Stale { files: paths(&outcome.files, "files")? },
         Kind::Cancelled => Outcome::Cancelled,

@@ -53,6 +53,9 @@ pub enum Outcome {
         /// What it ended with, if that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
+        /// How it ran, where that is not as usual: stopped before a command that the rules do not allow, or without marks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// Nobody wanted it.
     Denied,

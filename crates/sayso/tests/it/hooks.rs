@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use sayso_api::client::{Patience, View};
+use sayso_api::client::{CallOver, Patience, View};
 use sayso_review::{Answer, ChangeStatus, Decider, FileAnswer, HunkId, Verdict};
 use serde_json::{Value, json};
 
@@ -209,7 +209,7 @@ fn a_hook_that_hears_of_a_verdict_late_lets_no_more_through_than_was_approved() 
         let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person };
         let decided = client.decide(record.change, verdict, None, View::Nothing).await.unwrap();
         assert_eq!(decided.record.status, ChangeStatus::Permitted);
-        client.finish_call("s", "t", None).await.unwrap();
+        client.finish_call(CallOver::new("s", "t")).await.unwrap();
     });
     kill_process(process, Signal::CONT).unwrap();
     let said = answer(hook);

@@ -7,8 +7,8 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Client, Finished, Kept, Reply, Report, Submission, Unread};
-use sayso_review::{Command, Intent, Origin, Performer, Tier};
+use sayso_gate::{Asking, Authority, Client, Finished, Kept, Reply, Report, Submission, Unread};
+use sayso_review::{Command, ErrorKind, Intent, Origin, Performer, Tier};
 use serde_json::Value;
 
 use super::review::submitted;
@@ -18,6 +18,9 @@ use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, now};
 use crate::progress::{self, Shown};
+
+/// Recorded of a command that the agent's own shell ran.
+const IN_PLACE: &str = "ran in the agent's own shell, without marks";
 
 /// The service.
 #[derive(Clone, Debug)]
@@ -119,6 +122,26 @@ impl proto::IntentService for Intents {
             uncaptured: capture.uncaptured.iter().map(proto::Uncaptured::from).collect(),
             ..Default::default()
         })
+    }
+
+    async fn prepare_call(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::PrepareCallRequest>,
+    ) -> ServiceResult<proto::PrepareCallResponse> {
+        let (change, peer) = (request.change, Peer::of(&context));
+        let prepared = blocking(&self.0, move |host| {
+            host.own_change(peer, change)?;
+            let folders = Peer::run(peer, &host.notes).map(|run| run.folders).unwrap_or_default();
+            let order = host.gate.call_order(change, &folders)?;
+            let id = host.calls.write(&order).map_err(|error| {
+                Failure::new(ErrorKind::Unavailable, format!("cannot write the order of change {change}: {error}"))
+                    .hint("look at the disk's free space")
+            })?;
+            let approved_by_person = order.authority == Authority::Person;
+            Ok(proto::PrepareCallResponse { id, approved_by_person, ..Default::default() })
+        });
+        Response::ok(prepared.await?)
     }
 
     async fn finish(
@@ -256,7 +279,14 @@ fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Re
         }
         let call =
             request.call.as_deref().ok_or_else(|| BadMessage::new("change", "neither it nor `call` is there"))?;
-        let report = request.failed.as_deref().map_or(Report::Ran, Report::Failed);
+        let called = request.order.as_deref().and_then(|order| host.calls.take_report(order));
+        let report = match (&called, request.failed.as_deref()) {
+            (Some(called), _) => Report::RanCommand { code: called.code, note: called.stopped.as_deref() },
+            (None, None) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
+            (None, None) => Report::Ran,
+            (None, Some(_)) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
+            (None, Some(error)) => Report::Failed(error),
+        };
         host.gate.finish_all(request.session.as_deref(), Some(call), report, now())?
     } else {
         host.own_change(peer, request.change)?;

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 
-use sayso_api::client::{Client, Consent, Shown, Submission, View};
+use sayso_api::client::{CallOver, Client, Consent, Shown, Submission, View};
 use sayso_review::{
     Answer, ChangeStatus, FileAnswer, HunkId, Intent, Origin, Performer, Proposal, Rule, Ruling, WsPath,
 };
@@ -43,7 +43,7 @@ async fn what_was_approved_is_told_also_when_it_is_already_over() {
     let answer = Answer::Files { files: [(path.clone(), hunks)].into(), reason: None };
     let decided = client.decide(record.change, verdict(&record, answer), None, View::Nothing).await.unwrap();
     assert_eq!((decided.record.status, decided.plan.len()), (ChangeStatus::Permitted, 1));
-    let finished = client.finish_call("s", "c", None).await.unwrap();
+    let finished = client.finish_call(CallOver::new("s", "c")).await.unwrap();
     assert_eq!((finished.differs, finished.unchanged), (Vec::new(), vec![path]), "nothing was written");
     for told in [
         client.await_outcome(record.change, View::Nothing).await.unwrap(),
@@ -62,7 +62,7 @@ async fn what_is_finished_has_a_record_even_if_nothing_was_done() {
     let server = scene.serve();
     let client = server.near();
     // Nothing was permitted in this call.
-    let nothing = client.finish_call("s", "no such call", None).await.unwrap();
+    let nothing = client.finish_call(CallOver::new("s", "no such call")).await.unwrap();
     assert!(nothing.record.steps.is_empty() && nothing.differs.is_empty());
     let record = wants(&client, "a", "2\n").await.record;
     client.decide(record.change, verdict(&record, Answer::Approve), None, View::Nothing).await.unwrap();
@@ -102,7 +102,7 @@ async fn what_an_agent_may_not_read_is_shown_to_it_by_no_preview() {
     let later = wants(&client, "secret-later", "other\n").await.record;
     assert_eq!(later.status, ChangeStatus::Permitted);
     std::fs::write(scene.root().join("secret-later"), "other\n").unwrap();
-    client.finish_call("s", "c", None).await.unwrap();
+    client.finish_call(CallOver::new("s", "c")).await.unwrap();
     let view = "PREVIEW_VIEW_FULL";
     let look = |change: u64| ("ReviewService/GetChange", json!({ "change": change.to_string(), "view": view }));
     let undo = json!({ "target": { "change": then.change.to_string() }, "view": view });

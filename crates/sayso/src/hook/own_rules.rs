@@ -1,0 +1,66 @@
+//! Files with the agent's own rules about commands.
+
+use std::path::{Path, PathBuf};
+
+use sayso_adapters::hook::{Agent, HookCall, HookEvent, OwnRules};
+use serde_json::Value;
+
+/// Set by `sayso run` for rules on the agent's command line: an array of settings objects and lists of denied tools.
+pub(crate) const VARIABLE: &str = "SAYSO_AGENT_RULES";
+
+/// Reads the agent's own rules if a command is about to run. A file that cannot be read or understood has none: the agent says so itself.
+pub(super) fn read(call: &HookCall, root: &Path) -> OwnRules {
+    let mut rules = OwnRules::default();
+    if !matches!(&call.event, HookEvent::Before { tool, .. } if tool == "Bash") {
+        return rules;
+    }
+    match call.agent {
+        Agent::Claude => read_claude(&mut rules, Path::new(&call.cwd), root),
+        Agent::Codex => read_codex(&mut rules, root),
+    }
+    rules
+}
+
+fn read_claude(rules: &mut OwnRules, cwd: &Path, root: &Path) {
+    let mut folders: Vec<PathBuf> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_owned).collect();
+    if folders.is_empty() {
+        folders = vec![root.to_owned(), cwd.to_owned()];
+    }
+    let project = folders.iter().flat_map(|folder| {
+        ["settings.json", "settings.local.json"].map(|name| folder.join(".claude").join(name))
+    });
+    let user = agent_home(Agent::Claude).map(|home| home.join("settings.json"));
+    let managed = ["/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"];
+    for path in project.chain(user).chain(managed.map(PathBuf::from)) {
+        if let Some(settings) = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
+            rules.add_claude(&settings);
+        }
+    }
+    let given = std::env::var(VARIABLE).ok().and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok());
+    for entry in given.unwrap_or_default() {
+        match entry.as_str() {
+            Some(tools) => rules.add_claude_denied_tools(tools),
+            None => rules.add_claude(&entry),
+        }
+    }
+}
+
+fn read_codex(rules: &mut OwnRules, root: &Path) {
+    let folders = [agent_home(Agent::Codex), Some(PathBuf::from("/etc/codex")), Some(root.join(".codex"))];
+    for folder in folders.into_iter().flatten() {
+        for file in std::fs::read_dir(folder.join("rules")).into_iter().flatten().flatten() {
+            if file.path().extension().is_some_and(|extension| extension == "rules")
+                && let Ok(text) = std::fs::read_to_string(file.path())
+            {
+                rules.add_codex(&text);
+            }
+        }
+    }
+}
+
+/// The folder of an agent's own files.
+fn agent_home(agent: Agent) -> Option<PathBuf> {
+    let own = agent.own_folders();
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable(own.variable).or_else(|| Some(variable("HOME")?.join(own.below_home)))
+}
