@@ -5,6 +5,8 @@
 //! word that opens or closes a compound command (`if`, `do`, `}`) only ends the command before it, so a script with wrong syntax
 //! loses nothing either: at worst it lists a command that the shell would refuse to run.
 //!
+//! [`Program`] is the strict counterpart: a tree for the scripts that sayso runs by itself, and an error for all others.
+//!
 //! # Limits
 //!
 //! - The language is that of bash, and near enough that of other POSIX shells. Expansions are never carried out: a word that
@@ -16,6 +18,7 @@ mod commands;
 mod expansion;
 mod level;
 mod output;
+pub mod program;
 mod redirect;
 mod reserved;
 mod sentence;
@@ -26,6 +29,7 @@ mod wrapper;
 use serde::{Deserialize, Serialize};
 
 use output::Output;
+pub use program::{Program, Unsupported};
 pub use sentence::visible;
 
 /// A shell script as far as it can be understood without running it.

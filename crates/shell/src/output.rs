@@ -60,6 +60,11 @@ impl Output {
             self.doubt(Doubt::CarriageReturn);
         }
         self.read(text, 0, &Standing::default());
+        self.settle_inputs();
+    }
+
+    /// Reads the scripts that shells get on their standard input.
+    pub(super) fn settle_inputs(&mut self) {
         // Reading one may add others.
         while !self.waiting.is_empty() {
             for (index, depth) in mem::take(&mut self.waiting) {

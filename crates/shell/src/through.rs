@@ -31,7 +31,6 @@ enum Runs {
 }
 
 impl Reader<'_, '_> {
-    /// Lists a command and all that it runs.
     pub(super) fn list(&mut self, command: SimpleCommand) {
         self.output.list(command, self.depth);
     }
@@ -46,7 +45,8 @@ impl SimpleCommand {
 }
 
 impl Output {
-    fn list(&mut self, command: SimpleCommand, depth: usize) {
+    /// Lists a command and all that it runs.
+    pub(super) fn list(&mut self, command: SimpleCommand, depth: usize) {
         let mut waiting = vec![(command, None)];
         while let Some((command, outer)) = waiting.pop() {
             for assignment in &command.assignments {

@@ -1,0 +1,212 @@
+//! The walk over lists and pipelines.
+
+use std::os::fd::OwnedFd;
+use std::thread;
+
+use sayso_shell::Program;
+use sayso_shell::program::{AndOr, Command, Compound, Connector, Construct, List, Pipeline, Stage};
+
+use crate::child::Handle;
+use crate::descriptors::Descriptors;
+use crate::judge::{Judge, Judgement, PreparedCommand};
+use crate::report::{Log, Refusal, Report};
+use crate::shell::Shell;
+use crate::{REFUSED, RunOptions, files};
+
+/// Reason to leave commands undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// This shell ends with a status; the one around a subshell goes on.
+    Exit(u8),
+    /// The whole script ends: it was refused or interrupted.
+    Abort,
+}
+
+/// Status of a command, or the reason why nothing behind it runs.
+pub(crate) type Step = Result<u8, Stop>;
+
+/// The parts of a run that all its threads share.
+pub(crate) struct Walker<'r> {
+    program: &'r Program,
+    judge: &'r dyn Judge,
+    pub(crate) handle: Handle,
+    pub(crate) log: Log,
+}
+
+/// Runs a program from its first to its last command.
+pub(crate) fn run(program: &Program, options: RunOptions, judge: &dyn Judge) -> Report {
+    let walker = Walker { program, judge, handle: options.handle, log: Log::default() };
+    let mut descriptors = Descriptors::default();
+    match options.stdin {
+        Some(file) => descriptors.put(0, file),
+        // Without `/dev/null` standard input stays closed.
+        None => descriptors.set(0, files::open_null_for_reading().ok().map(std::sync::Arc::new)),
+    }
+    descriptors.put(1, options.stdout);
+    descriptors.put(2, options.stderr);
+    let mut shell = Shell::new(options.environment, options.directory, descriptors);
+    let exit_code = match walker.list(&program.body, &mut shell) {
+        Ok(status) | Err(Stop::Exit(status)) => status,
+        Err(Stop::Abort) => REFUSED,
+    };
+    let exit_code = walker.handle.interrupt().map_or(exit_code, crate::child::Interrupt::exit_code);
+    walker.log.into_report(exit_code, shell.directory)
+}
+
+impl Walker<'_> {
+    pub(crate) fn program(&self) -> &Program {
+        self.program
+    }
+
+    /// Ends the walk once the script was refused or interrupted.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        if self.handle.is_stopped() { Err(Stop::Abort) } else { Ok(()) }
+    }
+
+    /// Asks the judge about a command.
+    pub(crate) fn ask(&self, command: &PreparedCommand, shell: &Shell) -> Result<(), Stop> {
+        self.check()?;
+        match self.judge.judge(command) {
+            Judgement::Proceed => Ok(()),
+            Judgement::Refuse { reason } => Err(self.refuse(command, reason, shell)),
+        }
+    }
+
+    /// Ends the whole script because of a command.
+    pub(crate) fn refuse(&self, command: &PreparedCommand, reason: String, shell: &Shell) -> Stop {
+        let words: Vec<_> = command.argv.iter().map(|word| word.to_string_lossy()).collect();
+        let message = format!("sayso: refused `{}`: {reason}\n", words.join(" "));
+        // The report has the same words.
+        let _ = shell.descriptors.write(2, message.as_bytes());
+        self.log.refused(Refusal { command: command.clone(), reason });
+        self.handle.refuse();
+        Stop::Abort
+    }
+
+    pub(crate) fn list(&self, list: &List, shell: &mut Shell) -> Step {
+        let mut status = 0;
+        for item in &list.items {
+            status = self.and_or(item, shell)?;
+        }
+        Ok(status)
+    }
+
+    /// Runs a list in a copy of the shell.
+    pub(crate) fn subshell(&self, list: &List, mut shell: Shell) -> Step {
+        match self.list(list, &mut shell) {
+            Ok(status) | Err(Stop::Exit(status)) => self.check().map(|()| status),
+            Err(Stop::Abort) => Err(Stop::Abort),
+        }
+    }
+
+    fn and_or(&self, item: &AndOr, shell: &mut Shell) -> Step {
+        let last = item.rest.len();
+        let mut status = self.pipeline(&item.first, shell, last > 0)?;
+        for (index, (connector, pipeline)) in item.rest.iter().enumerate() {
+            let is_reached = match connector {
+                Connector::And => status == 0,
+                Connector::Or => status != 0,
+            };
+            if is_reached {
+                status = self.pipeline(pipeline, shell, index + 1 < last)?;
+            }
+        }
+        Ok(status)
+    }
+
+    fn pipeline(&self, pipeline: &Pipeline, shell: &mut Shell, is_condition: bool) -> Step {
+        let outer = shell.is_condition;
+        shell.is_condition |= is_condition || pipeline.is_negated;
+        let result = match pipeline.stages.as_slice() {
+            [stage] => self.command(&stage.command, shell),
+            stages => self.stages(stages, shell),
+        };
+        let can_exit = !shell.is_condition;
+        shell.is_condition = outer;
+        let mut status = result?;
+        if pipeline.is_negated {
+            status = u8::from(status == 0);
+        }
+        shell.status = status;
+        if status != 0 && can_exit && shell.options.exits_on_error && ends_script(&pipeline.stages) {
+            return Err(Stop::Exit(status));
+        }
+        Ok(status)
+    }
+
+    pub(crate) fn command(&self, command: &Command, shell: &mut Shell) -> Step {
+        match command {
+            Command::Simple(invocation) => self.simple(invocation, shell),
+            Command::Compound(compound) => self.compound(compound, shell),
+        }
+    }
+
+    /// Runs several stages, each in a copy of the shell.
+    fn stages(&self, stages: &[Stage], shell: &mut Shell) -> Step {
+        let mut shells = match connected(stages, shell) {
+            Ok(shells) => shells,
+            Err(error) => return Err(self.cannot(shell, &error)),
+        };
+        let last = shells.pop();
+        let results: Vec<Step> = thread::scope(|scope| {
+            let mut running = Vec::new();
+            for (stage, inner) in stages.iter().zip(shells) {
+                running.push(thread::Builder::new().spawn_scoped(scope, move || self.stage(stage, inner)));
+            }
+            let last = stages.last().zip(last).map(|(stage, inner)| self.stage(stage, inner));
+            let joined = running.into_iter().map(|thread| match thread {
+                Ok(thread) => thread.join().unwrap_or(Err(Stop::Abort)),
+                Err(error) => Err(self.cannot(shell, &error)),
+            });
+            joined.chain(last).collect()
+        });
+        let mut status = 0;
+        let mut failed = 0;
+        for result in results {
+            status = result?;
+            failed = if status == 0 { failed } else { status };
+        }
+        Ok(if shell.options.fails_in_pipe { failed } else { status })
+    }
+
+    fn stage(&self, stage: &Stage, mut shell: Shell) -> Step {
+        let result = match &stage.command {
+            Command::Simple(invocation) if stage.pipes_errors => self.simple_with_errors(invocation, &mut shell),
+            Command::Compound(compound) if stage.pipes_errors => self.compound_with_errors(compound, &mut shell),
+            command => self.command(command, &mut shell),
+        };
+        match result {
+            Ok(status) | Err(Stop::Exit(status)) => self.check().map(|()| status),
+            Err(Stop::Abort) => Err(Stop::Abort),
+        }
+    }
+}
+
+/// One copy of the shell for each stage, with pipes between them.
+fn connected(stages: &[Stage], shell: &Shell) -> std::io::Result<Vec<Shell>> {
+    let mut shells = Vec::new();
+    let mut input: Option<OwnedFd> = None;
+    for index in 0..stages.len() {
+        let mut inner = shell.clone();
+        if let Some(reader) = input.take() {
+            inner.descriptors.put(0, reader);
+        }
+        if index + 1 < stages.len() {
+            let (reader, writer) = std::io::pipe()?;
+            inner.descriptors.put(1, OwnedFd::from(writer));
+            input = Some(OwnedFd::from(reader));
+        }
+        shells.push(inner);
+    }
+    Ok(shells)
+}
+
+/// `true` if a failure of the pipeline itself counts for `set -e`; constructs pass on failures of what is inside.
+fn ends_script(stages: &[Stage]) -> bool {
+    match stages {
+        [Stage { command: Command::Compound(Compound { construct, .. }), .. }] => {
+            matches!(construct, Construct::Subshell(_) | Construct::Condition(_))
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,98 @@
+//! `{a,b}` and `{1..9}`.
+
+use super::reader::{Outcome, Reader};
+use super::word::{Context, WordDraft};
+use super::Part;
+
+/// Texts that one pair of braces may stand for.
+const MAX_ALTERNATIVES: usize = 1000;
+
+impl Reader<'_> {
+    /// Reads what begins with an unquoted `{` within a word.
+    pub(super) fn brace(&mut self, context: Context, word: &mut WordDraft) -> Outcome<()> {
+        let start = self.at;
+        let raw = self.raw_word();
+        let length = raw[1..].find(['{', '}', '\'', '"', '\\', '$', '`']).map(|length| length + 1);
+        let inner = &raw[1..length.unwrap_or(raw.len())];
+        let is_list = inner.contains(',') || inner.contains("..");
+        match length.map(|length| raw.as_bytes()[length]) {
+            None if !is_list => {
+                self.at += 1;
+                word.add("{", false);
+                return Ok(());
+            }
+            Some(b'}') if !is_list => {
+                self.at += inner.len() + 2;
+                self.check_plain(start, inner)?;
+                word.add(&raw[..inner.len() + 2], false);
+                return Ok(());
+            }
+            Some(b'}') => self.at += inner.len() + 2,
+            _ => {
+                self.at += raw.len();
+                return self.unsupported(start, "braces are supported around plain text only");
+            }
+        }
+        if context == Context::Value {
+            return self.unsupported(start, "braces mean different things in different places here");
+        }
+        self.check_plain(start, inner)?;
+        let alternatives = if inner.contains(',') {
+            inner.split(',').map(str::to_owned).collect()
+        } else {
+            match range(inner) {
+                Some(range) => range,
+                None => return self.unsupported(start, "`{…..…}` is supported between two numbers or two letters only"),
+            }
+        };
+        if alternatives.len() > MAX_ALTERNATIVES {
+            return self.unsupported(start, format!("braces stand for more than {MAX_ALTERNATIVES} words"));
+        }
+        word.parts.push(Part::Braces(alternatives));
+        Ok(())
+    }
+
+    fn check_plain(&self, start: usize, inner: &str) -> Outcome<()> {
+        if inner.contains(['*', '?', '[', '~', '!']) {
+            return self.unsupported(start, "braces are supported around plain text only");
+        }
+        Ok(())
+    }
+}
+
+/// The texts of `1..9` or `a..e`, at most one more than are allowed.
+fn range(inner: &str) -> Option<Vec<String>> {
+    let (first, last) = inner.split_once("..")?;
+    if let (Some(first), Some(last)) = (letter(first), letter(last)) {
+        let letters = first.min(last)..=first.max(last);
+        let mut texts: Vec<String> = letters.map(|letter| char::from(letter).to_string()).collect();
+        if first > last {
+            texts.reverse();
+        }
+        // Between `Z` and `a` stand characters that mean something.
+        return texts.iter().all(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(texts);
+    }
+    let (from, to) = (number(first)?, number(last)?);
+    let is_padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let width = if is_padded(first) || is_padded(last) { first.len().max(last.len()) } else { 0 };
+    let render = |value: i64| {
+        if width > 0 && value < 0 { format!("-{:0>1$}", -value, width - 1) } else { format!("{value:0>width$}") }
+    };
+    let numbers = (from.min(to)..=from.max(to)).take(MAX_ALTERNATIVES + 1);
+    let mut texts: Vec<String> = numbers.map(render).collect();
+    if from > to {
+        texts.reverse();
+    }
+    Some(texts)
+}
+
+fn letter(text: &str) -> Option<u8> {
+    let [letter] = text.as_bytes() else { return None };
+    letter.is_ascii_alphabetic().then_some(*letter)
+}
+
+fn number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
+}

@@ -1,0 +1,116 @@
+//! Lists, conditional lists and pipelines.
+
+use super::reader::{Outcome, Reader};
+use super::{AndOr, Command, Connector, List, Pipeline, Stage};
+
+impl Reader<'_> {
+    /// Reads the whole text.
+    pub(super) fn program(&mut self) -> Outcome<List> {
+        let body = self.list(&[])?;
+        if self.at < self.end {
+            return self.unexpected();
+        }
+        if let Some(document) = self.pending.first() {
+            return Self::unsupported_at(document.span.clone(), "the here-document has no body");
+        }
+        Ok(body)
+    }
+
+    /// Reads commands up to `)`, one of the reserved words, `;;` or the end of the text.
+    pub(super) fn list(&mut self, closers: &[&str]) -> Outcome<List> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_lines()?;
+            if self.ends_list(closers) {
+                return Ok(List { items });
+            }
+            items.push(self.and_or()?);
+            self.skip_blanks()?;
+            match self.byte(0) {
+                Some(b';') if self.starts_with(";;") => return Ok(List { items }),
+                Some(b';') => self.at += 1,
+                Some(b'\n' | b'#' | b')') | None => {}
+                Some(b'&') => {
+                    return self.unsupported(self.at, "`&` leaves a command running in the background");
+                }
+                Some(_) => return self.unexpected(),
+            }
+        }
+    }
+
+    /// Reads a list that may not be empty.
+    pub(super) fn filled_list(&mut self, closers: &[&str]) -> Outcome<List> {
+        let list = self.list(closers)?;
+        if list.items.is_empty() { self.unexpected() } else { Ok(list) }
+    }
+
+    fn ends_list(&self, closers: &[&str]) -> bool {
+        matches!(self.byte(0), None | Some(b')')) || self.starts_with(";;") || closers.contains(&self.raw_word())
+    }
+
+    /// Text of the operator or word that stands here.
+    pub(super) fn token(&self) -> &str {
+        match self.raw_word() {
+            "" => self.rest().get(..1).unwrap_or_default(),
+            word => word,
+        }
+    }
+
+    pub(super) fn unexpected<T>(&self) -> Outcome<T> {
+        let token = self.token();
+        if token.is_empty() {
+            let last = self.text[..self.end].char_indices().next_back().map_or(0, |(at, _)| at);
+            return Self::unsupported_at(last..self.end, "the script ends in the middle of a command");
+        }
+        let shown = if token == "\n" { "the end of the line" } else { &format!("`{token}`") };
+        Self::unsupported_at(self.at..self.at + token.len(), format!("{shown} stands where a command cannot have it"))
+    }
+
+    /// Reads the reserved word that has to stand here.
+    pub(super) fn expect(&mut self, word: &str) -> Outcome<()> {
+        if self.take_reserved(word) { Ok(()) } else { self.unexpected() }
+    }
+
+    fn and_or(&mut self) -> Outcome<AndOr> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.skip_blanks()?;
+            let connector = if self.take("&&") {
+                Connector::And
+            } else if self.take("||") {
+                Connector::Or
+            } else {
+                return Ok(AndOr { first, rest });
+            };
+            self.skip_lines()?;
+            rest.push((connector, self.pipeline()?));
+        }
+    }
+
+    fn pipeline(&mut self) -> Outcome<Pipeline> {
+        let is_negated = self.take_reserved("!");
+        if is_negated {
+            self.skip_blanks()?;
+        }
+        let mut stages = vec![Stage { command: self.command()?, pipes_errors: false }];
+        loop {
+            self.skip_blanks()?;
+            if self.starts_with("||") || !self.take("|") {
+                return Ok(Pipeline { is_negated, stages });
+            }
+            if let Some(last) = stages.last_mut() {
+                last.pipes_errors = self.take("&");
+            }
+            self.skip_lines()?;
+            stages.push(Stage { command: self.command()?, pipes_errors: false });
+        }
+    }
+
+    fn command(&mut self) -> Outcome<Command> {
+        self.nested(|reader| match reader.compound()? {
+            Some(compound) => Ok(Command::Compound(compound)),
+            None => Ok(Command::Simple(reader.invocation()?)),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Simple commands.
+
+use super::builtins::check_invocation;
+use super::reader::{Outcome, Reader};
+use super::word::Context;
+use super::{Assignment, Invocation, Part, VariableClass, Word, is_name, variable_class};
+
+impl Reader<'_> {
+    /// Reads assignments, words and redirections up to the end of the command.
+    pub(super) fn invocation(&mut self) -> Outcome<Invocation> {
+        let line = self.line_of(self.at);
+        let mut draft = Invocation { assignments: Vec::new(), words: Vec::new(), redirections: Vec::new(), line };
+        loop {
+            self.skip_blanks()?;
+            if let Some(redirection) = self.redirection()? {
+                draft.redirections.push(redirection);
+                continue;
+            }
+            match self.byte(0) {
+                None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
+                Some(b'(') => return self.function(&draft),
+                Some(_) => self.next_word(&mut draft)?,
+            }
+        }
+        if draft.assignments.is_empty() && draft.words.is_empty() && draft.redirections.is_empty() {
+            return self.unexpected();
+        }
+        check_invocation(&draft)?;
+        Ok(draft)
+    }
+
+    /// Rejects a parenthesis behind words.
+    fn function<T>(&self, draft: &Invocation) -> Outcome<T> {
+        match draft.words.as_slice() {
+            [name] => {
+                let span = name.span.start..self.at + 1;
+                Self::unsupported_at(span, "a function gives a name another meaning")
+            }
+            _ => self.unexpected(),
+        }
+    }
+
+    fn next_word(&mut self, draft: &mut Invocation) -> Outcome<()> {
+        let start = self.at;
+        let is_declaration = draft.words.first().is_some_and(|word| word.as_literal().as_deref() == Some("export"));
+        if !draft.words.is_empty() && !is_declaration {
+            draft.words.push(self.word(Context::Argument)?);
+            return Ok(());
+        }
+        let Some(name) = self.assigned_name()? else {
+            draft.words.push(self.word(Context::Argument)?);
+            return Ok(());
+        };
+        let mut value = self.assigned_value()?;
+        if draft.words.is_empty() {
+            draft.assignments.push(Assignment { name, value });
+        } else {
+            let prefix = Part::Literal { text: format!("{name}="), is_quoted: false };
+            value.parts.insert(0, prefix);
+            draft.words.push(Word { parts: value.parts, is_assignment: true, span: start..self.at });
+        }
+        Ok(())
+    }
+
+    /// Reads `NAME=`, if that begins here.
+    fn assigned_name(&mut self) -> Outcome<Option<String>> {
+        let start = self.at;
+        let raw = self.raw_word();
+        let Some((left, _)) = raw.split_once('=') else { return Ok(None) };
+        let name = left.strip_suffix('+').unwrap_or(left);
+        let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(name, |(name, _)| name);
+        if !is_name(name) {
+            return Ok(None);
+        }
+        self.at += left.len() + 1;
+        if name.len() < left.trim_end_matches('+').len() {
+            return self.unsupported(start, "arrays are not supported");
+        }
+        if name.len() < left.len() {
+            return self.unsupported(start, "`+=` is not supported");
+        }
+        if variable_class(name) == VariableClass::Dangerous {
+            return self.unsupported(start, format!("setting `{name}` changes how programs run"));
+        }
+        if self.is_continuation() {
+            self.continuation()?;
+        }
+        Ok(Some(name.to_owned()))
+    }
+
+    fn assigned_value(&mut self) -> Outcome<Word> {
+        let at = self.at;
+        match self.byte(0) {
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>') => {
+                Ok(Word { parts: Vec::new(), is_assignment: false, span: at..at })
+            }
+            Some(b'(') => Self::unsupported_at(at..at + 1, "arrays are not supported"),
+            Some(_) => self.word(Context::Value),
+        }
+    }
+}
