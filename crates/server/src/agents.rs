@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use sayso_gate::{Agents, GateError, Process, parent_of};
 use sayso_review::{ChangeId, OutsidePath};
 
+use crate::standing;
+
 /// What everything under the gate has in its environment, so that it is known after whoever started it is gone, too.
 pub const MARK: &str = "SAYSO_UNDER_GATE";
 
@@ -213,6 +215,7 @@ impl Notes {
 
     /// Refuses a process that was started by an agent. Whoever started the agent is none itself.
     pub fn refuse(&self, process: u32) -> Result<(), GateError> {
+        standing::refuse_marked(process)?;
         let (agents, started) = self.running();
         started.refuse(process)?;
         if !agents.is_empty() {

@@ -21,6 +21,7 @@
 )]
 
 pub mod agents;
+mod authority;
 mod bodies;
 mod branch;
 mod caller;
@@ -29,10 +30,12 @@ mod failure;
 mod guard;
 mod host;
 mod listen;
+mod login;
 mod place;
 mod progress;
 mod service;
 mod settings;
+mod standing;
 mod start;
 mod token;
 mod traffic;
@@ -40,8 +43,10 @@ mod wanted;
 
 pub use failure::Failure;
 pub use listen::Timing;
+pub use login::Logins;
 pub use place::{EnginePlace, ServerNote};
 pub use settings::{Current, Settings};
+pub use standing::is_marked;
 pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use token::{BadToken, Token};
 pub use wanted::Wanting;

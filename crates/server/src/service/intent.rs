@@ -7,7 +7,7 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Client, Finished, Kept, Reply, Report, Submission, Unread};
+use sayso_gate::{Client, Finished, Kept, Reply, Report, Submission, Unread};
 use sayso_review::{Command, Intent, Origin, Performer, Tier};
 use serde_json::Value;
 
@@ -309,7 +309,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         performer,
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
-        asking: if request.ask { Asking::Always } else { Asking::AsPolicySays },
+        asking: host.asking(request.ask),
         folders,
         ..Submission::new(intent, origin)
     };

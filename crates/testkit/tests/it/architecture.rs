@@ -6,7 +6,7 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in DESIGN.md's order. One may depend on those before it.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "base",
     "diff",
     "wire",
@@ -14,6 +14,7 @@ const ORDER: [&str; 18] = [
     "policy",
     "review",
     "workspace",
+    "marks",
     "journal",
     "gate",
     "tools",
