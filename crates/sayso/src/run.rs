@@ -85,7 +85,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // Whatever it was at, it is no longer.
     let sessions = hooked.map(|_| end_sessions(&connected, &registered));
     config::inspect(&state);
-    registered.leaves();
+    let left = registered.leaves();
+    if !left.is_empty() {
+        say(&format!("sayso: {}", child::still_running(&left)));
+    }
     let code = code?;
     closed?;
     if let (Some(agent), Some(0)) = (hooked, sessions.transpose()?) {
@@ -311,10 +314,10 @@ fn spawn(
     let variables: [(&str, OsString); 3] =
         [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
     // Tokens are for people.
-    let mut command = child::ending_with_us(program);
+    let mut command = child::guarded(program);
     let told = told.iter().map(|(name, value)| (name, value));
     command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(told).envs(variables);
-    child::run(&mut command, registered).map_err(failed)
+    child::run(&mut command, |child| registered.runs(child)).map_err(failed)
 }
 
 /// Ends the conversations of this run, and no other's, and counts them.

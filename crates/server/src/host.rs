@@ -163,7 +163,7 @@ impl Host {
             }
             if let Some(change) = abandoned.change {
                 tracing::info!(change, "whoever wanted it is gone");
-                self.gate.abandon(change, now())?;
+                self.gate.abandon(change, abandoned.code, now())?;
             }
             abandoned.settled();
         }

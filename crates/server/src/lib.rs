@@ -46,7 +46,7 @@ pub use listen::Timing;
 pub use login::Logins;
 pub use place::{EnginePlace, ServerNote};
 pub use settings::{Current, Settings};
-pub use standing::is_marked;
+pub use standing::{is_marked, marked_peer};
 pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use token::{BadToken, Token};
 pub use wanted::Wanting;

@@ -1,5 +1,6 @@
 //! The kernel's marks on callers, compared with those on this process.
 
+use std::os::fd::AsFd;
 use std::sync::LazyLock;
 
 use sayso_gate::GateError;
@@ -25,6 +26,12 @@ pub(crate) fn refuse_marked(process: u32) -> Result<(), GateError> {
 /// The same for the other end of a socket, which no later process of the same number is confused with.
 pub(crate) fn refuse_marked_peer(peer: &PeerProcess) -> Result<(), GateError> {
     if peer.id() == std::process::id() { refuse_marked(peer.id()) } else { judge(peer.id(), peer.inspect()) }
+}
+
+/// The process at the other end of a socket, if it runs under the gate.
+pub fn marked_peer(socket: &impl AsFd) -> Option<u32> {
+    let peer = PeerProcess::of_socket(socket).ok()?;
+    matches!(refuse_marked_peer(&peer), Err(GateError::Marked(_))).then(|| peer.id())
 }
 
 fn judge(process: u32, inspected: Result<Inspection, InspectError>) -> Result<(), GateError> {

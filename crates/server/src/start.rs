@@ -30,6 +30,7 @@ use crate::listen::{Door, Serving, Timing};
 use crate::login::Logins;
 use crate::place::{EnginePlace, Listeners};
 use crate::settings::Settings;
+use crate::standing;
 use crate::token::Token;
 use crate::traffic::Traffic;
 pub use address::{PORT, PortChoice, loopback};
@@ -141,7 +142,7 @@ impl Opened {
     async fn serve(self, http: Option<Http>, timing: Timing) {
         let Self { host, place, listeners, .. } = self;
         // Whoever serves this machine was asked to; an engine in a command makes room for them.
-        let makes_room = http.is_none().then(|| place.clone());
+        let makes_room = (http.is_none() || standing::is_marked()).then(|| place.clone());
         let here = Handle::current();
         let elsewhere = http.as_ref().map(|http| http.traffic.clone());
         let serving = Serving::new(&host, timing, elsewhere.clone());

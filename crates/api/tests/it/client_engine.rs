@@ -324,6 +324,7 @@ impl proto::ReviewService for FakeEngine {
     }
 
     not_here! {
+        create_login: CreateLoginRequest => CreateLoginResponse,
         list_pending: ListPendingRequest => ListPendingResponse,
         propose: ProposeRequest => ProposeResponse,
         list_changes: ListChangesRequest => ListChangesResponse,

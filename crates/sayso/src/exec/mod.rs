@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sayso_api::client::{Consent, Finished, Submission, View};
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, Fingerprint, Intent, Performer, Ruling, Subject};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Fingerprint, Intent, Performer, Ruling, Subject};
+use sayso_server::agents::marked_beneath;
+use sayso_server::is_marked;
 use serde_json::json;
 
 use crate::agents;
@@ -27,6 +29,9 @@ use crate::state::{DENIED, REFUSED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
 use decide::Asking;
+
+/// Shown and recorded with a command that runs without marks.
+const UNMARKED: &str = "runs unmarked: it could decide in your name";
 
 /// How a question ended.
 pub(crate) enum Verdict {
@@ -57,19 +62,25 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     if command.trim().is_empty() {
         return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
     }
+    if arguments.unmarked && is_marked() {
+        return Err(Failure::of(ErrorKind::ToolDenied, "cannot run a command unmarked: this process runs under the gate itself")
+            .hint("run it in a terminal that no agent started"));
+    }
     state.tell_where();
     tell_of_unconfirmed_rules(&state);
     let connected = Connected::to(&state)?;
     agents::tell_what_still_runs(&state);
-    let own =
-        ["--approve", "--deny", "--session", "--agent", "--turn", "--call", "--json", "--workspace", "--directory"];
+    let own = [
+        "--approve", "--deny", "--unmarked", "--session", "--agent", "--turn", "--call", "--json", "--workspace",
+        "--directory",
+    ];
     if let Some(word) = arguments.command.iter().skip(1).find(|word| own.contains(&word.as_str())) {
         say(&format!("note: `{word}` is part of the command; options of sayso go before it"));
     }
     let intent = Intent::RunCommand {
         command,
         directory: Some(state.directory(arguments.directory.as_deref())),
-        description: arguments.description.clone(),
+        description: description(arguments),
     };
     let submission = Submission {
         intent,
@@ -77,7 +88,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
         performer: Performer::Gate,
         deadline: None,
         schema: None,
-        consent: Consent::Policy,
+        consent: if arguments.unmarked { Consent::Person } else { Consent::Policy },
     };
     let running = Running { state: &state, connected: &connected, arguments };
     let (record, verdict) = running.submit(submission)?;
@@ -96,6 +107,15 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// The description as it is shown and recorded: a command that runs unmarked says so.
+fn description(arguments: &ExecArguments) -> Option<String> {
+    let said = arguments.description.clone();
+    if !arguments.unmarked {
+        return said;
+    }
+    Some(said.map_or_else(|| UNMARKED.to_owned(), |said| format!("{said} ({UNMARKED})")))
+}
+
 /// One argument is what a shell reads; several are words.
 fn script(words: &[String]) -> String {
     match words {
@@ -111,6 +131,14 @@ fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// Ways to start a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marking {
+    Marked,
+    /// A person wants it so.
+    Unmarked,
 }
 
 struct Running<'a> {
@@ -191,7 +219,8 @@ impl Running<'_> {
             return Err(Failure::bad_input("that is no command"));
         };
         let registered = agents::register(self.state, change)?;
-        let spawned = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
+        let marking = if self.arguments.unmarked { Marking::Unmarked } else { Marking::Marked };
+        let spawned = spawn(command, &self.state.root.join(directory.as_str()), change, marking, &registered);
         let client = self.connected.client();
         let code = match spawned {
             Ok(code) => code,
@@ -201,8 +230,15 @@ impl Running<'_> {
                 return Err(failure);
             }
         };
-        let finished = self.connected.block(client.finish(change, Some(code)))?;
         config::inspect(self.state);
+        let left = marked_beneath(std::process::id());
+        if !left.is_empty() {
+            registered.leaves_open(code, &left);
+            let details = json!({ "code": code, "still_running": left });
+            self.report(change, "ran", &details, &left_open(change, &left));
+            return Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)));
+        }
+        let finished = self.connected.block(client.finish(change, Some(code)))?;
         registered.finished();
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();
         let details = json!({ "code": code, "changed": files, "not_captured": finished.uncaptured });
@@ -225,16 +261,33 @@ impl Running<'_> {
 }
 
 /// Runs a script with our own input, output and environment, and gives its exit code.
-fn spawn(script: &str, directory: &Path, change: u64, registered: &Registered) -> Result<i32, Failure> {
+fn spawn(
+    script: &str,
+    directory: &Path,
+    change: u64,
+    marking: Marking,
+    registered: &Registered,
+) -> Result<i32, Failure> {
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("the command could not be started in `{}`", directory.display()))
             .why(&error)
             .hint("look whether the directory is there and can be entered")
     };
-    let mut command = Command::new(shell);
+    let mut command = match marking {
+        Marking::Marked => child::marked(Path::new(shell)),
+        Marking::Unmarked => Command::new(shell),
+    };
     command.arg("-c").arg(script).current_dir(directory).env(agents::MARK, change.to_string());
-    child::run(&mut command, registered).map_err(failed)
+    child::run(&mut command, |child| registered.runs(child)).map_err(failed)
+}
+
+/// Says which processes a command has left behind.
+fn left_open(change: u64, left: &[u32]) -> String {
+    format!(
+        "{}. Change {change} stays open until the end, and what is written meanwhile belongs to it.",
+        child::still_running(left)
+    )
 }
 
 /// What changed while a command ran, for a person; nothing, if nothing did.
