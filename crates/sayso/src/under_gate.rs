@@ -95,7 +95,7 @@ fn wait_for_end(process: &OwnedFd) {
 }
 
 /// Ends everything below this process that is not to stay.
-fn end_all() {
+pub(crate) fn end_all() {
     for _ in 0..MAX_ROUNDS {
         let processes: Vec<u32> =
             beneath(std::process::id()).into_iter().filter(|process| !ignores_hangup(*process)).collect();
