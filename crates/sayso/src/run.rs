@@ -324,7 +324,7 @@ fn spawn(
     let code = child::run(&mut command, |child| registered.runs(child)).map_err(failed)?;
     if code == KILLED {
         // Its guardian, perhaps, by its own hand: what the guardian would have ended is below us now.
-        under_gate::end_all();
+        under_gate::end_all(None);
     }
     Ok(code)
 }

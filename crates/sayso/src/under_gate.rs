@@ -73,12 +73,14 @@ fn guard(parent: Option<u32>, program: &OsString, words: &[OsString]) -> Result<
     let supervisor = supervisor.ok_or_else(|| not_started(program, &io::Error::other("sayso ended meanwhile")))?;
     // Before there is a second thread: none of this process stays unmarked.
     mark(Scope::Agent);
-    std::thread::spawn(move || {
-        wait_for_end(&supervisor);
-        end_all();
-        signal_hook::low_level::exit(137);
-    });
-    let code = child::run(Command::new(program).args(words), |_| {}).map_err(|error| not_started(program, &error))?;
+    let watch = |agent: u32| {
+        std::thread::spawn(move || {
+            wait_for_end(&supervisor);
+            end_all(Some(agent));
+            signal_hook::low_level::exit(137);
+        });
+    };
+    let code = child::run(Command::new(program).args(words), watch).map_err(|error| not_started(program, &error))?;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
@@ -94,11 +96,13 @@ fn wait_for_end(process: &OwnedFd) {
     while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(process, PollFlags::IN)], None) {}
 }
 
-/// Ends everything below this process that is not to stay.
-pub(crate) fn end_all() {
+/// Ends everything below this process that is not to stay. Where the agent itself ignores SIGHUP, so does all that it starts, and
+/// nothing of that is meant to stay.
+pub(crate) fn end_all(agent: Option<u32>) {
+    let spares = !agent.is_some_and(ignores_hangup);
     for _ in 0..MAX_ROUNDS {
         let processes: Vec<u32> =
-            beneath(std::process::id()).into_iter().filter(|process| !ignores_hangup(*process)).collect();
+            beneath(std::process::id()).into_iter().filter(|process| !(spares && ignores_hangup(*process))).collect();
         if processes.is_empty() {
             return;
         }

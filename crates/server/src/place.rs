@@ -21,6 +21,9 @@ use crate::token::Token;
 /// The longest path that a socket's address holds, less the room for what ends it.
 const LONGEST: usize = 100;
 
+/// The length of an abstract name that fills an address. Some clients, such as Node.js, send every name at this length.
+const MAX_ABSTRACT_NAME: usize = 107;
+
 /// Where the engine of a workspace is found.
 #[derive(Clone, Debug)]
 pub struct EnginePlace {
@@ -108,7 +111,7 @@ impl EnginePlace {
     }
 
     fn listen_for_verdicts(&self) -> io::Result<UnixListener> {
-        let name = format!("sayso-{}", Token::random()?.reveal());
+        let name = format!("{:0<MAX_ABSTRACT_NAME$}", format!("sayso-{}", Token::random()?.reveal()));
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         listener.set_nonblocking(true)?;
         write_private(&self.verdicts_file(), name.as_bytes())?;

@@ -162,6 +162,10 @@ impl Running<'_> {
             (None, false) => None,
         };
         let agent = agents::speaks_for_one(self.state);
+        if answer.is_some() {
+            // Said before anything is recorded.
+            agents::refuse(self.state)?;
+        }
         let elsewhere = answer.is_none() && (agent || !std::io::stdin().is_terminal());
         let patience = if elsewhere { Some(Patience::new()?) } else { None };
         // Where a person is, what waits need not be announced.

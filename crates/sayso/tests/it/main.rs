@@ -43,6 +43,7 @@ mod review;
 mod review_on_a_terminal;
 mod running;
 mod served;
+mod self_approval;
 mod serving;
 mod together;
 mod tool;
