@@ -10,9 +10,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use sayso_marks::Scope;
 use sayso_server::agents::beneath;
@@ -73,14 +74,22 @@ fn guard(parent: Option<u32>, program: &OsString, words: &[OsString]) -> Result<
     let supervisor = supervisor.ok_or_else(|| not_started(program, &io::Error::other("sayso ended meanwhile")))?;
     // Before there is a second thread: none of this process stays unmarked.
     mark(Scope::Agent);
-    let watch = |agent: u32| {
+    let supervisor = Arc::new(supervisor);
+    let watched = Arc::clone(&supervisor);
+    let mut agent = None;
+    let watch = |process: u32| {
+        agent = Some(process);
         std::thread::spawn(move || {
-            wait_for_end(&supervisor);
-            end_all(Some(agent));
+            wait_for_end(&watched);
+            end_all(Some(process));
             signal_hook::low_level::exit(137);
         });
     };
     let code = child::run(Command::new(program).args(words), watch).map_err(|error| not_started(program, &error))?;
+    if has_ended(&supervisor) {
+        // The agent was the first of those that end now, and the others are not left behind.
+        end_all(agent);
+    }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
@@ -94,6 +103,11 @@ fn supervisor(parent: u32) -> Option<OwnedFd> {
 /// Waits until a process has ended: its handle becomes readable then.
 fn wait_for_end(process: &OwnedFd) {
     while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(process, PollFlags::IN)], None) {}
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 /// Ends everything below this process that is not to stay. Where the agent itself ignores SIGHUP, so does all that it starts, and

@@ -44,6 +44,7 @@ mod review_on_a_terminal;
 mod running;
 mod served;
 mod self_approval;
+mod self_approval_other;
 mod serving;
 mod together;
 mod tool;

@@ -128,12 +128,16 @@ impl Ground {
     pub(crate) fn run(&self, entry: Entry, script: &str) -> Output {
         let folder = self.scene.state_path().join("bin");
         std::fs::create_dir_all(&folder).unwrap();
+        // In a file, whose contents no rule looks at.
         let write = |path: &std::path::Path| {
-            std::fs::write(path, format!("#!/bin/sh\nexport XDG_STATE_HOME='{}'\n{script}\n", self.scene.state_path().display())).unwrap();
+            std::fs::write(path, format!("#!/bin/sh\n: > ran\n{script}\n")).unwrap();
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         };
-        match entry {
-            Entry::Approved => self.scene.run(&["exec", "--approve", script], b""),
+        let output = match entry {
+            Entry::Approved => {
+                write(&self.scene.path("approved"));
+                self.scene.run(&["exec", "--approve", "./approved"], b"")
+            }
             Entry::Allowed => {
                 write(&self.scene.path("allowed"));
                 self.scene.run(&["exec", "./allowed"], b"")
@@ -143,7 +147,9 @@ impl Ground {
                 write(&agent);
                 self.scene.run(&["run", "--", agent.to_str().unwrap()], b"")
             }
-        }
+        };
+        std::fs::remove_file(self.scene.path("ran")).unwrap_or_else(|error| panic!("{entry:?} did not run: {error}: {output:?}"));
+        output
     }
 
     /// Runs a script where no gate is.
@@ -258,7 +264,7 @@ const ESCAPES: &[Way] = ways! {
         "unshare -Urpf --mount-proc @CALL -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
     "the engine's namespaces", Decides, "nsenter -t @ENGINE -a sh -c 'cd \"$0\" && @SAYSO review @CHANGE --approve all' \"$PWD\"";
     "preloaded library", Decides,
-        "printf '#include <stdlib.h>\\n__attribute__((constructor)) void f(void){unsetenv(\"@SAYSO_UNDER_GATE\");}' > p.c; \
+        "printf '#include <stdlib.h>\\n__attribute__((constructor)) void f(void){unsetenv(\"SAYSO_UNDER_GATE\");}' > p.c; \
          gcc -shared -fPIC -o p.so p.c && LD_PRELOAD=$PWD/p.so @SAYSO review @CHANGE --approve all";
     "another name in the process list", Decides, "cp @SAYSO ./innocent && ./innocent review @CHANGE --approve all";
 };
