@@ -3,9 +3,7 @@
 //! `call` runs where the agent runs its commands, which may be a sandbox that forbids connecting to an engine. So the order contains
 //! the command, its directory, and the rules by which `call` judges every program again just before it starts.
 
-use sayso_review::{
-    ChangeId, ChangeStatus, Decider, Layer, OutsidePath, Policy, PolicyError, Ruling, Subject, WsPath,
-};
+use sayso_review::{ChangeId, ChangeStatus, Decider, Layer, OutsidePath, Policy, PolicyError, Ruling, Subject, WsPath};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
@@ -30,13 +28,13 @@ pub struct CallOrder {
     /// The session that it is of.
     pub session: Option<String>,
     /// What let it go ahead.
-    pub authority: Authority,
+    pub basis: CallBasis,
 }
 
 /// What let a command go ahead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Authority {
+pub enum CallBasis {
     /// Rules: every program is judged by them again, and no shell reads the script.
     Rules(RuleSet),
     /// A person approved this text: a shell runs it.
@@ -70,20 +68,20 @@ impl Engine {
         rules: &Rules,
     ) -> Result<CallOrder, GateError> {
         let record = self.history().change(change)?;
-        let (ChangeStatus::Permitted, Subject::Command { command, directory, .. }) = (&record.status, record.approved())
+        let (ChangeStatus::Permitted, Subject::Command { command, directory, .. }) =
+            (&record.status, record.approved())
         else {
             return Err(GateError::WrongStatus { change, verb: "called", status: record.status.to_string() });
         };
-        let by_person =
-            record.verdict.as_ref().is_some_and(|verdict| !matches!(verdict.by, Decider::Policy { .. }))
-                || record.ruled.as_ref().is_some_and(|ruled| ruled.ruling >= Ruling::Ask);
+        let by_person = record.verdict.as_ref().is_some_and(|verdict| !matches!(verdict.by, Decider::Policy { .. }))
+            || record.ruled.as_ref().is_some_and(|ruled| ruled.ruling >= Ruling::Ask);
         let session = record.origin.session.clone();
-        let authority = if by_person {
-            Authority::Person
+        let basis = if by_person {
+            CallBasis::Person
         } else {
             let mut added = self.history().rules_of(session.as_deref())?;
             added.splice(..0, handed_over(folders));
-            Authority::Rules(rules.snapshot(session.as_deref(), &added))
+            CallBasis::Rules(rules.snapshot(session.as_deref(), &added))
         };
         Ok(CallOrder {
             change,
@@ -92,7 +90,7 @@ impl Engine {
             directory,
             agent: record.origin.agent,
             session,
-            authority,
+            basis,
         })
     }
 }

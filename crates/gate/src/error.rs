@@ -69,6 +69,24 @@ pub enum GateError {
         /// The agent.
         agent: u32,
     },
+    /// A verdict by a process that the kernel marks as one under the gate.
+    #[error(
+        "process {0} runs under the gate, as the kernel's marks on it show, and an agent cannot decide about what it does"
+    )]
+    Marked(u32),
+    /// A verdict from another user or PID namespace.
+    #[error(
+        "process {0} is in another user or PID namespace than the engine, where it cannot be told from an agent, and an agent cannot decide"
+    )]
+    OtherNamespace(u32),
+    /// A verdict by a process about which nothing can be learned.
+    #[error("cannot tell process {process} from an agent, and an agent cannot decide: {reason}")]
+    Unknown {
+        /// The process that tried.
+        process: u32,
+        /// The kernel's answer.
+        reason: String,
+    },
     /// What somebody approves, as it is now or as they edited it, is denied by a rule.
     #[error("that is denied by the rule `{rule}`")]
     RuleDenies {
@@ -154,7 +172,11 @@ impl GateError {
             Self::Recover { .. } | Self::NotRecorded { .. } => ErrorKind::Internal,
             Self::WrongStatus { .. } => ErrorKind::Conflict,
             Self::ContentGone(_) | Self::BodyGone => ErrorKind::Stale,
-            Self::AgentDecides { .. } | Self::RuleDenies { .. } => ErrorKind::ToolDenied,
+            Self::AgentDecides { .. }
+            | Self::Marked(_)
+            | Self::OtherNamespace(_)
+            | Self::Unknown { .. }
+            | Self::RuleDenies { .. } => ErrorKind::ToolDenied,
             Self::NoSuchChange(_)
             | Self::NothingTo(_)
             | Self::NoSuchSession(_)
@@ -194,6 +216,12 @@ impl GateError {
             }
             Self::NotRecorded { .. } => Some("the next command finds it and records it".to_owned()),
             Self::AgentDecides { .. } => Some("decide in a terminal that the agent did not start".to_owned()),
+            Self::Marked(_) => Some(
+                "decide in a terminal that the agent did not start; one inside Flatpak or another sandbox looks the same"
+                    .to_owned(),
+            ),
+            Self::OtherNamespace(_) => Some("decide in a terminal beside the engine, outside any container".to_owned()),
+            Self::Unknown { .. } => Some("stay connected until the response arrives".to_owned()),
             Self::RuleDenies { .. } => Some("`sayso policy explain` says which rule that is and why".to_owned()),
             Self::BadDirectory(_) => Some("name a directory of the workspace".to_owned()),
             Self::Policy(error) => Some(error.hint().to_owned()),

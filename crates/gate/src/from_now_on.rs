@@ -70,7 +70,7 @@ impl Engine {
             Subject::Files | Subject::Tool { .. } => (String::new(), sayso_review::WsPath::root()),
         };
         let shown = CommandPreview::of(&command, &directory, &self.workspace.path().to_string_lossy());
-        let script = Script { doubts: shown.doubts.clone(), ..Script::parse(&command) };
+        let script = Script { doubts: shown.doubts.clone(), ..CommandPreview::read(&command) };
         (shown, script)
     }
 }

@@ -41,7 +41,7 @@ mod waiting;
 
 pub use action::{Finished, Rehearsal, Report};
 pub use announce::{Announce, Announced, Announcement, Silence};
-pub use call::{Authority, CallOrder, RuleSet};
+pub use call::{CallBasis, CallOrder, RuleSet};
 pub use capture::{Capture, Kept, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
 pub use engine::{Engine, RecoveredChange, preview};

@@ -155,8 +155,9 @@ impl Gate {
         self.state().engine.not_started(change, reason, now)
     }
 
-    /// Ends a change whose agent is gone: one that waits is withdrawn, and of one that was let go ahead it is recorded what it did.
-    pub fn abandon(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
+    /// Ends a change whose agent is gone: one that waits is withdrawn, and of one that was let go ahead it is recorded what it did, with
+    /// the exit code if that is known.
+    pub fn abandon(&self, change: ChangeId, code: Option<i32>, now: i64) -> Result<(), GateError> {
         let mut state = self.state();
         let status = match state.engine.history().change(change) {
             Ok(record) => record.status,
@@ -166,6 +167,7 @@ impl Gate {
         };
         match status {
             ChangeStatus::Pending => state.engine.cancel(change, now)?,
+            ChangeStatus::Permitted if code.is_some() => drop(state.engine.finish(change, code, now)?),
             ChangeStatus::Permitted => drop(state.engine.finish_reported(change, Report::Missing, now)?),
             // It is over.
             _ => {}

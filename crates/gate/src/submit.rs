@@ -192,7 +192,7 @@ impl Engine {
                 shown.syntax = syntax.unwrap_or(shown.syntax);
                 self.warn_of_uncaptured(&mut shown);
                 // The preview knows more reasons to doubt than the words alone give.
-                let script = Script { doubts: shown.doubts.clone(), ..Script::parse(command) };
+                let script = Script { doubts: shown.doubts.clone(), ..CommandPreview::read(command) };
                 let ruled = judge(&Act::Run { script: &script, reads: &shown.reads(), writes: &shown.writes() })?;
                 let (command, description) = (command.clone(), description.clone());
                 let subject = Subject::Command { command, directory, description, preview: Box::new(shown) };
@@ -221,7 +221,7 @@ impl Engine {
                 if let Some(command) = &shown.command {
                     // A rule about a command holds, whoever hands it to a shell.
                     let run = CommandPreview::of(command, &WsPath::root(), &self.workspace.path().to_string_lossy());
-                    let script = Script { doubts: run.doubts.clone(), ..Script::parse(command) };
+                    let script = Script { doubts: run.doubts.clone(), ..CommandPreview::read(command) };
                     let as_command = judge(&Act::Run { script: &script, reads: &run.reads(), writes: &run.writes() })?;
                     if as_command.ruling > ruled.ruling {
                         ruled = as_command;

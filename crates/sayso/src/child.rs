@@ -1,75 +1,95 @@
-//! A program that runs with our terminal, while we stay to see what it did.
+//! A program that runs under the gate with our terminal, while we stay to see what it did.
 
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::agents::Registered;
-use crate::failure::Failure;
+use crate::under_gate;
 
-/// The name of the hidden command that becomes a program which ends with us.
-pub(crate) const UNDER_GATE: &str = "under-gate";
+/// How long a stopped program has to stay so before we stop as well. A shell continues both of us, one after the other.
+const STOP_DELAY: Duration = Duration::from_millis(20);
 
-/// A program that ends when this process does, however that ends. The system is asked for it between `fork` and `exec`, by this very
-/// program in the child's place, see [`become_program`].
-pub(crate) fn ending_with_us(program: &Path) -> Command {
+/// A program that runs marked. The marks are applied between `fork` and `exec`, by this very program in the child's place.
+pub(crate) fn marked(program: &Path) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.args([UNDER_GATE, &std::process::id().to_string()]).arg(program);
+    command.args([under_gate::NAME, under_gate::COMMAND]).arg(program);
     command
 }
 
-/// Becomes a program that ends when `parent` does. Returns only if that fails.
-pub(crate) fn become_program(parent: u32, command: &[OsString]) -> Failure {
-    let Some((program, words)) = command.split_first() else {
-        return Failure::bad_input("there is no program to start");
-    };
-    let failed = |error: io::Error| {
-        let program = Path::new(program).display();
-        Failure::bad_input(format!("`{program}` could not be started")).why(&error).hint("is it installed?")
-    };
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)) {
-        return failed(error.into());
-    }
-    // Had it ended before that, nothing would end this process.
-    let now = rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok());
-    if now != Some(parent) {
-        return failed(io::Error::other("sayso ended meanwhile"));
-    }
-    failed(Command::new(program).args(words).exec())
+/// An agent that runs marked, and ends with all that it started when this process does, however that ends: a guardian stays between us.
+pub(crate) fn guarded(program: &Path) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args([under_gate::NAME, under_gate::AGENT, &std::process::id().to_string()]).arg(program);
+    command
 }
 
-/// Runs a program to its end, noted as one that speaks for an agent, and gives its exit code as a shell would.
-pub(crate) fn run(command: &mut Command, registered: &Registered) -> io::Result<i32> {
+/// Runs a program to its end, and gives its exit code as a shell would. `started` gets its process.
+pub(crate) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Result<i32> {
     // Whoever loses their parent stays below us, and speaks for an agent still.
-    let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+    let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
     // What a terminal sends reaches the program as well; we stay until it is over.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
-    let mut child = command.spawn()?;
+    let child = command.spawn()?;
     // Known by itself, should it end us.
-    registered.runs(child.id());
+    started(child.id());
     let handle = signals.handle();
-    let pid = rustix::process::Pid::from_child(&child);
+    let pid = Pid::from_child(&child);
     let forward = std::thread::spawn(move || {
         for signal in &mut signals {
             // These come to us alone.
             let forwarded = match signal {
-                SIGTERM => rustix::process::Signal::TERM,
-                SIGHUP => rustix::process::Signal::HUP,
+                SIGTERM => Signal::TERM,
+                SIGHUP => Signal::HUP,
                 _ => continue,
             };
             let _ = rustix::process::kill_process(pid, forwarded);
         }
     });
-    let status = child.wait();
+    let status = wait(pid);
     handle.close();
     // It has nothing left to wait for.
     let _ = forward.join();
     let status = status?;
     // As shells report a program that a signal has ended.
-    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    Ok(status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0)))
+}
+
+/// Waits until a program has ended. An agent that stops its process group does not reach us, since its signals stay within it: we stop
+/// when it does, so that the shell gets its terminal back.
+fn wait(pid: Pid) -> io::Result<WaitStatus> {
+    loop {
+        let waited = match rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED) {
+            Err(rustix::io::Errno::INTR) => continue,
+            waited => waited?,
+        };
+        match waited {
+            Some((_, status)) if status.stopped() => {
+                std::thread::sleep(STOP_DELAY);
+                if is_stopped(pid) {
+                    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+                }
+            }
+            Some((_, status)) => return Ok(status),
+            None => {}
+        }
+    }
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
+}
+
+/// Names processes that a program has left behind.
+pub(crate) fn still_running(processes: &[u32]) -> String {
+    let ids = processes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    match processes.len() {
+        1 => format!("1 process still runs, pid {ids}"),
+        count => format!("{count} processes still run, pids {ids}"),
+    }
 }

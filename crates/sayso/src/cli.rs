@@ -26,7 +26,7 @@ pub(crate) use policy::{Asked, ConfigArguments, Explain, PolicyArguments, Policy
 pub(crate) use request::{
     At, ExportFormat, Later, ModeChoice, OverridesAction, RequestArguments, RequestCommand, ScopeChoice, WaitingChoice,
 };
-pub(crate) use serve::{DoctorArguments, LogFormat, ServeArguments};
+pub(crate) use serve::{DoctorArguments, LogFormat, LoginArguments, ServeArguments};
 pub(crate) use watch::WatchArguments;
 
 const STYLES: Styles = Styles::styled()
@@ -155,17 +155,9 @@ pub(crate) enum Command {
     Branch(BranchArguments),
     Gc(GcArguments),
     Serve(ServeArguments),
+    Login(LoginArguments),
     Doctor(DoctorArguments),
     Run(RunArguments),
-    /// Becomes a program that ends when the process does that started it.
-    #[command(name = crate::child::UNDER_GATE, hide = true)]
-    UnderGate {
-        /// That process.
-        parent: u32,
-        /// The program and its arguments.
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-        command: Vec<OsString>,
-    },
     Env(EnvArguments),
     Hook(HookArguments),
     Diff(DiffArguments),
@@ -197,13 +189,14 @@ impl Command {
             Self::Branch(arguments) => arguments.place.json,
             Self::Gc(arguments) => arguments.place.json,
             Self::Serve(arguments) => arguments.place.json,
+            Self::Login(arguments) => arguments.place.json,
             Self::Doctor(arguments) => arguments.place.json,
             Self::Diff(arguments) => arguments.json,
             Self::Policy(arguments) => arguments.wants_json(),
             Self::Trust(arguments) => arguments.place.json,
             Self::Config(arguments) => arguments.place.json,
             Self::Env(arguments) => arguments.place.json,
-            Self::Run(_) | Self::UnderGate { .. } | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
+            Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }
 }

@@ -1,14 +1,16 @@
-//! The engine that commands speak to: the one that runs, or else one in this process. Either way through its socket.
+//! The engine that commands speak to: the one that runs, or else one in this process. Either way through a socket: the one for verdicts,
+//! or under the gate, where that is out of reach, the one for proposals.
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sayso_api::LocalStream;
 use sayso_api::client::{Client, ClientError, Connection, Dial, Extent, Patience, Role, Watch};
+use sayso_review::ErrorKind;
 use sayso_server::agents::Notes;
-use sayso_server::{EnginePlace, Here, StartError};
+use sayso_server::{EnginePlace, Here, StartError, Wanting, is_marked, marked_peer};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
@@ -53,12 +55,19 @@ impl Connected {
             scratch.path().clone_into(&mut state.folder);
         }
         let place = EnginePlace::new(&state.folder);
-        let finding = Arc::new(Finding { state, place, here: Mutex::default(), first: Mutex::default(), scratch });
+        let finding = Arc::new(Finding {
+            state,
+            place,
+            here: Mutex::default(),
+            first: Mutex::default(),
+            wanting: Mutex::default(),
+            scratch,
+        });
         // Found before anything is asked, so that what is in the way is told in its own words.
         let mut waited = Duration::ZERO;
         while !finding.is_found()? {
             if waited >= WAIT {
-                return Err(StartError::Taken.into());
+                return Err(finding.taken());
             }
             std::thread::sleep(PAUSE);
             waited += PAUSE;
@@ -111,6 +120,8 @@ pub(crate) struct Finding {
     here: Mutex<Option<Here>>,
     /// The connection by which it was found.
     first: Mutex<Option<UnixStream>>,
+    /// The engine under the gate that is asked to make room, and how.
+    wanting: Mutex<Option<(u32, Wanting)>>,
     /// Where the records are of an engine that leaves none, for as long as it is there.
     scratch: Option<TempDir>,
 }
@@ -153,7 +164,40 @@ impl Finding {
             let socket = self.place.socket();
             Failure::bad_input(format!("the engine's socket `{}` cannot be used", socket.display())).why(&error)
         };
-        self.place.connect().map_err(failed)
+        if !is_marked()
+            && let Some(stream) = self.place.connect_to_decide().map_err(failed)?
+        {
+            *self.wanting() = None;
+            return Ok(Some(stream));
+        }
+        let Some(stream) = self.place.connect().map_err(failed)? else { return Ok(None) };
+        // An engine under the gate takes no verdicts, and makes room for one outside.
+        match marked_peer(&stream) {
+            Some(engine) if !is_marked() => {
+                let mut wanting = self.wanting();
+                if wanting.is_none() {
+                    *wanting = Some((engine, self.place.want().map_err(failed)?));
+                }
+                Ok(None)
+            }
+            _ => Ok(Some(stream)),
+        }
+    }
+
+    fn wanting(&self) -> MutexGuard<'_, Option<(u32, Wanting)>> {
+        self.wanting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says who has the engine and does not let go of it.
+    fn taken(&self) -> Failure {
+        match &*self.wanting() {
+            None => StartError::Taken.into(),
+            Some((engine, _)) => Failure::of(
+                ErrorKind::Unavailable,
+                format!("process {engine} under the gate has the engine of this workspace, and does not make room"),
+            )
+            .hint(format!("end it: `kill {engine}`")),
+        }
     }
 }
 
@@ -173,7 +217,7 @@ impl Dial for Dialling {
                 };
                 match found {
                     Some(stream) => return Ok(Box::new(LocalStream::new(stream)?) as Connection),
-                    None if waited >= WAIT => return Err(io::Error::other(StartError::Taken.to_string())),
+                    None if waited >= WAIT => return Err(io::Error::other(finding.taken().message())),
                     None => {}
                 }
                 tokio::time::sleep(PAUSE).await;

@@ -22,6 +22,7 @@ mod gc;
 mod history;
 mod hook;
 mod log;
+mod login;
 mod output;
 mod pending;
 mod policy;
@@ -40,10 +41,12 @@ mod tool;
 mod traffic;
 mod trust;
 mod typing;
+mod under_gate;
 mod undo;
 mod visible;
 mod watch;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit};
@@ -63,6 +66,14 @@ fn raise_open_files() {
 }
 
 fn main() -> ExitCode {
+    // First, and without the rest of the command line: every command under the gate goes through it.
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_deref().and_then(OsStr::to_str) {
+        Some(under_gate::NAME) => return under_gate::run(arguments),
+        Some(call::NAME) => return call::run(arguments),
+        Some(call::DIRECTORY) => return call::print_directory(arguments),
+        _ => {}
+    }
     raise_open_files();
     let command = match cli::parse(std::env::args_os()) {
         Ok(command) => command,
@@ -84,9 +95,9 @@ fn main() -> ExitCode {
         Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Login(arguments) => login::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
-        Command::UnderGate { parent, command } => Err(child::become_program(parent, &command)),
         Command::Env(arguments) => env::run(&arguments),
         Command::Hook(arguments) => return hook::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),

@@ -28,9 +28,13 @@ use crate::output::say;
 use crate::settings::tell_of_unconfirmed_rules;
 use crate::state::{REFUSED, State};
 use crate::traffic::Entrance;
+use crate::under_gate;
 
 /// Seconds between our answer and the moment in which the agent no longer waits for it.
 const MARGIN: u32 = 60;
+
+/// The exit code of a program that SIGKILL has ended.
+const KILLED: i32 = 137;
 
 /// What, coming first, has an agent print something and end.
 const INFORMS: [&str; 5] = ["--version", "-v", "-V", "--help", "-h"];
@@ -85,7 +89,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     // Whatever it was at, it is no longer.
     let sessions = hooked.map(|_| end_sessions(&connected, &registered));
     config::inspect(&state);
-    registered.leaves();
+    let left = registered.leaves();
+    if !left.is_empty() {
+        say(&format!("sayso: {}", child::still_running(&left)));
+    }
     let code = code?;
     closed?;
     if let (Some(agent), Some(0)) = (hooked, sessions.transpose()?) {
@@ -311,10 +318,15 @@ fn spawn(
     let variables: [(&str, OsString); 3] =
         [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
     // Tokens are for people.
-    let mut command = child::ending_with_us(program);
+    let mut command = child::guarded(program);
     let told = told.iter().map(|(name, value)| (name, value));
     command.args(words).env_remove("SAYSO_AUTH_TOKEN").envs(told).envs(variables);
-    child::run(&mut command, registered).map_err(failed)
+    let code = child::run(&mut command, |child| registered.runs(child)).map_err(failed)?;
+    if code == KILLED {
+        // Its guardian, perhaps, by its own hand: what the guardian would have ended is below us now.
+        under_gate::end_all(None);
+    }
+    Ok(code)
 }
 
 /// Ends the conversations of this run, and no other's, and counts them.

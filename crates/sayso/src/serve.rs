@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
-    // Whoever has the token passes for a person.
+    // An engine under the gate takes no verdicts, and would be in the way of one that does.
     agents::refuse(&state)?;
     Config::load(&state)?.rules()?;
     check_clock()?;
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
 
 fn token(arguments: &ServeArguments) -> Result<Option<Token>, Failure> {
     if arguments.no_auth {
-        say("warning: --no-auth: any program on this machine can decide, and so can any agent");
+        say("warning: --no-auth: any program on this machine can read and propose, and so can any agent");
         return Ok(None);
     }
     let token = match &arguments.auth_token {
@@ -136,6 +136,7 @@ fn announce(arguments: &ServeArguments, state: &State, url: &str, token: Option<
     if let Some(token) = token {
         text.push_str(&format!("Token   {}\n", token.reveal()));
     }
+    text.push_str("        reads and proposes; a verdict over HTTP needs a login: sayso login\n");
     if !arguments.listen.is_loopback() {
         let port = url.rsplit(':').next().unwrap_or_default();
         text.push_str(&format!(

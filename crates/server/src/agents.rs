@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use sayso_gate::{Agents, GateError, Process, parent_of};
 use sayso_review::{ChangeId, OutsidePath};
 
+use crate::standing;
+
 /// What everything under the gate has in its environment, so that it is known after whoever started it is gone, too.
 pub const MARK: &str = "SAYSO_UNDER_GATE";
 
@@ -17,6 +19,8 @@ const FOLDER: &str = "agents";
 
 /// The first part of a line that names a folder which the user hands to the agent. No journal has this path.
 const ADDED: &str = "added folder";
+/// The first part of a line with the exit code of a command that left processes behind.
+const CODE: &str = "exit code";
 
 /// The notes.
 #[derive(Clone, Debug)]
@@ -53,6 +57,8 @@ pub struct Abandoned {
     pub still_runs: bool,
     /// The processes that do.
     pub running: Vec<u32>,
+    /// The exit code of the command, if it ended and left these processes behind.
+    pub code: Option<i32>,
     path: PathBuf,
 }
 
@@ -79,16 +85,23 @@ impl Registered {
         Ok(noted.filter(|(of, _)| of == journal).map(|(_, session)| session).collect())
     }
 
-    /// Ends the note of a process that ends itself: whatever it has started and still runs speaks for an agent on its own from now on.
-    pub fn leaves(self) {
-        let mut left = false;
-        for process in beneath(std::process::id()) {
-            self.runs(process);
-            left = true;
-        }
-        if !left {
+    /// Ends the note of a process that ends itself, and gives the processes that it leaves behind. They speak for an agent on their own
+    /// from now on.
+    pub fn leaves(self) -> Vec<u32> {
+        let left = marked_beneath(std::process::id());
+        left.iter().for_each(|process| self.runs(*process));
+        if left.is_empty() {
             self.finished();
         }
+        left
+    }
+
+    /// Ends the note of a command that ended with this code and left processes behind. An engine settles its change when they are
+    /// over, so that what they write meanwhile belongs to it.
+    pub fn leaves_open(self, code: i32, left: &[u32]) {
+        left.iter().for_each(|process| self.runs(*process));
+        // Without it, the change is settled as one of which nothing is known.
+        let _ = add(&self.path, &json_line(CODE, &code.to_string()));
     }
 
     /// Removes the note: it is known what became of it.
@@ -213,6 +226,7 @@ impl Notes {
 
     /// Refuses a process that was started by an agent. Whoever started the agent is none itself.
     pub fn refuse(&self, process: u32) -> Result<(), GateError> {
+        standing::refuse_marked(process)?;
         let (agents, started) = self.running();
         started.refuse(process)?;
         if !agents.is_empty() {
@@ -238,7 +252,8 @@ impl Notes {
             }
             let children = lines.filter_map(named).filter(|child| Process::find(child.id) == Some(*child));
             let running: Vec<u32> = children.map(|child| child.id).collect();
-            abandoned.push(Abandoned { change, still_runs: !running.is_empty(), running, path });
+            let code = values(&note, CODE).next().and_then(|code| code.parse().ok());
+            abandoned.push(Abandoned { change, still_runs: !running.is_empty(), running, code, path });
         }
         abandoned
     }
@@ -300,16 +315,26 @@ fn json_line(key: &str, value: &str) -> String {
 /// The folders that a note of a run names.
 fn folders_of(note: &Path) -> Vec<OutsidePath> {
     let note = std::fs::read_to_string(note).unwrap_or_default();
+    values(&note, ADDED).filter_map(|folder| OutsidePath::parse(&folder).ok()).collect()
+}
+
+/// The values of a key in a note.
+fn values(note: &str, key: &str) -> impl Iterator<Item = String> {
     let lines = note.lines().skip(2).filter_map(|line| serde_json::from_str::<(String, String)>(line).ok());
-    lines.filter(|(key, _)| key == ADDED).filter_map(|(_, folder)| OutsidePath::parse(&folder).ok()).collect()
+    lines.filter(move |(found, _)| found == key).map(|(_, value)| value)
 }
 
 fn has_line(note: &str, line: &str) -> bool {
     note.lines().skip(2).any(|found| found == line)
 }
 
+/// The processes under the gate that descend from a process. An engine in the same process has helpers, which are not.
+pub fn marked_beneath(root: u32) -> Vec<u32> {
+    beneath(root).into_iter().filter(|process| standing::refuse_marked(*process).is_err()).collect()
+}
+
 /// The processes that descend from a process.
-fn beneath(root: u32) -> Vec<u32> {
+pub fn beneath(root: u32) -> Vec<u32> {
     let mut agents = Agents::default();
     agents.add(match Process::find(root) {
         Some(process) => process,

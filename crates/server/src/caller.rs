@@ -1,4 +1,4 @@
-//! Who calls: known by their process on the socket, and by their token and, where the system tells, their process over TCP.
+//! Who calls: known by their process on the sockets, and by what they show and, where the system tells, their process over TCP.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,26 +7,61 @@ use connectrpc::RequestContext;
 use sayso_review::{ChangeId, ErrorKind};
 
 use crate::agents::{Notes, Run};
+use crate::authority::Authority;
 use crate::failure::Failure;
+use crate::standing;
 
 /// The other end of a connection, as an extension of every request on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Peer {
-    /// A process on the Unix socket.
-    Process(u32),
-    /// Somebody over TCP, who has shown the token.
+    /// A process on a Unix socket.
+    Process {
+        /// Its number.
+        id: u32,
+        /// The socket that it came by.
+        socket: SocketKind,
+    },
+    /// Somebody over TCP.
     Address {
         /// Their end.
         theirs: SocketAddr,
         /// Ours.
         ours: SocketAddr,
+        /// The credential that came with the request.
+        shown: Credential,
     },
+}
+
+/// Unix sockets of an engine at which services are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketKind {
+    /// The one with a path, which agents and their hooks use.
+    Path,
+    /// The abstract one, which the kernel keeps marked processes from.
+    Verdicts,
+}
+
+/// Credentials of a request over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// The bearer token, which lies in a file; or none, where none is asked for.
+    Token,
+    /// A login that was handed out on the verdict socket.
+    Login,
 }
 
 impl Peer {
     /// The other end of the connection that a call came by.
     pub(crate) fn of(context: &RequestContext) -> Option<Self> {
         context.extensions().get::<Self>().copied()
+    }
+
+    /// The same end of a connection, with what a request on it has shown.
+    pub(crate) fn showing(self, credential: Credential) -> Self {
+        match self {
+            Self::Address { theirs, ours, .. } => Self::Address { theirs, ours, shown: credential },
+            Self::Process { .. } => self,
+        }
     }
 
     /// The run of an agent that the other end belongs to, if it does.
@@ -43,8 +78,8 @@ impl Peer {
     /// The processes that have the other end, as far as they are known.
     fn processes(self) -> Vec<u32> {
         match self {
-            Self::Process(process) => vec![process],
-            Self::Address { theirs, ours } => match tcp::owners(theirs, ours) {
+            Self::Process { id, .. } => vec![id],
+            Self::Address { theirs, ours, .. } => match tcp::owners(theirs, ours) {
                 tcp::Owners::Known(processes) => processes,
                 tcp::Owners::Gone | tcp::Owners::Elsewhere => Vec::new(),
             },
@@ -54,9 +89,9 @@ impl Peer {
     /// Refuses whoever speaks for an agent (invariant 13: an agent cannot approve itself).
     pub(crate) fn person(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
         match peer {
-            Some(Self::Process(process)) => notes.refuse(process)?,
-            Some(Self::Address { theirs, ours }) => {
-                // Having the token is a login. Should an agent have found it, its process gives it away.
+            Some(Self::Process { id, .. }) => notes.refuse(id)?,
+            Some(Self::Address { theirs, ours, .. }) => {
+                // Should an agent have found a token or a login, its process gives it away.
                 match tcp::owners(theirs, ours) {
                     // Somebody of this user who does not let themselves be looked at.
                     tcp::Owners::Known(processes) if processes.is_empty() => return Err(unknown()),
@@ -75,6 +110,43 @@ impl Peer {
         }
         Ok(())
     }
+
+    /// Refuses whoever could not give a verdict here: agents, and everybody on a channel that agents can reach.
+    pub(crate) fn decides(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
+        let Some(known) = peer else { return Err(unknown()) };
+        known.channel_takes(Authority::Decide)?;
+        Self::person(peer, notes)
+    }
+
+    /// Refuses calls that the channel does not take, whoever calls.
+    pub(crate) fn channel_takes(self, authority: Authority) -> Result<(), Failure> {
+        if authority < Authority::Decide {
+            return Ok(());
+        }
+        if standing::is_marked() {
+            return Err(denied("this engine was started under the gate, and takes no verdicts")
+                .hint("end the process that has it, or run `sayso serve` in a terminal that no agent started"));
+        }
+        match self {
+            Self::Process { socket: SocketKind::Verdicts, .. } => Ok(()),
+            Self::Process { socket: SocketKind::Path, .. } => {
+                Err(denied("this socket takes proposals, not verdicts: agents can reach it, and an agent cannot decide")
+                    .hint("use the command line, which finds the socket for verdicts"))
+            }
+            Self::Address { shown: Credential::Login, .. } if authority == Authority::Decide => Ok(()),
+            Self::Address { shown: Credential::Login, .. } => {
+                Err(denied("logins are handed out on the engine's own socket only").hint("run `sayso login`"))
+            }
+            Self::Address { shown: Credential::Token, .. } => Err(denied(
+                "the token takes proposals, not verdicts: it lies in a file that agents can read, and an agent cannot decide",
+            )
+            .hint("run `sayso login` in a terminal, and show the login instead of the token")),
+        }
+    }
+}
+
+fn denied(message: &str) -> Failure {
+    Failure::new(ErrorKind::ToolDenied, message)
 }
 
 fn unknown() -> Failure {

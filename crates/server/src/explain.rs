@@ -18,7 +18,7 @@ pub(crate) fn explain(request: &proto::ExplainPolicyRequest, policy: &Policy, ro
     let run = |command: &str| {
         let preview = CommandPreview::of(command, &WsPath::root(), root.to_str().unwrap_or("/"));
         // The preview knows more reasons to doubt than the words alone give.
-        let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
+        let script = Script { doubts: preview.doubts.clone(), ..CommandPreview::read(command) };
         let (reads, writes) = (preview.reads(), followed(root, preview.writes()));
         explain(&Act::Run { script: &script, reads: &reads, writes: &writes })
     };

@@ -18,7 +18,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Request};
 
+use crate::caller::Credential;
 use crate::host::now;
+use crate::login::Logins;
 use crate::token::Token;
 
 /// Wrong tokens within [`WINDOW`] after which whoever shows another is turned away without a look at it.
@@ -35,6 +37,8 @@ pub(crate) struct Guard {
     hosts: Vec<String>,
     /// Origins of pages that may call, such as `http://localhost:5173`.
     origins: Vec<String>,
+    /// What a verdict has to be shown with, instead of the token.
+    logins: Logins,
     /// When wrong tokens were shown, in milliseconds since 1970.
     wrong: Mutex<VecDeque<i64>>,
 }
@@ -42,8 +46,8 @@ pub(crate) struct Guard {
 /// What to do with a request.
 #[derive(Debug)]
 pub(crate) enum Admission {
-    /// It goes on. A page of this origin may read the answer.
-    Enter(Option<HeaderValue>),
+    /// It goes on with what it has shown. A page of this origin may read the answer.
+    Enter(Option<HeaderValue>, Credential),
     /// A browser asks whether a page of this origin may call.
     Preflight(HeaderValue),
     /// It ends here. A page of this origin may read why.
@@ -51,8 +55,8 @@ pub(crate) enum Admission {
 }
 
 impl Guard {
-    pub(crate) fn new(token: Option<Token>, hosts: Vec<String>, origins: Vec<String>) -> Self {
-        Self { token, hosts, origins, wrong: Mutex::new(VecDeque::new()) }
+    pub(crate) fn new(token: Option<Token>, hosts: Vec<String>, origins: Vec<String>, logins: Logins) -> Self {
+        Self { token, hosts, origins, logins, wrong: Mutex::new(VecDeque::new()) }
     }
 
     /// Looks at the head of a request that came in at an address of ours.
@@ -61,7 +65,7 @@ impl Guard {
             Err(refused) => Admission::Refuse(refused, None),
             Ok(Some(origin)) if is_preflight(request) => Admission::Preflight(origin),
             Ok(origin) => match self.check(request.headers()) {
-                Ok(()) => Admission::Enter(origin),
+                Ok(shown) => Admission::Enter(origin, shown),
                 Err(error) => Admission::Refuse(error, origin),
             },
         }
@@ -71,12 +75,22 @@ impl Guard {
     pub(crate) fn admit_agent<B>(&self, request: &Request<B>, ours: SocketAddr) -> Admission {
         match self.origin(request, ours) {
             Err(refused) => Admission::Refuse(refused, None),
-            Ok(None) => Admission::Enter(None),
+            Ok(None) => Admission::Enter(None, Credential::Token),
             Ok(Some(_)) => Admission::Refuse(
                 forbidden("pages may not send requests to models", "an agent sends them, as `sayso env` says"),
                 None,
             ),
         }
+    }
+
+    /// Turns the code of a login link into the login. The path is what a browser has to show; it comes from no page.
+    pub(crate) fn redeem<B>(&self, request: &Request<B>, ours: SocketAddr, code: &str) -> Result<Token, ConnectError> {
+        self.origin(request, ours)?;
+        let system = |error: std::io::Error| {
+            refusal(ErrorCode::Internal, &format!("cannot make a login: {error}"), "run `sayso login` again")
+        };
+        let login = self.logins.redeem(code.as_bytes()).map_err(system)?;
+        login.ok_or_else(|| forbidden("this link was used, or is too old", "run `sayso login` for another"))
     }
 
     /// The origin of the page that a request comes from, if it comes from one that may call; else why it may not.
@@ -139,15 +153,17 @@ impl Guard {
             || self.origins.iter().any(|allowed| allowed == origin)
     }
 
-    fn check(&self, headers: &HeaderMap) -> Result<(), ConnectError> {
-        let Some(token) = &self.token else { return Ok(()) };
+    fn check(&self, headers: &HeaderMap) -> Result<Credential, ConnectError> {
         let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let shown = shown
             .and_then(|value| value.split_at_checked(7))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+        if shown.is_some_and(|(_, shown)| self.logins.accepts(shown)) || self.logins.accepts_cookie(headers) {
+            return Ok(Credential::Login);
+        }
         // The right one counts, however many wrong ones others have shown.
-        if shown.is_some_and(|(_, shown)| token.is(shown)) {
-            return Ok(());
+        if self.token.as_ref().is_none_or(|token| shown.is_some_and(|(_, shown)| token.is(shown))) {
+            return Ok(Credential::Token);
         }
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let since = now() - i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
@@ -222,7 +238,12 @@ mod tests {
 
     fn guard() -> Guard {
         let token = Token::new("0123456789abcdef").unwrap();
-        Guard::new(Some(token), vec!["box.example".to_owned()], vec!["http://localhost:5173".to_owned()])
+        Guard::new(
+            Some(token),
+            vec!["box.example".to_owned()],
+            vec!["http://localhost:5173".to_owned()],
+            Logins::default(),
+        )
     }
 
     fn said(headers: &[(&str, &str)]) -> String {
@@ -236,7 +257,7 @@ mod tests {
         }
         let ours = SocketAddr::from(([127, 0, 0, 1], 7777));
         match guard.admit(&request.body(()).unwrap(), ours) {
-            Admission::Enter(origin) => format!("enter {}", origin.is_some()),
+            Admission::Enter(origin, _) => format!("enter {}", origin.is_some()),
             Admission::Preflight(_) => "preflight".to_owned(),
             Admission::Refuse(error, _) => error.code.as_str().to_owned(),
         }
@@ -250,7 +271,7 @@ mod tests {
         }
         match guard().admit(&request.body(()).unwrap(), ours.parse().unwrap()) {
             Admission::Refuse(error, _) => Some(error.into()),
-            Admission::Enter(_) | Admission::Preflight(_) => None,
+            Admission::Enter(..) | Admission::Preflight(_) => None,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
-use sayso_gate::{Gate, Process};
+use sayso_gate::{Asking, Gate, Process};
 use sayso_proxy::Proxy;
 use sayso_review::{ChangeId, ErrorKind, Origin, OutsidePath, Recorded};
 use sayso_workspace::Workspace;
@@ -20,7 +20,9 @@ use crate::agents::{Notes, Run};
 use crate::caller::Peer;
 use crate::calls::CallFiles;
 use crate::failure::Failure;
+use crate::login::Logins;
 use crate::settings::Settings;
+use crate::standing;
 
 /// Calls that are carried out where they came in at a time. Each takes a thread of the runtime's, of which there are some hundreds, and
 /// those who only wait need some as well.
@@ -65,6 +67,8 @@ pub(crate) struct Host {
     pub(crate) stopping: watch::Sender<bool>,
     /// Why it stops, if nobody asked for it.
     pub(crate) ended_by: OnceLock<String>,
+    /// What verdicts over TCP have to show.
+    pub(crate) logins: Logins,
 }
 
 /// Who a host is, before it has an engine.
@@ -108,6 +112,7 @@ impl Host {
             in_place: AtomicUsize::new(0),
             stopping: watch::Sender::new(false),
             ended_by: OnceLock::new(),
+            logins: Logins::default(),
         })
     }
 
@@ -143,6 +148,12 @@ impl Host {
         Some(now().saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// Whether a person has to be asked. An engine under the gate lets nothing through by itself: an agent may have started it to have
+    /// its rules applied by a program of its own.
+    pub(crate) fn asking(&self, wants_a_person: bool) -> Asking {
+        if wants_a_person || standing::is_marked() { Asking::Always } else { Asking::AsPolicySays }
+    }
+
     /// How names of branches begin.
     pub(crate) fn branch_prefix(&self) -> String {
         self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -156,7 +167,7 @@ impl Host {
             }
             if let Some(change) = abandoned.change {
                 tracing::info!(change, "whoever wanted it is gone");
-                self.gate.abandon(change, now())?;
+                self.gate.abandon(change, abandoned.code, now())?;
             }
             abandoned.settled();
         }

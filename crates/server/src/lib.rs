@@ -21,6 +21,7 @@
 )]
 
 pub mod agents;
+mod authority;
 mod bodies;
 mod branch;
 mod caller;
@@ -30,10 +31,12 @@ mod failure;
 mod guard;
 mod host;
 mod listen;
+mod login;
 mod place;
 mod progress;
 mod service;
 mod settings;
+mod standing;
 mod start;
 mod token;
 mod traffic;
@@ -42,8 +45,10 @@ mod wanted;
 pub use calls::{CallFiles, CallReport};
 pub use failure::Failure;
 pub use listen::Timing;
+pub use login::Logins;
 pub use place::{EnginePlace, ServerNote};
 pub use settings::{Current, Settings};
+pub use standing::{is_marked, marked_peer};
 pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use token::{BadToken, Token};
 pub use wanted::Wanting;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, DeadlinePolicy, ErrorCode, Limits, Router};
-use http::header::HeaderName;
+use http::header::{HeaderName, LOCATION, SET_COOKIE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{Either, Full};
@@ -23,6 +23,7 @@ use sayso_api::LocalStream;
 use sayso_api::proto::{
     IntentServiceExt as _, RequestServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
 };
+use sayso_marks::PeerProcess;
 use sayso_proxy::{Proxy, Reply};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
@@ -32,17 +33,21 @@ use tokio::time::Instant;
 use tower::Service as _;
 use tracing::Instrument as _;
 
+use crate::authority::{self, Authority};
 use crate::bodies::Timed;
-use crate::caller::Peer;
+use crate::caller::{Credential, Peer, SocketKind};
+use crate::failure::Failure;
 use crate::guard::{self, Admission, Guard};
 use crate::host::Host;
+use crate::login::{self, Logins};
 use crate::service::intent::Intents;
 use crate::service::request::Requests;
 use crate::service::review::Review;
 use crate::service::tool::Tools;
 use crate::service::workspace::Workspaces;
 use crate::start::loopback;
-use crate::{bodies, traffic};
+use crate::token::Token;
+use crate::{bodies, standing, traffic};
 
 /// The largest request: a proposal with some files of 16 MB.
 const LARGEST: usize = 96 << 20;
@@ -76,6 +81,8 @@ impl Timing {
 
 /// Where agents' requests to models come in.
 pub(crate) const ENTRANCE: &str = "/p/";
+/// Where login links lead. The code follows.
+pub(crate) const LOGIN: &str = "/login/";
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -89,8 +96,10 @@ fn own(bytes: impl Into<Bytes>) -> Either<ConnectRpcBody, Either<Full<Bytes>, Re
 /// What is served where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// Everything.
+    /// Everything but verdicts.
     Services,
+    /// Everything.
+    Verdicts,
     /// Requests to models, and nothing else.
     Models,
 }
@@ -108,10 +117,18 @@ pub(crate) struct Serving {
     traffic: Option<Handle>,
 }
 
-/// Whoever has a connection.
-struct Caller {
+/// The other end of a connection.
+#[derive(Clone)]
+struct Line {
     peer: Peer,
     guard: Option<(Arc<Guard>, SocketAddr)>,
+    /// On the verdict socket: the process itself, whatever its number becomes.
+    process: Option<Arc<PeerProcess>>,
+}
+
+/// Whoever has a connection.
+struct Caller {
+    line: Line,
     door: Door,
     /// When they are to have said something.
     until: Instant,
@@ -145,25 +162,31 @@ impl Serving {
         let graceful = GracefulShutdown::new();
         // What comes there has come over TCP, from an agent that `sayso run` has started.
         let guard = match door {
-            Door::Services => None,
-            Door::Models => Some((Arc::new(Guard::new(None, Vec::new(), Vec::new())), loopback(0))),
+            Door::Services | Door::Verdicts => None,
+            Door::Models => Some((Arc::new(Guard::new(None, Vec::new(), Vec::new(), Logins::default())), loopback(0))),
         };
         let us = rustix::process::geteuid().as_raw();
         loop {
             let Some(((stream, _), permit)) = self.accept(&self.near, || listener.accept()).await else { break };
             // The folder is closed to others; should it not be, they are turned away here. Who runs everything may come.
-            let process = match stream.peer_cred() {
-                Ok(them) if them.uid() == us || them.uid() == 0 => them.pid().and_then(|pid| u32::try_from(pid).ok()),
+            let id = match stream.peer_cred() {
+                Ok(them) if them.uid() == us || them.uid() == 0 => {
+                    them.pid().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
+                }
                 _ => {
                     tracing::warn!("another user on the socket was turned away");
                     continue;
                 }
             };
+            let (socket, process) = match door {
+                Door::Verdicts => (SocketKind::Verdicts, PeerProcess::of_socket(&stream).ok().map(Arc::new)),
+                Door::Services | Door::Models => (SocketKind::Path, None),
+            };
             match stream.into_std().and_then(LocalStream::new) {
                 Ok(stream) => {
-                    let peer = Peer::Process(process.unwrap_or(0));
+                    let line = Line { peer: Peer::Process { id, socket }, guard: guard.clone(), process };
                     let (serving, watcher) = (self.clone(), graceful.watcher());
-                    let caller = Caller { peer, guard: guard.clone(), door, until: self.soon(), watcher, permit };
+                    let caller = Caller { line, door, until: self.soon(), watcher, permit };
                     tokio::spawn(async move { serving.connection(stream, caller).await });
                 }
                 Err(error) => tracing::warn!(%error, "a connection could not be taken up"),
@@ -182,9 +205,10 @@ impl Serving {
             let Ok(ours) = stream.local_addr() else { continue };
             // Otherwise the last bytes of an answer wait for those before them to be confirmed.
             let _ = stream.set_nodelay(true);
-            let peer = Peer::Address { theirs, ours };
-            let (guard, watcher) = (Some((Arc::clone(&guard), ours)), graceful.watcher());
-            let caller = Caller { peer, guard, door: Door::Services, until: self.soon(), watcher, permit };
+            let peer = Peer::Address { theirs, ours, shown: Credential::Token };
+            let line = Line { peer, guard: Some((Arc::clone(&guard), ours)), process: None };
+            let watcher = graceful.watcher();
+            let caller = Caller { line, door: Door::Services, until: self.soon(), watcher, permit };
             tokio::spawn(self.clone().where_it_belongs(stream, caller));
         }
         drop(listener);
@@ -221,13 +245,13 @@ impl Serving {
 
     /// Serves a connection to its end.
     async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S, caller: Caller) {
-        let Caller { peer, guard, door, until, watcher, permit: _permit } = caller;
+        let Caller { line, door, until, watcher, permit: _permit } = caller;
         let started = Arc::new(AtomicBool::new(false));
         let (service, saw, timing) = (self.service.clone(), Arc::clone(&started), self.timing);
         let proxy = Arc::clone(&self.host.proxy);
         let service = service_fn(move |request: Request<Incoming>| {
             saw.store(true, Ordering::Relaxed);
-            let guard = guard.clone();
+            let line = line.clone();
             let large = size_of_head(&request) > LARGEST_HEAD;
             // What is passed on verbatim costs no more than it must.
             let goes_to =
@@ -239,7 +263,7 @@ impl Serving {
                         *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                         Ok(response)
                     }
-                    Ok(proxy) => Ok(agents(proxy, request, guard).await),
+                    Ok(proxy) => Ok(agents(proxy, request, line.guard).await),
                     Err(_) if door == Door::Models => {
                         let (message, hint) =
                             ("only requests to models come in here", "the services have a socket of their own");
@@ -247,7 +271,7 @@ impl Serving {
                         Ok(refused(request, error, None, guard::request_id()))
                     }
                     // In a box, so that what is passed on is no larger for it.
-                    Err(service) => Box::pin(answer(service, request, peer, guard, timing.whole)).await,
+                    Err(service) => Box::pin(answer(service, request, line, timing.whole)).await,
                 }
             }
         });
@@ -318,7 +342,7 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 /// Answers an agent's request to a model. It shows what it may do in its path, and nothing of that is logged.
 async fn agents(proxy: Arc<Proxy>, request: Request<Incoming>, guard: Option<(Arc<Guard>, SocketAddr)>) -> Answer {
     match guard.map(|(guard, ours)| guard.admit_agent(&request, ours)) {
-        None | Some(Admission::Enter(_)) => proxy.serve(request).await.map(|body| Either::Right(Either::Right(body))),
+        None | Some(Admission::Enter(..)) => proxy.serve(request).await.map(|body| Either::Right(Either::Right(body))),
         Some(Admission::Preflight(_)) => {
             let (message, hint) = ("pages may not send requests to models", "an agent sends them, as `sayso env` says");
             refused(request, guard::refusal(ErrorCode::PermissionDenied, message, hint), None, guard::request_id())
@@ -331,16 +355,25 @@ async fn agents(proxy: Arc<Proxy>, request: Request<Incoming>, guard: Option<(Ar
 async fn answer(
     mut service: ConnectRpcService,
     mut request: Request<Incoming>,
-    peer: Peer,
-    guard: Option<(Arc<Guard>, SocketAddr)>,
+    line: Line,
     whole: Duration,
 ) -> Result<Answer, Infallible> {
     let id = guard::request_id();
+    let Line { mut peer, guard, process } = line;
+    if let (Some(code), Some((guard, ours))) = (login_code(&request), &guard) {
+        return Ok(match guard.redeem(&request, *ours, code) {
+            Ok(login) => logged_in(&login),
+            Err(error) => refused(request, error, None, id),
+        });
+    }
     // Whatever is logged on the way has the name of the request.
     let span = tracing::error_span!("call", id);
     let origin = match guard.map(|(guard, ours)| span.in_scope(|| guard.admit(&request, ours))) {
         None => None,
-        Some(Admission::Enter(origin)) => origin,
+        Some(Admission::Enter(origin, shown)) => {
+            peer = peer.showing(shown);
+            origin
+        }
         Some(Admission::Preflight(origin)) => {
             let mut response = Response::new(own(Bytes::new()));
             *response.status_mut() = StatusCode::NO_CONTENT;
@@ -353,6 +386,9 @@ async fn answer(
     let mut response = if *request.method() == Method::GET && uri.path() == "/" {
         Response::new(own(WELCOME))
     } else {
+        if let Err(failure) = authorize(uri.path(), peer, process.as_deref()) {
+            return Ok(refused(request, failure.into(), origin, id));
+        }
         request.extensions_mut().insert(peer);
         let request = request.map(|body| Timed::new(body, whole));
         // The call makes a span of its own at once, which is to be within ours.
@@ -366,6 +402,35 @@ async fn answer(
         guard::readable(response.headers_mut(), origin);
     }
     Ok(response)
+}
+
+/// Refuses a call that needs more than its caller may, before any service sees it.
+fn authorize(path: &str, peer: Peer, process: Option<&PeerProcess>) -> Result<(), Failure> {
+    let authority = authority::of_path(path);
+    peer.channel_takes(authority)?;
+    match process {
+        // Looked at with each verdict: a process may have become a marked one since it connected.
+        Some(process) if authority >= Authority::Decide => Ok(standing::refuse_marked_peer(process)?),
+        _ => Ok(()),
+    }
+}
+
+/// The code of a login link.
+fn login_code<B>(request: &Request<B>) -> Option<&str> {
+    let code = request.uri().path().strip_prefix(LOGIN)?;
+    (*request.method() == Method::GET).then_some(code)
+}
+
+/// Gives a browser its login, and sends it on so that the link is not what it shows.
+fn logged_in(login: &Token) -> Answer {
+    let mut response = Response::new(own(Bytes::new()));
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
+    if let Ok(mut cookie) = HeaderValue::try_from(login::cookie(login)) {
+        cookie.set_sensitive(true);
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
 }
 
 /// A path as it is logged. Only calls of our services are: any other path may be a mistyped address with a capability in it.

@@ -28,8 +28,10 @@ use crate::failure::Failure;
 use crate::guard::Guard;
 use crate::host::{Host, Hosting, now};
 use crate::listen::{Door, Serving, Timing};
-use crate::place::EnginePlace;
+use crate::login::Logins;
+use crate::place::{EnginePlace, Listeners};
 use crate::settings::Settings;
+use crate::standing;
 use crate::token::Token;
 use crate::traffic::Traffic;
 pub use address::{PORT, PortChoice, loopback};
@@ -94,8 +96,7 @@ struct Http {
 struct Opened {
     host: Arc<Host>,
     place: EnginePlace,
-    listener: std::os::unix::net::UnixListener,
-    traffic: std::os::unix::net::UnixListener,
+    listeners: Listeners,
     recovered: Option<RecoveredChange>,
 }
 
@@ -119,7 +120,7 @@ impl Opened {
         let proxy = Arc::new(Proxy::new(desk, Entrances::load(&folder)));
         let place = EnginePlace::new(&folder);
         let socket = || place.socket().display().to_string();
-        let (listener, traffic) = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
+        let listeners = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
         let hosting = Hosting {
             settings,
             notes: Notes::new(&home),
@@ -136,20 +137,23 @@ impl Opened {
         if let Err(failure) = host.settle() {
             tracing::warn!(reason = failure.message, "what was left behind could not be settled");
         }
-        Ok(Self { host, place, listener, traffic, recovered })
+        Ok(Self { host, place, listeners, recovered })
     }
 
     /// Serves until told to stop, and then until those who are served have their answers.
     async fn serve(self, http: Option<Http>, timing: Timing) {
-        let Self { host, place, listener, traffic, .. } = self;
+        let Self { host, place, listeners, .. } = self;
         // Whoever serves this machine was asked to; an engine in a command makes room for them.
-        let makes_room = http.is_none().then(|| place.clone());
+        let makes_room = (http.is_none() || standing::is_marked()).then(|| place.clone());
         let here = Handle::current();
         let elsewhere = http.as_ref().map(|http| http.traffic.clone());
         let serving = Serving::new(&host, timing, elsewhere.clone());
         let mut tasks = tokio::task::JoinSet::new();
         let models = elsewhere.unwrap_or_else(|| here.clone());
-        for (listener, door, on) in [(listener, Door::Services, here), (traffic, Door::Models, models)] {
+        let Listeners { services, traffic, verdicts } = listeners;
+        let doors = [(Some(services), Door::Services, here.clone()), (verdicts, Door::Verdicts, here)];
+        let doors = doors.into_iter().chain([(Some(traffic), Door::Models, models)]);
+        for (listener, door, on) in doors.filter_map(|(listener, door, on)| Some((listener?, door, on))) {
             let serving = serving.clone();
             let serve = async move {
                 match UnixListener::from_std(listener) {
@@ -298,7 +302,8 @@ impl Server {
         opened.place.note(&url, http.token.as_ref())?;
         // Set once, here.
         let _ = opened.host.url.set(url.clone());
-        let guard = Arc::new(Guard::new(http.token, http.hosts, http.origins));
+        let logins = opened.host.logins.clone();
+        let guard = Arc::new(Guard::new(http.token, http.hosts, http.origins, logins));
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         Ok(Self { opened, listener, guard, timing: http.timing, runtime, url })
     }
@@ -306,6 +311,11 @@ impl Server {
     /// What the start settled.
     pub fn recovered(&self) -> Option<&RecoveredChange> {
         self.opened.recovered.as_ref()
+    }
+
+    /// The logins of its engine, for the process that started it.
+    pub fn logins(&self) -> Logins {
+        self.opened.host.logins.clone()
     }
 
     /// How to end it.

@@ -10,6 +10,7 @@ use sayso_gate::Process;
 
 use crate::agents::{Notes, named};
 use crate::place::{EnginePlace, remove};
+use crate::standing;
 
 /// A note that this process wants the engine, for as long as it is held. One that stays behind names a process that is gone, and
 /// counts for nothing.
@@ -39,7 +40,8 @@ impl EnginePlace {
     pub fn wanted(&self, notes: &Notes) -> Option<Process> {
         let process = named(&std::fs::read_to_string(self.wanted_file()).ok()?)?;
         let runs = process.id != std::process::id() && Process::find(process.id) == Some(process);
-        (runs && notes.refuse(process.id).is_ok()).then_some(process)
+        // An engine under the gate makes room for everybody: it takes no verdicts, and the kernel does not let it inspect others.
+        (runs && (standing::is_marked() || notes.refuse(process.id).is_ok())).then_some(process)
     }
 }
 

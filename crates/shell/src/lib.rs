@@ -163,6 +163,13 @@ pub enum Doubt {
         /// The variable.
         name: String,
     },
+    /// A part that sayso does not run by itself, so that no rule can allow the script.
+    Unsupported {
+        /// The part as it is written.
+        part: String,
+        /// One clause for a person.
+        reason: String,
+    },
     /// It holds carriage returns, which the shell takes for part of a word.
     CarriageReturn,
     /// It holds NUL characters, which the shell drops.

@@ -62,6 +62,7 @@ impl Display for Doubt {
             }
             Self::Redefined { name } => write!(f, "{} is given another meaning", quoted(name)),
             Self::ChangesLookup { name } => write!(f, "setting {} changes which programs run", quoted(name)),
+            Self::Unsupported { reason, .. } => f.write_str(reason),
             Self::CarriageReturn => f.write_str("carriage returns become part of words"),
             Self::Nul => f.write_str("NUL characters are dropped"),
         }

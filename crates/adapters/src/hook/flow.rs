@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use sayso_api::client::{
-    AgentMessage, CallOver, Client, ClientError, Consent, NewSession, Progress, Submission, View,
-};
+use sayso_api::client::{AgentMessage, CallOver, Client, ClientError, Consent, NewSession, Progress, Submission, View};
 use sayso_review::{Answer, Cause, ChangeId, ChangeStatus, Intent, Origin, Performer, Script, Subject, WsPath};
 use serde_json::{Value, json};
 
@@ -252,8 +250,7 @@ impl HookCall {
             call: call.clone(),
         };
         let performer = Performer::Agent;
-        let submission =
-            Submission { intent, origin, performer, deadline: None, schema: None, consent };
+        let submission = Submission { intent, origin, performer, deadline: None, schema: None, consent };
         let until = tokio::time::Instant::now() + context.patience;
         let mut progress = client.submit(submission, View::Nothing).await?;
         loop {
@@ -322,7 +319,11 @@ impl HookCall {
         context: &Context,
     ) -> Result<Permission, ClientError> {
         let in_place = || {
-            if command == asked { Some(Permission::Allow) } else { self.with_command(command).map(Permission::AllowWith) }
+            if command == asked {
+                Some(Permission::Allow)
+            } else {
+                self.with_command(command).map(Permission::AllowWith)
+            }
         };
         let permission = match &context.program {
             Some(program) if self.with_command(command).is_some() => {
@@ -405,7 +406,8 @@ impl HookCall {
 
 /// Whether a script may end in another directory than it began.
 fn changes_directory(command: &str) -> bool {
-    Script::parse(command).commands.iter().any(|command| {
-        command.shell == 0 && matches!(command.program(), Some("cd" | "pushd" | "popd"))
-    })
+    Script::parse(command)
+        .commands
+        .iter()
+        .any(|command| command.shell == 0 && matches!(command.program(), Some("cd" | "pushd" | "popd")))
 }

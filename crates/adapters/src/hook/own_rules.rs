@@ -168,7 +168,9 @@ fn codex_rules(text: &str) -> Vec<CodexRule> {
     calls
         .map(|call| CodexRule {
             pattern: argument(call, "pattern").map(word_lists).unwrap_or_default(),
-            decision: argument(call, "decision").and_then(|value| strings(value).into_iter().next()).unwrap_or_default(),
+            decision: argument(call, "decision")
+                .and_then(|value| strings(value).into_iter().next())
+                .unwrap_or_default(),
         })
         .filter(|rule| !rule.pattern.is_empty())
         .collect()

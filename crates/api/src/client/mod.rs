@@ -32,11 +32,11 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 
 pub use answers::{Finished, Progress, Status, UndoPlan, View};
-pub use dial::{Bytes, Connection, Dial, Loopback, Reach, Socket};
+pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
 pub use error::{ClientError, Fate};
 pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};
 pub use patience::Patience;
-pub use review::{Extent, Proposed};
+pub use review::{Extent, Login, Proposed};
 pub use token::{NotAToken, Token};
 pub use watch::{Watch, Watched};
 pub use workspace::ToolGrants;

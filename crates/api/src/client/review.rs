@@ -32,7 +32,26 @@ pub enum Extent {
     },
 }
 
+/// A login, or a link to one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login {
+    /// The address of the server.
+    pub url: String,
+    /// What was asked for: the login, or the link.
+    pub secret: String,
+}
+
 impl Client {
+    /// Has the engine hand out a login; for a browser, a link that becomes one. Only on the socket for verdicts.
+    pub async fn create_login(&self, link: bool) -> Result<Login, ClientError> {
+        let request = proto::CreateLoginRequest { link, ..Default::default() };
+        let answer = self
+            .call::<_, view::CreateLoginResponseView<'static>, _>(proto::REVIEW_SERVICE_CREATE_LOGIN_SPEC, request)
+            .await?;
+        let secret = answer.token.or(answer.link).ok_or_else(|| ClientError::bad("there is no login in it"))?;
+        Ok(Login { url: answer.url, secret })
+    }
+
     /// How the engine and its workspace stand.
     pub async fn status(&self, extent: Extent) -> Result<Status, ClientError> {
         let request = match extent {

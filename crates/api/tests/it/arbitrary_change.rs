@@ -72,13 +72,13 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
     let happened = (vec(file_records(), 0..3), option::of(apply_records()), paths(), paths(), any::<bool>());
     let rest = (numbers(), numbers(), paths(), vec(uncaptured(), 0..3), option::of(any::<u64>()));
     let delivery = prop_oneof![Just(Delivery::NotTracked), Just(Delivery::Waiting), Just(Delivery::Delivered)];
-    let ended = (option::of(any::<i32>()), btree_map(path(), any::<u64>(), 0..3), delivery);
+    let ended = (option::of(any::<i32>()), maybe(), btree_map(path(), any::<u64>(), 0..3), delivery);
     (start, decided, happened, rest, ended).prop_map(|(start, decided, happened, rest, ended)| {
         let (change, time, status, origin, cause, subject, performer) = start;
         let (preview, verdict, told, ruled, deadline) = decided;
         let (files, applied, left_alone, saved, in_part) = happened;
         let (after, without, differs, uncaptured, reviewed) = rest;
-        let (code, undone_files, delivery) = ended;
+        let (code, run_note, undone_files, delivery) = ended;
         ChangeRecord {
             change,
             time,
@@ -107,6 +107,7 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
             uncaptured,
             reviewed,
             code,
+            run_note,
             undone_files,
             permitted: 0,
             happened: 0,

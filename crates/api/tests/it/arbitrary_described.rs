@@ -163,6 +163,7 @@ pub(crate) fn doubts() -> impl Strategy<Value = Doubt> {
         text().prop_map(|through| Doubt::UnknownArguments { through }),
         text().prop_map(|name| Doubt::Redefined { name }),
         text().prop_map(|name| Doubt::ChangesLookup { name }),
+        (text(), text()).prop_map(|(part, reason)| Doubt::Unsupported { part, reason }),
     ]
 }
 

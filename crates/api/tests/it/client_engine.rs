@@ -324,6 +324,7 @@ impl proto::ReviewService for FakeEngine {
     }
 
     not_here! {
+        create_login: CreateLoginRequest => CreateLoginResponse,
         list_pending: ListPendingRequest => ListPendingResponse,
         propose: ProposeRequest => ProposeResponse,
         list_changes: ListChangesRequest => ListChangesResponse,
@@ -360,6 +361,7 @@ impl proto::IntentService for FakeEngine {
         submit: SubmitRequest => SubmitResponse,
         withdraw: WithdrawRequest => WithdrawResponse,
         capture: CaptureRequest => CaptureResponse,
+        prepare_call: PrepareCallRequest => PrepareCallResponse,
         finish: FinishRequest => FinishResponse,
         start_session: StartSessionRequest => StartSessionResponse,
         end_session: EndSessionRequest => EndSessionResponse,

@@ -65,7 +65,7 @@ every_kind!(
 every_kind!(
     every_doubt_is_sent, many(&arbitrary::doubts()),
     Doubt: TooLong, TooDeep, TooMany, Unterminated, Unexpected, UnknownProgram, UnknownScript, UnknownArguments,
-    Redefined, ChangesLookup, CarriageReturn, Nul
+    Redefined, ChangesLookup, Unsupported, CarriageReturn, Nul
 );
 every_kind!(
     every_problem_of_a_tool_is_sent, many(&arbitrary::tool_problems()),

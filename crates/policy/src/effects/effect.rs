@@ -111,7 +111,9 @@ impl Display for Effect {
             Self::Fetches { what } => write!(f, "appears to reach other machines: `{}`", visible(what)),
             Self::RunsFetched => f.write_str("appears to run what it has just fetched"),
             Self::Elevates { program } => {
-                write!(f, "appears to take another user's rights through `{}`", visible(program))
+                let program = visible(program);
+                write!(f, "appears to take another user's rights through `{program}`, ")?;
+                f.write_str("which fails under the gate: `sayso exec --unmarked` runs it, in your name")
             }
             Self::RunsCode { interpreter } => write!(f, "appears to run code in `{}`", visible(interpreter)),
             Self::ChangesPermissions { path } => write!(f, "appears to change the permissions of {path}"),

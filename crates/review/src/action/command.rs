@@ -2,6 +2,7 @@
 
 use sayso_base::{ContentHash, Severity, WsPath};
 use sayso_policy::Effect;
+use sayso_shell::program::{Program, Unsupported, Variables};
 use sayso_shell::{Doubt, Script};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,11 @@ pub enum Syntax {
 impl CommandPreview {
     /// Reads a script that would run in a directory of the workspace at `root`, an absolute path.
     pub fn of(script: &str, directory: &WsPath, root: &str) -> Self {
-        let mut parsed = Script::parse(script);
+        Self::of_parsed(script, Self::read(script), directory, root)
+    }
+
+    /// The same for a script that was read before.
+    pub fn of_parsed(script: &str, mut parsed: Script, directory: &WsPath, root: &str) -> Self {
         let mut effects = sayso_policy::effects(&mut parsed, root, directory);
         effects.sort_by_key(|effect| std::cmp::Reverse(effect.severity()));
         let dry_run = DryRun::of(&parsed);
@@ -80,6 +85,19 @@ impl CommandPreview {
             doubts: parsed.doubts,
             dry_run,
             syntax: Syntax::Unchecked { reason: "it was not asked for".to_owned() },
+        }
+    }
+
+    /// Reads a script strictly. If sayso does not run it by itself, the loose reader lists its programs and a doubt names the part.
+    pub fn read(script: &str) -> Script {
+        match Program::parse(script) {
+            Ok(program) => program.forecast(&Variables::default()),
+            Err(Unsupported { span, reason }) => {
+                let mut loose = Script::parse(script);
+                let part = script.get(span).unwrap_or_default().to_owned();
+                loose.doubts.insert(0, Doubt::Unsupported { part, reason });
+                loose
+            }
         }
     }
 

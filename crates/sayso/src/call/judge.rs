@@ -40,8 +40,9 @@ impl sayso_runner::Judge for Judge<'_> {
             // Outside, as if the command went there itself.
             None => (format!("cd {}\n{text}", quoted(&command.directory.to_string_lossy())), WsPath::root()),
         };
-        let preview = CommandPreview::of(&text, &start, &self.order.root);
-        let script = Script { doubts: preview.doubts.clone(), ..Script::parse(&text) };
+        let mut script = Script::parse(&text);
+        let preview = CommandPreview::of_parsed(&text, script.clone(), &start, &self.order.root);
+        script.doubts.clone_from(&preview.doubts);
         let act = Act::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
         let who = Who { agent: self.order.agent.as_deref(), session: self.order.session.as_deref() };
         let ruled = self.policy.judge(&act, &who);
@@ -89,7 +90,11 @@ pub(super) fn stopped(report: &Report, refusal: &Refusal) -> String {
     if more > 0 {
         ran.push(format!("{more} more"));
     }
-    let ran = if ran.is_empty() { "Nothing ran before it.".to_owned() } else { format!("Before it ran: {}.", ran.join(", ")) };
+    let ran = if ran.is_empty() {
+        "Nothing ran before it.".to_owned()
+    } else {
+        format!("Before it ran: {}.", ran.join(", "))
+    };
     format!("stopped before {}: {}. {ran}", words(&refusal.command.argv), refusal.reason)
 }
 

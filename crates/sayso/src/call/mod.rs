@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use sayso_gate::{Authority, CallOrder, RuleSet};
+use sayso_gate::{CallBasis, CallOrder, RuleSet};
 use sayso_marks::Scope;
 use sayso_runner::{Handle, Interrupt, RunOptions};
 use sayso_server::{CallFiles, CallReport};
@@ -26,14 +26,30 @@ use signal_hook::iterator::Signals;
 
 use crate::output::say;
 use crate::state::state_home;
+use crate::under_gate;
 use judge::Judge;
 
 /// Exit code where something was not allowed to run, as shells have it for what cannot be executed.
 const NOT_RUN: u8 = 126;
 
-/// Carries out an order.
-pub(crate) fn run(id: &str) -> ExitCode {
-    match carry_out(id) {
+/// The names of the hidden commands.
+pub(crate) const NAME: &str = "call";
+pub(crate) const DIRECTORY: &str = "call-cwd";
+/// The word behind the id that hands standard input to the command; without it there is none.
+pub(crate) const STDIN: &str = "--stdin";
+
+/// Standard input of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Empty,
+    Inherited,
+}
+
+/// Carries out the order whose id is the first word.
+pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let id = id(&mut words).ok_or_else(|| "`sayso call` is for hooks, which name an order".to_owned());
+    let input = if words.next().is_some_and(|word| word == STDIN) { Input::Inherited } else { Input::Empty };
+    match id.and_then(|id| carry_out(&id, input)) {
         Ok(code) => ExitCode::from(code),
         Err(reason) => {
             say(&format!("sayso: nothing was run: {reason}"));
@@ -42,10 +58,16 @@ pub(crate) fn run(id: &str) -> ExitCode {
     }
 }
 
+fn id(mut words: impl Iterator<Item = OsString>) -> Option<String> {
+    words.next()?.into_string().ok()
+}
+
 /// Prints the directory in which an order ended, for `cd`.
-pub(crate) fn print_directory(id: &str) -> ExitCode {
-    let directory = state_home().ok().and_then(|home| CallFiles::new(&home).read_report(id)).map(|report| report.directory);
-    let Some(directory) = directory.or_else(|| Some(std::env::current_dir().ok()?.to_string_lossy().into_owned())) else {
+pub(crate) fn print_directory(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let report = || CallFiles::new(&state_home().ok()?).read_report(&id(words)?);
+    let directory = report().map(|report| report.directory);
+    let Some(directory) = directory.or_else(|| Some(std::env::current_dir().ok()?.to_string_lossy().into_owned()))
+    else {
         return ExitCode::FAILURE;
     };
     match writeln!(io::stdout(), "{directory}") {
@@ -54,17 +76,18 @@ pub(crate) fn print_directory(id: &str) -> ExitCode {
     }
 }
 
-fn carry_out(id: &str) -> Result<u8, String> {
+fn carry_out(id: &str, input: Input) -> Result<u8, String> {
     let home = state_home().map_err(|failure| failure.message())?;
     let files = CallFiles::new(&home);
     let order = files.read(id).map_err(|error| format!("the order `{id}` cannot be read: {error}"))?;
-    let order = order.ok_or_else(|| format!("there is no order `{id}`, or its command is over; propose the command again"))?;
+    let order =
+        order.ok_or_else(|| format!("there is no order `{id}`, or its command is over; propose the command again"))?;
     let directory = std::env::current_dir().map_err(|error| format!("the working directory is gone: {error}"))?;
     // Before any thread starts, so that none is without them.
-    sayso_marks::apply(Scope::Command).map_err(|error| format!("{error}; {}", error.hint()))?;
-    let report = match &order.authority {
-        Authority::Rules(rules) => run_by_rules(&order, rules, directory)?,
-        Authority::Person => run_by_shell(&order, &directory)?,
+    under_gate::mark(Scope::Command);
+    let report = match &order.basis {
+        CallBasis::Rules(rules) => run_by_rules(&order, rules, directory, input)?,
+        CallBasis::Person => run_by_shell(&order, &directory)?,
     };
     let code = report.code.unwrap_or_default();
     if let Some(stopped) = &report.stopped {
@@ -76,14 +99,14 @@ fn carry_out(id: &str) -> Result<u8, String> {
 }
 
 /// Runs what rules allow, without a shell.
-fn run_by_rules(order: &CallOrder, rules: &RuleSet, directory: PathBuf) -> Result<CallReport, String> {
+fn run_by_rules(order: &CallOrder, rules: &RuleSet, directory: PathBuf, input: Input) -> Result<CallReport, String> {
     let policy = rules.policy().map_err(|error| error.to_string())?;
     let program = Program::parse(&order.command).map_err(|error| error.to_string())?;
-    let system = |error: io::Error| format!("standard output cannot be used: {error}");
+    let system = |error: io::Error| format!("a standard stream cannot be used: {error}");
     let options = RunOptions {
         environment: std::env::vars_os().collect::<BTreeMap<OsString, OsString>>(),
         directory,
-        stdin: None,
+        stdin: (input == Input::Inherited).then(|| duplicate(&io::stdin())).transpose().map_err(system)?,
         stdout: duplicate(&io::stdout()).map_err(system)?,
         stderr: duplicate(&io::stderr()).map_err(system)?,
         handle: Handle::new(),
@@ -131,7 +154,10 @@ fn run_by_shell(order: &CallOrder, directory: &Path) -> Result<CallReport, Strin
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     let ended = tempfile::NamedTempFile::new().ok();
     let mut command = Command::new(shell);
-    command.arg("-c").arg(script(&order.command, ended.as_ref().map(tempfile::NamedTempFile::path))).stdin(Stdio::null());
+    command
+        .arg("-c")
+        .arg(script(&order.command, ended.as_ref().map(tempfile::NamedTempFile::path)))
+        .stdin(Stdio::null());
     let failed = |error: io::Error| format!("`{shell}` cannot be started: {error}");
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed)?;
     let mut child = command.spawn().map_err(failed)?;
@@ -148,7 +174,8 @@ fn run_by_shell(order: &CallOrder, directory: &Path) -> Result<CallReport, Strin
     });
     let status = child.wait().map_err(failed)?;
     let directory = ended.and_then(|file| std::fs::read_to_string(file.path()).ok()).filter(|text| !text.is_empty());
-    let directory = directory.map_or_else(|| approved.to_string_lossy().into_owned(), |text| text.trim_end_matches('\n').to_owned());
+    let directory = directory
+        .map_or_else(|| approved.to_string_lossy().into_owned(), |text| text.trim_end_matches('\n').to_owned());
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     Ok(CallReport { directory, code, stopped: None })
 }

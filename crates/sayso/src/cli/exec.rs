@@ -10,6 +10,9 @@ use super::{Answers, Place, Source, number};
 /// waits until somebody decides with `sayso review`, and says so. What a command changes in the workspace while it runs is recorded file by
 /// file, except what git ignores: `sayso undo ID` takes it back, and with --file only some of it.
 ///
+/// The command runs marked: the kernel keeps a mark on it and on all that it starts, so that nothing of it decides about anything (see
+/// docs/marks.md). A marked command cannot gain privileges: `sudo` does not work in it. --unmarked runs it without, and is recorded.
+///
 /// Ends with the command's own exit code; 1 if it was denied, 3 if a rule denied it. Standard output is the command's: what sayso has to say,
 /// with --json too, goes to standard error. Options go before the command.
 #[derive(Args)]
@@ -23,6 +26,9 @@ pub(crate) struct ExecArguments {
     /// Deny it, and tell the agent why.
     #[arg(long, value_name = "REASON")]
     pub(crate) deny: Option<String>,
+    /// Run it without marks, for instance with sudo. You are asked, whatever the rules say; it could then decide in your name.
+    #[arg(long)]
+    pub(crate) unmarked: bool,
     /// What it is for, to be shown.
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,

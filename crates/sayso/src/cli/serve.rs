@@ -17,8 +17,8 @@ pub(crate) enum LogFormat {
 
 /// Serves the engine of a workspace: Connect, gRPC and gRPC-Web on one port of this machine, and a Unix socket.
 ///
-/// Prints its address and the token that has to be shown there; `sayso review`, `sayso watch` and all other commands find it by
-/// themselves. There is one engine for each workspace: where one is served already, its address is printed instead. Ends with
+/// Prints its address and the token that has to be shown there to read and to propose; a verdict needs a login (`sayso login`). `sayso
+/// review`, `sayso watch` and all other commands find it by themselves. There is one engine for each workspace: where one is served already, its address is printed instead. Ends with
 /// Ctrl-C; streams end, and what is being written is finished.
 #[derive(Args)]
 pub(crate) struct ServeArguments {
@@ -32,7 +32,7 @@ pub(crate) struct ServeArguments {
     /// variable SAYSO_AUTH_TOKEN says the same unseen.
     #[arg(long, value_name = "TOKEN", env = "SAYSO_AUTH_TOKEN", hide_env_values = true)]
     pub(crate) auth_token: Option<String>,
-    /// Ask for no token. For development only: any program on this machine can decide then.
+    /// Ask for no token. For development only: any program on this machine can read and propose then.
     #[arg(long, conflicts_with = "auth_token")]
     pub(crate) no_auth: bool,
     /// Pages of this origin may call, such as http://localhost:5173; may be given several times.
@@ -51,10 +51,24 @@ pub(crate) struct ServeArguments {
     pub(crate) place: Place,
 }
 
+/// Prints a login, with which a program may decide over HTTP.
+///
+/// The token of `sayso serve` reads and proposes. Verdicts need a login: it is kept in memory by the engine, counts until that ends, and is
+/// sent as `Authorization: Bearer LOGIN` instead of the token. With --link, print a link for a browser, which can be opened once within five
+/// minutes and becomes a cookie. Agents get none: what runs under the gate decides nothing, with a login either.
+#[derive(Args)]
+pub(crate) struct LoginArguments {
+    /// Print a link for a browser instead.
+    #[arg(long)]
+    pub(crate) link: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
 /// Looks for what is wrong, and says what to do about it.
 ///
-/// Configuration, the agents on the PATH with their versions and whether they trust sayso's hooks, engines, processes that go on without
-/// their sayso, and disk use. Exit code 1 if something is to be mended.
+/// Configuration, the agents on the PATH with their versions and whether they trust sayso's hooks, engines, the marks that this kernel keeps
+/// on what runs under the gate, processes that go on without their sayso, and disk use. Exit code 1 if something is to be mended.
 #[derive(Args)]
 pub(crate) struct DoctorArguments {
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod agents;
 mod disk;
 mod engines;
+mod marks;
 mod settings;
 
 use std::path::PathBuf;
@@ -76,6 +77,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
         Section { title: "Configuration", findings: settings::findings(&state) },
         Section { title: "Agents", findings: agents::findings() },
         Section { title: "Engines", findings: engines::findings(&engines) },
+        Section { title: "Marks", findings: marks::findings() },
         Section { title: "Processes", findings: agents::processes(&home, &folders) },
         Section { title: "Disk", findings: disk::findings(&home, &folders) },
     ];

@@ -1,6 +1,8 @@
 //! Asks about a command or a call of a tool.
 
-use sayso_review::{Act, Answer, DryRunEnd, DryRunOutput, FromNowOn, Rule, RuleScope, Ruling, Script, Subject, Who};
+use sayso_review::{
+    Act, Answer, CommandPreview, DryRunEnd, DryRunOutput, FromNowOn, Rule, RuleScope, Ruling, Script, Subject, Who,
+};
 
 use super::show;
 use crate::failure::Failure;
@@ -86,7 +88,7 @@ pub(crate) fn ask(pending: &Pending, questions: &mut Questions, output: &mut Out
 /// The rule that an approval of a command for later makes, shown before it is made.
 fn offered_rule(subject: &Subject) -> Option<String> {
     let Subject::Command { command, preview, .. } = subject else { return None };
-    let script = Script { doubts: preview.doubts.clone(), ..Script::parse(command) };
+    let script = Script { doubts: preview.doubts.clone(), ..CommandPreview::read(command) };
     let act = Act::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
     let always = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
     Some(match Rule::from_now_on(&act, &Who::default(), always) {

@@ -9,11 +9,14 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sayso_api::client::{Consent, Finished, Submission, View};
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, Fingerprint, Intent, Performer, Ruling, Subject};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Fingerprint, Intent, Performer, Ruling, Subject};
+use sayso_server::agents::marked_beneath;
+use sayso_server::is_marked;
 use serde_json::json;
 
 use crate::agents;
 use crate::agents::Registered;
+use crate::call;
 use crate::child;
 use crate::cli::ExecArguments;
 use crate::config;
@@ -27,6 +30,9 @@ use crate::state::{DENIED, REFUSED, State};
 use crate::terminal::Terminal;
 use crate::visible::visible;
 use decide::Asking;
+
+/// Shown and recorded with a command that runs without marks.
+const UNMARKED: &str = "runs unmarked: it could decide in your name";
 
 /// How a question ended.
 pub(crate) enum Verdict {
@@ -57,19 +63,36 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
     if command.trim().is_empty() {
         return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
     }
+    if arguments.unmarked && is_marked() {
+        return Err(Failure::of(
+            ErrorKind::ToolDenied,
+            "cannot run a command unmarked: this process runs under the gate itself",
+        )
+        .hint("run it in a terminal that no agent started"));
+    }
     state.tell_where();
     tell_of_unconfirmed_rules(&state);
     let connected = Connected::to(&state)?;
     agents::tell_what_still_runs(&state);
-    let own =
-        ["--approve", "--deny", "--session", "--agent", "--turn", "--call", "--json", "--workspace", "--directory"];
+    let own = [
+        "--approve",
+        "--deny",
+        "--unmarked",
+        "--session",
+        "--agent",
+        "--turn",
+        "--call",
+        "--json",
+        "--workspace",
+        "--directory",
+    ];
     if let Some(word) = arguments.command.iter().skip(1).find(|word| own.contains(&word.as_str())) {
         say(&format!("note: `{word}` is part of the command; options of sayso go before it"));
     }
     let intent = Intent::RunCommand {
         command,
         directory: Some(state.directory(arguments.directory.as_deref())),
-        description: arguments.description.clone(),
+        description: description(arguments),
     };
     let submission = Submission {
         intent,
@@ -77,7 +100,7 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
         performer: Performer::Gate,
         deadline: None,
         schema: None,
-        consent: Consent::Policy,
+        consent: if arguments.unmarked { Consent::Person } else { Consent::Policy },
     };
     let running = Running { state: &state, connected: &connected, arguments };
     let (record, verdict) = running.submit(submission)?;
@@ -94,6 +117,15 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
             Ok(ExitCode::from(DENIED))
         }
     }
+}
+
+/// The description as it is shown and recorded: a command that runs unmarked says so.
+fn description(arguments: &ExecArguments) -> Option<String> {
+    let said = arguments.description.clone();
+    if !arguments.unmarked {
+        return said;
+    }
+    Some(said.map_or_else(|| UNMARKED.to_owned(), |said| format!("{said} ({UNMARKED})")))
 }
 
 /// One argument is what a shell reads; several are words.
@@ -134,6 +166,10 @@ impl Running<'_> {
             (None, false) => None,
         };
         let agent = agents::speaks_for_one(self.state);
+        if answer.is_some() {
+            // Said before anything is recorded.
+            agents::refuse(self.state)?;
+        }
         let elsewhere = answer.is_none() && (agent || !std::io::stdin().is_terminal());
         let patience = if elsewhere { Some(Patience::new()?) } else { None };
         // Where a person is, what waits need not be announced.
@@ -191,8 +227,11 @@ impl Running<'_> {
             return Err(Failure::bad_input("that is no command"));
         };
         let registered = agents::register(self.state, change)?;
-        let spawned = spawn(command, &self.state.root.join(directory.as_str()), change, &registered);
         let client = self.connected.client();
+        let spawned = self.command_line(change, command).and_then(|mut command_line| {
+            command_line.current_dir(self.state.root.join(directory.as_str())).env(agents::MARK, change.to_string());
+            spawn(&mut command_line, &registered)
+        });
         let code = match spawned {
             Ok(code) => code,
             Err(failure) => {
@@ -201,13 +240,38 @@ impl Running<'_> {
                 return Err(failure);
             }
         };
-        let finished = self.connected.block(client.finish(change, Some(code)))?;
         config::inspect(self.state);
+        let left = marked_beneath(std::process::id());
+        if !left.is_empty() {
+            registered.leaves_open(code, &left);
+            let details = json!({ "code": code, "still_running": left });
+            self.report(change, "ran", &details, &left_open(change, &left));
+            return Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)));
+        }
+        let finished = self.connected.block(client.finish(change, Some(code)))?;
         registered.finished();
         let files: Vec<String> = finished.record.steps.iter().map(|step| step.path.to_string()).collect();
         let details = json!({ "code": code, "changed": files, "not_captured": finished.uncaptured });
         self.report(change, "ran", &details, &summary(change, &finished));
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    }
+
+    /// The program that carries out what was let go ahead: `sayso call` for what rules allow, a shell for what a person approved.
+    fn command_line(&self, change: u64, script: &str) -> Result<Command, Failure> {
+        let order = self.connected.block(self.connected.client().prepare_call(change))?;
+        if !order.by_person {
+            let mut command = Command::new("/proc/self/exe");
+            command.args([call::NAME, &order.id]);
+            // What was piped to us is the command's. A terminal is not: it would answer questions that nobody judged.
+            if !std::io::stdin().is_terminal() {
+                command.arg(call::STDIN);
+            }
+            return Ok(command);
+        }
+        let shell = Path::new(if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" });
+        let mut command = if self.arguments.unmarked { Command::new(shell) } else { child::marked(shell) };
+        command.arg("-c").arg(script);
+        Ok(command)
     }
 
     /// Standard output is the command's own, so that what we have to say goes to standard error.
@@ -224,17 +288,22 @@ impl Running<'_> {
     }
 }
 
-/// Runs a script with our own input, output and environment, and gives its exit code.
-fn spawn(script: &str, directory: &Path, change: u64, registered: &Registered) -> Result<i32, Failure> {
-    let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-    let failed = |error: std::io::Error| {
-        Failure::bad_input(format!("the command could not be started in `{}`", directory.display()))
+/// Runs a program with our own output and environment, and gives its exit code.
+fn spawn(command: &mut Command, registered: &Registered) -> Result<i32, Failure> {
+    let directory = command.get_current_dir().unwrap_or(Path::new(".")).display().to_string();
+    child::run(command, |child| registered.runs(child)).map_err(|error| {
+        Failure::bad_input(format!("the command could not be started in `{directory}`"))
             .why(&error)
             .hint("look whether the directory is there and can be entered")
-    };
-    let mut command = Command::new(shell);
-    command.arg("-c").arg(script).current_dir(directory).env(agents::MARK, change.to_string());
-    child::run(&mut command, registered).map_err(failed)
+    })
+}
+
+/// Says which processes a command has left behind.
+fn left_open(change: u64, left: &[u32]) -> String {
+    format!(
+        "{}. Change {change} stays open until the end, and what is written meanwhile belongs to it.",
+        child::still_running(left)
+    )
 }
 
 /// What changed while a command ran, for a person; nothing, if nothing did.

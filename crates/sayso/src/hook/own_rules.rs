@@ -22,15 +22,17 @@ pub(super) fn read(call: &HookCall, root: &Path) -> OwnRules {
 }
 
 fn read_claude(rules: &mut OwnRules, cwd: &Path, root: &Path) {
-    let mut folders: Vec<PathBuf> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_owned).collect();
+    let mut folders: Vec<PathBuf> =
+        cwd.ancestors().take_while(|folder| folder.starts_with(root)).map(Path::to_owned).collect();
     if folders.is_empty() {
         folders = vec![root.to_owned(), cwd.to_owned()];
     }
-    let project = folders.iter().flat_map(|folder| {
-        ["settings.json", "settings.local.json"].map(|name| folder.join(".claude").join(name))
-    });
+    let project = folders
+        .iter()
+        .flat_map(|folder| ["settings.json", "settings.local.json"].map(|name| folder.join(".claude").join(name)));
     let user = agent_home(Agent::Claude).map(|home| home.join("settings.json"));
-    let managed = ["/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"];
+    let managed =
+        ["/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"];
     for path in project.chain(user).chain(managed.map(PathBuf::from)) {
         if let Some(settings) = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()) {
             rules.add_claude(&settings);

@@ -7,11 +7,68 @@ use sayso_review::Script;
 
 /// Commands of bash that are no files.
 const BUILTINS: &[&str] = &[
-    ".", ":", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
-    "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
-    "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read",
-    "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type",
-    "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+    ".",
+    ":",
+    "[",
+    "[[",
+    "alias",
+    "bg",
+    "bind",
+    "break",
+    "builtin",
+    "caller",
+    "cd",
+    "command",
+    "compgen",
+    "complete",
+    "compopt",
+    "continue",
+    "declare",
+    "dirs",
+    "disown",
+    "echo",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "jobs",
+    "kill",
+    "let",
+    "local",
+    "logout",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "pwd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
 ];
 
 /// Returns `true` if a program that the command names is neither a builtin, nor defined by the command, nor a file on the PATH.
@@ -20,7 +77,10 @@ pub(super) fn is_needed(command: &str) -> bool {
     let folders: Vec<_> = std::env::split_paths(&path).collect();
     let script = Script::parse(command);
     let is_defined_here = |name: &str| {
-        script.doubts.iter().any(|doubt| matches!(doubt, sayso_review::Doubt::Redefined { name: defined } if defined == name))
+        script
+            .doubts
+            .iter()
+            .any(|doubt| matches!(doubt, sayso_review::Doubt::Redefined { name: defined } if defined == name))
     };
     let names = script.commands.iter().filter_map(|command| command.words.first()?.as_literal());
     let mut bare = names.filter(|name| !name.contains('/') && !BUILTINS.contains(name));

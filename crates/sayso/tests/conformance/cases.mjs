@@ -24,7 +24,7 @@ const BEFORE = "old pond\na frog jumps in\nthe sound of water\n";
 export class Scene {
   constructor(name, server, traits) {
     Object.assign(this, { name, server, traits });
-    const transport = open(name, server, traits.overSocket ? null : server.token);
+    const transport = open(name, server, traits.overSocket ? null : server.login);
     this.review = createClient(ReviewService, transport);
     this.intent = createClient(IntentService, transport);
   }

@@ -1,4 +1,4 @@
-// Runs the cases over the transports. Standard input: {"servers":[{url,token,socket,workspace,process},…]}, one for each transport,
+// Runs the cases over the transports. Standard input: {"servers":[{url,token,login,verdicts,workspace,process},…]}, one for each transport,
 // in their order; a server counts wrong tokens, so they do not share one. Standard output: one JSON object for each cell.
 // With --names: the transports.
 import { cases, Scene } from "./cases.mjs";

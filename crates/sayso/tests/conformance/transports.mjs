@@ -27,7 +27,9 @@ export function called(server, verb) {
   return new Set(made.map((request) => request.slice(start.length).split("?")[0]));
 }
 
-const overSocket = ({ socket }) => ({ createConnection: () => net.connect(socket) });
+// The socket for verdicts is an abstract one.
+const abstract = ({ verdicts }) => `\0${verdicts}`;
+const overSocket = (server) => ({ createConnection: () => net.connect(abstract(server)) });
 // The name in the address is not looked up where a socket is dialled.
 const local = { baseUrl: "http://localhost" };
 const { createConnectTransport, createGrpcTransport, createGrpcWebTransport } = node;
@@ -50,7 +52,7 @@ const table = {
   "connect-node gRPC-Web 1.1": (options) => createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
   "connect-node gRPC-Web 2": (options) => createGrpcWebTransport({ ...options, httpVersion: "2" }),
   "connect-node Connect 1.1 socket": (options, server) =>
-    createConnectTransport({ ...options, ...local, httpVersion: "1.1", nodeOptions: { socketPath: server.socket } }),
+    createConnectTransport({ ...options, ...local, httpVersion: "1.1", nodeOptions: { socketPath: abstract(server) } }),
   "connect-node gRPC 2 socket": (options, server) =>
     createGrpcTransport({ ...options, ...local, nodeOptions: overSocket(server) }),
   "connect-web Connect binary": (options) => web.createConnectTransport({ ...options, ...abortable, useBinaryFormat: true }),

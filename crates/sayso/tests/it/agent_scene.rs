@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sayso_api::client::{Client, Patience, Role, Shown, Socket, View, Watched};
+use sayso_api::client::{Client, Patience, Role, Shown, View, Watched};
 use sayso_api::proto::oneof::event::Kind;
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, Ruling, Subject, Verdict};
 use sayso_testkit::agents::{Home, Missing};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
 use sayso_testkit::skip::skip;
+
+use crate::served::Deciding;
 
 /// The answer of a person to a change, with comments on lines.
 pub(crate) type Decide = fn(&Path, &ChangeRecord) -> (Answer, Vec<Comment>);
@@ -56,7 +58,7 @@ impl Person {
                 }
                 std::thread::sleep(Duration::from_millis(5));
             };
-            runtime.block_on(decide_all(&Client::new(Arc::new(Socket(socket)), None), &workspace, decide))
+            runtime.block_on(decide_all(&Client::new(Arc::new(Deciding(socket)), None), &workspace, decide))
         });
         Self { over, thread }
     }

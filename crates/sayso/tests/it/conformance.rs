@@ -47,6 +47,9 @@ impl Served {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let mut told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         told["origin"] = ORIGIN.into();
+        told["login"] = scene.json(&["login", "--json"]).0["login"].clone();
+        let socket = PathBuf::from(told["socket"].as_str().unwrap());
+        told["verdicts"] = std::fs::read_to_string(socket.with_file_name("verdicts")).unwrap().into();
         Self { scene, told, child }
     }
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sayso_api::client::{
-    Client, ClientError, Extent, Loopback, Patience, Progress, Proposed, Proposing, Role, Shown, Socket, Token, View,
-    Watched,
+    Client, ClientError, Extent, Loopback, Patience, Progress, Proposed, Proposing, Role, Shown, Token, View, Watched,
 };
 use sayso_api::proto::Event;
 use sayso_api::proto::oneof::event::Kind;
@@ -17,6 +16,7 @@ use sayso_review::{
 use serde_json::json;
 
 use super::conformance::{BEFORE, Served};
+use super::served::Deciding;
 
 /// The cases that are asked of our client; others belong to others.
 pub(crate) const CASES: [&str; 15] = [
@@ -49,7 +49,7 @@ struct Ground<'a> {
 #[derive(Clone)]
 enum Way {
     Tcp(Loopback),
-    Socket(Socket),
+    Socket(Deciding),
 }
 
 impl Way {
@@ -69,14 +69,15 @@ pub(crate) fn run(served: &Served, transport: &str, cases: &[String]) -> Vec<(St
             let address = served.told("url").trim_start_matches("http://").parse().unwrap();
             Way::Tcp(Loopback { address })
         }
-        _ => Way::Socket(Socket(served.told("socket").into())),
+        _ => Way::Socket(Deciding(served.told("socket").into())),
     };
-    let token = served.told("token");
+    // The token reads and proposes; these cases decide as well.
+    let login = served.told("login");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut results = Vec::new();
     for case in cases {
         let result = if CASES.contains(&case.as_str()) {
-            let ground = Ground { served, client: way.client(Some(token)), way: way.clone() };
+            let ground = Ground { served, client: way.client(Some(login)), way: way.clone() };
             let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(ground.run(case))));
             ended.unwrap_or("FAIL")
         } else {

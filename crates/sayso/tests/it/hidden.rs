@@ -12,7 +12,7 @@ use sayso_testkit::skip::skip;
 /// Sends a request and prints the answer; does not let others look at it first, if it is told the number of the call for that.
 const CALLER: &str = "use Socket; \
     if ($ARGV[3]) { syscall(0 + $ARGV[3], 4, 0, 0, 0, 0) == 0 or die $! } \
-    if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ARGV[1])) or die $! } \
+    if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"\\0$ARGV[1]\")) or die $! } \
     else { socket(S, PF_INET, SOCK_STREAM, 0); connect(S, sockaddr_in($ARGV[1], INADDR_LOOPBACK)) or die $! } \
     syswrite(S, $ARGV[2]); while (sysread(S, my $part, 4096)) { print $part }";
 
@@ -81,7 +81,10 @@ fn whoever_does_not_let_themselves_be_looked_at_decides_nothing() {
     let said: Value = serde_json::from_str(&line).unwrap();
     let text = |name: &str| said[name].as_str().unwrap();
     let port = text("url").rsplit(':').next().unwrap();
-    for (way, place) in [("socket", text("socket")), ("tcp", port)] {
+    let verdicts = std::fs::read_to_string(PathBuf::from(text("socket")).with_file_name("verdicts")).unwrap();
+    let login = somebody.runs(somebody.program.to_str().unwrap()).args(["login", "--json"]).output().unwrap();
+    let login: Value = serde_json::from_slice(&login.stdout).unwrap();
+    for (way, place) in [("socket", verdicts.as_str()), ("tcp", port)] {
         for (hides, expected) in [(prctl, "agent cannot decide"), ("", "STATUS_APPLIED")] {
             let name = format!("{way}{}", hides.len());
             let change = json!({ "changes": [{ "write": { "path": name, "newContent": "x\n" } }] });
@@ -99,7 +102,7 @@ fn whoever_does_not_let_themselves_be_looked_at_decides_nothing() {
             let request = format!(
                 "POST /sayso.v1.ReviewService/Decide HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
                  content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-                text("token"),
+                login["login"].as_str().unwrap(),
                 body.len()
             );
             let told = somebody.runs("perl").args(["-e", CALLER, way, place, &request, hides]).output().unwrap();

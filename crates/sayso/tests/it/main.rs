@@ -42,6 +42,8 @@ mod requests;
 mod review;
 mod review_on_a_terminal;
 mod running;
+mod self_approval;
+mod self_approval_other;
 mod served;
 mod serving;
 mod together;

@@ -86,10 +86,12 @@ impl Waiting {
         let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
         let body = json!({ "change": record.change.to_string(), "verdict": verdict });
         self.scene.write("approval.json", body.to_string().as_bytes());
-        let socket = self.served.text("socket");
+        // Over TCP with a login, which everybody reaches: it is the marks that count.
+        let (login, _) = self.scene.json(&["login", "--json"]);
+        let (url, login) = (self.served.text("url"), login["login"].as_str().unwrap());
         let approve = format!(
-            "curl -sS -m 60 -H content-type:\\ application/json -d @approval.json --unix-socket {socket} \
-             http://localhost/sayso.v1.ReviewService/Decide > said.part 2>&1; mv said.part said"
+            "curl -sS -m 60 -H content-type:\\ application/json -H authorization:\\ Bearer\\ {login} -d @approval.json \
+             {url}/sayso.v1.ReviewService/Decide > said.part 2>&1; mv said.part said"
         );
         (record, approve)
     }
@@ -129,16 +131,16 @@ fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
     assert_eq!(waiting.status(&record), ChangeStatus::Applied, "{said}");
 }
 
-/// An agent that kills the `sayso run` above it ends with it.
+/// An agent that kills its guardian ends with it.
 #[test]
-fn an_agent_that_kills_its_run_decides_nothing() {
+fn agent_that_kills_its_guardian_decides_nothing() {
     let waiting = Waiting::new();
     let (record, approve) = waiting.propose();
-    let noted = r#"n=0; until grep -q "^$$-" "$XDG_STATE_HOME"/sayso/agents/* || [ $n = 999 ]; do n=$((n+1)); sleep 0.01; done"#;
+    let noted = r#"n=0; until grep -q "^$PPID-" "$XDG_STATE_HOME"/sayso/agents/* || [ $n = 999 ]; do n=$((n+1)); sleep 0.01; done"#;
     let gone = "until [ ! -d /proc/$RUN ] || grep -q ' (sayso) Z' /proc/$RUN/stat; do sleep 0.01; done";
     let script = format!("{noted}\necho $$ > pid\nRUN=$PPID\nkill -9 $RUN\n{gone}\nexec {CLEAN} sh -c '{approve}'");
     let output = waiting.scene.run(&["run", "--", &agent(&waiting.scene, &script)], b"");
-    assert_eq!(output.status.code(), None, "{output:?}");
+    assert_eq!(output.status.code(), Some(137), "{output:?}");
     let stat = format!("/proc/{}/stat", waiting.scene.read("pid").trim());
     let is_over = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
     until("the agent is over", || is_over().then_some(()));

@@ -3,16 +3,20 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use sayso_api::client::{Client, ClientError, Fate, NewSession, Patience, Progress, Shown, Socket, View};
+use sayso_api::client::{
+    AbstractSocket, Client, ClientError, Connection, Dial, Fate, NewSession, Patience, Progress, Shown, View,
+};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, Decider, Verdict};
 use serde_json::Value;
 
@@ -20,6 +24,19 @@ use crate::Scene;
 
 /// Longer than anything here takes, on a busy machine, too.
 pub(crate) const LONG: Duration = Duration::from_mins(2);
+
+/// The socket for verdicts of whichever engine is behind the socket with this path.
+#[derive(Clone, Debug)]
+pub(crate) struct Deciding(pub(crate) PathBuf);
+
+impl Dial for Deciding {
+    fn dial(&self) -> BoxFuture<'static, std::io::Result<Connection>> {
+        match std::fs::read_to_string(self.0.with_file_name("verdicts")) {
+            Ok(name) => AbstractSocket(name).dial(),
+            Err(error) => futures::future::ready(Err(error)).boxed(),
+        }
+    }
+}
 
 /// A running `sayso serve`. Killed when dropped.
 pub(crate) struct Served {
@@ -70,9 +87,14 @@ impl Served {
         self.child.id()
     }
 
-    /// A client on the socket, which finds whichever engine is behind it.
+    /// A client on the socket for verdicts, which finds whichever engine is behind it.
     pub(crate) fn client(&self, patience: Patience) -> Client {
-        Client::new(Arc::new(Socket(PathBuf::from(self.text("socket")))), None).with_patience(patience)
+        Client::new(Arc::new(Deciding(PathBuf::from(self.text("socket")))), None).with_patience(patience)
+    }
+
+    /// The name of the socket for verdicts.
+    pub(crate) fn verdict_socket(&self) -> String {
+        std::fs::read_to_string(Path::new(self.text("socket")).with_file_name("verdicts")).unwrap()
     }
 
     fn address(&self) -> String {

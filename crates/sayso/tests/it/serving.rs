@@ -113,7 +113,7 @@ fn without_a_token_it_warns_and_with_one_of_ones_own_that_is_the_one() {
     let spoken = Spoken::start(&scene, &["--no-auth", "--port", "0"]);
     assert!(!spoken.text.contains("Token") && !spoken.text.contains("Authorization"), "{}", spoken.text);
     let told = spoken.end();
-    assert!(told.contains("warning: --no-auth: any program on this machine can decide"), "{told}");
+    assert!(told.contains("warning: --no-auth: any program on this machine can read and propose"), "{told}");
     let own = "0123456789abcdef-mine";
     let served = Served::start(&scene, &["--auth-token", own]);
     assert_eq!(served.text("token"), own);

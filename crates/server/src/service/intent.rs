@@ -7,7 +7,7 @@ use futures::stream;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::capture_response::kept::When;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Asking, Authority, Client, Finished, Kept, Reply, Report, Submission, Unread};
+use sayso_gate::{CallBasis, Client, Finished, Kept, Reply, Report, Submission, Unread};
 use sayso_review::{Command, ErrorKind, Intent, Origin, Performer, Tier};
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ impl proto::IntentService for Intents {
                 Failure::new(ErrorKind::Unavailable, format!("cannot write the order of change {change}: {error}"))
                     .hint("look at the disk's free space")
             })?;
-            let approved_by_person = order.authority == Authority::Person;
+            let approved_by_person = order.basis == CallBasis::Person;
             Ok(proto::PrepareCallResponse { id, approved_by_person, ..Default::default() })
         });
         Response::ok(prepared.await?)
@@ -339,7 +339,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         performer,
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
-        asking: if request.ask { Asking::Always } else { Asking::AsPolicySays },
+        asking: host.asking(request.ask),
         folders,
         ..Submission::new(intent, origin)
     };

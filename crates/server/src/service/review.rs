@@ -9,13 +9,14 @@ use sayso_api::proto::propose_request::Mode;
 use sayso_api::proto::watch_request::Role;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{Client, Decided, Reply, Reversal, Submission, Submitted};
-use sayso_review::{Command, ContentHash, Decider, FromNowOn, Intent, Proposal, Verdict};
+use sayso_review::{Command, ContentHash, Decider, ErrorKind, FromNowOn, Intent, Proposal, Verdict};
 
 use super::stream::Watching;
 use super::view_of;
 use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, by_a_person, now, promptly};
+use crate::listen::LOGIN;
 use crate::progress::{self, Shown};
 
 /// Changes that are listed where nobody says how many.
@@ -91,7 +92,7 @@ impl proto::ReviewService for Review {
         let (gate, peer) = (&self.0.gate, Peer::of(&context));
         // Where an agent looks, nobody is there to decide, and what waits is announced all the same.
         let decides = request.role == Role::ROLE_SURFACE
-            && blocking(&self.0, move |host| Ok(Peer::person(peer, &host.notes).is_ok())).await?;
+            && blocking(&self.0, move |host| Ok(Peer::decides(peer, &host.notes).is_ok())).await?;
         let attached = decides.then(|| gate.attach());
         let subscription = gate.subscribe(request.after);
         let watching = Watching::new(Arc::clone(&self.0), subscription, attached);
@@ -142,6 +143,15 @@ impl proto::ReviewService for Review {
         })
         .await?;
         Response::ok(proto::DecideResponse { progress: progress.into(), ..Default::default() })
+    }
+
+    async fn create_login(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::CreateLoginRequest>,
+    ) -> ServiceResult<proto::CreateLoginResponse> {
+        let link = request.link;
+        Response::ok(by_a_person(&self.0, &context, move |host| create_login(host, link)).await?)
     }
 
     async fn propose(
@@ -405,6 +415,22 @@ fn decide(host: &Host, request: proto::DecideRequest) -> Result<proto::Progress,
     Ok(progress)
 }
 
+fn create_login(host: &Host, link: bool) -> Result<proto::CreateLoginResponse, Failure> {
+    let failed = |error: std::io::Error| Failure::new(ErrorKind::Unavailable, format!("cannot make a login: {error}"));
+    let Some(url) = host.url.get() else {
+        let message = "this engine is not served over HTTP, so there is nowhere to log in";
+        return Err(Failure::new(ErrorKind::InvalidArgs, message).hint("start `sayso serve` and try again"));
+    };
+    let mut response = proto::CreateLoginResponse { url: url.clone(), ..Default::default() };
+    if link {
+        let code = host.logins.create_link().map_err(failed)?;
+        response.link = Some(format!("{}{LOGIN}{}", url.trim_end_matches('/'), code.reveal()));
+    } else {
+        response.token = Some(host.logins.create().map_err(failed)?.reveal().to_owned());
+    }
+    Ok(response)
+}
+
 fn propose(host: &Host, peer: Option<Peer>, request: proto::ProposeRequest) -> Result<proto::Progress, Failure> {
     use sayso_api::proto::oneof::propose_request::Changes;
     let proposal = match request.changes {
@@ -416,7 +442,7 @@ fn propose(host: &Host, peer: Option<Peer>, request: proto::ProposeRequest) -> R
     host.own(peer, &mut origin)?;
     let view = view_of(request.view);
     let mode = request.mode.as_known().unwrap_or_default();
-    let asking = if mode == Mode::MODE_ASK { sayso_gate::Asking::Always } else { sayso_gate::Asking::AsPolicySays };
+    let asking = host.asking(mode == Mode::MODE_ASK);
     host.refresh()?;
     let submission =
         Submission { deadline: host.deadline(), asking, ..Submission::new(Intent::ChangeFiles(proposal), origin) };

@@ -80,7 +80,7 @@ fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Resul
     host.own(peer, &mut origin)?;
     let judged = host.gate.judge(Submission::new(intent, origin))?;
     // A person who grants it by name need not be asked again.
-    let strictest = if granted && Peer::person(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
+    let strictest = if granted && Peer::decides(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
     if judged.ruled.ruling > strictest {
         let (ruling, rule) = (judged.ruled.ruling, judged.ruled.by.short());
         return Err(Failure::new(ErrorKind::ToolDenied, format!("policy says {ruling} to this call: {rule}"))

@@ -9,7 +9,7 @@ use sayso_review::{Answer, ChangeRecord, ChangeStatus};
 use sayso_server::agents::{MARK, Notes};
 use serde_json::json;
 
-use crate::scene::{Running, Scene, TOKEN, ask, no, verdict, write};
+use crate::scene::{Running, Scene, ask, no, verdict, write};
 
 /// How a call comes in.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +41,16 @@ fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&st
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
     words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
     words.extend(options.iter().map(ToString::to_string));
-    words.extend(["-H".to_owned(), format!("authorization: Bearer {TOKEN}"), "-d".to_owned(), body.to_owned()]);
+    words.extend([
+        "-H".to_owned(),
+        format!("authorization: Bearer {}", server.login),
+        "-d".to_owned(),
+        body.to_owned(),
+    ]);
     match way {
         Way::Socket => words.extend([
-            "--unix-socket".to_owned(),
-            server.socket.display().to_string(),
+            "--abstract-unix-socket".to_owned(),
+            server.verdicts.clone(),
             format!("http://localhost/sayso.v1.{method}"),
         ]),
         Way::Tcp => words.push(format!("http://{}/sayso.v1.{method}", server.address)),
@@ -131,8 +136,8 @@ async fn an_agent_that_watches_is_no_surface() {
         let body = r#"{"role":"ROLE_SURFACE"}"#;
         let message = format!("printf '\\0\\0\\0\\0\\{:03o}%s' '{body}'", body.len());
         let curl = "curl -sSN -m 60 -H 'content-type: application/connect+json' --data-binary @-";
-        let (socket, url) = (server.socket.display(), "http://localhost/sayso.v1.ReviewService/Watch");
-        let script = format!("{message} | {curl} --unix-socket {socket} {url}");
+        let (socket, url) = (&server.verdicts, "http://localhost/sayso.v1.ReviewService/Watch");
+        let script = format!("{message} | {curl} --abstract-unix-socket {socket} {url}");
         let mut shell =
             Command::new("sh").args(["-c", &script]).env_remove(MARK).stdout(Stdio::piped()).spawn().unwrap();
         // The greeting: it is served.
@@ -175,11 +180,11 @@ async fn whoever_is_gone_before_the_answer_decides_nothing() {
     let server = scene.serve();
     let client = server.near();
     let mark = format!("{MARK}=1");
-    let socket = server.socket.display().to_string();
+    let socket = server.verdicts.clone();
     let port = server.address.port().to_string();
     // Sends and ends at once.
     let script = "use Socket; \
-                  if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ARGV[1])) or die $! } \
+                  if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"\\0$ARGV[1]\")) or die $! } \
                   else { socket(S, PF_INET, SOCK_STREAM, 0); connect(S, sockaddr_in($ARGV[1], INADDR_LOOPBACK)) or die $! } \
                   syswrite(S, $ARGV[2]);";
     for round in 0..40 {
@@ -187,8 +192,9 @@ async fn whoever_is_gone_before_the_answer_decides_nothing() {
         let record = ask(&client, write("mine", "x\n")).await.record;
         let body = body(&record);
         let request = format!(
-            "POST /sayso.v1.ReviewService/Decide HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\n\
+            "POST /sayso.v1.ReviewService/Decide HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            server.login,
             body.len()
         );
         let status = Command::new("env").args([&mark, "perl", "-e", script, way, place, &request]).status().unwrap();

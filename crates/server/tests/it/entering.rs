@@ -179,9 +179,12 @@ fn a_page_elsewhere_cannot_have_a_call_made_by_an_image() {
     // The call itself may be made like this.
     let own = get("none");
     assert_eq!(own.status, 200, "{own:?}");
-    // What changes something may not, by anybody.
-    let decide = "GET /sayso.v1.ReviewService/Decide?connect=v1&encoding=json&message=%7B%7D HTTP/1.1\r\n\
-                  host: localhost\r\nconnection: close\r\n\r\n";
+    // What changes something may not, with a login either.
+    let decide = format!(
+        "GET /sayso.v1.ReviewService/Decide?connect=v1&encoding=json&message=%7B%7D HTTP/1.1\r\n\
+         host: localhost\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+        server.login
+    );
     assert_eq!(exchange(server.address, decide.as_bytes()).status, 405);
     // Nor as what a form sends without being asked.
     let form = "POST /sayso.v1.ReviewService/Status HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/plain\r\n\

@@ -9,6 +9,7 @@
 )]
 
 mod agents;
+mod channels;
 mod entering;
 mod findings;
 mod paths;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sayso_api::client::{Client, Dial, Loopback, Progress, Proposed, Proposing, Socket, Token, View};
+use sayso_api::client::{AbstractSocket, Client, Dial, Loopback, Progress, Proposed, Proposing, Socket, Token, View};
 use sayso_gate::{Rules, Silence, SnapshotLimits};
 use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, Origin, Rule, Standing, Verdict};
 use sayso_server::{
@@ -142,28 +142,41 @@ impl Scene {
     fn start(&self, server: Server) -> Running {
         let address = server.url.strip_prefix("http://").unwrap().parse().unwrap();
         let stop = server.stopper();
+        let login = server.logins().create().unwrap().reveal().to_owned();
+        let place = EnginePlace::new(&self.journal());
         let thread = std::thread::spawn(move || server.run().unwrap());
-        Running { address, socket: EnginePlace::new(&self.journal()).socket(), stop, thread: Some(thread) }
+        let (socket, verdicts) = (place.socket(), place.verdict_socket().unwrap());
+        Running { address, socket, verdicts, login, stop, thread: Some(thread) }
     }
 }
 
 /// A server in this process. Stops when dropped.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
+    /// The socket for proposals.
     pub(crate) socket: PathBuf,
+    /// The name of the socket for verdicts.
+    pub(crate) verdicts: String,
+    /// With which verdicts are taken over TCP.
+    pub(crate) login: String,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// A client on the socket.
+    /// A client on the socket for verdicts.
     pub(crate) fn near(&self) -> Client {
+        Client::new(Arc::new(AbstractSocket(self.verdicts.clone())), None)
+    }
+
+    /// A client on the socket for proposals.
+    pub(crate) fn proposing(&self) -> Client {
         Client::new(Arc::new(Socket(self.socket.clone())), None)
     }
 
-    /// A client over TCP, with the token.
+    /// A client over TCP, with a login.
     pub(crate) fn far(&self) -> Client {
-        Self::by(Arc::new(Loopback { address: self.address }))
+        Client::new(Arc::new(Loopback { address: self.address }), Some(Token::new(&self.login).unwrap()))
     }
 
     /// A client that connects in its own way, with the token.

@@ -268,7 +268,10 @@ impl Reader<'_> {
         let at = self.at;
         self.at += 1;
         if at == start {
-            let is_home = matches!(self.byte(0), None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>'));
+            let is_home = matches!(
+                self.byte(0),
+                None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>')
+            );
             if !is_home {
                 self.at = start + self.raw_word().len().max(1);
                 return self.unsupported(start, "`~` is supported alone or before `/` only");

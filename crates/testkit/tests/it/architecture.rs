@@ -6,7 +6,7 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in DESIGN.md's order. One may depend on those before it.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "base",
     "diff",
     "wire",
@@ -15,6 +15,7 @@ const ORDER: [&str; 19] = [
     "review",
     "workspace",
     "runner",
+    "marks",
     "journal",
     "gate",
     "tools",

@@ -1,0 +1,147 @@
+//! Logins: what a verdict over TCP has to show. They are handed out on the verdict socket and kept in memory only.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::COOKIE;
+
+use crate::host::now;
+use crate::token::Token;
+
+/// Logins that count at a time. The oldest is dropped for a new one.
+const MAX_LOGINS: usize = 64;
+/// Links that can be redeemed at a time.
+const MAX_LINKS: usize = 16;
+/// How long a link can be redeemed.
+pub(crate) const LINK_LIFETIME: Duration = Duration::from_mins(5);
+/// The cookie that a redeemed link becomes.
+const COOKIE_NAME: &str = "sayso-login";
+
+/// The logins of an engine. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Logins(Arc<Mutex<Issued>>);
+
+#[derive(Debug, Default)]
+struct Issued {
+    logins: VecDeque<Token>,
+    links: VecDeque<Link>,
+}
+
+#[derive(Debug)]
+struct Link {
+    code: Token,
+    /// Milliseconds since 1970.
+    expires: i64,
+}
+
+impl Logins {
+    /// Makes a login, which counts until the engine ends.
+    pub fn create(&self) -> io::Result<Token> {
+        let login = Token::random()?;
+        push(&mut self.issued().logins, login.clone(), MAX_LOGINS);
+        Ok(login)
+    }
+
+    /// Makes the code of a link that becomes a login once, within [`LINK_LIFETIME`].
+    pub(crate) fn create_link(&self) -> io::Result<Token> {
+        let code = Token::random()?;
+        let expires = now().saturating_add(i64::try_from(LINK_LIFETIME.as_millis()).unwrap_or(i64::MAX));
+        push(&mut self.issued().links, Link { code: code.clone(), expires }, MAX_LINKS);
+        Ok(code)
+    }
+
+    /// Turns the code of a link into a login. `None` if it was used, is too old, or never was one.
+    pub(crate) fn redeem(&self, code: &[u8]) -> io::Result<Option<Token>> {
+        let redeemed = {
+            let mut issued = self.issued();
+            let now = now();
+            issued.links.retain(|link| link.expires > now);
+            let found = issued.links.iter().position(|link| link.code.is(code));
+            found.and_then(|at| issued.links.remove(at))
+        };
+        redeemed.map(|_| self.create()).transpose()
+    }
+
+    /// `true` if this is a login.
+    pub(crate) fn accepts(&self, shown: &[u8]) -> bool {
+        self.issued().logins.iter().any(|login| login.is(shown))
+    }
+
+    /// `true` if a request has a login in its cookie.
+    pub(crate) fn accepts_cookie(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
+        let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == COOKIE_NAME && self.accepts(value.as_bytes()))
+    }
+
+    fn issued(&self) -> MutexGuard<'_, Issued> {
+        // A list of secrets is never half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The header value by which a browser keeps a login. No script reads it, and no other site has it sent.
+pub(crate) fn cookie(login: &Token) -> String {
+    format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", login.reveal())
+}
+
+fn push<T>(list: &mut VecDeque<T>, new: T, limit: usize) {
+    if list.len() == limit {
+        list.pop_front();
+    }
+    list.push_back(new);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
+
+    use super::*;
+
+    #[test]
+    fn link_becomes_a_login_once() {
+        let logins = Logins::default();
+        let code = logins.create_link().unwrap();
+        assert!(!logins.accepts(code.reveal().as_bytes()), "a link is not a login");
+        let login = logins.redeem(code.reveal().as_bytes()).unwrap().unwrap();
+        assert!(logins.accepts(login.reveal().as_bytes()));
+        assert!(logins.redeem(code.reveal().as_bytes()).unwrap().is_none());
+        assert!(logins.redeem(b"").unwrap().is_none());
+    }
+
+    #[test]
+    fn link_expires() {
+        let logins = Logins::default();
+        let code = logins.create_link().unwrap();
+        logins.issued().links[0].expires = now() - 1;
+        assert!(logins.redeem(code.reveal().as_bytes()).unwrap().is_none());
+    }
+
+    #[test]
+    fn cookie_is_read_among_others() {
+        let logins = Logins::default();
+        let login = logins.create().unwrap();
+        let pair = cookie(&login).split(';').next().unwrap().to_owned();
+        let accepts = |cookies: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, cookies.parse().unwrap());
+            logins.accepts_cookie(&headers)
+        };
+        assert!(accepts(&format!("theme=dark; {pair}")));
+        assert!(!accepts("theme=dark; sayso-login=0000"));
+        assert!(!accepts("sayso-login"));
+    }
+
+    #[test]
+    fn oldest_login_makes_room() {
+        let logins = Logins::default();
+        let first = logins.create().unwrap();
+        for _ in 0..MAX_LOGINS {
+            logins.create().unwrap();
+        }
+        assert!(!logins.accepts(first.reveal().as_bytes()));
+    }
+}
