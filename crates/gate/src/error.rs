@@ -70,10 +70,14 @@ pub enum GateError {
         agent: u32,
     },
     /// A verdict by a process that the kernel marks as one under the gate.
-    #[error("process {0} runs under the gate, as the kernel's marks on it show, and an agent cannot decide about what it does")]
+    #[error(
+        "process {0} runs under the gate, as the kernel's marks on it show, and an agent cannot decide about what it does"
+    )]
     Marked(u32),
     /// A verdict from another user or PID namespace.
-    #[error("process {0} is in another user or PID namespace than the engine, where it cannot be told from an agent, and an agent cannot decide")]
+    #[error(
+        "process {0} is in another user or PID namespace than the engine, where it cannot be told from an agent, and an agent cannot decide"
+    )]
     OtherNamespace(u32),
     /// A verdict by a process about which nothing can be learned.
     #[error("cannot tell process {process} from an agent, and an agent cannot decide: {reason}")]

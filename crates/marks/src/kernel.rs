@@ -21,8 +21,7 @@ pub struct KernelSupport {
 impl KernelSupport {
     /// Asks the kernel. Nothing is applied.
     pub fn find() -> Self {
-        let peer_handles =
-            UnixStream::pair().is_ok_and(|(one, _other)| getsockopt(&one, sockopt::PeerPidfd).is_ok());
+        let peer_handles = UnixStream::pair().is_ok_and(|(one, _other)| getsockopt(&one, sockopt::PeerPidfd).is_ok());
         Self { marks: Inspection::own().is_ok() && has_filters(), scopes: domain::is_supported(), peer_handles }
     }
 }

@@ -62,7 +62,8 @@ fn end(mut outsider: Child) {
 }
 
 fn filters_after(words: &[&str]) -> Marks {
-    let mut child = Command::new(words[0]).args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        Command::new(words[0]).args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut text = [0; 2];
     // The program says that it is there, under its own number.
     child.stdout.as_mut().unwrap().read_exact(&mut text).unwrap();
@@ -105,7 +106,8 @@ fn abstract_socket_outside_is_out_of_reach() {
             let error = UnixStream::connect_addr(&address).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::PermissionDenied);
             // One of its own is not outside.
-            let own = SocketAddr::from_abstract_name(format!("sayso-marks-own-{scope:?}-{}", std::process::id())).unwrap();
+            let own =
+                SocketAddr::from_abstract_name(format!("sayso-marks-own-{scope:?}-{}", std::process::id())).unwrap();
             let _own = UnixListener::bind_addr(&own).unwrap();
             assert!(UnixStream::connect_addr(&own).is_ok());
         });
@@ -158,7 +160,9 @@ fn signals_stay_within_an_agent_only() {
     let id = outsider.id().to_string();
     let signal = |scope| {
         let (id, mut sent) = (id.clone(), false);
-        marked(scope, || sent = Command::new("kill").args(["-CONT", &id]).stderr(Stdio::null()).status().unwrap().success());
+        marked(scope, || {
+            sent = Command::new("kill").args(["-CONT", &id]).stderr(Stdio::null()).status().unwrap().success();
+        });
         sent
     };
     assert!(signal(Scope::Command));

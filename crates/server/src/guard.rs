@@ -238,7 +238,12 @@ mod tests {
 
     fn guard() -> Guard {
         let token = Token::new("0123456789abcdef").unwrap();
-        Guard::new(Some(token), vec!["box.example".to_owned()], vec!["http://localhost:5173".to_owned()], Logins::default())
+        Guard::new(
+            Some(token),
+            vec!["box.example".to_owned()],
+            vec!["http://localhost:5173".to_owned()],
+            Logins::default(),
+        )
     }
 
     fn said(headers: &[(&str, &str)]) -> String {

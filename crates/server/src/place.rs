@@ -156,7 +156,6 @@ impl EnginePlace {
         write_private(&self.note_file(), &text)
     }
 
-
     /// How the engine is reached over HTTP, if it is.
     pub fn server(&self) -> Option<ServerNote> {
         serde_json::from_slice(&std::fs::read(self.note_file()).ok()?).ok()

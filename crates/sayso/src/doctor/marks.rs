@@ -28,7 +28,10 @@ pub(super) fn findings() -> Vec<Finding> {
     findings.push(if peer_handles {
         Finding::fine("process handles of peers (SO_PEERPIDFD) tell who decides")
     } else {
-        Finding::note("this kernel has no SO_PEERPIDFD (Linux 6.5): peers are told apart by their start time", "nothing")
+        Finding::note(
+            "this kernel has no SO_PEERPIDFD (Linux 6.5): peers are told apart by their start time",
+            "nothing",
+        )
     });
     if is_marked() {
         findings.push(Finding::note(

@@ -10,7 +10,6 @@ use std::process::{Command, ExitCode};
 
 use sayso_api::client::{Consent, Finished, Submission, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Fingerprint, Intent, Performer, Ruling, Subject};
-use sayso_server::agents::marked_beneath;
 use sayso_server::is_marked;
 use serde_json::json;
 
@@ -63,15 +62,26 @@ pub(crate) fn run(arguments: &ExecArguments) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input("there is no command").hint("name one, such as `sayso exec 'make test'`"));
     }
     if arguments.unmarked && is_marked() {
-        return Err(Failure::of(ErrorKind::ToolDenied, "cannot run a command unmarked: this process runs under the gate itself")
-            .hint("run it in a terminal that no agent started"));
+        return Err(Failure::of(
+            ErrorKind::ToolDenied,
+            "cannot run a command unmarked: this process runs under the gate itself",
+        )
+        .hint("run it in a terminal that no agent started"));
     }
     state.tell_where();
     tell_of_unconfirmed_rules(&state);
     let connected = Connected::to(&state)?;
     agents::tell_what_still_runs(&state);
     let own = [
-        "--approve", "--deny", "--unmarked", "--session", "--agent", "--turn", "--call", "--json", "--workspace",
+        "--approve",
+        "--deny",
+        "--unmarked",
+        "--session",
+        "--agent",
+        "--turn",
+        "--call",
+        "--json",
+        "--workspace",
         "--directory",
     ];
     if let Some(word) = arguments.command.iter().skip(1).find(|word| own.contains(&word.as_str())) {
@@ -235,7 +245,7 @@ impl Running<'_> {
             }
         };
         config::inspect(self.state);
-        let left = marked_beneath(std::process::id());
+        let left = child::left_behind();
         if !left.is_empty() {
             registered.leaves_open(code, &left);
             let details = json!({ "code": code, "still_running": left });

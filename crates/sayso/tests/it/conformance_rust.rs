@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sayso_api::client::{
-    Client, ClientError, Extent, Loopback, Patience, Progress, Proposed, Proposing, Role, Shown, Token, View,
-    Watched,
+    Client, ClientError, Extent, Loopback, Patience, Progress, Proposed, Proposing, Role, Shown, Token, View, Watched,
 };
 use sayso_api::proto::Event;
 use sayso_api::proto::oneof::event::Kind;

@@ -148,7 +148,8 @@ impl Ground {
                 self.scene.run(&["run", "--", agent.to_str().unwrap()], b"")
             }
         };
-        std::fs::remove_file(self.scene.path("ran")).unwrap_or_else(|error| panic!("{entry:?} did not run: {error}: {output:?}"));
+        std::fs::remove_file(self.scene.path("ran"))
+            .unwrap_or_else(|error| panic!("{entry:?} did not run: {error}: {output:?}"));
         output
     }
 
@@ -185,7 +186,9 @@ impl Ground {
 
 fn attempt_all(ways: &[Way]) {
     let ground = Ground::new();
-    ways.iter().for_each(|way| ground.attempt(way));
+    for way in ways {
+        ground.attempt(way);
+    }
 }
 
 macro_rules! ways {

@@ -40,14 +40,15 @@ fn decisions_of_any_kind_are_refused_under_the_gate() {
     let ground = Ground::new();
     ground.scene.write("change.json", br#"[{"operation":"write","path":"mine","new_content":"x\n"}]"#);
     ground.scene.write("sayso.toml", b"[[rule]]\nthen = \"allow\"\nwrite = [\"**\"]\n");
-    let record = ground.propose();
     for command in DECISIONS {
+        let record = ground.propose();
         let refused = |said: &str| said.contains("agent cannot decide");
         for entry in ENTRIES {
             ground.run(entry, &ground.script(&format!("timeout 60 @SAYSO {command} > said 2>&1"), &record));
             let said = ground.scene.read("said");
             assert!(refused(&said), "`{command}` by {entry:?}: {said}");
         }
+        assert_eq!(ground.status(&record), ChangeStatus::Pending, "`{command}`");
         // Its own server would not end.
         if !command.starts_with("serve") {
             let output = ground.run_unmarked(&ground.script(&format!("@SAYSO {command} 2>&1"), &record));
@@ -56,7 +57,6 @@ fn decisions_of_any_kind_are_refused_under_the_gate() {
             let _ = std::fs::remove_file(ground.scene.path("mine"));
         }
     }
-    assert_eq!(ground.status(&record), ChangeStatus::Pending);
 }
 
 #[test]
@@ -99,8 +99,14 @@ fn reviewer(ground: &Ground) -> Child {
 
 /// Attacks on processes outside. Each prints `GOT` where it succeeds.
 const ON_PROCESSES: [(&str, &str); 7] = [
-    ("ptrace of the engine", "timeout -s INT 2 strace -f -e trace=none -p @ENGINE -o /dev/null 2>&1 | grep -q 'not permitted' || echo GOT"),
-    ("ptrace of a reviewer", "timeout -s INT 2 strace -e trace=none -p REVIEWER -o /dev/null 2>&1 | grep -q 'not permitted' || echo GOT"),
+    (
+        "ptrace of the engine",
+        "timeout -s INT 2 strace -f -e trace=none -p @ENGINE -o /dev/null 2>&1 | grep -q 'not permitted' || echo GOT",
+    ),
+    (
+        "ptrace of a reviewer",
+        "timeout -s INT 2 strace -e trace=none -p REVIEWER -o /dev/null 2>&1 | grep -q 'not permitted' || echo GOT",
+    ),
     ("memory of the engine", "(: 3<>/proc/@ENGINE/mem) 2>/dev/null && echo GOT"),
     ("memory of a reviewer", "(: 3<>/proc/REVIEWER/mem) 2>/dev/null && echo GOT"),
     ("handles of a reviewer", "for f in /proc/REVIEWER/fd/*; do readlink $f >/dev/null && echo GOT; done"),
@@ -196,13 +202,14 @@ fn forged_verdict_socket_is_not_taken_for_the_engine() {
 #[test]
 fn engine_under_the_gate_lets_nothing_through() {
     let scene = Scene::new(&[]);
-    scene.configure("[[rule]]\nthen = \"allow\"\nwrite = [\"**\"]\n[[rule]]\nthen = \"allow\"\nrun = [\"./allowed\"]\n");
+    scene
+        .configure("[[rule]]\nthen = \"allow\"\nwrite = [\"**\"]\n[[rule]]\nthen = \"allow\"\nrun = [\"./allowed\"]\n");
     scene.write("change.json", br#"[{"operation":"write","path":"mine","new_content":"x\n"}]"#);
     // It outlives its command, so that no engine is left but its own.
     let waits = "until [ -e go ]; do sleep 0.02; done";
     let script = format!("(setsid sh -c '{waits}; exec {SAYSO} propose change.json' > said 2>&1 &)");
     let output = scene.run(&["exec", "--approve", &script], b"");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("1 process still runs"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("still run"), "{output:?}");
     scene.write("go", b"");
     until("it waits", || std::fs::read_to_string(scene.path("said")).is_ok_and(|said| said.contains("waits")));
     assert!(!scene.path("mine").exists(), "the rule allows it, and the engine was an agent's");
@@ -266,7 +273,8 @@ fn is_over(process: &str) -> bool {
 #[test]
 fn process_left_behind_is_named_and_its_writes_belong() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
-    let script = "(setsid sh -c 'until [ -e go ]; do sleep 0.02; done; echo late > late.txt' >/dev/null 2>&1 &); echo two > a.txt";
+    let late = r#"select undef, undef, undef, 0.02 until -e "go"; open F, ">late.txt"; print F "late\n""#;
+    let script = &format!("(setsid perl -e '{late}' >/dev/null 2>&1 &); echo two > a.txt");
     let said = scene.transcript(&["exec", "--approve", script]);
     assert!(said.contains("1 process still runs, pid ") && said.contains("Change 1 stays open"), "{said}");
     scene.write("go", b"");

@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use sayso_api::client::{
     AbstractSocket, Client, ClientError, Connection, Dial, Fate, NewSession, Patience, Progress, Shown, View,
 };

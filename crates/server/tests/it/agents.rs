@@ -41,7 +41,12 @@ fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&st
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
     words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
     words.extend(options.iter().map(ToString::to_string));
-    words.extend(["-H".to_owned(), format!("authorization: Bearer {}", server.login), "-d".to_owned(), body.to_owned()]);
+    words.extend([
+        "-H".to_owned(),
+        format!("authorization: Bearer {}", server.login),
+        "-d".to_owned(),
+        body.to_owned(),
+    ]);
     match way {
         Way::Socket => words.extend([
             "--abstract-unix-socket".to_owned(),
