@@ -334,7 +334,9 @@ fn has_line(note: &str, line: &str) -> bool {
 
 /// The processes under the gate that descend from a process. An engine in the same process has helpers, which are not.
 pub fn marked_beneath(root: u32) -> Vec<u32> {
-    beneath(root).into_iter().filter(|process| standing::refuse_marked(*process).is_err()).collect()
+    // Where the kernel took no marks, the variable says the same.
+    let is_under_gate = |process: &u32| standing::refuse_marked(*process).is_err() || is_marked(*process);
+    beneath(root).into_iter().filter(is_under_gate).collect()
 }
 
 /// The processes that descend from a process.
