@@ -6,6 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use sayso_gate::Process;
+use sayso_server::agents::marked_beneath;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -13,6 +15,10 @@ use crate::under_gate;
 
 /// How long a stopped program has to stay so before we stop as well. A shell continues both of us, one after the other.
 const STOP_DELAY: Duration = Duration::from_millis(20);
+
+/// How often processes that a program left behind are looked at before they count, and after which pause.
+const MAX_LOOKS: usize = 10;
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A program that runs marked. The marks are applied between `fork` and `exec`, by this very program in the child's place.
 pub(crate) fn marked(program: &Path) -> Command {
@@ -83,6 +89,19 @@ fn wait(pid: Pid) -> io::Result<WaitStatus> {
 fn is_stopped(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
+}
+
+/// The processes that a program has left behind. Those of a pipeline may end a little later than the shell that waited for the last.
+pub(crate) fn left_behind() -> Vec<u32> {
+    let mut left = marked_beneath(std::process::id());
+    for _ in 0..MAX_LOOKS {
+        if left.is_empty() {
+            break;
+        }
+        std::thread::sleep(LOOK_PAUSE);
+        left.retain(|process| Process::find(*process).is_some());
+    }
+    left
 }
 
 /// Names processes that a program has left behind.

@@ -89,7 +89,9 @@ impl Registered {
     /// from now on.
     pub fn leaves(self) -> Vec<u32> {
         let left = marked_beneath(std::process::id());
-        left.iter().for_each(|process| self.runs(*process));
+        for process in &left {
+            self.runs(*process);
+        }
         if left.is_empty() {
             self.finished();
         }
@@ -99,7 +101,9 @@ impl Registered {
     /// Ends the note of a command that ended with this code and left processes behind. An engine settles its change when they are
     /// over, so that what they write meanwhile belongs to it.
     pub fn leaves_open(self, code: i32, left: &[u32]) {
-        left.iter().for_each(|process| self.runs(*process));
+        for process in left {
+            self.runs(*process);
+        }
         // Without it, the change is settled as one of which nothing is known.
         let _ = add(&self.path, &json_line(CODE, &code.to_string()));
     }
@@ -330,7 +334,9 @@ fn has_line(note: &str, line: &str) -> bool {
 
 /// The processes under the gate that descend from a process. An engine in the same process has helpers, which are not.
 pub fn marked_beneath(root: u32) -> Vec<u32> {
-    beneath(root).into_iter().filter(|process| standing::refuse_marked(*process).is_err()).collect()
+    // Where the kernel took no marks, the variable says the same.
+    let is_under_gate = |process: &u32| standing::refuse_marked(*process).is_err() || is_marked(*process);
+    beneath(root).into_iter().filter(is_under_gate).collect()
 }
 
 /// The processes that descend from a process.

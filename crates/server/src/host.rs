@@ -150,7 +150,7 @@ impl Host {
 
     /// Whether a person has to be asked. An engine under the gate lets nothing through by itself: an agent may have started it to have
     /// its rules applied by a program of its own.
-    pub(crate) fn asking(&self, wants_a_person: bool) -> Asking {
+    pub(crate) fn asking(wants_a_person: bool) -> Asking {
         if wants_a_person || standing::is_marked() { Asking::Always } else { Asking::AsPolicySays }
     }
 

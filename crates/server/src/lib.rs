@@ -21,6 +21,7 @@
 )]
 
 pub mod agents;
+mod answer;
 mod authority;
 mod bodies;
 mod branch;

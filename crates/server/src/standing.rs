@@ -42,5 +42,5 @@ fn judge(process: u32, inspected: Result<Inspection, InspectError>) -> Result<()
     if marks.is_marked_beside(own.marks) {
         return Err(GateError::Marked(process));
     }
-    if namespaces != own.namespaces { Err(GateError::OtherNamespace(process)) } else { Ok(()) }
+    if namespaces == own.namespaces { Ok(()) } else { Err(GateError::OtherNamespace(process)) }
 }

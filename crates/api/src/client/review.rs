@@ -32,13 +32,19 @@ pub enum Extent {
     },
 }
 
-/// A login, or a link to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A login, or a link to one. Its secret is never printed.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     /// The address of the server.
     pub url: String,
     /// What was asked for: the login, or the link.
     pub secret: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl Client {

@@ -10,7 +10,6 @@ use std::process::{Command, ExitCode};
 
 use sayso_api::client::{Consent, Finished, Submission, View};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Fingerprint, Intent, Performer, Ruling, Subject};
-use sayso_server::agents::marked_beneath;
 use sayso_server::is_marked;
 use serde_json::json;
 
@@ -241,7 +240,7 @@ impl Running<'_> {
             }
         };
         config::inspect(self.state);
-        let left = marked_beneath(std::process::id());
+        let left = child::left_behind();
         if !left.is_empty() {
             registered.leaves_open(code, &left);
             let details = json!({ "code": code, "still_running": left });

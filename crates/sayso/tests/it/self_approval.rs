@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use sayso_api::client::{Client, Patience, Progress, Proposed, Proposing, Shown, View};
 use sayso_review::{ChangeRecord, ChangeStatus, Origin};
+use sayso_testkit::skip::skip;
 use serde_json::json;
 
 use crate::Scene;
@@ -186,7 +187,9 @@ impl Ground {
 
 fn attempt_all(ways: &[Way]) {
     let ground = Ground::new();
-    ways.iter().for_each(|way| ground.attempt(way));
+    for way in ways {
+        ground.attempt(way);
+    }
 }
 
 macro_rules! ways {
@@ -257,13 +260,6 @@ const ESCAPES: &[Way] = ways! {
     "notes removed", Decides, "rm -rf @STATE/sayso/agents/*; env -u SAYSO_UNDER_GATE @SAYSO review @CHANGE --approve all";
     "notes removed and a login", Decides,
         "rm -rf @STATE/sayso/agents; @CALL -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
-    "user namespace", Fails, "unshare -Ur @SAYSO review @CHANGE --approve all";
-    "user and PID namespace", Fails, "unshare -Urpf --mount-proc @SAYSO review @CHANGE --approve all";
-    "user and network namespace", Fails, "unshare -Urn @SAYSO review @CHANGE --approve all";
-    "user and mount namespace", Fails, "unshare -Urm @SAYSO review @CHANGE --approve all";
-    "namespaces and a login", Fails,
-        "unshare -Urpf --mount-proc @CALL -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
-    "the engine's namespaces", Decides, "nsenter -t @ENGINE -a sh -c 'cd \"$0\" && @SAYSO review @CHANGE --approve all' \"$PWD\"";
     "preloaded library", Decides,
         "printf '#include <stdlib.h>\\n__attribute__((constructor)) void f(void){unsetenv(\"SAYSO_UNDER_GATE\");}' > p.c; \
          gcc -shared -fPIC -o p.so p.c && LD_PRELOAD=$PWD/p.so @SAYSO review @CHANGE --approve all";
@@ -273,4 +269,24 @@ const ESCAPES: &[Way] = ways! {
 #[test]
 fn escapes_from_the_gate_decide_nothing() {
     attempt_all(ESCAPES);
+}
+
+/// Ways through namespaces. Whoever is in others than the engine decides nothing, marked or not.
+const NAMESPACES: &[Way] = ways! {
+    "user namespace", Fails, "unshare -Ur @SAYSO review @CHANGE --approve all";
+    "user and PID namespace", Fails, "unshare -Urpf --mount-proc @SAYSO review @CHANGE --approve all";
+    "user and network namespace", Fails, "unshare -Urn @SAYSO review @CHANGE --approve all";
+    "user and mount namespace", Fails, "unshare -Urm @SAYSO review @CHANGE --approve all";
+    "namespaces and a login", Fails,
+        "unshare -Urpf --mount-proc @CALL -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
+    "the engine's namespaces", Decides, "nsenter -t @ENGINE -a sh -c 'cd \"$0\" && @SAYSO review @CHANGE --approve all' \"$PWD\"";
+};
+
+#[test]
+fn other_namespaces_decide_nothing() {
+    let allowed = Command::new("unshare").args(["-Urpf", "--mount-proc", "true"]).status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        return skip("this machine does not let users make namespaces");
+    }
+    attempt_all(NAMESPACES);
 }

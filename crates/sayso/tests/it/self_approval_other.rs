@@ -36,18 +36,19 @@ const DECISIONS: [&str; 22] = [
 ];
 
 #[test]
-fn decisions_of_any_kind_are_refused_under_the_gate() {
+fn decisions_under_the_gate_are_all_refused() {
     let ground = Ground::new();
     ground.scene.write("change.json", br#"[{"operation":"write","path":"mine","new_content":"x\n"}]"#);
     ground.scene.write("sayso.toml", b"[[rule]]\nthen = \"allow\"\nwrite = [\"**\"]\n");
-    let record = ground.propose();
     for command in DECISIONS {
+        let record = ground.propose();
         let refused = |said: &str| said.contains("agent cannot decide");
         for entry in ENTRIES {
             ground.run(entry, &ground.script(&format!("timeout 60 @SAYSO {command} > said 2>&1"), &record));
             let said = ground.scene.read("said");
             assert!(refused(&said), "`{command}` by {entry:?}: {said}");
         }
+        assert_eq!(ground.status(&record), ChangeStatus::Pending, "`{command}`");
         // Its own server would not end.
         if !command.starts_with("serve") {
             let output = ground.run_unmarked(&ground.script(&format!("@SAYSO {command} 2>&1"), &record));
@@ -56,7 +57,6 @@ fn decisions_of_any_kind_are_refused_under_the_gate() {
             let _ = std::fs::remove_file(ground.scene.path("mine"));
         }
     }
-    assert_eq!(ground.status(&record), ChangeStatus::Pending);
 }
 
 #[test]
@@ -77,6 +77,18 @@ fn unmarked_run_is_for_persons_and_recorded() {
     assert_eq!(marks(&["--unmarked"]), "NoNewPrivs: 0 Seccomp_filters: 0");
     let (log, _) = ground.scene.json(&["log", "--json", "-n", "1"]);
     assert!(log.to_string().contains("runs unmarked"), "{log:#}");
+}
+
+#[test]
+fn doctor_lists_the_marks_of_the_kernel() {
+    let ground = Ground::new();
+    let record = ground.propose();
+    let outside = ground.scene.transcript(&["doctor"]);
+    assert!(outside.contains("seccomp filters mark") && outside.contains("Landlock scopes"), "{outside}");
+    assert!(!outside.contains("this process runs under the gate"), "{outside}");
+    ground.run(Entry::Agent, &ground.script("@SAYSO doctor > said 2>&1", &record));
+    let inside = ground.scene.read("said");
+    assert!(inside.contains("this process runs under the gate"), "{inside}");
 }
 
 /// A program that has connected to the socket for verdicts, as a reviewer has.
@@ -173,7 +185,7 @@ fn replaced_engine_decides_nothing() {
 
 /// An agent that listens itself, under the name that the file gives, does not get the reviewer's verdict.
 #[test]
-fn forged_verdict_socket_is_not_taken_for_the_engine() {
+fn forged_verdict_socket_gets_no_verdict() {
     let ground = Ground::new();
     let record = ground.propose();
     let forge = r#"printf forged-@ENGINE > "$(dirname @SOCKET)/verdicts"
@@ -209,7 +221,7 @@ fn engine_under_the_gate_lets_nothing_through() {
     let waits = "until [ -e go ]; do sleep 0.02; done";
     let script = format!("(setsid sh -c '{waits}; exec {SAYSO} propose change.json' > said 2>&1 &)");
     let output = scene.run(&["exec", "--approve", &script], b"");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("1 process still runs"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("still run"), "{output:?}");
     scene.write("go", b"");
     until("it waits", || std::fs::read_to_string(scene.path("said")).is_ok_and(|said| said.contains("waits")));
     assert!(!scene.path("mine").exists(), "the rule allows it, and the engine was an agent's");
@@ -271,9 +283,10 @@ fn is_over(process: &str) -> bool {
 
 /// What a command leaves behind is named, and what that writes belongs to the command's change.
 #[test]
-fn process_left_behind_is_named_and_its_writes_belong() {
+fn process_left_behind_is_named_with_its_writes() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
-    let script = "(setsid sh -c 'until [ -e go ]; do sleep 0.02; done; echo late > late.txt' >/dev/null 2>&1 &); echo two > a.txt";
+    let late = r#"select undef, undef, undef, 0.02 until -e "go"; open F, ">late.txt"; print F "late\n""#;
+    let script = &format!("(setsid perl -e '{late}' >/dev/null 2>&1 &); echo two > a.txt");
     let said = scene.transcript(&["exec", "--approve", script]);
     assert!(said.contains("1 process still runs, pid ") && said.contains("Change 1 stays open"), "{said}");
     scene.write("go", b"");
@@ -287,7 +300,7 @@ fn process_left_behind_is_named_and_its_writes_belong() {
 
 /// A killed `sayso run` takes its agent's processes along, except those that were started to stay.
 #[test]
-fn killed_run_ends_all_but_what_was_left_on_purpose() {
+fn killed_run_ends_all_but_nohup_processes() {
     let ground = Ground::new();
     let record = ground.propose();
     let stays = "until [ -e go ]; do sleep 0.05; done";

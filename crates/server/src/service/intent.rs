@@ -339,7 +339,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         performer,
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
-        asking: host.asking(request.ask),
+        asking: Host::asking(request.ask),
         folders,
         ..Submission::new(intent, origin)
     };

@@ -13,10 +13,10 @@ use sayso_review::{Command, ContentHash, Decider, ErrorKind, FromNowOn, Intent, 
 
 use super::stream::Watching;
 use super::view_of;
+use crate::answer::LOGIN;
 use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking, by_a_person, now, promptly};
-use crate::listen::LOGIN;
 use crate::progress::{self, Shown};
 
 /// Changes that are listed where nobody says how many.
@@ -442,7 +442,7 @@ fn propose(host: &Host, peer: Option<Peer>, request: proto::ProposeRequest) -> R
     host.own(peer, &mut origin)?;
     let view = view_of(request.view);
     let mode = request.mode.as_known().unwrap_or_default();
-    let asking = host.asking(mode == Mode::MODE_ASK);
+    let asking = Host::asking(mode == Mode::MODE_ASK);
     host.refresh()?;
     let submission =
         Submission { deadline: host.deadline(), asking, ..Submission::new(Intent::ChangeFiles(proposal), origin) };

@@ -161,7 +161,7 @@ fn signals_stay_within_an_agent_only() {
     let signal = |scope| {
         let (id, mut sent) = (id.clone(), false);
         marked(scope, || {
-            sent = Command::new("kill").args(["-CONT", &id]).stderr(Stdio::null()).status().unwrap().success()
+            sent = Command::new("kill").args(["-CONT", &id]).stderr(Stdio::null()).status().unwrap().success();
         });
         sent
     };
