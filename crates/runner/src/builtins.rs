@@ -83,7 +83,7 @@ fn exit(arguments: &Arguments<'_>, shell: &Shell) -> Step {
     };
     if !rest.is_empty() {
         shell.complain("exit: too many arguments");
-        return Ok(1);
+        return Err(Stop::Exit(1));
     }
     Err(Stop::Exit(number as u8))
 }

@@ -109,7 +109,8 @@ fn variable(name: &str, shell: &Shell) -> Result<Vec<u8>, Stop> {
         Some(value) => Ok(value.to_vec()),
         None if shell.options.rejects_unset => {
             shell.complain(&format!("{name}: unbound variable"));
-            Err(Stop::Exit(127))
+            // The statuses of bash, which differ between these cases.
+            Err(Stop::Exit(if shell.is_subshell || shell.options.exits_on_error { 1 } else { 127 }))
         }
         None => Ok(Vec::new()),
     }

@@ -40,7 +40,16 @@ impl Walker<'_> {
         let mut saved = Saved::new();
         let assignments = self.assign(&invocation.assignments, shell, is_temporary, &mut saved)?;
         self.trace(&assignments, &argv, shell);
+        // A redirection does not see the assignments before the command.
+        for (name, variable) in saved.iter().rev() {
+            shell.restore(name, variable.clone());
+        }
         let plans = self.plan(&invocation.redirections, shell)?;
+        if is_temporary {
+            for (name, value) in &assignments {
+                shell.export(name, value.as_bytes().to_vec());
+            }
+        }
         let command = self.prepare(argv, assignments, &plans, shell)?;
         self.ask(&command, shell)?;
         let outer = shell.descriptors.clone();

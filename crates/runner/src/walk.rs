@@ -93,6 +93,7 @@ impl Walker<'_> {
 
     /// Runs a list in a copy of the shell.
     pub(crate) fn subshell(&self, list: &List, mut shell: Shell) -> Step {
+        shell.is_subshell = true;
         match self.list(list, &mut shell) {
             Ok(status) | Err(Stop::Exit(status)) => self.check().map(|()| status),
             Err(Stop::Abort) => Err(Stop::Abort),
@@ -170,6 +171,7 @@ impl Walker<'_> {
     }
 
     fn stage(&self, stage: &Stage, mut shell: Shell) -> Step {
+        shell.is_subshell = true;
         let result = match &stage.command {
             Command::Simple(invocation) if stage.pipes_errors => self.simple_with_errors(invocation, &mut shell),
             Command::Compound(compound) if stage.pipes_errors => self.compound_with_errors(compound, &mut shell),

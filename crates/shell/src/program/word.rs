@@ -17,6 +17,9 @@ impl Reader<'_> {
     /// Reads the word that begins here.
     pub(super) fn word(&mut self, context: Context) -> Outcome<Word> {
         let start = self.at;
+        if self.is_comment() {
+            return self.unexpected();
+        }
         let mut word = WordDraft::default();
         while let Some(byte) = self.byte(0) {
             match byte {
@@ -54,6 +57,12 @@ impl Reader<'_> {
             return self.unexpected();
         }
         Ok(Word { parts: word.parts, is_assignment: false, span: start..self.at })
+    }
+
+    /// `true` before a `#` that begins a comment.
+    fn is_comment(&self) -> bool {
+        let before = self.text[..self.at].bytes().next_back();
+        self.byte(0) == Some(b'#') && before.is_none_or(|byte| b" \t\n|&;<>()".contains(&byte))
     }
 
     /// Takes characters without a meaning.
@@ -270,7 +279,7 @@ impl Reader<'_> {
         if at == start {
             let is_home = matches!(self.byte(0), None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>'));
             if !is_home {
-                self.at = start + self.raw_word().len().max(1);
+                self.at += self.raw_word().len();
                 return self.unsupported(start, "`~` is supported alone or before `/` only");
             }
             word.parts.push(Part::Tilde);
