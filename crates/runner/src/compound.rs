@@ -46,7 +46,10 @@ impl Walker<'_> {
         }
         let result = match opened {
             Ok(()) => self.construct(&compound.construct, shell),
-            Err(()) => Ok(1),
+            Err(()) => {
+                shell.has_failed_redirection = true;
+                Ok(1)
+            }
         };
         shell.descriptors = outer;
         result

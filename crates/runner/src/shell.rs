@@ -23,6 +23,8 @@ pub(crate) struct Shell {
     pub(crate) substitution_status: Option<u8>,
     /// `true` where a failing command does not end the script despite `set -e`.
     pub(crate) is_condition: bool,
+    /// `true` after a construct that was left undone because a redirection failed.
+    pub(crate) has_failed_redirection: bool,
     /// `true` in a copy of the first shell.
     pub(crate) is_subshell: bool,
     /// Substitutions around the current command, which a trace shows.
@@ -78,6 +80,7 @@ impl Shell {
             status: 0,
             substitution_status: None,
             is_condition: false,
+            has_failed_redirection: false,
             is_subshell: false,
             depth: 0,
             line: 1,

@@ -125,11 +125,13 @@ impl Walker<'_> {
         let can_exit = !shell.is_condition;
         shell.is_condition = outer;
         let mut status = result?;
-        if pipeline.is_negated {
+        // bash does not turn around the status of a construct that it left undone.
+        let is_undone = std::mem::take(&mut shell.has_failed_redirection) && pipeline.stages.len() == 1;
+        if pipeline.is_negated && !is_undone {
             status = u8::from(status == 0);
         }
         shell.status = status;
-        if status != 0 && can_exit && shell.options.exits_on_error && ends_script(&pipeline.stages) {
+        if status != 0 && can_exit && shell.options.exits_on_error && (is_undone || ends_script(&pipeline.stages)) {
             return Err(Stop::Exit(status));
         }
         Ok(status)

@@ -48,42 +48,42 @@ impl Stubs {
     }
 
     /// Takes the record: one line for each program with its arguments, sorted.
-    fn take(&self) -> Vec<String> {
+    fn take(&self, stage: &Stage) -> Vec<String> {
         let record = self.folder.path().join("record");
         let bytes = fs::read(&record).unwrap_or_default();
         let _ = fs::remove_file(record);
         let mut lines: Vec<String> = String::from_utf8_lossy(&bytes)
             .split("\0\x01\0")
             .filter(|line| !line.is_empty())
-            .map(|line| line.replace('\0', "\u{1f}"))
+            .map(|line| stage.normal(&line.replace('\0', "\u{1f}")))
             .collect();
         lines.sort();
         lines
     }
 }
 
-fn reported(report: &Report, bin: &Path) -> Vec<String> {
+fn reported(report: &Report, bin: &Path, stage: &Stage) -> Vec<String> {
     let mut lines = Vec::new();
     for RanCommand { argv, .. } in &report.ran {
         let path = bin.join(&argv[0]);
         if !argv[0].is_empty() && path.exists() && path.starts_with(bin) && path != bin {
             let mut words = vec![path.to_string_lossy().into_owned()];
             words.extend(argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()));
-            lines.push(words.join("\u{1f}"));
+            lines.push(stage.normal(&words.join("\u{1f}")));
         }
     }
     lines.sort();
     lines
 }
 
-fn judged(seen: &[PreparedCommand], bin: &Path) -> Vec<String> {
+fn judged(seen: &[PreparedCommand], bin: &Path, stage: &Stage) -> Vec<String> {
     let mut lines = Vec::new();
     for command in seen {
         let Target::Program(path) = &command.target else { continue };
         if path.starts_with(bin) {
             let mut words = vec![path.to_string_lossy().into_owned()];
             words.extend(command.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()));
-            lines.push(words.join("\u{1f}"));
+            lines.push(stage.normal(&words.join("\u{1f}")));
         }
     }
     lines.sort();
@@ -141,10 +141,10 @@ impl Figures {
         let before = stage.bash("");
         let recorder = Recorder::default();
         let (after, report) = stage.run(&program, &recorder);
-        let (seen, ran) = (recorder.seen.into_inner().unwrap(), stubs.take());
-        assert_eq!(reported(&report, &stubs.bin()), ran, "the report has what ran: {script}");
+        let (seen, ran) = (recorder.seen.into_inner().unwrap(), stubs.take(&stage));
+        assert_eq!(reported(&report, &stubs.bin(), &stage), ran, "the report has what ran: {script}");
         // A command whose redirection fails is judged and does not run.
-        let mut judged = judged(&seen, &stubs.bin());
+        let mut judged = judged(&seen, &stubs.bin(), &stage);
         for program in &ran {
             let at = judged.iter().position(|judged| judged == program);
             judged.remove(at.unwrap_or_else(|| panic!("the judge saw {program}: {script}")));
@@ -168,7 +168,7 @@ impl Figures {
         self.programs += ran.len();
         let theirs = Stage::with_path(stubs.bin().as_os_str());
         theirs.bash(script);
-        let bash = stubs.take();
+        let bash = stubs.take(&theirs);
         if bash != ran {
             self.differs_from_bash.push(format!("{script}\n  ours: {ran:?}\n  bash: {bash:?}"));
         }

@@ -81,6 +81,11 @@ impl Stage {
         self.folder.path().join("w")
     }
 
+    /// Text with the folder of this stage replaced by a fixed one.
+    pub(crate) fn normal(&self, text: &str) -> String {
+        text.replace(self.folder.path().to_str().unwrap(), "/tmp/stage")
+    }
+
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let home = self.folder.path().join("home");
         fs::create_dir_all(&home).unwrap();
@@ -91,7 +96,7 @@ impl Stage {
     pub(crate) fn bash(&self, script: &str) -> Outcome {
         let output = Command::new("/usr/bin/bash")
             .arg0("bash")
-            .args(["--norc", "--noprofile", "-p", "-c", script])
+            .args(["--norc", "--noprofile", "-p", "-c", "--", script])
             .env_clear()
             .envs(self.environment())
             .env("PWD", self.root())
@@ -107,28 +112,37 @@ impl Stage {
     }
 
     pub(crate) fn run_with(&self, program: &Program, judge: &dyn Judge, handle: Handle) -> (Outcome, Report) {
-        let (out, err) = (self.folder.path().join("out"), self.folder.path().join("err"));
-        // Appending, since bash's output goes into pipes.
-        let open = |path: &Path| fs::OpenOptions::new().append(true).create(true).open(path).unwrap().into();
-        let options = RunOptions {
-            environment: self.environment(),
-            directory: self.root(),
-            stdin: None,
-            stdout: open(&out),
-            stderr: open(&err),
-            handle,
-        };
+        let options = RunOptions { handle, ..self.options_with(&[]) };
         let report = run(program, options, judge);
         let exit = i32::from(report.exit_code);
-        (self.outcome(exit, &fs::read(out).unwrap(), &fs::read(err).unwrap()), report)
+        let read = |name: &str| fs::read(self.folder.path().join(name)).unwrap();
+        (self.outcome(exit, &read("out"), &read("err")), report)
+    }
+
+    /// Options with more variables in the environment.
+    pub(crate) fn options_with(&self, variables: &[(&str, &str)]) -> RunOptions {
+        let mut environment = self.environment();
+        environment.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        // Appending, since bash's output goes into pipes.
+        let open = |name: &str| {
+            let path = self.folder.path().join(name);
+            fs::OpenOptions::new().append(true).create(true).open(path).unwrap().into()
+        };
+        RunOptions {
+            environment,
+            directory: self.root(),
+            stdin: None,
+            stdout: open("out"),
+            stderr: open("err"),
+            handle: Handle::new(),
+        }
     }
 
     fn outcome(&self, exit: i32, stdout: &[u8], stderr: &[u8]) -> Outcome {
-        let prefix = self.folder.path().to_str().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(prefix, "/tmp/stage");
+        let text = |bytes: &[u8]| self.normal(&String::from_utf8_lossy(bytes));
         let mut files = BTreeMap::new();
         collect(&self.root(), "", &mut files);
-        let files = files.into_iter().map(|(path, text)| (path, without_lines(&text.replace(prefix, "/tmp/stage")))).collect();
+        let files = files.into_iter().map(|(path, text)| (path, without_lines(&self.normal(&text)))).collect();
         Outcome { exit, stdout: text(stdout), stderr: without_lines(&text(stderr)), files }
     }
 }
