@@ -45,12 +45,10 @@ impl Walker<'_> {
             Builtin::Test => Ok(test::test("test", &arguments, shell)),
             Builtin::Bracket => Ok(test::bracket(&arguments, shell)),
             Builtin::Exit => exit(&arguments, shell),
-            Builtin::Export | Builtin::Unset | Builtin::Set => {
-                match variables::change(builtin, &arguments, shell) {
-                    Ok(status) => Ok(status),
-                    Err(reason) => Err(self.refuse(command, reason, shell)),
-                }
-            }
+            Builtin::Export | Builtin::Unset | Builtin::Set => match variables::change(builtin, &arguments, shell) {
+                Ok(status) => Ok(status),
+                Err(reason) => Err(self.refuse(command, reason, shell)),
+            },
             Builtin::Command => match arguments.split_first() {
                 Some((&b"-v", names)) => command_v(names, shell),
                 _ => Err(self.refuse(command, "`command` is supported with `-v` only".to_owned(), shell)),

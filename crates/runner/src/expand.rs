@@ -50,7 +50,11 @@ impl Walker<'_> {
 
     fn part(&self, part: &Part, shell: &mut Shell, fields: &mut Fields) -> Result<(), Stop> {
         if let Part::Literal { text, is_quoted } = part {
-            if *is_quoted { fields.quoted(text.as_bytes()) } else { fields.plain(text.as_bytes()) }
+            if *is_quoted {
+                fields.quoted(text.as_bytes())
+            } else {
+                fields.plain(text.as_bytes())
+            }
             return Ok(());
         }
         if let Part::Wildcard(wildcard) = part {
@@ -58,7 +62,11 @@ impl Walker<'_> {
             return Ok(());
         }
         let (value, is_quoted) = self.value(part, shell)?;
-        if is_quoted { fields.quoted(&value) } else { fields.split(&value) }
+        if is_quoted {
+            fields.quoted(&value)
+        } else {
+            fields.split(&value)
+        }
         Ok(())
     }
 

@@ -1,10 +1,13 @@
 //! All uses of the file system.
-#![allow(clippy::disallowed_methods, reason = "the runner opens the files of redirections and looks at paths for tests")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the runner opens the files of redirections and looks at paths for tests"
+)]
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};

@@ -169,7 +169,8 @@ fn class(field: &Field, start: usize) -> Option<(Class, usize)> {
         }
         let (low, length) = member(field, &mut at)?;
         at += length;
-        let is_range = bytes.get(at) == Some(&b'-') && field.active[at] && bytes.get(at + 1).is_some_and(|byte| *byte != b']');
+        let is_range =
+            bytes.get(at) == Some(&b'-') && field.active[at] && bytes.get(at + 1).is_some_and(|byte| *byte != b']');
         if is_range {
             at += 1;
             let (high, length) = member(field, &mut at)?;

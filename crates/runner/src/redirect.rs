@@ -25,7 +25,12 @@ pub(crate) struct Plan {
 }
 
 enum Step {
-    Open { path: PathBuf, shown: Vec<u8>, access: RedirectAccess, is_both: bool },
+    Open {
+        path: PathBuf,
+        shown: Vec<u8>,
+        access: RedirectAccess,
+        is_both: bool,
+    },
     Duplicate(u8),
     Close,
     Text(Vec<u8>),

@@ -62,11 +62,7 @@ impl Options {
 }
 
 impl Shell {
-    pub(crate) fn new(
-        environment: BTreeMap<OsString, OsString>,
-        directory: PathBuf,
-        descriptors: Descriptors,
-    ) -> Self {
+    pub(crate) fn new(environment: BTreeMap<OsString, OsString>, directory: PathBuf, descriptors: Descriptors) -> Self {
         let variables = environment
             .into_iter()
             .filter(|(name, _)| is_inherited(&name.to_string_lossy()))

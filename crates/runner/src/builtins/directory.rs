@@ -95,11 +95,7 @@ pub(super) fn pwd(arguments: &Arguments<'_>, shell: &Shell) -> Step {
 }
 
 /// Reads `-L`, `-P` and `--`; an error has been told and is a status.
-fn options<'a, 'b>(
-    name: &str,
-    arguments: &'b Arguments<'a>,
-    shell: &Shell,
-) -> Result<(Links, &'b Arguments<'a>), u8> {
+fn options<'a, 'b>(name: &str, arguments: &'b Arguments<'a>, shell: &Shell) -> Result<(Links, &'b Arguments<'a>), u8> {
     let mut links = Links::Logical;
     let mut rest = arguments;
     while let [first, behind @ ..] = rest {

@@ -18,7 +18,12 @@ pub(super) fn printf(arguments: &Arguments<'_>, shell: &Shell) -> Step {
         let _ = shell.descriptors.write(2, usage.as_bytes());
         return Ok(2);
     };
-    if format.starts_with(b"-") && format.len() > 1 && arguments.len() == values.len() + 1 && format[1] != b'-' && format[1].is_ascii_alphabetic() {
+    if format.starts_with(b"-")
+        && format.len() > 1
+        && arguments.len() == values.len() + 1
+        && format[1] != b'-'
+        && format[1].is_ascii_alphabetic()
+    {
         shell.complain_bytes(&[b"printf: ", &format[..2], b": invalid option"].concat());
         let usage = "printf: usage: printf [-v var] format [arguments]\n";
         let _ = shell.descriptors.write(2, usage.as_bytes());
@@ -149,7 +154,8 @@ impl Run<'_> {
         if let Some(number) = format::character_value(value) {
             return number as f64;
         }
-        let length = (0..=text.len()).rev().find(|end| text.get(..*end).is_some_and(|text| text.parse::<f64>().is_ok()));
+        let length =
+            (0..=text.len()).rev().find(|end| text.get(..*end).is_some_and(|text| text.parse::<f64>().is_ok()));
         if length != Some(text.len()) || text.is_empty() {
             if !value.is_empty() {
                 self.shell.complain_bytes(&[b"printf: ", value, b": invalid number"].concat());

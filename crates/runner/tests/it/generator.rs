@@ -2,14 +2,70 @@
 
 /// Words that are hard in one way or another.
 const WORDS: &[&str] = &[
-    "a", "b.txt", "-n", "--", "-", "*.txt", "'a b'", "\"$x\"", "$x", "$y", "${y}z", "\"a $y\"", "$(p1 in)", "\"$(p2 'q r')\"",
-    "{a,b}", "x{1..3}", "~", "''", "\"\"", "\\$x", "'$x'", "$'a\\tb'", "?.txt", "[ab].txt", "a\\ b", "\"*\"", "$z", "$?",
-    "nomatch*", "a=b", "{}", "x\\;y", "'; p3 evil'", "\"$x\"$y", "$x$y", "src/*", "#no", "a#b", "\"`\"", "é", "'\n'", "!",
+    "a",
+    "b.txt",
+    "-n",
+    "--",
+    "-",
+    "*.txt",
+    "'a b'",
+    "\"$x\"",
+    "$x",
+    "$y",
+    "${y}z",
+    "\"a $y\"",
+    "$(p1 in)",
+    "\"$(p2 'q r')\"",
+    "{a,b}",
+    "x{1..3}",
+    "~",
+    "''",
+    "\"\"",
+    "\\$x",
+    "'$x'",
+    "$'a\\tb'",
+    "?.txt",
+    "[ab].txt",
+    "a\\ b",
+    "\"*\"",
+    "$z",
+    "$?",
+    "nomatch*",
+    "a=b",
+    "{}",
+    "x\\;y",
+    "'; p3 evil'",
+    "\"$x\"$y",
+    "$x$y",
+    "src/*",
+    "#no",
+    "a#b",
+    "\"`\"",
+    "é",
+    "'\n'",
+    "!",
 ];
 /// Values of variables, some of which look like code.
 const VALUES: &[&str] = &[
-    "1", "'a b'", "'*.txt'", "'$(p3 evil)'", "'; p3 evil'", "'-rf'", "''", "$x", "\"$y more\"", "$(p1 value)", "'\\*'", "*.txt",
-    "'a\nb'", "'`p3`'", "'{a,b}'", "'  lead'", "\"a'b\"", "'[ab].txt'", "~",
+    "1",
+    "'a b'",
+    "'*.txt'",
+    "'$(p3 evil)'",
+    "'; p3 evil'",
+    "'-rf'",
+    "''",
+    "$x",
+    "\"$y more\"",
+    "$(p1 value)",
+    "'\\*'",
+    "*.txt",
+    "'a\nb'",
+    "'`p3`'",
+    "'{a,b}'",
+    "'  lead'",
+    "\"a'b\"",
+    "'[ab].txt'",
+    "~",
 ];
 const NAMES: &[&str] = &["x", "y", "z"];
 const FILES: &[&str] = &["o1", "o2", "\"$x\"", "o$y", "/dev/null", "src/o3", "nope/o4", "'o 5'"];
@@ -29,7 +85,10 @@ pub(crate) struct Generator {
 impl Generator {
     /// Scripts of builtins and harmless programs of the system.
     pub(crate) fn new(seed: u64) -> Self {
-        Self::with_commands(seed, &["echo", "printf '<%s>\\n'", "cat", "true", "false", "echo -n", "ls", "wc -c", "env printf '%s|'"])
+        Self::with_commands(
+            seed,
+            &["echo", "printf '<%s>\\n'", "cat", "true", "false", "echo -n", "ls", "wc -c", "env printf '%s|'"],
+        )
     }
 
     /// Scripts of the recording programs `p1` to `p4`.
@@ -63,7 +122,8 @@ impl Generator {
             self.budget = 24;
             let script = self.list(0);
             // The recording programs exist for their own scripts only.
-            let script = if is_recording { script } else { script.replace("$(p1 ", "$(echo ").replace("$(p2 ", "$(echo ") };
+            let script =
+                if is_recording { script } else { script.replace("$(p1 ", "$(echo ").replace("$(p2 ", "$(echo ") };
             if sayso_shell::Program::parse(&script).is_ok() {
                 return script;
             }
@@ -104,14 +164,40 @@ impl Generator {
         match self.below(16) {
             0 => format!("( {} ){}", self.list(depth + 1), self.redirects()),
             1 => format!("{{ {}; }}{}", self.list(depth + 1), self.redirects()),
-            2 => format!("for {} in {} {}; do {}; done", self.pick(NAMES), self.pick(WORDS), self.pick(WORDS), self.list(depth + 1)),
-            3 => format!("if {}; then {}; else {}; fi", self.list(depth + 1), self.list(depth + 1), self.list(depth + 1)),
-            4 => format!("case {} in {}) {};; *) {};; esac", self.pick(VALUES), self.pick(WORDS), self.list(depth + 1), self.list(depth + 1)),
+            2 => format!(
+                "for {} in {} {}; do {}; done",
+                self.pick(NAMES),
+                self.pick(WORDS),
+                self.pick(WORDS),
+                self.list(depth + 1)
+            ),
+            3 => {
+                format!("if {}; then {}; else {}; fi", self.list(depth + 1), self.list(depth + 1), self.list(depth + 1))
+            }
+            4 => format!(
+                "case {} in {}) {};; *) {};; esac",
+                self.pick(VALUES),
+                self.pick(WORDS),
+                self.list(depth + 1),
+                self.list(depth + 1)
+            ),
             5 => format!("{}={}", self.pick(NAMES), self.pick(VALUES)),
             6 => format!("[[ {} == {} ]]", self.pick(WORDS), self.pick(WORDS)),
             7 => format!("[ {} = {} ]", self.pick(WORDS), self.pick(WORDS)),
             8 => format!("while read -r {}; do {}; done < list", self.pick(NAMES), self.simple()),
-            9 => ["cd src", "cd ..", "set -e", "set -u", "set -o pipefail", "exit 3", "pwd", "export x", "unset y", "cd \"$x\""][self.below(10)].to_owned(),
+            9 => [
+                "cd src",
+                "cd ..",
+                "set -e",
+                "set -u",
+                "set -o pipefail",
+                "exit 3",
+                "pwd",
+                "export x",
+                "unset y",
+                "cd \"$x\"",
+            ][self.below(10)]
+            .to_owned(),
             _ => self.simple(),
         }
     }

@@ -135,7 +135,13 @@ fn long_here_document_reaches_child() {
 fn inherited_shell_variables_are_dropped() {
     let program = Program::parse("env").unwrap();
     let stage = Stage::new();
-    let options = stage.options_with(&[("BASH_ENV", "x"), ("BASH_FUNC_ls%%", "() { x; }"), ("IFS", "x"), ("PS4", "x"), ("KEPT", "1")]);
+    let options = stage.options_with(&[
+        ("BASH_ENV", "x"),
+        ("BASH_FUNC_ls%%", "() { x; }"),
+        ("IFS", "x"),
+        ("PS4", "x"),
+        ("KEPT", "1"),
+    ]);
     let recorder = Recorder::default();
     sayso_runner::run(&program, options, &recorder);
     let seen = recorder.seen.into_inner().unwrap();

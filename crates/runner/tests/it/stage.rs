@@ -89,7 +89,8 @@ impl Stage {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let home = self.folder.path().join("home");
         fs::create_dir_all(&home).unwrap();
-        let pairs = [("PATH", self.path.clone()), ("HOME", home.into()), ("LC_ALL", "C.UTF-8".into()), ("USER", "me".into())];
+        let pairs =
+            [("PATH", self.path.clone()), ("HOME", home.into()), ("LC_ALL", "C.UTF-8".into()), ("USER", "me".into())];
         pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
 
@@ -140,10 +141,14 @@ impl Stage {
 
     fn outcome(&self, exit: i32, stdout: &[u8], stderr: &[u8]) -> Outcome {
         let text = |bytes: &[u8]| self.normal(&String::from_utf8_lossy(bytes));
+        Outcome { exit, stdout: text(stdout), stderr: without_lines(&text(stderr)), files: self.files() }
+    }
+
+    /// Paths with contents, targets of links, or nothing for folders.
+    pub(crate) fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         collect(&self.root(), "", &mut files);
-        let files = files.into_iter().map(|(path, text)| (path, without_lines(&self.normal(&text)))).collect();
-        Outcome { exit, stdout: text(stdout), stderr: without_lines(&text(stderr)), files }
+        files.into_iter().map(|(path, text)| (path, without_lines(&self.normal(&text)))).collect()
     }
 }
 

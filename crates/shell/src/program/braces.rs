@@ -1,8 +1,8 @@
 //! `{a,b}` and `{1..9}`.
 
+use super::Part;
 use super::reader::{Outcome, Reader};
 use super::word::{Context, WordDraft};
-use super::Part;
 
 /// Texts that one pair of braces may stand for.
 const MAX_ALTERNATIVES: usize = 1000;
@@ -42,7 +42,9 @@ impl Reader<'_> {
         } else {
             match range(inner) {
                 Some(range) => range,
-                None => return self.unsupported(start, "`{…..…}` is supported between two numbers or two letters only"),
+                None => {
+                    return self.unsupported(start, "`{…..…}` is supported between two numbers or two letters only");
+                }
             }
         };
         if alternatives.len() > MAX_ALTERNATIVES {
@@ -73,7 +75,8 @@ fn range(inner: &str) -> Option<Vec<String>> {
         return texts.iter().all(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(texts);
     }
     let (from, to) = (number(first)?, number(last)?);
-    let is_padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let is_padded =
+        |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
     let width = if is_padded(first) || is_padded(last) { first.len().max(last.len()) } else { 0 };
     let render = |value: i64| {
         if width > 0 && value < 0 { format!("-{:0>1$}", -value, width - 1) } else { format!("{value:0>width$}") }

@@ -163,7 +163,9 @@ pub(super) fn check_invocation(invocation: &Invocation) -> Result<(), Unsupporte
     }
     let arguments = &invocation.words[1..];
     match Builtin::named(&name) {
-        Some(Builtin::Printf) => reject(arguments.first(), |text| text.starts_with("-v"), "`printf -v` sets a variable"),
+        Some(Builtin::Printf) => {
+            reject(arguments.first(), |text| text.starts_with("-v"), "`printf -v` sets a variable")
+        }
         Some(Builtin::Test | Builtin::Bracket) => {
             let is_variable_test = |text: &str| matches!(text, "-v" | "-R" | "-a" | "-o");
             reject_any(arguments, is_variable_test, "this test is not supported")
@@ -173,7 +175,9 @@ pub(super) fn check_invocation(invocation: &Invocation) -> Result<(), Unsupporte
         Some(Builtin::Command) if arguments.first().and_then(Word::as_literal).as_deref() != Some("-v") => {
             Err(Unsupported { span: first.span.clone(), reason: "`command` is supported with `-v` only".to_owned() })
         }
-        Some(Builtin::Type) => reject(arguments.first(), |text| text.starts_with('-'), "options of `type` are not supported"),
+        Some(Builtin::Type) => {
+            reject(arguments.first(), |text| text.starts_with('-'), "options of `type` are not supported")
+        }
         _ => Ok(()),
     }
 }

@@ -6,7 +6,9 @@ mod values;
 use crate::output::Output;
 use crate::{Certainty, Course, Redirect, RedirectAccess, Script, SimpleCommand, Word as ScriptWord};
 
-use super::{AndOr, Builtin, Command, Compound, Condition, Connector, Construct, Invocation, List, Operation, Pipeline};
+use super::{
+    AndOr, Builtin, Command, Compound, Condition, Connector, Construct, Invocation, List, Operation, Pipeline,
+};
 use super::{Program, Redirection, UnaryTest, Word};
 use expand::Splitting;
 pub use values::Variables;
@@ -153,14 +155,7 @@ impl Forecast<'_> {
     }
 
     /// Forecasts a body that runs any number of times.
-    fn loop_body(
-        &mut self,
-        variable: &str,
-        value: Value,
-        body: &List,
-        values: &mut Values<'_>,
-        standing: Standing,
-    ) {
+    fn loop_body(&mut self, variable: &str, value: Value, body: &List, values: &mut Values<'_>, standing: Standing) {
         values.forget_assigned(body);
         values.set(variable, value);
         self.list(body, values, standing.in_branch());
@@ -345,7 +340,9 @@ fn declare(words: &[ScriptWord], values: &mut Values<'_>) {
                 }
             }
         }
-        Some(Builtin::Unset) => words[1..].iter().for_each(|word| values.set(&word.text, Value::Literal(String::new()))),
+        Some(Builtin::Unset) => {
+            words[1..].iter().for_each(|word| values.set(&word.text, Value::Literal(String::new())))
+        }
         _ => {}
     }
 }

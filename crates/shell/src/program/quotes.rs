@@ -53,7 +53,10 @@ impl Reader<'_> {
                     None => return self.unsupported(start, format!("`\\{character}` does not name a character")),
                 }
             }
-            _ => return self.unsupported(start, format!("`\\{}` within `$'…'` is not supported", character.escape_debug())),
+            _ => {
+                return self
+                    .unsupported(start, format!("`\\{}` within `$'…'` is not supported", character.escape_debug()));
+            }
         }
         Ok(())
     }

@@ -41,15 +41,7 @@ pub(super) fn check_characters(text: &str) -> Outcome<()> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            at: 0,
-            end: text.len(),
-            depth: 0,
-            pending: Vec::new(),
-            documents: Vec::new(),
-            counted: (0, 1),
-        }
+        Self { text, at: 0, end: text.len(), depth: 0, pending: Vec::new(), documents: Vec::new(), counted: (0, 1) }
     }
 
     /// The bodies of all here-documents; `newline` has filled each of them.
@@ -129,7 +121,9 @@ impl<'t> Reader<'t> {
         while self.take("\\\n") {}
         match (Neighbor::of(before), Neighbor::of(self.byte(0))) {
             (Neighbor::Blank, _) | (_, Neighbor::Blank) => Ok(()),
-            _ if self.joins(before) => self.unsupported(start, "a line continuation joins two parts of a word or operator"),
+            _ if self.joins(before) => {
+                self.unsupported(start, "a line continuation joins two parts of a word or operator")
+            }
             _ => Ok(()),
         }
     }
@@ -142,7 +136,7 @@ impl<'t> Reader<'t> {
             (Neighbor::Operator, Neighbor::Word) => next == Some(b'-'),
             (Neighbor::Word, Neighbor::Operator) => {
                 before == Some(b'$')
-                    || matches!(next, Some(b'(')) 
+                    || matches!(next, Some(b'('))
                     || (before.is_some_and(|byte| byte.is_ascii_digit()) && matches!(next, Some(b'<' | b'>')))
             }
             _ => false,

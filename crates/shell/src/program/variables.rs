@@ -239,7 +239,10 @@ pub fn variable_class(name: &str) -> VariableClass {
     if HARMLESS.contains(&name) {
         return VariableClass::Harmless;
     }
-    if DANGEROUS.contains(&name) || is_shell_made(name) || DANGEROUS_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+    if DANGEROUS.contains(&name)
+        || is_shell_made(name)
+        || DANGEROUS_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+    {
         return VariableClass::Dangerous;
     }
     if HARMLESS_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {

@@ -92,6 +92,7 @@ impl Reader<'_> {
         let reason = match self.text[..self.at].bytes().next_back() {
             Some(b'=') => "arrays are not supported",
             Some(b'@' | b'?' | b'*' | b'+' | b'!') => "extended patterns are not supported",
+            _ if self.byte(1) == Some(b')') => "a function gives a name another meaning",
             _ => "`(` within a word is not supported",
         };
         Self::unsupported_at(span, reason)
@@ -277,7 +278,10 @@ impl Reader<'_> {
         let at = self.at;
         self.at += 1;
         if at == start {
-            let is_home = matches!(self.byte(0), None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>'));
+            let is_home = matches!(
+                self.byte(0),
+                None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>')
+            );
             if !is_home {
                 self.at += self.raw_word().len();
                 return self.unsupported(start, "`~` is supported alone or before `/` only");
