@@ -43,6 +43,7 @@ pub(crate) struct Variable {
 
 /// Options that `set` changes.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "the options of a shell are independent")]
 pub(crate) struct Options {
     pub(crate) exits_on_error: bool,
     pub(crate) rejects_unset: bool,

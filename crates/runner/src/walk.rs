@@ -11,6 +11,7 @@ use crate::descriptors::Descriptors;
 use crate::judge::{Judge, Judgement, PreparedCommand};
 use crate::report::{Log, Refusal, Report};
 use crate::shell::Shell;
+use crate::substitute::cannot;
 use crate::{REFUSED, RunOptions, files};
 
 /// Reason to leave commands undone.
@@ -148,7 +149,7 @@ impl Walker<'_> {
     fn stages(&self, stages: &[Stage], shell: &mut Shell) -> Step {
         let mut shells = match connected(stages, shell) {
             Ok(shells) => shells,
-            Err(error) => return Err(self.cannot(shell, &error)),
+            Err(error) => return Err(cannot(shell, &error)),
         };
         let last = shells.pop();
         let results: Vec<Step> = thread::scope(|scope| {
@@ -159,7 +160,7 @@ impl Walker<'_> {
             let last = stages.last().zip(last).map(|(stage, inner)| self.stage(stage, inner));
             let joined = running.into_iter().map(|thread| match thread {
                 Ok(thread) => thread.join().unwrap_or(Err(Stop::Abort)),
-                Err(error) => Err(self.cannot(shell, &error)),
+                Err(error) => Err(cannot(shell, &error)),
             });
             joined.chain(last).collect()
         });

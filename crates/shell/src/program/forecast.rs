@@ -181,7 +181,9 @@ impl Forecast<'_> {
         if let Some(body) = otherwise {
             self.list(body, values, standing);
         }
-        ends.iter().for_each(|end| values.merge(end));
+        for end in &ends {
+            values.merge(end);
+        }
     }
 
     fn case(&mut self, subject: &Word, arms: &[(Vec<Word>, List)], values: &mut Values<'_>, standing: Standing) {
@@ -341,7 +343,9 @@ fn declare(words: &[ScriptWord], values: &mut Values<'_>) {
             }
         }
         Some(Builtin::Unset) => {
-            words[1..].iter().for_each(|word| values.set(&word.text, Value::Literal(String::new())))
+            for word in &words[1..] {
+                values.set(&word.text, Value::Literal(String::new()));
+            }
         }
         _ => {}
     }

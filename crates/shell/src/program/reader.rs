@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
     pub(super) fn line_of(&mut self, at: usize) -> usize {
         let (known, line) = self.counted;
         let (from, line) = if at >= known { (known, line) } else { (0, 1) };
-        let newlines = self.text.as_bytes()[from..at].iter().filter(|byte| **byte == b'\n').count();
+        let newlines = self.text[from..at].matches('\n').count();
         self.counted = (at, line + newlines);
         line + newlines
     }
