@@ -81,9 +81,10 @@ fn exit(arguments: &Arguments<'_>, shell: &Shell) -> Step {
     };
     if !rest.is_empty() {
         shell.complain("exit: too many arguments");
-        return Ok(1);
+        return Err(Stop::Exit(1));
     }
-    Err(Stop::Exit(number as u8))
+    // The low byte, as the kernel takes it.
+    Err(Stop::Exit(number.to_le_bytes()[0]))
 }
 
 /// The meaning of a name in the place of a command.

@@ -39,7 +39,7 @@ impl Interrupt {
 
     /// Exit code of a script that this signal ended.
     pub(crate) fn exit_code(self) -> u8 {
-        128 + self.signal().as_raw() as u8
+        128 + self.signal().as_raw().to_le_bytes()[0]
     }
 }
 
@@ -162,8 +162,8 @@ fn standard(descriptors: &Descriptors, number: u8) -> io::Result<Stdio> {
 
 fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
-        (Some(code), _) => code as u8,
-        (None, Some(signal)) => 128 + signal as u8,
+        (Some(code), _) => code.to_le_bytes()[0],
+        (None, Some(signal)) => 128 + signal.to_le_bytes()[0],
         (None, None) => 255,
     }
 }

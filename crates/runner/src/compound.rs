@@ -44,10 +44,8 @@ impl Walker<'_> {
             let output = shell.descriptors.get(1).cloned();
             shell.descriptors.set(2, output);
         }
-        let result = match opened {
-            Ok(()) => self.construct(&compound.construct, shell),
-            Err(()) => Ok(1),
-        };
+        shell.has_failed_redirection = opened.is_err();
+        let result = if opened.is_ok() { self.construct(&compound.construct, shell) } else { Ok(1) };
         shell.descriptors = outer;
         result
     }

@@ -51,9 +51,9 @@ impl Walker<'_> {
     fn part(&self, part: &Part, shell: &mut Shell, fields: &mut Fields) -> Result<(), Stop> {
         if let Part::Literal { text, is_quoted } = part {
             if *is_quoted {
-                fields.quoted(text.as_bytes())
+                fields.quoted(text.as_bytes());
             } else {
-                fields.plain(text.as_bytes())
+                fields.plain(text.as_bytes());
             }
             return Ok(());
         }
@@ -63,9 +63,9 @@ impl Walker<'_> {
         }
         let (value, is_quoted) = self.value(part, shell)?;
         if is_quoted {
-            fields.quoted(&value)
+            fields.quoted(&value);
         } else {
-            fields.split(&value)
+            fields.split(&value);
         }
         Ok(())
     }
@@ -117,7 +117,8 @@ fn variable(name: &str, shell: &Shell) -> Result<Vec<u8>, Stop> {
         Some(value) => Ok(value.to_vec()),
         None if shell.options.rejects_unset => {
             shell.complain(&format!("{name}: unbound variable"));
-            Err(Stop::Exit(127))
+            // The statuses of bash, which differ between these cases.
+            Err(Stop::Exit(if shell.is_subshell || shell.options.exits_on_error { 1 } else { 127 }))
         }
         None => Ok(Vec::new()),
     }

@@ -88,8 +88,11 @@ pub(crate) fn prepared(plans: &[Plan]) -> Vec<PreparedRedirect> {
     plans.iter().filter_map(file).collect()
 }
 
-/// Carries plans out in order. An error has been told on standard error.
-pub(crate) fn apply(plans: Vec<Plan>, shell: &mut Shell) -> Result<(), ()> {
+/// A redirection that failed. The reason has been written to standard error.
+pub(crate) struct FailedRedirection;
+
+/// Carries plans out in order.
+pub(crate) fn apply(plans: Vec<Plan>, shell: &mut Shell) -> Result<(), FailedRedirection> {
     for Plan { descriptor, step } in plans {
         match step {
             Step::Open { path, shown, access, is_both } => {
@@ -102,7 +105,7 @@ pub(crate) fn apply(plans: Vec<Plan>, shell: &mut Shell) -> Result<(), ()> {
             Step::Duplicate(source) => {
                 let Some(file) = shell.descriptors.get(source).cloned() else {
                     shell.complain(&format!("{source}: Bad file descriptor"));
-                    return Err(());
+                    return Err(FailedRedirection);
                 };
                 shell.descriptors.set(descriptor, Some(file));
             }
@@ -113,16 +116,17 @@ pub(crate) fn apply(plans: Vec<Plan>, shell: &mut Shell) -> Result<(), ()> {
             }
             Step::Ambiguous(shown) => {
                 shell.complain(&format!("{shown}: ambiguous redirect"));
-                return Err(());
+                return Err(FailedRedirection);
             }
         }
     }
     Ok(())
 }
 
-fn complain(shell: &Shell, subject: &[u8], error: &io::Error) {
+fn complain(shell: &Shell, subject: &[u8], error: &io::Error) -> FailedRedirection {
     let text = error_text(error);
     shell.complain_bytes(&[subject, b": ", text.as_bytes()].concat());
+    FailedRedirection
 }
 
 /// Opens a file. The names of open descriptors mean those of the shell, not of this process.

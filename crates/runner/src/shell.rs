@@ -23,6 +23,10 @@ pub(crate) struct Shell {
     pub(crate) substitution_status: Option<u8>,
     /// `true` where a failing command does not end the script despite `set -e`.
     pub(crate) is_condition: bool,
+    /// `true` after a construct that was left undone because a redirection failed.
+    pub(crate) has_failed_redirection: bool,
+    /// `true` in a copy of the first shell.
+    pub(crate) is_subshell: bool,
     /// Substitutions around the current command, which a trace shows.
     pub(crate) depth: usize,
     /// Line of the current command.
@@ -39,6 +43,7 @@ pub(crate) struct Variable {
 
 /// Options that `set` changes.
 #[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "the options of a shell are independent")]
 pub(crate) struct Options {
     pub(crate) exits_on_error: bool,
     pub(crate) rejects_unset: bool,
@@ -72,6 +77,8 @@ impl Shell {
             status: 0,
             substitution_status: None,
             is_condition: false,
+            has_failed_redirection: false,
+            is_subshell: false,
             depth: 0,
             line: 1,
         };

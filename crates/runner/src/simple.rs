@@ -13,9 +13,10 @@ use crate::descriptors::error_text;
 use crate::files;
 use crate::judge::{PreparedCommand, Target};
 use crate::lookup::{self, Lookup};
-use crate::redirect::{self, Plan};
+use crate::redirect::{self, FailedRedirection, Plan};
 use crate::report::RanCommand;
 use crate::shell::{Shell, Variable};
+use crate::trace;
 use crate::walk::{Step, Stop, Walker};
 
 /// Values of variables before a command changed them for itself.
@@ -39,8 +40,17 @@ impl Walker<'_> {
         let is_temporary = !argv.is_empty();
         let mut saved = Saved::new();
         let assignments = self.assign(&invocation.assignments, shell, is_temporary, &mut saved)?;
-        self.trace(&assignments, &argv, shell);
+        trace::trace(&assignments, &argv, shell);
+        // A redirection does not see the assignments before the command.
+        for (name, variable) in saved.iter().rev() {
+            shell.restore(name, variable.clone());
+        }
         let plans = self.plan(&invocation.redirections, shell)?;
+        if is_temporary {
+            for (name, value) in &assignments {
+                shell.export(name, value.as_bytes().to_vec());
+            }
+        }
         let command = self.prepare(argv, assignments, &plans, shell)?;
         self.ask(&command, shell)?;
         let outer = shell.descriptors.clone();
@@ -51,7 +61,7 @@ impl Walker<'_> {
         }
         let result = match opened {
             Ok(()) => self.dispatch(&command, shell),
-            Err(()) => Ok(1),
+            Err(FailedRedirection) => Ok(1),
         };
         shell.descriptors = outer;
         saved.into_iter().rev().for_each(|(name, value)| shell.restore(&name, value));
@@ -153,16 +163,12 @@ fn not_executed(path: &Path, command: &PreparedCommand, shell: &Shell, error: &i
         complain(command, shell, "Permission denied");
         return 126;
     }
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            complain(command, shell, "cannot execute: required file not found");
-            127
-        }
-        _ => {
-            complain(command, shell, &format!("cannot execute: {}", error_text(error)));
-            126
-        }
+    if error.kind() == io::ErrorKind::NotFound {
+        complain(command, shell, "cannot execute: required file not found");
+        return 127;
     }
+    complain(command, shell, &format!("cannot execute: {}", error_text(error)));
+    126
 }
 
 fn complain(command: &PreparedCommand, shell: &Shell, message: &str) {

@@ -21,7 +21,7 @@ impl Walker<'_> {
         }
         let (reader, writer) = match std::io::pipe() {
             Ok(ends) => ends,
-            Err(error) => return Err(self.cannot(shell, &error)),
+            Err(error) => return Err(cannot(shell, &error)),
         };
         let mut inner = shell.clone();
         inner.descriptors.put(1, std::os::fd::OwnedFd::from(writer));
@@ -34,14 +34,14 @@ impl Walker<'_> {
             let copied = reader.take(MAX_OUTPUT_BYTES + 1).read_to_end(&mut output);
             let status = match started {
                 Ok(running) => running.join().unwrap_or(Err(Stop::Abort)),
-                Err(error) => Err(self.cannot(shell, &error)),
+                Err(error) => Err(cannot(shell, &error)),
             };
             (status, copied.map(|_| output))
         });
         let status = status?;
         let mut output = match output {
             Ok(output) => output,
-            Err(error) => return Err(self.cannot(shell, &error)),
+            Err(error) => return Err(cannot(shell, &error)),
         };
         if output.len() as u64 > MAX_OUTPUT_BYTES {
             shell.complain("command substitution: output is larger than 64 MiB");
@@ -54,10 +54,10 @@ impl Walker<'_> {
         shell.status = status;
         Ok(output)
     }
+}
 
-    /// Complains that the system lacks the means to go on.
-    pub(crate) fn cannot(&self, shell: &Shell, error: &std::io::Error) -> Stop {
-        shell.complain(&format!("fork: {}", error_text(error)));
-        Stop::Exit(254)
-    }
+/// Complains that the system lacks the means to go on.
+pub(crate) fn cannot(shell: &Shell, error: &std::io::Error) -> Stop {
+    shell.complain(&format!("fork: {}", error_text(error)));
+    Stop::Exit(254)
 }

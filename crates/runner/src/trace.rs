@@ -9,21 +9,6 @@ use crate::shell::Shell;
 use crate::walk::{Stop, Walker};
 
 impl Walker<'_> {
-    /// Writes assignments and words of a command.
-    pub(crate) fn trace(&self, assignments: &[(OsString, OsString)], argv: &[OsString], shell: &Shell) {
-        if !shell.options.traces {
-            return;
-        }
-        for (name, value) in assignments {
-            let shown = [name.as_bytes(), b"=", &quoted_value(value.as_bytes())].concat();
-            write(&shown, shell);
-        }
-        if !argv.is_empty() {
-            let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
-            write(&words.join(&b' '), shell);
-        }
-    }
-
     pub(crate) fn trace_loop(&self, variable: &str, words: &[Word], shell: &Shell) {
         if shell.options.traces {
             let written = words.iter().filter_map(|word| self.program().source.get(word.span.clone()));
@@ -41,6 +26,21 @@ impl Walker<'_> {
             write(format!("[[ {text} ]]").as_bytes(), shell);
         }
         Ok(())
+    }
+}
+
+/// Writes assignments and words of a command.
+pub(crate) fn trace(assignments: &[(OsString, OsString)], argv: &[OsString], shell: &Shell) {
+    if !shell.options.traces {
+        return;
+    }
+    for (name, value) in assignments {
+        let shown = [name.as_bytes(), b"=", &quoted_value(value.as_bytes())].concat();
+        write(&shown, shell);
+    }
+    if !argv.is_empty() {
+        let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
+        write(&words.join(&b' '), shell);
     }
 }
 
@@ -70,7 +70,7 @@ fn quoted_value(value: &[u8]) -> Vec<u8> {
 
 /// A word in quotes, if it needs them.
 pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
-    if word.iter().any(|byte| byte.is_ascii_control()) {
+    if word.iter().any(u8::is_ascii_control) {
         return ansi_quoted(word);
     }
     let is_special = |byte: &u8| b" '\"\\|&;()<>!{}*[]?^$`".contains(byte);

@@ -11,6 +11,7 @@ use crate::descriptors::Descriptors;
 use crate::judge::{Judge, Judgement, PreparedCommand};
 use crate::report::{Log, Refusal, Report};
 use crate::shell::Shell;
+use crate::substitute::cannot;
 use crate::{REFUSED, RunOptions, files};
 
 /// Reason to leave commands undone.
@@ -93,6 +94,7 @@ impl Walker<'_> {
 
     /// Runs a list in a copy of the shell.
     pub(crate) fn subshell(&self, list: &List, mut shell: Shell) -> Step {
+        shell.is_subshell = true;
         match self.list(list, &mut shell) {
             Ok(status) | Err(Stop::Exit(status)) => self.check().map(|()| status),
             Err(Stop::Abort) => Err(Stop::Abort),
@@ -124,11 +126,13 @@ impl Walker<'_> {
         let can_exit = !shell.is_condition;
         shell.is_condition = outer;
         let mut status = result?;
-        if pipeline.is_negated {
+        // bash does not turn around the status of a construct that it left undone.
+        let is_undone = std::mem::take(&mut shell.has_failed_redirection) && pipeline.stages.len() == 1;
+        if pipeline.is_negated && !is_undone {
             status = u8::from(status == 0);
         }
         shell.status = status;
-        if status != 0 && can_exit && shell.options.exits_on_error && ends_script(&pipeline.stages) {
+        if status != 0 && can_exit && shell.options.exits_on_error && (is_undone || ends_script(&pipeline.stages)) {
             return Err(Stop::Exit(status));
         }
         Ok(status)
@@ -145,7 +149,7 @@ impl Walker<'_> {
     fn stages(&self, stages: &[Stage], shell: &mut Shell) -> Step {
         let mut shells = match connected(stages, shell) {
             Ok(shells) => shells,
-            Err(error) => return Err(self.cannot(shell, &error)),
+            Err(error) => return Err(cannot(shell, &error)),
         };
         let last = shells.pop();
         let results: Vec<Step> = thread::scope(|scope| {
@@ -156,7 +160,7 @@ impl Walker<'_> {
             let last = stages.last().zip(last).map(|(stage, inner)| self.stage(stage, inner));
             let joined = running.into_iter().map(|thread| match thread {
                 Ok(thread) => thread.join().unwrap_or(Err(Stop::Abort)),
-                Err(error) => Err(self.cannot(shell, &error)),
+                Err(error) => Err(cannot(shell, &error)),
             });
             joined.chain(last).collect()
         });
@@ -170,6 +174,7 @@ impl Walker<'_> {
     }
 
     fn stage(&self, stage: &Stage, mut shell: Shell) -> Step {
+        shell.is_subshell = true;
         let result = match &stage.command {
             Command::Simple(invocation) if stage.pipes_errors => self.simple_with_errors(invocation, &mut shell),
             Command::Compound(compound) if stage.pipes_errors => self.compound_with_errors(compound, &mut shell),

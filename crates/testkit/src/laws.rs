@@ -1,11 +1,13 @@
 //! What must hold for any input. Each function panics with the broken law.
 
 mod alike;
+mod program;
 mod proposal;
 mod sections;
 mod shell;
 
 pub use alike::{like_laws, one_line_laws};
+pub use program::program_laws;
 pub use proposal::proposal_laws;
 pub use sections::{section_laws, section_patch, section_round_trip_laws};
 pub use shell::{quoted_word, shell_laws, shell_quoting_laws};

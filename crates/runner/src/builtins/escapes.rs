@@ -64,9 +64,9 @@ pub(super) fn escape(text: &[u8], dialect: Dialect, output: &mut Vec<u8>) -> Opt
             output.push(value as u8);
             return Some(1 + length);
         }
-        b'x' => return Some(character(text, 2, dialect, output)),
-        b'u' => return Some(character(text, 4, dialect, output)),
-        b'U' => return Some(character(text, 8, dialect, output)),
+        b'x' => return Some(character(text, 2, output)),
+        b'u' => return Some(character(text, 4, output)),
+        b'U' => return Some(character(text, 8, output)),
         _ => {
             output.extend_from_slice(&[b'\\', *letter]);
             return Some(2);
@@ -77,7 +77,7 @@ pub(super) fn escape(text: &[u8], dialect: Dialect, output: &mut Vec<u8>) -> Opt
 }
 
 /// Reads `\xHH`, `\uHHHH` or `\UHHHHHHHH`; without digits it stands for itself.
-fn character(text: &[u8], digits: usize, _dialect: Dialect, output: &mut Vec<u8>) -> usize {
+fn character(text: &[u8], digits: usize, output: &mut Vec<u8>) -> usize {
     let (value, length) = number(&text[2..], 16, digits);
     if length == 0 {
         output.extend_from_slice(&text[..2]);

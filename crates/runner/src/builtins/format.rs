@@ -1,6 +1,7 @@
 //! Directives of `printf`: `%-5.2f`.
 
 /// A directive with its flags.
+#[allow(clippy::struct_excessive_bools, reason = "the flags of a directive are independent")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Directive {
     pub(super) is_left: bool,
@@ -77,14 +78,14 @@ impl Directive {
         self.padded([sign.as_bytes(), &vec![b'0'; zeros], digits.as_bytes()].concat())
     }
 
-    fn digits(&self, digits: String) -> String {
+    fn digits(&self, digits: &str) -> String {
         let precision = self.precision.unwrap_or(1);
         if precision == 0 && digits == "0" { String::new() } else { format!("{digits:0>precision$}") }
     }
 
     pub(super) fn signed(&self, value: i64) -> Vec<u8> {
         let sign = self.sign(value < 0);
-        let digits = self.digits(value.unsigned_abs().to_string());
+        let digits = self.digits(&value.unsigned_abs().to_string());
         self.number(sign, &digits, self.precision.is_none())
     }
 
@@ -104,7 +105,7 @@ impl Directive {
             b'X' => (if self.is_alternate && value != 0 { "0X" } else { "" }, format!("{value:X}")),
             _ => ("", value.to_string()),
         };
-        self.number(prefix, &self.digits(digits), self.precision.is_none())
+        self.number(prefix, &self.digits(&digits), self.precision.is_none())
     }
 
     pub(super) fn float(&self, value: f64) -> Vec<u8> {
@@ -136,15 +137,15 @@ fn general(value: f64, precision: usize) -> String {
         return "0".to_owned();
     }
     let text = exponential(value, precision - 1);
-    let exponent: i64 = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let exponent: isize = text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
     let trim = |text: &str| {
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
     };
-    if exponent < -4 || exponent >= precision as i64 {
+    if exponent < -4 || exponent >= precision.cast_signed() {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
         return format!("{}e{exponent}", trim(mantissa));
     }
-    let decimals = (precision as i64 - 1 - exponent).max(0) as usize;
+    let decimals = usize::try_from(precision.cast_signed() - 1 - exponent).unwrap_or(0);
     trim(&format!("{value:.decimals$}"))
 }
 

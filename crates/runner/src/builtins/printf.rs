@@ -11,24 +11,15 @@ use crate::walk::Step;
 const MAX_WIDTH: i64 = 1 << 20;
 
 pub(super) fn printf(arguments: &Arguments<'_>, shell: &Shell) -> Step {
-    let arguments = if arguments.first() == Some(&b"--".as_slice()) { &arguments[1..] } else { arguments };
-    let [format, values @ ..] = arguments else {
-        let usage = "printf: usage: printf [-v var] format [arguments]\n";
-        // Standard error may be closed.
-        let _ = shell.descriptors.write(2, usage.as_bytes());
-        return Ok(2);
+    let (format, values) = match arguments {
+        [b"--", format, values @ ..] => (format, values),
+        [option, ..] if option.len() > 1 && option[0] == b'-' && option[1].is_ascii_alphabetic() => {
+            shell.complain_bytes(&[b"printf: ", &option[..2], b": invalid option"].concat());
+            return Ok(usage(shell));
+        }
+        [format, values @ ..] if *format != b"--" => (format, values),
+        _ => return Ok(usage(shell)),
     };
-    if format.starts_with(b"-")
-        && format.len() > 1
-        && arguments.len() == values.len() + 1
-        && format[1] != b'-'
-        && format[1].is_ascii_alphabetic()
-    {
-        shell.complain_bytes(&[b"printf: ", &format[..2], b": invalid option"].concat());
-        let usage = "printf: usage: printf [-v var] format [arguments]\n";
-        let _ = shell.descriptors.write(2, usage.as_bytes());
-        return Ok(2);
-    }
     let mut run = Run { values, used: 0, output: Vec::new(), status: 0, shell };
     loop {
         let before = run.used;
@@ -39,6 +30,12 @@ pub(super) fn printf(arguments: &Arguments<'_>, shell: &Shell) -> Step {
     }
     let (output, status) = (run.output, run.status);
     Ok(write("printf", &output, shell)?.max(status))
+}
+
+fn usage(shell: &Shell) -> u8 {
+    // Standard error may be closed.
+    let _ = shell.descriptors.write(2, b"printf: usage: printf [-v var] format [arguments]\n");
+    2
 }
 
 /// One use of `printf`, which repeats its format until all values are used.
@@ -81,15 +78,12 @@ impl Run<'_> {
 
     fn invalid(&mut self, format: &[u8]) -> Rest {
         let letter = format.iter().skip(1).find(|byte| byte.is_ascii_alphabetic() || **byte == b'(');
-        match letter {
-            Some(letter) => {
-                let letter = char::from(*letter);
-                self.shell.complain(&format!("printf: `{letter}': invalid format character"));
-            }
-            None => {
-                let shown = String::from_utf8_lossy(format);
-                self.shell.complain(&format!("printf: `{shown}': missing format character"));
-            }
+        if let Some(letter) = letter {
+            let letter = char::from(*letter);
+            self.shell.complain(&format!("printf: `{letter}': invalid format character"));
+        } else {
+            let shown = String::from_utf8_lossy(format);
+            self.shell.complain(&format!("printf: `{shown}': missing format character"));
         }
         self.status = 1;
         Rest::Ends
@@ -128,7 +122,7 @@ impl Run<'_> {
             }
             b'u' | b'o' | b'x' | b'X' => {
                 let number = value.map_or(0, |value| self.integer(&value));
-                directive.unsigned(number as u64)
+                directive.unsigned(number.cast_unsigned())
             }
             _ => {
                 let number = value.map_or(0.0, |value| self.float(&value));
@@ -156,11 +150,10 @@ impl Run<'_> {
         }
         let length =
             (0..=text.len()).rev().find(|end| text.get(..*end).is_some_and(|text| text.parse::<f64>().is_ok()));
-        if length != Some(text.len()) || text.is_empty() {
-            if !value.is_empty() {
-                self.shell.complain_bytes(&[b"printf: ", value, b": invalid number"].concat());
-                self.status = 1;
-            }
+        let is_whole = length == Some(text.len()) && !text.is_empty();
+        if !is_whole && !value.is_empty() {
+            self.shell.complain_bytes(&[b"printf: ", value, b": invalid number"].concat());
+            self.status = 1;
         }
         length.and_then(|length| text[..length].parse().ok()).unwrap_or(0.0)
     }
@@ -171,7 +164,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
     if value.is_empty() {
         return b"''".to_vec();
     }
-    if value.iter().any(|byte| byte.is_ascii_control()) {
+    if value.iter().any(u8::is_ascii_control) {
         return trace::ansi_quoted(value);
     }
     let mut shown = Vec::new();

@@ -14,13 +14,11 @@ use crate::shell::Shell;
 type Outcome = Result<bool, Vec<u8>>;
 
 pub(super) fn bracket(arguments: &Arguments<'_>, shell: &Shell) -> u8 {
-    match arguments {
-        [operands @ .., b"]"] => test("[", operands, shell),
-        _ => {
-            shell.complain("[: missing `]'");
-            2
-        }
+    if let [operands @ .., b"]"] = arguments {
+        return test("[", operands, shell);
     }
+    shell.complain("[: missing `]'");
+    2
 }
 
 pub(super) fn test(name: &str, operands: &Arguments<'_>, shell: &Shell) -> u8 {

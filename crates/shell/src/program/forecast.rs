@@ -101,7 +101,19 @@ impl Forecast<'_> {
     }
 
     fn compound(&mut self, compound: &Compound, values: &mut Values<'_>, standing: Standing) {
-        match &compound.construct {
+        if compound.redirections.is_empty() {
+            self.construct(&compound.construct, values, standing);
+            return;
+        }
+        // A redirection that fails leaves the construct undone.
+        let before = values.clone();
+        self.construct(&compound.construct, values, standing);
+        values.merge(&before);
+        self.listed(Vec::new(), Vec::new(), &compound.redirections, &before, standing, self.output.commands.len());
+    }
+
+    fn construct(&mut self, construct: &Construct, values: &mut Values<'_>, standing: Standing) {
+        match construct {
             Construct::Subshell(body) => {
                 let shell = self.output.shell_within(standing.shell);
                 self.list(body, &mut values.clone(), Standing { shell, ..standing });
@@ -115,9 +127,6 @@ impl Forecast<'_> {
                 self.loop_body(variable, Value::Unknown, body, values, standing);
             }
             Construct::Condition(condition) => self.condition(condition, values, standing),
-        }
-        if !compound.redirections.is_empty() {
-            self.listed(Vec::new(), Vec::new(), &compound.redirections, values, standing, self.output.commands.len());
         }
     }
 
@@ -172,7 +181,9 @@ impl Forecast<'_> {
         if let Some(body) = otherwise {
             self.list(body, values, standing);
         }
-        ends.iter().for_each(|end| values.merge(end));
+        for end in &ends {
+            values.merge(end);
+        }
     }
 
     fn case(&mut self, subject: &Word, arms: &[(Vec<Word>, List)], values: &mut Values<'_>, standing: Standing) {
@@ -254,8 +265,12 @@ impl Forecast<'_> {
         if invocation.words.is_empty() {
             *values = assigned;
         }
+        let before = values.clone();
         declare(&words, values);
-        self.listed(assignments, words, &invocation.redirections, values, standing, first);
+        if !invocation.redirections.is_empty() {
+            values.merge(&before);
+        }
+        self.listed(assignments, words, &invocation.redirections, &before, standing, first);
     }
 
     /// Lists a command whose words are known; `first` is the first command of its substitutions.
@@ -328,7 +343,9 @@ fn declare(words: &[ScriptWord], values: &mut Values<'_>) {
             }
         }
         Some(Builtin::Unset) => {
-            words[1..].iter().for_each(|word| values.set(&word.text, Value::Literal(String::new())))
+            for word in &words[1..] {
+                values.set(&word.text, Value::Literal(String::new()));
+            }
         }
         _ => {}
     }

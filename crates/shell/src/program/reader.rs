@@ -82,7 +82,7 @@ impl<'t> Reader<'t> {
     pub(super) fn line_of(&mut self, at: usize) -> usize {
         let (known, line) = self.counted;
         let (from, line) = if at >= known { (known, line) } else { (0, 1) };
-        let newlines = self.text.as_bytes()[from..at].iter().filter(|byte| **byte == b'\n').count();
+        let newlines = self.text[from..at].matches('\n').count();
         self.counted = (at, line + newlines);
         line + newlines
     }
@@ -170,11 +170,13 @@ impl<'t> Reader<'t> {
         self.at += self.rest().find('\n').unwrap_or(self.rest().len());
     }
 
-    /// The text up to the next blank or operator, with its quotes: a reserved word only without them.
+    /// The text up to the next blank, operator or line continuation, with its quotes: a reserved word only without them.
     pub(super) fn raw_word(&self) -> &'t str {
         let rest = self.rest();
         let is_end = |byte: u8| Neighbor::of(Some(byte)) != Neighbor::Word;
-        &rest[..rest.bytes().position(is_end).unwrap_or(rest.len())]
+        let word = &rest[..rest.bytes().position(is_end).unwrap_or(rest.len())];
+        // Reading on behind the word finds the continuation, and rejects it if it joins two words.
+        if rest[word.len()..].starts_with('\n') { word.strip_suffix('\\').unwrap_or(word) } else { word }
     }
 
     /// Moves behind a reserved word if it stands here.

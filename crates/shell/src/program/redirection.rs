@@ -55,8 +55,7 @@ impl Reader<'_> {
 
     fn operation(&mut self, start: usize) -> Outcome<Operation> {
         if self.take("<<<") {
-            self.skip_blanks()?;
-            return Ok(Operation::HereString(self.word(Context::Value)?));
+            return Ok(Operation::HereString(self.target()?));
         }
         if self.take("<<-") {
             return self.here_document(start, true);
@@ -82,12 +81,23 @@ impl Reader<'_> {
 
     /// Reads the file of a redirection.
     fn file(&mut self) -> Outcome<Word> {
-        self.skip_blanks()?;
-        let start = self.at;
-        let word = self.word(Context::Value)?;
+        let word = self.target()?;
+        let start = word.span.start;
         let is_network = |text: String| text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
         if word.as_literal().is_some_and(is_network) {
             return self.unsupported(start, "a redirection to `/dev/tcp` or `/dev/udp` opens a connection");
+        }
+        Ok(word)
+    }
+
+    /// Reads the word behind an operator.
+    fn target(&mut self) -> Outcome<Word> {
+        self.skip_blanks()?;
+        let start = self.at;
+        let word = self.word(Context::Value)?;
+        let is_descriptor = self.text[start..self.at].bytes().all(|byte| byte.is_ascii_digit());
+        if is_descriptor && matches!(self.byte(0), Some(b'<' | b'>')) {
+            return self.unsupported(start, "a descriptor stands where a file is expected");
         }
         Ok(word)
     }

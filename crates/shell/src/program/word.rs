@@ -17,6 +17,9 @@ impl Reader<'_> {
     /// Reads the word that begins here.
     pub(super) fn word(&mut self, context: Context) -> Outcome<Word> {
         let start = self.at;
+        if self.is_comment() {
+            return self.unexpected();
+        }
         let mut word = WordDraft::default();
         while let Some(byte) = self.byte(0) {
             match byte {
@@ -56,6 +59,12 @@ impl Reader<'_> {
         Ok(Word { parts: word.parts, is_assignment: false, span: start..self.at })
     }
 
+    /// `true` before a `#` that begins a comment.
+    fn is_comment(&self) -> bool {
+        let before = self.text[..self.at].bytes().next_back();
+        self.byte(0) == Some(b'#') && before.is_none_or(|byte| b" \t\n|&;<>()".contains(&byte))
+    }
+
     /// Takes characters without a meaning.
     fn plain(&mut self, word: &mut WordDraft) {
         let rest = self.rest();
@@ -83,6 +92,7 @@ impl Reader<'_> {
         let reason = match self.text[..self.at].bytes().next_back() {
             Some(b'=') => "arrays are not supported",
             Some(b'@' | b'?' | b'*' | b'+' | b'!') => "extended patterns are not supported",
+            _ if self.byte(1) == Some(b')') => "a function gives a name another meaning",
             _ => "`(` within a word is not supported",
         };
         Self::unsupported_at(span, reason)
@@ -273,7 +283,7 @@ impl Reader<'_> {
                 None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b')' | b'<' | b'>')
             );
             if !is_home {
-                self.at = start + self.raw_word().len().max(1);
+                self.at += self.raw_word().len();
                 return self.unsupported(start, "`~` is supported alone or before `/` only");
             }
             word.parts.push(Part::Tilde);

@@ -86,7 +86,9 @@ impl<'k> Values<'k> {
     pub(super) fn forget_assigned(&mut self, list: &List) {
         for AndOr { first, rest } in &list.items {
             self.forget_in(first);
-            rest.iter().for_each(|(_, pipeline)| self.forget_in(pipeline));
+            for (_, pipeline) in rest {
+                self.forget_in(pipeline);
+            }
         }
     }
 
@@ -127,9 +129,15 @@ impl<'k> Values<'k> {
                     self.forget_assigned(condition);
                     self.forget_assigned(body);
                 }
-                otherwise.iter().for_each(|body| self.forget_assigned(body));
+                if let Some(body) = otherwise {
+                    self.forget_assigned(body);
+                }
             }
-            Construct::Case { arms, .. } => arms.iter().for_each(|(_, body)| self.forget_assigned(body)),
+            Construct::Case { arms, .. } => {
+                for (_, body) in arms {
+                    self.forget_assigned(body);
+                }
+            }
             Construct::Condition(_) => {}
         }
     }
