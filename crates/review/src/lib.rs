@@ -29,6 +29,7 @@ mod outside_path;
 mod plan;
 mod policy;
 mod preview;
+pub mod redact;
 mod request;
 mod seen;
 mod shell;
@@ -65,9 +66,9 @@ pub use preview::{
     ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
 };
 pub use request::{
-    BodyRecord, EditKind, Handover, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
-    RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
+    BodyRecord, EditKind, Handover, MAX_REDACTIONS, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer,
+    RequestEnd, RequestEvent, RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus,
+    RequestStep, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};

@@ -91,8 +91,8 @@ impl AnswerTap {
         let work = move || {
             read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
-            answer.error = error_said(answer.status, &kept);
-            let body = CutBody::new(kept);
+            let body = CutBody::of_answer(kept);
+            answer.error = error_said(answer.status, &body.bytes.bytes(0..body.bytes.len()));
             answer.body = BodyRecord { cut, ..body.record() };
             vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
         };
