@@ -127,6 +127,7 @@ fn in_url(bytes: &[u8], colon: usize) -> Option<Redaction> {
         return None;
     }
     let rest = &rest[..rest.len().min(CONTEXT)];
+    memchr(b'@', rest)?;
     let rest = match std::str::from_utf8(rest) {
         Ok(rest) => rest,
         Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).ok()?,
