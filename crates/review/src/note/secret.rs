@@ -10,7 +10,7 @@ use super::SecretKind;
 
 mod random;
 
-pub(crate) use random::is_mixed;
+pub(crate) use random::distinct;
 use random::{is_placeholder, is_random, is_token};
 
 /// Whether values may stand without quotes, as in `.env` files.

@@ -1,5 +1,9 @@
 //! Names of members that hold credentials.
 
+use std::ops::RangeInclusive;
+
+use super::FILLER;
+
 /// Ends of names that hold a credential, in small letters and without separators.
 const SUFFIXES: &[&str] = &[
     "accesskey",
@@ -14,9 +18,15 @@ const SUFFIXES: &[&str] = &[
     "authtoken",
     "bearertoken",
     "bottoken",
+    "csrftoken",
+    "deploytoken",
     "encryptionkey",
+    "githubtoken",
+    "gitlabtoken",
+    "hftoken",
     "idtoken",
     "masterkey",
+    "npmtoken",
     "passphrase",
     "passwd",
     "password",
@@ -28,8 +38,11 @@ const SUFFIXES: &[&str] = &[
     "secretkey",
     "secrettoken",
     "securitytoken",
+    "servertoken",
+    "servicetoken",
     "sessiontoken",
     "signingkey",
+    "slacktoken",
     "subscriptionkey",
     "usertoken",
 ];
@@ -37,13 +50,16 @@ const SUFFIXES: &[&str] = &[
 /// Names that hold a credential only if nothing comes before them.
 const WHOLE: &[&str] = &["bearer", "cookie", "setcookie"];
 
+/// Lengths of a value that is a credential under the key `token`.
+const OPAQUE_SIZES: RangeInclusive<usize> = 20..=4_096;
+
 /// Longest name that is looked at, in characters that count.
 const MAX_NAME: usize = 64;
 
 /// `true` if a string under this key is a credential: `api_key`, `X-Api-Key`, `clientSecret`, `DB_PASSWORD`.
 ///
-/// Case, `-`, `_` and digits at the end do not count. `token` alone is not one, since answers list the tokens of a text under that
-/// name, nor are `max_tokens`, `page_token` or `eos_token`; a variable such as `GITHUB_TOKEN` is.
+/// Case, `-`, `_` and digits at the end do not count. `max_tokens`, `page_token` and `eos_token` are none; a variable such as
+/// `MY_TOKEN` is. For `token` alone, see [`is_opaque`].
 pub fn is_credential_key(name: &[u8]) -> bool {
     let name = name.trim_ascii_end();
     let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
@@ -58,6 +74,14 @@ pub fn is_credential_key(name: &[u8]) -> bool {
         WHOLE.iter().any(|whole| plain == whole.as_bytes())
             || SUFFIXES.iter().any(|end| plain.ends_with(end.as_bytes()))
     }
+}
+
+/// `true` for a value that is a credential if its key is `token`. Answers list the tokens of a text under that key, which are short.
+pub(super) fn is_opaque(value: &[u8]) -> bool {
+    let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.~+/=".contains(byte);
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let is_drawn = value.iter().all(is_of_token) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    OPAQUE_SIZES.contains(&value.len()) && (is_drawn || value.iter().all(|byte| *byte == FILLER))
 }
 
 /// The last letters and digits of a name, in small letters.

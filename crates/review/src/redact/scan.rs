@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::{memchr, memchr_iter, memmem};
 
-use super::key::is_credential_key;
+use super::key::{is_credential_key, is_opaque};
 use super::{FILLER, Redaction};
 use crate::note::SecretKind;
-use crate::note::secret::{LONGEST_RUN, is_escape, is_mixed, is_word, prefixes, shaped, url_password};
+use crate::note::secret::{LONGEST_RUN, distinct, is_escape, is_word, prefixes, shaped, url_password};
 
 /// Most bytes before a span that decide whether it is one.
 pub(super) const CONTEXT: usize = 1 << 10;
@@ -25,6 +25,8 @@ const MAX_KEY: usize = 128;
 const MIN_FILLERS: usize = 16;
 /// Fewest characters of a private key in one line.
 const MIN_KEY_LINE: usize = 32;
+/// Fewest different characters of a token.
+const MIN_DISTINCT: usize = 8;
 const KEY_BEGIN: &str = "-----BEGIN ";
 
 /// Finds the credentials in a body. They are sorted by offset and may overlap.
@@ -56,7 +58,8 @@ fn under_key(bytes: &[u8], colon: usize) -> Option<Redaction> {
     let (key, slashes) = without_slashes(key);
     let level = level_of(slashes)?;
     let name = name_at_end(key);
-    let named = if is_credential_key(name) {
+    let is_token = name.eq_ignore_ascii_case(b"token");
+    let named = if is_token || is_credential_key(name) {
         name
     } else if name == b"value" {
         sibling(&key[..key.len() - name.len()], slashes)?
@@ -71,7 +74,8 @@ fn under_key(bytes: &[u8], colon: usize) -> Option<Redaction> {
         return None;
     }
     let size = end_of_string(bytes, start, level) - start;
-    (size > 0).then(|| Redaction { start, size, name: String::from_utf8_lossy(named).into_owned() })
+    let is_one = size > 0 && (!is_token || is_opaque(&bytes[start..start + size]));
+    is_one.then(|| Redaction { start, size, name: String::from_utf8_lossy(named).into_owned() })
 }
 
 fn trim_space_end(bytes: &[u8]) -> &[u8] {
@@ -163,11 +167,25 @@ fn by_shape(bytes: &[u8], start: usize, end: usize) -> Option<Redaction> {
     if fillers >= MIN_FILLERS {
         return Some(redaction(end, fillers, SecretKind::ServiceToken));
     }
-    let found = shaped(text).filter(|found| is_mixed(&text[found.body.clone()]))?;
+    let found = shaped(text).filter(|found| may_be_drawn(found.kind, &text[found.body.clone()]))?;
     // The detector stops early in a very long run.
     let is_cut = found.body.len() >= LONGEST_RUN;
     let more = text[found.body.end..].iter().take_while(|byte| is_cut && (is_word(**byte) || **byte == b'-')).count();
     Some(redaction(start + found.body.start, found.body.len() + more, found.kind))
+}
+
+/// `false` for a word or a run of fillers after a prefix. A drawn token may lack digits: one of 600 that have 36 characters does.
+fn may_be_drawn(kind: SecretKind, body: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| body.iter().any(class);
+    let (digits, letters) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
+    let both_cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    // Text goes on after the word "bearer", too.
+    let without_digits = match kind {
+        SecretKind::AwsAccessKey => true,
+        SecretKind::BearerToken => both_cases && body.len() >= MIN_KEY_LINE,
+        _ => both_cases,
+    };
+    distinct(body) >= MIN_DISTINCT && ((digits && letters) || without_digits)
 }
 
 /// The bytes of a private key, given from its `-----BEGIN ` on. Programs that read keys hold this text too, so key lines have to follow.

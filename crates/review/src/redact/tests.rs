@@ -48,6 +48,8 @@ fn value_under_credential_key_is_masked() {
         "GITHUB_TOKEN",
         "DB_PASSWORD",
         "password2",
+        "github_token",
+        "X-Auth-Token",
     ] {
         for secret in ["hunter2", r#"q b\n\"c\\"#, "π≠"] {
             for space in ["", " ", "\n\t"] {
@@ -97,6 +99,12 @@ fn value_beside_its_name_is_masked() {
 }
 
 #[test]
+fn value_under_token_is_masked_if_it_is_opaque() {
+    check(&format!(r#"{{"token":"{}"}}"#, drawn(24)), &drawn(24), "token");
+    assert_eq!(names(r#"{"token":" Hello","logprob":-0.1},{"token":"----------------------------"}"#), [""; 0]);
+}
+
+#[test]
 fn value_that_is_cut_off_is_masked_to_the_end() {
     check(r#"{"password":"hunter2"#, "hunter2", "password");
     check(r#"{"a":"{\"password\":\"hunter2"#, "hunter2", "password");
@@ -127,6 +135,15 @@ fn shapes_of_issuers_are_masked_after_their_prefix() {
         }
     }
     assert_eq!(names("a task-based ghp_ and sk-ant-api03-your-key-here, Bearer token"), [""; 0]);
+}
+
+#[test]
+fn token_without_digits_is_masked() {
+    let letters: String = drawn(80).chars().filter(char::is_ascii_alphabetic).take(40).collect();
+    check(&format!("ghp_{letters}"), &letters, "github_token");
+    let capitals = &letters.to_ascii_uppercase()[..16];
+    check(&format!("id {}{capitals},", "AKIA"), capitals, "aws_access_key");
+    assert_eq!(names("HTTP says: Bearer AuthenticationRequired"), [""; 0]);
 }
 
 #[test]
@@ -181,6 +198,7 @@ fn piece() -> impl Strategy<Value = String> {
         Just(r#"{"role":"user","content":"hello"},"#.to_owned()),
         Just(r#""password": "#.to_owned()),
         "[a-zA-Z0-9]{1,20}".prop_map(|value| format!(r#""api_key":"{value}","#)),
+        "[a-zA-Z0-9 ]{10,40}".prop_map(|value| format!(r#""token":"{value}","#)),
         "[a-zA-Z0-9]{1,20}".prop_map(|value| format!(r#"\"secret\":\"{value}\","#)),
         Just("ghp_".to_owned()),
         (30_usize..60).prop_map(drawn),

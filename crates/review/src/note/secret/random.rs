@@ -36,13 +36,8 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 
 /// Whether what follows an issuer's prefix can be a token.
 pub(super) fn is_token(body: &str) -> bool {
-    is_mixed(body.as_bytes()) && !is_placeholder(body)
-}
-
-/// `true` for at least eight different characters, letters and digits among them.
-pub(crate) fn is_mixed(body: &[u8]) -> bool {
-    let has = |kind: fn(&u8) -> bool| body.iter().any(kind);
-    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && distinct(body) >= 8
+    let has = |kind: fn(&u8) -> bool| body.as_bytes().iter().any(kind);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && distinct(body.as_bytes()) >= 8 && !is_placeholder(body)
 }
 
 /// Whether a value with no shape of its own is long and random enough to be a secret.
@@ -91,7 +86,7 @@ fn counts(bytes: &[u8]) -> [u32; 256] {
     counts
 }
 
-fn distinct(bytes: &[u8]) -> usize {
+pub(crate) fn distinct(bytes: &[u8]) -> usize {
     counts(bytes).iter().filter(|count| **count > 0).count()
 }
 
