@@ -212,6 +212,11 @@ pub(crate) fn prefixes() -> impl Iterator<Item = &'static str> {
     SHAPES.iter().map(|shape| shape.prefix).chain([JWT_PREFIX])
 }
 
+/// The prefix that a text begins with; the longest of several.
+pub(crate) fn prefix_of(text: &[u8]) -> Option<&'static str> {
+    prefixes().find(|prefix| text.starts_with(prefix.as_bytes()))
+}
+
 /// Beginning of a JSON web token: `{"` in base 64.
 const JWT_PREFIX: &str = "eyJ";
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::FILLER;
 
 /// Ends of names that hold a credential, in small letters and without separators.
-const SUFFIXES: &[&str] = &[
+pub(super) const SUFFIXES: &[&str] = &[
     "accesskey",
     "accesstoken",
     "accountkey",
@@ -48,7 +48,7 @@ const SUFFIXES: &[&str] = &[
 ];
 
 /// Names that hold a credential only if nothing comes before them.
-const WHOLE: &[&str] = &["bearer", "cookie", "setcookie"];
+pub(super) const WHOLE: &[&str] = &["bearer", "cookie", "setcookie"];
 
 /// Lengths of a value that is a credential under the key `token`.
 const OPAQUE_SIZES: RangeInclusive<usize> = 20..=4_096;
@@ -63,16 +63,22 @@ const MAX_NAME: usize = 64;
 pub fn is_credential_key(name: &[u8]) -> bool {
     let name = name.trim_ascii_end();
     let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
-    // Sorts out most names by their last letter.
-    let last = name.iter().rev().find(|byte| byte.is_ascii_alphanumeric());
-    if !last.is_some_and(|last| b"denrty".contains(&last.to_ascii_lowercase())) {
-        return false;
-    }
     is_variable_of_token(name) || {
         let mut plain = [0; MAX_NAME];
         let plain = normalised(name, &mut plain);
         WHOLE.iter().any(|whole| plain == whole.as_bytes())
             || SUFFIXES.iter().any(|end| plain.ends_with(end.as_bytes()))
+    }
+}
+
+/// `false` for most keys that name no credential, by their last two letters: those of key, token, secret, password, passwd,
+/// authorization, passphrase, cookie, bearer and value pass.
+#[inline]
+pub(super) fn may_end_key(key: &[u8]) -> bool {
+    let [.., before, last] = key else { return false };
+    match (before.to_ascii_lowercase(), last.to_ascii_lowercase()) {
+        (b'e', b'y' | b'n' | b't' | b'r') | (b'r' | b'w', b'd') | (b'o', b'n') | (b's' | b'i' | b'u', b'e') => true,
+        (_, last) => last.is_ascii_digit(),
     }
 }
 

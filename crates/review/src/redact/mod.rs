@@ -6,6 +6,7 @@
 
 mod delta;
 mod key;
+mod prefix;
 mod scan;
 mod stream;
 

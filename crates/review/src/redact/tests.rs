@@ -237,3 +237,10 @@ proptest! {
         prop_assert_eq!(masked_text(&masked), masked.as_str());
     }
 }
+
+#[test]
+fn every_credential_key_passes_the_first_look() {
+    for name in key::SUFFIXES.iter().chain(key::WHOLE).chain(&["token", "value"]) {
+        assert!(key::may_end_key(name.as_bytes()), "{name}");
+    }
+}
