@@ -50,6 +50,38 @@ pub(super) const SUFFIXES: &[&str] = &[
 /// Names that hold a credential only if nothing comes before them.
 pub(super) const WHOLE: &[&str] = &["bearer", "cookie", "setcookie"];
 
+/// Parts of names, one of which is in every name above, in the forms `api_key`, `apiKey` and `API_KEY`. Those of frequent words have the
+/// end of the key with them, a quote or the backslash before it.
+pub(super) const KEY_STEMS: &[&str] = &[
+    "key\"",
+    "key\\",
+    "Key\"",
+    "Key\\",
+    "KEY\"",
+    "KEY\\",
+    "oken\"",
+    "oken\\",
+    "OKEN\"",
+    "OKEN\\",
+    "value\"",
+    "value\\",
+    "ecret",
+    "ECRET",
+    "ssword",
+    "SSWORD",
+    "ssWord",
+    "asswd",
+    "ASSWD",
+    "ssphrase",
+    "SSPHRASE",
+    "horization",
+    "HORIZATION",
+    "earer",
+    "EARER",
+    "ookie",
+    "OOKIE",
+];
+
 /// Lengths of a value that is a credential under the key `token`.
 const OPAQUE_SIZES: RangeInclusive<usize> = 20..=4_096;
 
@@ -68,17 +100,6 @@ pub fn is_credential_key(name: &[u8]) -> bool {
         let plain = normalised(name, &mut plain);
         WHOLE.iter().any(|whole| plain == whole.as_bytes())
             || SUFFIXES.iter().any(|end| plain.ends_with(end.as_bytes()))
-    }
-}
-
-/// `false` for most keys that name no credential, by their last two letters: those of key, token, secret, password, passwd,
-/// authorization, passphrase, cookie, bearer and value pass.
-#[inline]
-pub(super) fn may_end_key(key: &[u8]) -> bool {
-    let [.., before, last] = key else { return false };
-    match (before.to_ascii_lowercase(), last.to_ascii_lowercase()) {
-        (b'e', b'y' | b'n' | b't' | b'r') | (b'r' | b'w', b'd') | (b'o', b'n') | (b's' | b'i' | b'u', b'e') => true,
-        (_, last) => last.is_ascii_digit(),
     }
 }
 

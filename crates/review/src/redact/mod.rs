@@ -6,8 +6,8 @@
 
 mod delta;
 mod key;
-mod prefix;
 mod scan;
+mod search;
 mod stream;
 
 use std::borrow::Cow;

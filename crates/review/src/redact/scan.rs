@@ -1,14 +1,14 @@
 //! Finds credentials in the bytes of a body, JSON or not.
 //!
-//! Nothing is parsed. A value under a credential's key is looked for at every `:`, a shape at every prefix of an issuer. Each is found
+//! Nothing is parsed. A value is looked for after every stem of a credential's key, a shape at every prefix of an issuer. Each is found
 //! by the bytes around it alone, so that a part of a body can be scanned by itself.
 
 use std::sync::LazyLock;
 
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memmem};
 
-use super::key::{is_credential_key, is_opaque, may_end_key};
-use super::prefix::Prefixes;
+use super::key::{KEY_STEMS, is_credential_key, is_opaque};
+use super::search::{Prefixes, Search};
 use super::{FILLER, Redaction};
 use crate::note::SecretKind;
 use crate::note::secret::{LONGEST_RUN, distinct, is_escape, is_word, prefix_of, shaped, url_password};
@@ -19,6 +19,8 @@ pub(super) const CONTEXT: usize = 1 << 10;
 pub(super) const REACH: usize = 8 << 10;
 /// Most white space between a key and its value, on each side of the `:`.
 const MAX_SPACE: usize = 64;
+/// Most backslashes before a quote.
+const MAX_SLASHES: usize = 128;
 /// Longest key that is looked at.
 const MAX_KEY: usize = 128;
 /// Fewest fillers after a prefix that are taken for a masked token.
@@ -32,33 +34,40 @@ const KEY_BEGIN: &str = "-----BEGIN ";
 /// Finds the credentials in a body. They are sorted by offset and may overlap.
 pub fn find(bytes: &[u8]) -> Vec<Redaction> {
     let mut found = Vec::new();
-    for colon in memchr_iter(b':', bytes) {
-        match &bytes[..colon] {
-            // Sorts out most keys at once: this is where the time goes.
-            [.., last, b'"'] if *last != b'\\' && !last.is_ascii_whitespace() && !may_end_key(&bytes[..colon - 1]) => {}
-            [.., b'"' | b' ' | b'\t' | b'\r' | b'\n'] => found.extend(under_key(bytes, colon)),
-            _ if bytes.get(colon + 1) == Some(&b'/') => found.extend(in_url(bytes, colon)),
-            _ => {}
-        }
+    KEYS.each(bytes, |start| found.extend(colon_after(bytes, start).and_then(|colon| under_key(bytes, colon))));
+    for colon in memmem::find_iter(bytes, "://") {
+        found.extend(in_url(bytes, colon));
     }
     PREFIXES.each(bytes, |start| found.extend(by_shape(bytes, start)));
     for start in memmem::find_iter(bytes, KEY_BEGIN) {
         found.extend(private_key(bytes, start));
     }
     found.sort();
+    // A key such as `secret_key` is found by each of its parts.
+    found.dedup();
     found
 }
 
+static KEYS: LazyLock<Search> = LazyLock::new(|| Search::new(KEY_STEMS));
 static PREFIXES: LazyLock<Prefixes> = LazyLock::new(Prefixes::new);
+
+/// The `:` after the key in which a stem was found, if it is a key.
+fn colon_after(bytes: &[u8], stem: usize) -> Option<usize> {
+    let end = stem + bytes[stem..].iter().take(MAX_KEY).take_while(|byte| is_of_name(byte)).count();
+    let quote = end + bytes[end..].iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
+    if bytes.get(quote) != Some(&b'"') {
+        return None;
+    }
+    let after = &bytes[quote + 1..];
+    let colon = quote + 1 + after.iter().take(MAX_SPACE).take_while(|byte| byte.is_ascii_whitespace()).count();
+    (bytes.get(colon) == Some(&b':')).then_some(colon)
+}
 
 /// The string after a `:`, if its key is one of a credential.
 fn under_key(bytes: &[u8], colon: usize) -> Option<Redaction> {
     let before = trim_space_end(&bytes[..colon]);
     let key = before.strip_suffix(b"\"")?;
     let (key, slashes) = without_slashes(key);
-    if !may_end_key(key) {
-        return None;
-    }
     let level = level_of(slashes)?;
     let name = name_at_end(key);
     let is_token = name.eq_ignore_ascii_case(b"token");
@@ -88,7 +97,7 @@ fn trim_space_end(bytes: &[u8]) -> &[u8] {
 
 /// Takes off the backslashes at the end, and says how many there were.
 fn without_slashes(bytes: &[u8]) -> (&[u8], usize) {
-    let slashes = bytes.iter().rev().take(CONTEXT / 8).take_while(|byte| **byte == b'\\').count();
+    let slashes = bytes.iter().rev().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
     (&bytes[..bytes.len() - slashes], slashes)
 }
 
@@ -97,9 +106,12 @@ fn level_of(slashes: usize) -> Option<u32> {
     (slashes + 1).is_power_of_two().then(|| slashes.trailing_ones())
 }
 
+fn is_of_name(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(*byte, b'_' | b'-' | b'.')
+}
+
 fn name_at_end(bytes: &[u8]) -> &[u8] {
-    let is_of_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-' | b'.');
-    &bytes[bytes.len() - bytes.iter().rev().take(MAX_KEY).take_while(is_of_name).count()..]
+    &bytes[bytes.len() - bytes.iter().rev().take(MAX_KEY).take_while(|byte| is_of_name(byte)).count()..]
 }
 
 /// The name of a credential that comes before `"value":`, as in `{"name":"API_KEY","value":"…"}` or in an operation of a JSON Patch.
@@ -129,7 +141,7 @@ pub(super) fn end_of_string(bytes: &[u8], start: usize, level: u32) -> usize {
 
 /// The password in an address, given its `:`.
 fn in_url(bytes: &[u8], colon: usize) -> Option<Redaction> {
-    let rest = bytes[colon + 1..].strip_prefix(b"//")?;
+    let rest = &bytes[colon + "://".len()..];
     if !bytes[..colon].last().is_some_and(u8::is_ascii_alphanumeric) {
         return None;
     }
