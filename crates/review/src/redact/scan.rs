@@ -53,7 +53,7 @@ static PREFIXES: LazyLock<Prefixes> = LazyLock::new(Prefixes::new);
 
 /// The `:` after the key in which a stem was found, if it is a key.
 fn colon_after(bytes: &[u8], stem: usize) -> Option<usize> {
-    let end = stem + bytes[stem..].iter().take(MAX_KEY).take_while(|byte| is_of_name(byte)).count();
+    let end = stem + bytes[stem..].iter().take(MAX_KEY).take_while(|byte| is_of_name(**byte)).count();
     let quote = end + bytes[end..].iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
     if bytes.get(quote) != Some(&b'"') {
         return None;
@@ -106,12 +106,12 @@ fn level_of(slashes: usize) -> Option<u32> {
     (slashes + 1).is_power_of_two().then(|| slashes.trailing_ones())
 }
 
-fn is_of_name(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(*byte, b'_' | b'-' | b'.')
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 fn name_at_end(bytes: &[u8]) -> &[u8] {
-    &bytes[bytes.len() - bytes.iter().rev().take(MAX_KEY).take_while(|byte| is_of_name(byte)).count()..]
+    &bytes[bytes.len() - bytes.iter().rev().take(MAX_KEY).take_while(|byte| is_of_name(**byte)).count()..]
 }
 
 /// The name of a credential that comes before `"value":`, as in `{"name":"API_KEY","value":"…"}` or in an operation of a JSON Patch.
