@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use sayso_journal::AppendError;
+use sayso_review::redact::Redaction;
 use sayso_review::{
-    BodyRecord, ContentHash, Event, EventBody, ModeSet, PIECE, RequestEvent, RequestId, RequestRecord, RequestStep,
+    BodyRecord, ContentHash, Event, EventBody, MAX_REDACTIONS, ModeSet, PIECE, RequestEvent, RequestId, RequestRecord,
+    RequestStep, redact,
 };
 
 use crate::error::GateError;
@@ -33,13 +35,17 @@ pub struct RequestEntry {
     pub bodies: Vec<CutBody>,
 }
 
-/// A body in the pieces in which it is stored.
+/// A body in the pieces in which it is stored, with its credentials masked.
 #[derive(Clone, Debug)]
 pub struct CutBody {
-    /// All of it.
+    /// All of it, masked.
     pub bytes: Rope,
     /// The pieces, in order.
     pub pieces: Vec<Piece>,
+    /// The masked spans, in order and without overlaps.
+    pub redactions: Vec<Redaction>,
+    /// The value of each, which is never stored.
+    pub values: Vec<Bytes>,
 }
 
 /// A piece of a body.
@@ -65,14 +71,32 @@ pub enum Stored {
 impl CutBody {
     /// A body of which nothing is known.
     pub fn new(bytes: Bytes) -> Self {
-        let pieces = bytes.chunks(PIECE).map(Piece::new).collect();
-        Self { bytes: bytes.into(), pieces }
+        let found = redact::merged(&redact::find(&bytes));
+        Self::masked(bytes, found)
+    }
+
+    /// The body of an answer, which may hold a credential in bits.
+    pub fn of_answer(bytes: Bytes) -> Self {
+        let found = redact::merged(&redact::find_in_answer(&bytes));
+        Self::masked(bytes, found)
+    }
+
+    fn masked(bytes: Bytes, redactions: Vec<Redaction>) -> Self {
+        let bytes = Rope::from(bytes);
+        let (bytes, values) = (bytes.masked(&redactions), bytes.values(&redactions));
+        let pieces = bytes.bytes(0..bytes.len()).chunks(PIECE).map(Piece::new).collect();
+        Self { bytes, pieces, redactions, values }
     }
 
     /// As it is recorded.
     pub fn record(&self) -> BodyRecord {
-        let pieces = self.pieces.iter().map(|piece| piece.hash).collect();
-        BodyRecord { size: self.bytes.len() as u64, pieces, cut: false }
+        BodyRecord {
+            size: self.bytes.len() as u64,
+            pieces: self.pieces.iter().map(|piece| piece.hash).collect(),
+            cut: false,
+            redacted: self.redactions.len() as u64,
+            redactions: self.redactions.iter().take(MAX_REDACTIONS).cloned().collect(),
+        }
     }
 
     /// Each piece with where its bytes are.

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
+use sayso_review::redact::{FILLER, Redaction};
+
+static FILLERS: [u8; 256] = [FILLER; 256];
 
 /// Bytes in parts. What a body shares with an earlier one is in memory once.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +83,29 @@ impl Rope {
             whole.to_mut().extend_from_slice(part);
         }
         whole
+    }
+
+    /// The same with fillers in the place of some spans, which are in order and do not overlap. The rest is not copied.
+    #[must_use]
+    pub fn masked(&self, redactions: &[Redaction]) -> Self {
+        let (mut masked, mut at) = (Self::default(), 0);
+        for redaction in redactions {
+            masked.append(self.slice(at..redaction.start));
+            let mut left = redaction.size;
+            while left > 0 {
+                let size = left.min(FILLERS.len());
+                masked.push(Bytes::from_static(&FILLERS[..size]));
+                left -= size;
+            }
+            at = redaction.end();
+        }
+        masked.append(self.slice(at..self.len));
+        masked
+    }
+
+    /// The bytes of some spans, copied, so that nothing else stays in memory for their sake.
+    pub fn values(&self, redactions: &[Redaction]) -> Vec<Bytes> {
+        redactions.iter().map(|one| Bytes::copy_from_slice(&self.bytes(one.range()))).collect()
     }
 
     /// The same in one piece.

@@ -8,7 +8,8 @@
 //!
 //! - No byte of a request that nobody edited is written anew.
 //! - A request that waits stops nobody else.
-//! - No credential reaches the journal, a log or an event; those of the last request are in memory only, for replaying.
+//! - No credential reaches the journal, a log or an event: headers are left out, and values in bodies are masked. The exact ones are
+//!   in memory only, for replaying.
 //! - No client's own retry asks a person again for ever.
 
 #![allow(

@@ -12,6 +12,7 @@ use sayso_gate::{Gate, RequestEntry};
 use sayso_review::{Event, RequestEvent, RequestId, RequestStep};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::desk::ExactValues;
 pub(crate) use queue::{Haste, PutOff};
 use queue::{Message, Queue, Recorder};
 
@@ -30,6 +31,8 @@ fn units(bytes: usize) -> u32 {
 /// Records what happens to requests, in the order in which it is told.
 pub(crate) struct Log {
     queue: Arc<Queue>,
+    /// The values that are masked in what is recorded.
+    pub(crate) exact: Arc<ExactValues>,
     room: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -44,15 +47,17 @@ impl Log {
     pub(crate) fn start(gate: Gate) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let recorder = Recorder(Arc::clone(&queue));
+        let exact = Arc::new(ExactValues::default());
+        let kept = Arc::clone(&exact);
         let record = move || {
             give_way();
             while let Some(messages) = recorder.0.next() {
-                record(&gate, messages);
+                record(&gate, &kept, messages);
             }
         };
         let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(record)?;
         let room = Arc::new(Semaphore::new(ROOM / UNIT));
-        Ok(Self { queue, room, thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue, exact, room, thread: Mutex::new(Some(thread)) })
     }
 
     /// Waits, though not for long, until there is room for a body. It takes none before it is there: one that comes slowly stops
@@ -124,7 +129,7 @@ impl Drop for Log {
     }
 }
 
-fn record(gate: &Gate, messages: Vec<Message>) {
+fn record(gate: &Gate, exact: &ExactValues, messages: Vec<Message>) {
     let (mut entries, mut taken, mut waiting) = (Vec::with_capacity(messages.len() * 2), Vec::new(), Vec::new());
     for message in messages {
         match message {
@@ -139,6 +144,11 @@ fn record(gate: &Gate, messages: Vec<Message>) {
                 taken.extend(room);
             }
             Message::Flush(done) => waiting.push(done),
+        }
+    }
+    for RequestEntry { event, bodies } in &entries {
+        for (request, body) in bodies.iter().filter_map(|body| Some((event.request()?, body))) {
+            exact.keep(request, body);
         }
     }
     if !entries.is_empty()

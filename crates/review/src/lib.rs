@@ -23,6 +23,7 @@ mod intent;
 mod note;
 mod plan;
 mod preview;
+pub mod redact;
 mod request;
 mod seen;
 mod told;
@@ -48,9 +49,9 @@ pub use preview::{
     ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
 };
 pub use request::{
-    BodyRecord, EditKind, Handover, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
-    RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
+    BodyRecord, EditKind, Handover, MAX_REDACTIONS, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer,
+    RequestEnd, RequestEvent, RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus,
+    RequestStep, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
 };
 pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
 pub use told::{DENIED, told_action, told_failure, told_unmade, told_without};

@@ -65,6 +65,11 @@ impl TurnEdits {
         self.edits.len() + self.added.len()
     }
 
+    /// Edits of sections. Added messages are not among them.
+    pub fn sections(&self) -> &[Override] {
+        &self.edits
+    }
+
     /// Whether no edit is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -80,8 +80,17 @@ calls! {
 }
 
 impl Client {
-    /// All of a body, in as many calls as it takes.
+    /// All of a body with its credentials masked, in as many calls as it takes.
     pub async fn request_body(&self, request: u64, body: proto::RequestBody) -> Result<Vec<u8>, ClientError> {
+        self.whole_body(request, body, false).await
+    }
+
+    /// All of the body that a waiting request would be sent with, for an editor.
+    pub async fn exact_request_body(&self, request: u64) -> Result<Vec<u8>, ClientError> {
+        self.whole_body(request, proto::RequestBody::AsSent, true).await
+    }
+
+    async fn whole_body(&self, request: u64, body: proto::RequestBody, exact: bool) -> Result<Vec<u8>, ClientError> {
         let mut bytes = Vec::new();
         let mut size = None;
         loop {
@@ -90,6 +99,7 @@ impl Client {
                 body: body.into(),
                 offset: bytes.len() as u64,
                 limit: PART,
+                exact,
                 ..Default::default()
             };
             let part = self.request_body_part(part).await?;

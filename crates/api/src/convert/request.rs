@@ -1,6 +1,7 @@
 //! What is known of a request to a model.
 
 use buffa::MessageField;
+use sayso_review::redact::Redaction;
 use sayso_review::{
     BodyRecord, EditKind, PauseReason, RequestAnswer, RequestEnd, RequestMode, RequestRecord, RequestSeen,
     RequestStatus, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
@@ -138,13 +139,26 @@ impl From<proto::Subagent> for SubagentMark {
 impl From<&BodyRecord> for proto::BodySize {
     /// Which pieces it is kept in is the engine's own.
     fn from(body: &BodyRecord) -> Self {
-        Self { size: body.size, cut: body.cut, ..Default::default() }
+        let redactions = body.redactions.iter().map(|one| proto::Redaction {
+            start: one.start as u64,
+            size: one.size as u64,
+            name: one.name.clone(),
+            ..Default::default()
+        });
+        let (redacted, redactions) = (body.redacted, redactions.collect());
+        Self { size: body.size, cut: body.cut, redacted, redactions, ..Default::default() }
     }
 }
 
 impl From<proto::BodySize> for BodyRecord {
     fn from(body: proto::BodySize) -> Self {
-        Self { size: body.size, pieces: Vec::new(), cut: body.cut }
+        let redactions = body.redactions.into_iter().map(|one| Redaction {
+            start: usize::try_from(one.start).unwrap_or(usize::MAX),
+            size: usize::try_from(one.size).unwrap_or(usize::MAX),
+            name: one.name,
+        });
+        let (redacted, redactions) = (body.redacted, redactions.collect());
+        Self { size: body.size, pieces: Vec::new(), cut: body.cut, redacted, redactions }
     }
 }
 

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use sayso_review::redact::Redaction;
 use sayso_review::{
     BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
     RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
@@ -14,7 +15,19 @@ use crate::arbitrary::{maybe, origins, text, texts};
 
 /// The pieces are the engine's own.
 fn bodies() -> impl Strategy<Value = BodyRecord> {
-    (any::<u64>(), any::<bool>()).prop_map(|(size, cut)| BodyRecord { size, pieces: Vec::new(), cut })
+    let redaction = (any::<u32>(), any::<u32>(), text()).prop_map(|(start, size, name)| Redaction {
+        start: start as usize,
+        size: size as usize,
+        name,
+    });
+    let redactions = vec(redaction, 0..3);
+    (any::<u64>(), any::<bool>(), any::<u64>(), redactions).prop_map(|(size, cut, redacted, redactions)| BodyRecord {
+        size,
+        pieces: Vec::new(),
+        cut,
+        redacted,
+        redactions,
+    })
 }
 
 fn seen() -> impl Strategy<Value = RequestSeen> {

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use sayso_gate::{CutBody, Piece, Rope, Stored};
 use sayso_review::PIECE;
+use sayso_review::redact::{Redaction, SharedEnds, Spans};
 
 use super::taken::{STEPS, Shared, Taken, alike};
 use super::whose::{Conversation, Whose};
@@ -32,15 +33,22 @@ pub(crate) struct Body {
     /// How many bytes are in memory for its sake: a part may belong to something larger.
     held: usize,
     /// How it was cut, once it was, which is when it is recorded.
-    pieces: OnceLock<Vec<Piece>>,
+    recorded: OnceLock<AsRecorded>,
     /// The bytes of the model's name, if it was looked for.
     pub(super) model: Option<Range<usize>>,
 }
 
 impl Body {
     pub(super) fn new(bytes: Rope) -> Self {
-        Self { held: bytes.len(), bytes, pieces: OnceLock::new(), model: None }
+        Self { held: bytes.len(), bytes, recorded: OnceLock::new(), model: None }
     }
+}
+
+/// A body as it is recorded: the pieces of its masked bytes. The bytes in memory are exact, since others are compared with them.
+#[derive(Debug)]
+struct AsRecorded {
+    pieces: Vec<Piece>,
+    spans: Spans,
 }
 
 /// A body that is to be cut.
@@ -80,7 +88,7 @@ impl Uncut {
             let own = bytes.len();
             (Body { model, ..Body::new(bytes.into()) }, own)
         } else {
-            (Body { bytes, held, pieces: OnceLock::new(), model }, own)
+            (Body { bytes, held, recorded: OnceLock::new(), model }, own)
         };
         Self { body: Arc::new(body), after: Some((earlier, front, back)), own }
     }
@@ -90,15 +98,48 @@ impl Uncut {
         self.own
     }
 
-    /// Cuts it. The one before it is cut before.
+    /// Masks its credentials and cuts it. The one before it is cut before.
     pub(super) fn cut(self) -> CutBody {
         let Self { body, after, .. } = self;
-        let known = after.as_ref().and_then(|(earlier, front, back)| Some((earlier.pieces.get()?, *front, *back)));
-        let pieces = match known {
-            Some((pieces, front, back)) => cut_after(pieces, &body.bytes, front, back),
-            None => cut_anew(&body.bytes),
+        let exact = &body.bytes;
+        let known = after.as_ref().and_then(|(earlier, front, back)| {
+            Some((earlier.recorded.get()?, earlier.bytes.len(), SharedEnds { front: *front, back: *back }))
+        });
+        let spans = match known {
+            Some((earlier, len, shared)) => earlier.spans.after(len, exact.len(), shared, |range| exact.bytes(range)),
+            None => Spans::of(&exact.bytes(0..exact.len())),
         };
-        CutBody { bytes: body.bytes.clone(), pieces: body.pieces.get_or_init(|| pieces).clone() }
+        let redactions = spans.merged();
+        let bytes = exact.masked(&redactions);
+        let pieces = match known {
+            Some((earlier, len, shared)) => {
+                let shared = shared_as_recorded(&earlier.spans.merged(), &redactions, (len, exact.len()), shared);
+                cut_after(&earlier.pieces, &bytes, shared.front, shared.back)
+            }
+            None => cut_anew(&bytes),
+        };
+        let recorded = body.recorded.get_or_init(|| AsRecorded { pieces, spans });
+        CutBody { bytes, pieces: recorded.pieces.clone(), values: exact.values(&redactions), redactions }
+    }
+}
+
+/// What two bodies have in common as they are recorded: less than their bytes, where what is masked differs.
+fn shared_as_recorded(
+    earlier: &[Redaction],
+    own: &[Redaction],
+    (old_len, len): (usize, usize),
+    shared: SharedEnds,
+) -> SharedEnds {
+    let same = earlier.iter().zip(own).take_while(|(one, other)| one.range() == other.range()).count();
+    let next = [earlier.get(same), own.get(same)].into_iter().flatten().map(|span| span.start).min();
+    let from_end = |span: &Redaction, len: usize| (len - span.end(), span.size);
+    let ends = earlier.iter().rev().zip(own.iter().rev());
+    let same = ends.take_while(|(one, other)| from_end(one, old_len) == from_end(other, len)).count();
+    let last = |spans: &[Redaction], len: usize| spans.iter().rev().nth(same).map(|span| len - span.end());
+    let after = [last(earlier, old_len), last(own, len)].into_iter().flatten().min();
+    SharedEnds {
+        front: shared.front.min(next.unwrap_or(usize::MAX)),
+        back: shared.back.min(after.unwrap_or(usize::MAX)),
     }
 }
 
@@ -241,172 +282,4 @@ fn alike_at_end_of(one: &[u8], other: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-
-    use super::super::taken::Following;
-    use super::*;
-
-    /// Whether the pieces are what they say.
-    fn check(cut: &CutBody) {
-        let mut at = 0;
-        for piece in &cut.pieces {
-            let bytes = cut.bytes.bytes(at..at + piece.size);
-            assert_eq!(piece.hash, sayso_review::ContentHash::of(&bytes));
-            assert!((1..=PIECE).contains(&piece.size));
-            at += piece.size;
-        }
-        assert_eq!(at, cut.bytes.len());
-    }
-
-    fn fresh(cut: &CutBody) -> usize {
-        cut.pieces.iter().filter(|piece| piece.stored == Stored::Unknown).map(|piece| piece.size).sum()
-    }
-
-    fn noise(seed: u64, size: usize) -> Vec<u8> {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()[3]
-        };
-        std::iter::repeat_with(&mut next).take(size).collect()
-    }
-
-    /// Cuts a body as those that record do.
-    fn cut_next(bodies: &mut Bodies, body: &Bytes) -> CutBody {
-        let conversation = Conversation::default();
-        let taken = match bodies.last(&conversation) {
-            Some(last) => Taken::after(last, body),
-            None => body.clone().into(),
-        };
-        let cut = bodies.take_in(conversation, taken).cut();
-        assert_eq!(cut.bytes.whole(), body);
-        cut
-    }
-
-    #[test]
-    fn of_a_history_that_grows_in_the_middle_little_is_stored_again() {
-        let mut bodies = Bodies::default();
-        let (mut history, tools) = (noise(1, 300_000), noise(2, 70_000));
-        let mut stored = 0;
-        for turn in 0..400 {
-            history.extend(noise(turn + 3, 3_000));
-            let body: Bytes = [&history[..], &tools].concat().into();
-            let cut = cut_next(&mut bodies, &body);
-            check(&cut);
-            assert!(cut.bytes.parts().len() <= MOST_PARTS);
-            assert!(cut.pieces.len() <= cut.bytes.len() / PIECE + 12, "{} pieces", cut.pieces.len());
-            if turn > 1 {
-                stored += fresh(&cut);
-            }
-        }
-        // Each byte that is new is stored a few times, and not the rest of the body with it.
-        assert!(stored < 400 * 3_000 * 8, "{stored} bytes");
-    }
-
-    #[test]
-    fn whatever_comes_after_whatever_is_cut_right() {
-        let whole = noise(7, 5 * PIECE + 17);
-        let mut bodies = Bodies::default();
-        for seed in 0..400_u64 {
-            let pick = |salt: u64, most: usize| {
-                let bytes = noise(seed * 31 + salt, 8);
-                usize::try_from(u64::from_le_bytes(bytes.try_into().unwrap()) % (most as u64 + 1)).unwrap()
-            };
-            let mut body = whole[..pick(1, whole.len())].to_vec();
-            let at = pick(2, body.len());
-            body.splice(at..(at + pick(3, 9_000)).min(body.len()), noise(seed, pick(4, 90_000)));
-            check(&cut_next(&mut bodies, &body.into()));
-        }
-    }
-
-    #[test]
-    fn bytes_in_common_at_the_end_are_counted() {
-        for (one, other, back) in
-            [("abc", "abd", 0), ("abc", "abc", 3), ("", "a", 0), ("xbc", "ybc", 2), ("bc", "abc", 2)]
-        {
-            for cut in 0..=one.len() {
-                let mut rope = Rope::from(Bytes::from(&one[..cut]));
-                rope.push(Bytes::from(&one[cut..]));
-                assert_eq!(alike_at_end(&rope, other.as_bytes()), back);
-            }
-        }
-        let long = noise(1, 3 * STEPS[0] + 333);
-        assert_eq!(alike_at_end(&Rope::from(Bytes::from(long[1..].to_vec())), &long), long.len() - 1);
-    }
-
-    #[test]
-    fn a_body_goes_on_from_the_one_of_its_session_that_begins_like_it() {
-        let whose = |session: &str, model: &str| Whose {
-            session: session.into(),
-            model: Some(model.into()),
-            ..Whose::default()
-        };
-        let mut bodies = Bodies::default();
-        for (session, model) in [("a", "large"), ("a", "small"), ("b", "large")] {
-            let body = Bytes::from(format!("model {model}, session {session}"));
-            bodies.take_in(whose(session, model).conversation(), body.into());
-        }
-        let found = |session: &str, beginning: &[u8]| {
-            let unknown = Whose { model: None, ..whose(session, "") };
-            bodies.before(&unknown, beginning).map(|body| String::from_utf8(body.bytes.whole().to_vec()).unwrap())
-        };
-        assert_eq!(found("a", b"model large, more").as_deref(), Some("model large, session a"));
-        assert_eq!(found("a", b"model small").as_deref(), Some("model small, session a"));
-        assert_eq!(found("b", b"model small").as_deref(), Some("model large, session b"));
-        assert_eq!(found("c", b"model large"), None);
-        assert_eq!(found("a", b"something else"), None);
-    }
-
-    #[test]
-    fn a_session_that_begins_like_another_goes_on_from_it() {
-        let mut bodies = Bodies::default();
-        let whose = |session: &str| Whose { session: session.into(), ..Whose::default() };
-        let history = Bytes::from(noise(1, 4 * PIECE));
-        let first = bodies.take_in(whose("a").conversation(), history.clone().into()).cut();
-        assert_eq!(fresh(&first), history.len());
-        let next = Bytes::from([&history[..], b", and go on"].concat());
-        let mut following = Following::new(bodies.before(&whose("b"), &next).unwrap(), next.len());
-        following.take(&next);
-        let cut = bodies.take_in(whose("b").conversation(), following.end()).cut();
-        check(&cut);
-        assert_eq!((cut.bytes.whole(), fresh(&cut)), (next.clone(), next.len() - history.len()));
-        // What only begins a little alike is of somebody else, and one's own comes first.
-        assert!(bodies.before(&whose("c"), &next[..BEGINNING - 1]).is_none());
-        let own = bodies.before(&whose("a"), &next).unwrap();
-        assert_eq!(own.bytes.len(), history.len());
-    }
-
-    #[test]
-    fn a_small_body_does_not_hold_a_large_one_in_memory() {
-        let mut bodies = Bodies::default();
-        let large = Bytes::from(noise(1, 40 * PIECE));
-        bodies.take_in(Conversation::default(), large.clone().into());
-        let last = bodies.last(&Conversation::default()).unwrap();
-        bodies.take_in(Conversation::default(), Taken::after(last, &large.slice(..50)));
-        assert_eq!(bodies.size, 50);
-        let small = bodies.last(&Conversation::default()).unwrap();
-        assert_eq!(small.bytes.whole(), large[..50]);
-        assert_ne!(small.bytes.parts()[0].as_ptr(), large.as_ptr(), "a part of the large one");
-        // Nor does one that goes on from another for long hold much more than itself.
-        for turn in 0..200 {
-            let last = bodies.last(&Conversation::default()).unwrap();
-            let body = [&last.bytes.whole()[..last.bytes.len() / 2], &noise(turn, 3_000)].concat();
-            bodies.take_in(Conversation::default(), Taken::after(last, &body.clone().into()));
-            assert!(bodies.size <= 2 * body.len() + PIECE + 3_000, "{} for {}", bodies.size, body.len());
-        }
-    }
-
-    #[test]
-    fn one_after_another_that_was_never_cut_is_cut_anew() {
-        let mut bodies = Bodies::default();
-        let first = bodies.take_in(Conversation::default(), Bytes::from(noise(1, 3 * PIECE)).into());
-        drop(first);
-        let last = bodies.last(&Conversation::default()).unwrap();
-        let cut = bodies.take_in(Conversation::default(), Taken::after(last, &noise(1, 4 * PIECE).into())).cut();
-        check(&cut);
-        assert_eq!(fresh(&cut), 4 * PIECE);
-    }
-}
+mod tests;

@@ -108,6 +108,9 @@ impl Desk {
         let edits = lock(&self.state).past.handed_over(&whose.conversation(), identity)?;
         let again = |patch: &Option<BodyRecord>| -> Result<Option<Arc<ModelRequest>>, String> {
             let Some(patch) = patch else { return Ok(None) };
+            if let Some(redaction) = patch.redactions.first() {
+                return Err(format!("they hold a credential that is not on record (`{}`)", redaction.name));
+            }
             let patch = self.gate.read(|history| history.body(patch)).map_err(|error| error.to_string())?;
             let mut request = request.clone();
             request.apply_patch(&patch).map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ use sayso_wire::{Captured, ModelRequest, Override, Overrides, Scope};
 use thiserror::Error;
 
 use super::lock;
+use super::redacted::holds_credential;
 
 /// Why saved edits could not be kept or read.
 #[derive(Debug, Error)]
@@ -19,21 +20,32 @@ pub struct SavedError {
     path: PathBuf,
     verb: &'static str,
     reason: String,
+    kind: ErrorKind,
+    hint: &'static str,
 }
+
+const OF_DISK: &str = "look at the disk's free space and the file's permissions, or move the file away";
+const OF_CREDENTIAL: &str = "the edit counts for this request; make it in each request, without `--from-now-on`";
 
 impl SavedError {
     pub(crate) fn new(path: &Path, verb: &'static str, reason: String) -> Self {
-        Self { path: path.to_owned(), verb, reason }
+        Self { path: path.to_owned(), verb, reason, kind: ErrorKind::Unavailable, hint: OF_DISK }
+    }
+
+    /// An edit that says a credential.
+    fn of_credential(path: &Path, edit: &Override) -> Self {
+        let reason = format!("the edit of `{}` says a credential, and those are kept in no file", edit.anchor.path);
+        Self { kind: ErrorKind::InvalidArgs, hint: OF_CREDENTIAL, ..Self::new(path, "written", reason) }
     }
 
     /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
-        ErrorKind::Unavailable
+        self.kind
     }
 
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
-        "look at the disk's free space and the file's permissions, or move the file away"
+        self.hint
     }
 }
 
@@ -147,7 +159,14 @@ impl SavedEdits {
                 .flat_map(|other| self.of(*other, session).unwrap_or_default())
                 .collect(),
         };
-        let captured = overrides.capture_since(edits.since, edits.request, &elsewhere, scope, now);
+        let mut captured = overrides.capture_since(edits.since, edits.request, &elsewhere, scope, now);
+        if let (Some(edit), Again::Yes) = (overrides.edits.iter().find(|edit| holds_credential(edit)), edits.again) {
+            return Err(SavedError::of_credential(&path, edit));
+        }
+        // Captured edits that say a credential are for their request alone.
+        let count = overrides.edits.len();
+        overrides.edits.retain(|edit| !holds_credential(edit));
+        captured.saved -= captured.saved.min(count - overrides.edits.len());
         if captured != Captured::default() {
             write(&path, &overrides.edits)?;
         }
@@ -170,7 +189,7 @@ impl SavedEdits {
 }
 
 fn read(path: &Path) -> Result<Vec<Override>, SavedError> {
-    let failed = |reason: String| SavedError { path: path.to_owned(), verb: "read", reason };
+    let failed = |reason: String| SavedError::new(path, "read", reason);
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -180,7 +199,7 @@ fn read(path: &Path) -> Result<Vec<Override>, SavedError> {
 
 /// Writes a file whole or not at all; what is in it is the user's alone.
 pub(crate) fn write(path: &Path, value: &(impl serde::Serialize + ?Sized)) -> Result<(), SavedError> {
-    let failed = |reason: String| SavedError { path: path.to_owned(), verb: "written", reason };
+    let failed = |reason: String| SavedError::new(path, "written", reason);
     let attempt = || -> std::io::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(folder)?;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use sayso_review::{RequestId, TurnEditsOutcome};
+use sayso_review::{RequestId, TurnEditsOutcome, redact};
 use sayso_wire::{ModelRequest, TurnEdits};
 use serde::{Deserialize, Serialize};
 
+use super::redacted::holds_credential;
 use super::{Desk, Signed, State, Whose, Work, lock, pause};
 use crate::log::Haste;
 
@@ -62,8 +63,9 @@ impl Turns {
         self.running.insert(strand, turn);
     }
 
-    pub(super) fn all(&self) -> Vec<RunningTurn> {
-        self.running.values().cloned().collect()
+    /// Those that may be written to a file. Edits that say a credential end with the engine.
+    fn storable(&self) -> Vec<RunningTurn> {
+        self.running.values().filter(|turn| !turn.holds_credential()).cloned().collect()
     }
 }
 
@@ -84,6 +86,11 @@ pub(super) enum TurnChange {
 }
 
 impl RunningTurn {
+    fn holds_credential(&self) -> bool {
+        let written = serde_json::to_vec(&self.edits).unwrap_or_default();
+        self.edits.sections().iter().any(holds_credential) || !redact::find(&written).is_empty()
+    }
+
     /// Makes the edits again in a request, over what saved edits made of it.
     pub(super) fn lay_over(mut self, request: &ModelRequest, work: &mut Work) -> TurnChange {
         if self.edits.is_over_at(request) {
@@ -149,7 +156,7 @@ impl Desk {
 
     /// Writes the edits of the running turns for the next engine.
     pub(super) fn keep_turns(&self, state: &State) {
-        let (path, turns) = (self.turns_path.clone(), state.turns.all());
+        let (path, turns) = (self.turns_path.clone(), state.turns.storable());
         self.log.later(Haste::Now, None, move || {
             if let Err(error) = super::saved::write(&path, &turns) {
                 tracing::error!(%error, "the edits of running turns cannot be written for the next engine");

@@ -8,7 +8,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body_util::{BodyExt as _, Limited};
 use sayso_diff::{Diff, Rendering, UnifiedOptions};
-use sayso_review::{ErrorKind, RequestId, RequestRecord};
+use sayso_review::redact::{find_in_answer, mask};
+use sayso_review::{BodyRecord, ErrorKind, RequestId, RequestRecord};
 use sayso_wire::stream::collect::{self, Content};
 use sayso_wire::stream::{Answer, Api};
 use thiserror::Error;
@@ -16,7 +17,7 @@ use thiserror::Error;
 use super::calls::Answers;
 use super::way::{Way, base_of};
 use super::{edited, encoding, upstream};
-use crate::desk::{Keeps, Run};
+use crate::desk::{Desk, Keeps, Run, redacted_paths};
 use crate::proxy::{Found, Proxy};
 
 /// Which form of a request is sent again.
@@ -68,6 +69,14 @@ pub enum ReplayError {
     /// Not all of it is on record.
     #[error("request {0} is not on record whole")]
     NotWhole(RequestId),
+    /// Credentials in its body are masked on record, and no longer in memory.
+    #[error("request {request} cannot be sent again: its body has credentials that are not on record: {}", paths.join(", "))]
+    Redacted {
+        /// The request.
+        request: RequestId,
+        /// Where they are in its body.
+        paths: Vec<String>,
+    },
     /// It could not be sent.
     #[error("it could not be sent: {0}")]
     Failed(String),
@@ -78,9 +87,11 @@ impl ReplayError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Gate(error) => error.kind(),
-            Self::NoUpstream(_) | Self::NoCredentials(_) | Self::Several { .. } | Self::NotWhole(_) => {
-                ErrorKind::InvalidArgs
-            }
+            Self::NoUpstream(_)
+            | Self::NoCredentials(_)
+            | Self::Several { .. }
+            | Self::NotWhole(_)
+            | Self::Redacted { .. } => ErrorKind::InvalidArgs,
             Self::Failed(_) => ErrorKind::Unavailable,
         }
     }
@@ -99,6 +110,10 @@ impl ReplayError {
                  `key_variable`"
             )),
             Self::NotWhole(_) => Some("it was cut off on its way, or could not be read; choose another".to_owned()),
+            Self::Redacted { .. } => Some(
+                "sayso keeps them in memory until it stops; let the agent send the request again, and replay that one"
+                    .to_owned(),
+            ),
             Self::Failed(_) => None,
         }
     }
@@ -125,7 +140,7 @@ impl Proxy {
             let body: Arc<[u8]> = match edited {
                 Some(edited) => edited,
                 None if body.cut => return Err(ReplayError::NotWhole(request)),
-                None => desk.gate.read(|history| history.body(&body))?.into(),
+                None => exact_body(&desk, request, &body)?.into(),
             };
             let answer = record.answer.as_ref().map(|answer| answer.body.clone());
             let earlier = answer.map(|answer| desk.gate.read(|history| history.body(&answer))).transpose()?;
@@ -157,7 +172,9 @@ impl Proxy {
         let body = Limited::new(looked.into_body(), MOST_ANSWER);
         let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
         // Some compress it although they were asked not to.
-        let bytes = encoding::plain(encoding.as_deref(), bytes.to_bytes(), MOST_ANSWER);
+        let mut bytes = encoding::plain(encoding.as_deref(), bytes.to_bytes(), MOST_ANSWER).to_vec();
+        let found = find_in_answer(&bytes);
+        mask(&mut bytes, &found);
         let now = readable(api, kind.as_deref(), &bytes);
         let then_kind = record.answer.as_ref().and_then(|answer| answer.content_type.clone());
         let earlier = earlier.map(|bytes| readable(api, then_kind.as_deref(), &bytes));
@@ -205,6 +222,15 @@ impl Proxy {
         let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
         Ok((Way::new(run, (name.clone(), base), (address, path), settings), headers))
     }
+}
+
+/// A recorded body as it was sent.
+fn exact_body(desk: &Desk, request: RequestId, record: &BodyRecord) -> Result<Vec<u8>, ReplayError> {
+    let mut bytes = desk.gate.read(|history| history.body(record))?;
+    if desk.log.exact.restore(request, record, &mut bytes) {
+        return Ok(bytes);
+    }
+    Err(ReplayError::Redacted { request, paths: redacted_paths(&bytes, &record.redactions) })
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

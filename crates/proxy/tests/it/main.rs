@@ -15,6 +15,7 @@ mod identity;
 mod large;
 mod log;
 mod modes;
+mod redaction;
 mod regressions;
 mod saved;
 mod scene;

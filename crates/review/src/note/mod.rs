@@ -15,7 +15,7 @@ mod checks;
 mod find;
 mod hidden;
 mod place;
-mod secret;
+pub(crate) mod secret;
 mod sentence;
 
 use sayso_base::{FileMode, Severity, WsPath};

@@ -4,10 +4,13 @@
 //! gone through once; a shape is tried only where a word begins, a name only where a `=` or `:` stands. Examples in
 //! documentation (`sk-...`, `xxxx`, `<token>`) have the shape and no randomness, and are let pass.
 
+use std::ops::Range;
+
 use super::SecretKind;
 
 mod random;
 
+pub(crate) use random::distinct;
 use random::{is_placeholder, is_random, is_token};
 
 /// Whether values may stand without quotes, as in `.env` files.
@@ -89,7 +92,7 @@ const SHAPES: &[Shape] = &[
 ];
 
 /// How far anything is followed; longer than any token or literal that is looked for.
-const LONGEST_RUN: usize = 1024;
+pub(crate) const LONGEST_RUN: usize = 1024;
 
 /// Finds credentials in lines that follow one another.
 pub(super) struct Scanner {
@@ -183,22 +186,57 @@ fn may_begin_token(text: &[u8]) -> bool {
     matches!(text, [first, second, ..] if SECOND_BYTES[usize::from(*first)] >> (second & 31) & 1 == 1)
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// Whether a text ends in something like `\n`, whose letter is no part of the word that follows.
-fn is_escape(before: &[u8]) -> bool {
+pub(crate) fn is_escape(before: &[u8]) -> bool {
     matches!(before, [.., b'\\', b'n' | b't' | b'r'])
 }
 
 /// The token that a text begins with, and its length.
 fn token(text: &[u8]) -> Option<(SecretKind, usize)> {
-    if text.starts_with(b"eyJ") {
-        return json_web_token(text).map(|length| (SecretKind::JsonWebToken, length));
+    let Shaped { kind, body } = shaped(text)?;
+    // Of a JSON web token only the signature is drawn.
+    let drawn = if kind == SecretKind::JsonWebToken {
+        text[..body.end].rsplit(|byte| *byte == b'.').next()?
+    } else {
+        &text[body.clone()]
+    };
+    std::str::from_utf8(drawn).is_ok_and(is_token).then_some((kind, body.end))
+}
+
+/// The prefixes by which issuers mark their tokens.
+pub(crate) fn prefixes() -> impl Iterator<Item = &'static str> {
+    SHAPES.iter().map(|shape| shape.prefix).chain([JWT_PREFIX])
+}
+
+/// The prefix that a text begins with; the longest of several.
+pub(crate) fn prefix_of(text: &[u8]) -> Option<&'static str> {
+    prefixes().find(|prefix| text.starts_with(prefix.as_bytes()))
+}
+
+/// Beginning of a JSON web token: `{"` in base 64.
+const JWT_PREFIX: &str = "eyJ";
+
+/// A text with the prefix and the length of an issuer's token. An example in documentation may be one, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shaped {
+    pub(crate) kind: SecretKind,
+    /// Bytes after the prefix.
+    pub(crate) body: Range<usize>,
+}
+
+/// The token that a text begins with, by prefix and length alone.
+pub(crate) fn shaped(text: &[u8]) -> Option<Shaped> {
+    if text.starts_with(JWT_PREFIX.as_bytes()) {
+        let body = JWT_PREFIX.len()..json_web_token(text)?;
+        return Some(Shaped { kind: SecretKind::JsonWebToken, body });
     }
     let shape = SHAPES.iter().find(|shape| text.starts_with(shape.prefix.as_bytes()))?;
-    let body = run(&text[shape.prefix.len()..], shape.marks);
+    let start = shape.prefix.len();
+    let body = run(&text[start..], shape.marks);
     let long_enough = match shape.kind {
         // These have one length only, and are in capitals.
         SecretKind::AwsAccessKey if shape.least == 16 => {
@@ -207,8 +245,7 @@ fn token(text: &[u8]) -> Option<(SecretKind, usize)> {
         SecretKind::GoogleKey if shape.prefix == "AIza" => body.len() == shape.least,
         _ => body.len() >= shape.least,
     };
-    let body_text = std::str::from_utf8(body).ok()?;
-    (long_enough && is_token(body_text)).then_some((shape.kind, shape.prefix.len() + body.len()))
+    long_enough.then(|| Shaped { kind: shape.kind, body: start..start + body.len() })
 }
 
 /// The letters, digits and `marks` that a text begins with; of very many only the first.
@@ -228,7 +265,7 @@ fn json_web_token(text: &[u8]) -> Option<usize> {
     }
     let end = after.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-' | b'='))?;
     let signature = run(after[end..].strip_prefix(b".")?, "_-=");
-    let is_one = end >= 10 && signature.len() >= 20 && is_token(std::str::from_utf8(signature).ok()?);
+    let is_one = end >= 10 && signature.len() >= 20;
     is_one.then_some(header.len() + end + signature.len() + 2)
 }
 
@@ -271,18 +308,24 @@ fn has_password(scheme: &str, rest: &str) -> bool {
     if !scheme.ends_with(|character: char| character.is_ascii_alphanumeric()) {
         return false;
     }
+    url_password(rest).is_some()
+}
+
+/// The password in an address, given as what comes after its `://`.
+pub(crate) fn url_password(rest: &str) -> Option<&str> {
     let end = rest.find(|character: char| character.is_whitespace() || "/?#\"'`<>\\".contains(character));
     let authority = &rest[..end.unwrap_or(rest.len())];
-    let Some((login, host)) = authority.rsplit_once('@') else { return false };
-    let Some((user, password)) = login.split_once(':') else { return false };
+    let (login, host) = authority.rsplit_once('@')?;
+    let (user, password) = login.split_once(':')?;
     // Names that are kept for examples.
     if ["example", "example.com", "example.org", "example.net", "test", "invalid"].iter().any(|end| host.ends_with(end))
     {
-        return false;
+        return None;
     }
     let is_name = password.chars().all(|character| character.is_ascii_uppercase() || character == '_');
     let is_word = ["pass", "passwd", "password", "pwd", "secret", "token", "pw"].contains(&&*password.to_lowercase());
-    password.len() >= 4 && password != user && !is_name && !is_word && !is_placeholder(password)
+    let is_one = password.len() >= 4 && password != user && !is_name && !is_word && !is_placeholder(password);
+    is_one.then_some(password)
 }
 
 /// The value behind a `=` or `:`.

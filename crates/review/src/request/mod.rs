@@ -1,7 +1,7 @@
 //! Requests that agents send to models, as they are recorded: seen, perhaps paused and edited, sent, answered.
 //!
 //! A request has a number of its own. What was said in it and what was answered are kept as blobs, cut into pieces, since an agent
-//! sends its whole history again with every request. No credential is in any of this.
+//! sends its whole history again with every request. No credential is in any of this: those in bodies are masked.
 
 mod answer;
 mod mode;
@@ -11,6 +11,7 @@ use sayso_base::ContentHash;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Origin;
+use crate::redact::Redaction;
 
 pub use answer::{RequestAnswer, TokenUsage, TurnedAway};
 pub use mode::{ModeSet, OverridesSet, RequestLook, RequestMode};
@@ -172,12 +173,27 @@ pub struct BodyRecord {
     /// Whether there is more that was not kept: it was too large, or the stream was cut.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
+    /// Number of credentials that are masked in the pieces. The body that was sent had their values.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub redacted: u64,
+    /// The first of them, [`MAX_REDACTIONS`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redactions: Vec<Redaction>,
+}
+
+/// Masked credentials that a record names one by one.
+pub const MAX_REDACTIONS: usize = 32;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl BodyRecord {
-    /// A body in pieces of [`PIECE`] bytes.
+    /// A body in pieces of [`PIECE`] bytes, in which nothing is masked.
     pub fn of(bytes: &[u8]) -> Self {
-        Self { size: bytes.len() as u64, pieces: bytes.chunks(PIECE).map(ContentHash::of).collect(), cut: false }
+        let pieces = bytes.chunks(PIECE).map(ContentHash::of).collect();
+        Self { size: bytes.len() as u64, pieces, ..Self::default() }
     }
 }
 

@@ -335,7 +335,7 @@ fn opened(asking: &Asking<'_>, id: u64, at: &str) -> Result<Option<Opened>, Fail
     let path = shown.sections.iter().find(|section| section.id == at).map_or(at, |section| &section.raw_path);
     let seen = summary.seen.into_option().unwrap_or_default();
     let headers = seen.headers.into_iter().map(|header| (header.name, header.value)).collect();
-    let body = asking.connected.block(client.request_body(id, proto::RequestBody::AsSent))?;
+    let body = asking.connected.block(client.exact_request_body(id))?;
     let parsed = ModelRequest::new(id.to_string(), Head { path: seen.path, headers }, body);
     let refused = |error: sayso_wire::EditError| {
         let failure = Failure::bad_input(error.to_string());

@@ -6,6 +6,7 @@ use sayso_api::proto;
 use sayso_api::proto::RequestBody;
 use sayso_api::proto::replay_request_request::Which;
 
+use super::show::redacted;
 use super::{Asking, print};
 use crate::cli::ExportFormat;
 use crate::config::Config;
@@ -87,7 +88,10 @@ pub(super) fn export(asking: &Asking<'_>, id: u64, format: ExportFormat) -> Resu
             let value = serde_json::to_value(&shown).map_err(|error| Failure::bad_input("no JSON").why(&error))?;
             format!("{value:#}\n").into_bytes()
         }
-        ExportFormat::Body => body(RequestBody::AsSent)?,
+        ExportFormat::Body => {
+            note_redacted(asking, id)?;
+            body(RequestBody::AsSent)?
+        }
         ExportFormat::Response => body(RequestBody::Answer)?,
         ExportFormat::Patch => body(RequestBody::Patch)?,
         ExportFormat::Curl => curl(asking, id, &body(RequestBody::AsSent)?)?.into_bytes(),
@@ -116,6 +120,7 @@ fn curl(asking: &Asking<'_>, id: u64, body: &[u8]) -> Result<String, Failure> {
     let client = asking.connected.client();
     let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
     let shown = asking.connected.block(client.show_request(request))?;
+    note(&shown);
     let seen = shown.summary.into_option().and_then(|summary| summary.seen.into_option()).unwrap_or_default();
     let base = if seen.server.is_some() {
         seen.server.clone()
@@ -152,6 +157,19 @@ fn curl(asking: &Asking<'_>, id: u64, body: &[u8]) -> Result<String, Failure> {
     }
     text.push_str(&format!(" \\\n  -H \"{key}\" \\\n  --data-binary @- <<'{end}'\n{body}\n{end}\n"));
     Ok(text)
+}
+
+/// Says which values of an exported body are masked.
+fn note_redacted(asking: &Asking<'_>, id: u64) -> Result<(), Failure> {
+    let request = proto::ShowRequestRequest { request: id, content_limit: Some(0), ..Default::default() };
+    note(&asking.connected.block(asking.connected.client().show_request(request))?);
+    Ok(())
+}
+
+fn note(shown: &proto::ShowRequestResponse) {
+    if let Some(redacted) = redacted(&shown.redacted) {
+        say(&format!("note: credentials are not exported; put them in before you send it: {redacted}"));
+    }
 }
 
 /// A word as a shell reads it.

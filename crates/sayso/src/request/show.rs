@@ -154,6 +154,9 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
         }
     }
     text.push_str(&format!("tokens: {}\n", budget(shown)));
+    if let Some(redacted) = redacted(&shown.redacted) {
+        text.push_str(&format!("redacted: {redacted}\n"));
+    }
     if let Some(why) = summary.paused.as_option().filter(|_| summary.waiting) {
         text.push_str(&format!("waits: {}\n", reason(why)));
     }
@@ -200,6 +203,17 @@ fn heading(shown: &ShowRequestResponse, styles: &Styles) -> String {
     text.push_str(&meaning(shown.consequences.as_option()));
     text.push_str(&problems(summary.request, &shown.problems));
     text
+}
+
+/// The credentials that are masked in what is shown; `None` if there are none.
+pub(super) fn redacted(paths: &[String]) -> Option<String> {
+    let count = match paths.len() {
+        0 => return None,
+        1 => "1 value".to_owned(),
+        count => format!("{count} values"),
+    };
+    let paths: Vec<String> = paths.iter().map(|path| visible(path).into_owned()).collect();
+    Some(format!("{count}: {}", paths.join(", ")))
 }
 
 /// When the agent of a request that waits gives up.

@@ -35,6 +35,7 @@ mod propose;
 mod pty;
 mod request_agent;
 mod request_editor;
+mod request_redacted;
 mod request_shown;
 mod request_stands;
 mod request_tls;

@@ -6,6 +6,7 @@ mod edit;
 mod mode;
 mod section;
 mod show;
+mod veil;
 mod window;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sayso_gate::{CutBody, RequestEntry};
+use sayso_review::redact::masked_text;
 use sayso_review::{BodyRecord, RequestAnswer, RequestStep};
 use sayso_wire::stream::{Api, collect};
 
@@ -91,8 +92,9 @@ impl AnswerTap {
         let work = move || {
             read.later(&kept, &mut answer);
             answer.finish = answer.finish.filter(|finish| !finish.is_empty());
-            answer.error = error_said(answer.status, &kept);
-            let body = CutBody::new(kept);
+            let body = CutBody::of_answer(kept);
+            answer.problem = answer.problem.map(|problem| masked_text(&problem).into_owned());
+            answer.error = error_said(answer.status, &body.bytes.bytes(0..body.bytes.len()));
             answer.body = BodyRecord { cut, ..body.record() };
             vec![RequestEntry { bodies: vec![body], ..entry(request, RequestStep::Answered(Box::new(answer))) }]
         };

@@ -86,7 +86,7 @@ fn counts(bytes: &[u8]) -> [u32; 256] {
     counts
 }
 
-fn distinct(bytes: &[u8]) -> usize {
+pub(crate) fn distinct(bytes: &[u8]) -> usize {
     counts(bytes).iter().filter(|count| **count > 0).count()
 }
 

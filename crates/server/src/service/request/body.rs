@@ -3,7 +3,7 @@
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
 use sayso_proxy::desk::Looked;
-use sayso_review::{BodyRecord, RequestRecord};
+use sayso_review::{BodyRecord, RequestRecord, redact};
 use sayso_wire::ModelRequest;
 
 use super::missing;
@@ -22,7 +22,10 @@ pub(super) fn part(
     let record = host.proxy.desk.record(asked.request)?;
     let (bytes, cut, content_type) = match enumeration::<_, proto::RequestBody>(asked.body, "body")? {
         proto::RequestBody::Unspecified | proto::RequestBody::AsSent => {
-            let now = host.proxy.desk.look_if_waiting(record.request, |request| request.to_bytes().into_owned());
+            let now = host.proxy.desk.look_if_waiting(record.request, |request| {
+                let exact = request.to_bytes();
+                if asked.exact { exact.into_owned() } else { redact::masked(&exact).into_owned() }
+            });
             let sent = record.latest();
             (now.map_or_else(|| recorded(host, sent), Ok)?, sent.cut, of_requests(&record))
         }
@@ -76,7 +79,7 @@ fn patch(host: &Host, request: u64) -> Result<Vec<u8>, Failure> {
         missing(format!("the edits of request {request} are not on record by themselves"))
             .hint(format!("`sayso request diff {request}` shows how it differs from what came"))
     })?;
-    made.map_err(|error| {
+    made.map(|patch| redact::masked(&patch).into_owned()).map_err(|error| {
         let failure = missing(error.to_string());
         match error.hint() {
             Some(hint) => failure.hint(hint),

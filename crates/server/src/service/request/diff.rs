@@ -9,6 +9,7 @@ use sayso_proxy::desk::Looked;
 use sayso_wire::{Became, ModelRequest, NodeType};
 
 use super::body;
+use super::veil::Veil;
 use crate::failure::Failure;
 use crate::host::Host;
 
@@ -24,18 +25,20 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
         if waiting.is_none() && !request.is_dirty() {
             return None;
         }
+        let veil = Veil::of(request);
+        let hide = |text: &str| veil.hide(text).into_owned();
         let message = |one: &sayso_wire::SectionDiff| SectionDiff {
             section: one.id.to_string(),
             path: one.path.clone(),
             label: one.label.clone(),
             became: became(one.became).into(),
-            old: one.old.clone(),
-            new: one.new.clone(),
-            unified: one.unified(context),
+            old: veil.hide_at(&one.path, &one.old).into_owned(),
+            new: veil.hide_at(&one.path, &one.new).into_owned(),
+            unified: hide(&one.unified(context)),
             saved: request.section(one.id).and_then(|section| saved.of(request, section)).into(),
             ..Default::default()
         };
-        Some((request.diff().iter().map(message).collect(), request.unified_diff(context)))
+        Some((request.diff().iter().map(message).collect(), hide(&request.unified_diff(context))))
     })?;
     let (sections, unified) = match known {
         Some(found) => found,

@@ -8,6 +8,8 @@ use sayso_wire::{
     Consequences, ContentKind, Editable, ModelRequest, NodeType, Override, Problem, Repair, Section, SectionKind,
 };
 
+use super::veil::Veil;
+
 /// What saved edits there are, and which of them were applied to a request.
 #[derive(Debug, Default)]
 pub(super) struct SavedHere {
@@ -56,9 +58,10 @@ pub(super) fn section(
     counter: &mut TokenCounter,
     total: Tokens,
     limit: usize,
-    saved: &SavedHere,
+    (saved, veil): (&SavedHere, &Veil),
 ) -> proto::Section {
     let content = request.content(section);
+    let raw_path = request.raw_path(section);
     let target = section.leaf.unwrap_or(section.id.target);
     // A tag is a piece of a text that is counted as a whole.
     let own = match (&section.range, section.deleted) {
@@ -77,7 +80,10 @@ pub(super) fn section(
     let tool = section.tool.as_ref().map(|tool| section::Invocation {
         id: tool.id.clone(),
         name: tool.name.clone(),
-        arguments: tool.arguments.and_then(|target| arguments(request, target)).map(|text| cut(&text, limit)),
+        arguments: tool
+            .arguments
+            .and_then(|target| arguments(request, target))
+            .map(|text| cut(&veil.hide(&text), limit)),
         ..Default::default()
     });
     proto::Section {
@@ -86,9 +92,9 @@ pub(super) fn section(
         node: node(section.node).into(),
         kind: kind(section.kind).into(),
         label: section.label.clone(),
-        raw_path: request.raw_path(section),
+        raw_path: raw_path.clone(),
         content_kind: content_kind(section.content).into(),
-        content: cut(&content, limit),
+        content: cut(&veil.hide_at(&raw_path, &content), limit),
         content_size: content.len() as u64,
         tokens: tokens(own).into(),
         share,

@@ -9,6 +9,7 @@ use sayso_wire::tokens::{TokenCounter, Tokens};
 use sayso_wire::{EditOp, ModelRequest, Overrides, Purpose, Section};
 
 use super::section::{self, SavedHere, consequences, problems, tokens};
+use super::veil::Veil;
 use super::{mode, summary, window};
 use crate::failure::Failure;
 use crate::host::Host;
@@ -40,12 +41,14 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
     let summary = summary(host, &record);
     let limit = asked.content_limit.unwrap_or(SOME) as usize;
     let mut response = desk.look(asked.request, |Looked { request, waiting, counter }| {
+        let veil = Veil::of(request);
         let total = request.total_tokens(counter);
         let wanted = |section: &&Section| is_wanted(request, section, asked.path.as_deref());
         let sections = request.sections().filter(wanted);
-        let sections = sections.map(|one| section::section(request, one, counter, total, limit, &saved)).collect();
+        let sections =
+            sections.map(|one| section::section(request, one, counter, total, limit, (&saved, &veil))).collect();
         let pinned: Tokens = request.pinned().map(|one| request.tokens(counter, one.id.target)).sum();
-        let edit = |op: &EditOp| edit(request, op, asked.values);
+        let edit = |op: &EditOp| edit(request, op, asked.values, &veil);
         let model = request.marks().model.or_else(|| record.seen.model.clone());
         let signed = waiting.as_ref().is_some_and(|waits| waits.signed == Signed::Yes);
         let limit = waiting.filter(|waits| waits.captures).and(desk.settings().preview_limit);
@@ -68,6 +71,7 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
             streams: request.purpose() == Some(Purpose::Stream),
             captured_sections: captured.map(|count| count as u64),
             fixed_because: signed.then(|| "its body is signed, and would be refused with any other".to_owned()),
+            redacted: veil.paths,
             ..Default::default()
         }
     })?;
@@ -86,8 +90,9 @@ fn is_wanted(request: &ModelRequest, section: &Section, path: Option<&str>) -> b
     section.id.to_string() == path || leads(&own, path) || leads(path, &own)
 }
 
-fn edit(request: &ModelRequest, op: &EditOp, values: bool) -> proto::RequestEdit {
-    let (old, new) = request.values(op).filter(|_| values).unzip();
+fn edit(request: &ModelRequest, op: &EditOp, values: bool, veil: &Veil) -> proto::RequestEdit {
+    let hide = |value: String| veil.hide_at(&op.target_path, &value).into_owned();
+    let (old, new) = request.values(op).filter(|_| values).map(|(old, new)| (hide(old), hide(new))).unzip();
     let kind = serde_json::to_value(op.target_kind).ok();
     proto::RequestEdit {
         version: op.id.version,
@@ -159,9 +164,9 @@ pub(super) fn subagents(host: &Host, asked: &proto::ListSubagentsRequest) -> pro
 fn subagent(run: &SubagentRun, counter: &mut TokenCounter, limit: usize) -> proto::list_subagents_response::Run {
     let (request, whose) = (run.request(), &run.whose);
     let total = request.total_tokens(counter);
-    let none = SavedHere::default();
+    let (none, veil) = (SavedHere::default(), Veil::of(&request));
     let sections = request.sections().filter(|_| limit > 0);
-    let sections = sections.map(|one| section::section(&request, one, counter, total, limit, &none)).collect();
+    let sections = sections.map(|one| section::section(&request, one, counter, total, limit, (&none, &veil))).collect();
     let name = whose.subagent.as_ref().and_then(|mark| mark.id.as_deref()).unwrap_or("subagent");
     proto::list_subagents_response::Run {
         request: run.request,
