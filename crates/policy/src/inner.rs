@@ -1,0 +1,126 @@
+//! The commands of a script as they are judged, with those that options and operands name.
+
+use std::borrow::Cow;
+
+use sayso_shell::{Certainty, RedirectAccess, Script, SimpleCommand, Word};
+
+use crate::always::SINKS;
+use crate::effects::Place;
+use crate::effects::arguments::{is_listed, words_when_run};
+use crate::grammar::{Inner, Reading, What};
+use crate::ruling::Access;
+
+/// Commands within commands that are followed.
+const MAX_DEPTH: usize = 4;
+/// Commands of one script that are judged.
+const MAX_COMMANDS: usize = 2_000;
+
+/// A command with the words that it is run with, as its grammar reads them.
+pub(super) struct RunCommand<'s> {
+    pub(super) command: Cow<'s, SimpleCommand>,
+    pub(super) words: Vec<Word>,
+    pub(super) reading: Option<Reading>,
+    /// Why what it runs is not listed in whole.
+    pub(super) problem: Option<String>,
+}
+
+impl<'s> RunCommand<'s> {
+    /// All commands of a script; one that an option names follows the command with that option.
+    pub(super) fn all(script: &'s Script) -> Vec<Self> {
+        let mut all = Vec::with_capacity(script.commands.len());
+        for command in &script.commands {
+            Self::add(Cow::Borrowed(command), &script.commands, 0, &mut all);
+        }
+        all
+    }
+
+    fn add(command: Cow<'s, SimpleCommand>, listed: &[SimpleCommand], depth: usize, all: &mut Vec<Self>) {
+        let words = words_when_run(&command).into_owned();
+        let reading = Reading::of(&words);
+        let mut run = Self { command, words, reading, problem: None };
+        let mut inner = Vec::new();
+        let findings = run.reading.iter().flat_map(|reading| &reading.findings);
+        for finding in findings {
+            let What::Runs(what) = &finding.what else { continue };
+            match commands_within(&run, what, listed) {
+                Ok(commands) if depth < MAX_DEPTH && all.len() < MAX_COMMANDS => inner.extend(commands),
+                Ok(commands) if commands.is_empty() => {}
+                Ok(_) => run.problem = Some(format!("`{}` runs more than is followed", finding.label)),
+                Err(problem) => run.problem = Some(format!("`{}` runs a command that {problem}", finding.label)),
+            }
+        }
+        all.push(run);
+        for command in inner {
+            Self::add(Cow::Owned(command), &[], depth + 1, all);
+        }
+    }
+
+    /// Places that its words and redirects write, where nobody has said what they lead to.
+    pub(super) fn written(&self) -> Vec<Place> {
+        let unplaced = |word: &Word| match word.as_literal() {
+            Some(text) if SINKS.contains(&text) => Place::Outside(text.to_owned()),
+            _ => Place::Unknown(word.text.clone()),
+        };
+        let redirects = self.command.redirects.iter().filter(|redirect| redirect.access != RedirectAccess::Read);
+        let mut places: Vec<Place> = redirects.map(|redirect| unplaced(&redirect.target)).collect();
+        for finding in self.reading.iter().flat_map(|reading| &reading.findings) {
+            match &finding.what {
+                What::Writes(word) if word.text == "-" => {}
+                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } => places.push(unplaced(word)),
+                What::Effect(one) if *one == crate::grammar::vocabulary::Trait::Here => {
+                    places.push(Place::Unknown(".".to_owned()));
+                }
+                _ => {}
+            }
+        }
+        places
+    }
+
+    /// The clause that names the option or operand through which a place is reached.
+    pub(super) fn source_of(&self, access: Access, place: &str) -> Option<String> {
+        let reading = self.reading.as_ref()?;
+        let finding = reading.findings.iter().find(|finding| {
+            let word = match &finding.what {
+                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } if access == Access::Write => word,
+                What::Reads(word) if access == Access::Read => word,
+                _ => return false,
+            };
+            let text = word.text.trim_start_matches("./");
+            place == text || place.strip_suffix(text).is_some_and(|before| before.ends_with('/'))
+        })?;
+        Some(finding.clause(&reading.command))
+    }
+}
+
+/// The commands that an option or operand names, unless the script lists them already.
+fn commands_within(run: &RunCommand<'_>, inner: &Inner, listed: &[SimpleCommand]) -> Result<Vec<SimpleCommand>, String> {
+    let program = run.words.first().map(|word| word.text.as_str()).unwrap_or_default();
+    let through = [run.command.through.as_slice(), &[program.to_owned()]].concat();
+    match inner {
+        Inner::Words { from, assignments } => {
+            if run.words.get(*from).is_some_and(|first| is_listed(listed, &run.command, first)) {
+                return Ok(Vec::new());
+            }
+            let words = run.words[*from..].to_vec();
+            let assignments = assignments.clone();
+            let command = SimpleCommand { words, assignments, through, redirects: Vec::new(), ..run.command.as_ref().clone() };
+            Ok(vec![command])
+        }
+        Inner::Script(word) | Inner::Program(word) => {
+            let Some(text) = word.as_literal() else { return Err("is not known before".to_owned()) };
+            let script = Script::parse(text);
+            if let Some(doubt) = script.doubts.first() {
+                return Err(format!("is not understood: {doubt}"));
+            }
+            let adds = matches!(inner, Inner::Program(_));
+            let within = |mut command: SimpleCommand| {
+                command.through = [through.as_slice(), &command.through].concat();
+                if adds {
+                    command.words.push(Word { text: "…".to_owned(), certainty: Certainty::Unknown });
+                }
+                command
+            };
+            Ok(script.commands.into_iter().map(within).collect())
+        }
+    }
+}
