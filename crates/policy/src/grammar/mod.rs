@@ -8,6 +8,7 @@ mod expression;
 mod finding;
 mod options;
 mod reading;
+#[allow(dead_code, reason = "the build script uses the rest")]
 pub(crate) mod vocabulary;
 
 pub(crate) use finding::{Finding, Inner, What};

@@ -202,7 +202,6 @@ pub(crate) struct Spec {
 
 impl Spec {
     /// Reads the notation of an option (`separator` is a space) or of an operand (`separator` is `+`).
-    #[cfg_attr(not(test), allow(dead_code, reason = "the build script reads grammars with it"))]
     pub(crate) fn parse(text: &str, separator: char) -> Result<Self, String> {
         let (text, repeated) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
         let mut parts = text.split(separator);
@@ -226,7 +225,6 @@ impl Spec {
     }
 }
 
-#[cfg_attr(not(test), allow(dead_code, reason = "the build script reads grammars with it"))]
 pub(crate) fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Result<T, String> {
     let found = all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     found.ok_or_else(|| format!("`{name}` is no word of a grammar"))
