@@ -69,7 +69,7 @@ impl Tables {
             None => None,
         };
         // Every program says what it is.
-        let common: Table = [("--help --version", "flag instead")].map(|(k, v)| (k.to_owned(), v.into())).into_iter().collect();
+        let common: Table = [("--help --version", "flag instead dry")].map(|(k, v)| (k.to_owned(), v.into())).into_iter().collect();
         let common = options(&common)?;
         let common = self.option_table(&common);
         let shared = Shared { groups, globals, globals_anywhere, common };

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use sayso_shell::{Certainty, RedirectAccess, Script, SimpleCommand, Word};
+use sayso_shell::{Certainty, RedirectAccess, Script, SimpleCommand, Word, visible};
 
 use crate::always::SINKS;
 use crate::effects::Place;
 use crate::effects::arguments::{is_listed, words_when_run};
+use crate::grammar::vocabulary::Trait;
 use crate::grammar::{Inner, Reading, What};
 use crate::ruling::Access;
 
@@ -67,9 +68,7 @@ impl<'s> RunCommand<'s> {
             match &finding.what {
                 What::Writes(word) if word.text == "-" => {}
                 What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } => places.push(unplaced(word)),
-                What::Effect(one) if *one == crate::grammar::vocabulary::Trait::Here => {
-                    places.push(Place::Unknown(".".to_owned()));
-                }
+                What::Effect(Trait::Here) => places.push(Place::Unknown(".".to_owned())),
                 _ => {}
             }
         }
@@ -78,6 +77,14 @@ impl<'s> RunCommand<'s> {
 
     /// The clause that names the option or operand through which a place is reached.
     pub(super) fn source_of(&self, access: Access, place: &str) -> Option<String> {
+        let is_it = |word: &Word| {
+            let text = word.text.trim_start_matches("./");
+            place == text || place.strip_suffix(text).is_some_and(|before| before.ends_with('/'))
+        };
+        if let Some(redirect) = self.command.redirects.iter().find(|redirect| is_it(&redirect.target)) {
+            let (sign, verb) = if redirect.access == RedirectAccess::Read { ('<', "reads") } else { ('>', "writes") };
+            return Some(format!("`{sign}` {verb} a file: {}", visible(&redirect.target.text)));
+        }
         let reading = self.reading.as_ref()?;
         let finding = reading.findings.iter().find(|finding| {
             let word = match &finding.what {
@@ -85,8 +92,7 @@ impl<'s> RunCommand<'s> {
                 What::Reads(word) if access == Access::Read => word,
                 _ => return false,
             };
-            let text = word.text.trim_start_matches("./");
-            place == text || place.strip_suffix(text).is_some_and(|before| before.ends_with('/'))
+            is_it(word)
         })?;
         Some(finding.clause(&reading.command))
     }

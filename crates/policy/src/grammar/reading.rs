@@ -10,7 +10,7 @@ use super::{Grammar, Verb, code, expression};
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) findings: Vec<Finding>,
-    /// Indices of options without effect that stand before the subcommand.
+    /// Indices of options without effect that stand before the subcommand, or before the first operand.
     pub(crate) skipped: Vec<usize>,
     /// The program with its subcommand, for a person.
     pub(crate) command: String,
@@ -104,7 +104,8 @@ impl<'c> Reader<'c> {
     /// Reads options, the subcommand and operands.
     fn arguments(&mut self, first: usize) {
         let mut at = first;
-        let mut expects_verb = !self.grammar.verbs.is_empty();
+        let has_no_verbs = self.grammar.verbs.is_empty();
+        let mut expects_verb = !has_no_verbs;
         if self.grammar.style == Style::Tar {
             at = self.letters(at);
         }
@@ -124,7 +125,8 @@ impl<'c> Reader<'c> {
             } else if is_option(text) || (text.starts_with('+') && self.verb.exact("+").is_some()) {
                 let before = self.found.findings.len();
                 let next = self.option(at);
-                if expects_verb && self.found.findings.len() == before {
+                // Options before the first operand may stand between the words of a rule.
+                if self.operands.is_empty() && (expects_verb || has_no_verbs) && self.found.findings.len() == before {
                     self.found.skipped.extend(at..next);
                 }
                 at = next;
@@ -322,6 +324,10 @@ impl<'c> Reader<'c> {
             Kind::Target => self.find(at, label, What::Writes(owned())),
             Kind::MakeOperand if word.text.contains('=') => self.unclear(at, label, Unclear::Variable),
             Kind::MakeOperand => {}
+            Kind::Passed => match self.verb.exact(&word.text) {
+                Some(option) => self.effects(at, label, option.traits),
+                None => self.unclear(at, label, Unclear::Option),
+            },
             Kind::DdOperand => self.dd(at, word),
         }
     }

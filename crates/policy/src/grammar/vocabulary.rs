@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Source,
     /// `host:path` on another machine, or a path that is written.
     Target,
+    /// An option of the same table, behind `--`.
+    Passed,
     /// `NAME=value` of make.
     MakeOperand,
     /// An operand of dd: `if=`, `of=` and settings.
@@ -71,6 +73,7 @@ impl Kind {
         ("refspec", Self::Refspec),
         ("source", Self::Source),
         ("target", Self::Target),
+        ("passed", Self::Passed),
         ("make", Self::MakeOperand),
         ("dd", Self::DdOperand),
     ];

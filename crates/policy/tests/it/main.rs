@@ -3,3 +3,4 @@
 
 mod policy;
 mod policy_laws;
+mod typical;
