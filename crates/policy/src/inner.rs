@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use sayso_shell::{Certainty, RedirectAccess, Script, SimpleCommand, Word, visible};
+use sayso_shell::{Certainty, Doubt, RedirectAccess, Script, SimpleCommand, Word, visible};
 
 use crate::always::SINKS;
+use crate::builtins;
 use crate::effects::Place;
-use crate::effects::arguments::{is_listed, words_when_run};
+use crate::effects::arguments::{adds_only_words, is_listed, words_when_run};
 use crate::grammar::vocabulary::Trait;
 use crate::grammar::{Inner, Reading, What};
 use crate::ruling::Access;
@@ -37,7 +38,9 @@ impl<'s> RunCommand<'s> {
 
     fn add(command: Cow<'s, SimpleCommand>, listed: &[SimpleCommand], depth: usize, all: &mut Vec<Self>) {
         let words = words_when_run(&command).into_owned();
-        let reading = Reading::of(&words);
+        // `command -v git` runs nothing.
+        let is_builtin = builtins::is_effect_free(&words) == Some(true);
+        let reading = if is_builtin { None } else { Reading::of(&words) };
         let mut run = Self { command, words, reading, problem: None };
         let mut inner = Vec::new();
         let findings = run.reading.iter().flat_map(|reading| &reading.findings);
@@ -54,6 +57,16 @@ impl<'s> RunCommand<'s> {
         for command in inner {
             Self::add(Cow::Owned(command), &[], depth + 1, all);
         }
+    }
+
+    /// `true` for a builtin without effect, or for variables that no program depends on.
+    pub(super) fn is_builtin(&self) -> bool {
+        builtins::is_effect_free(&self.words) == Some(true) || builtins::sets_plain_variables(&self.command)
+    }
+
+    /// `true` if there is anything but builtins without effect.
+    pub(super) fn has_others(all: &[Self]) -> bool {
+        all.iter().any(|run| !run.command.words.is_empty() && !run.is_builtin())
     }
 
     /// Places that its words and redirects write, where nobody has said what they lead to.
@@ -129,4 +142,16 @@ fn commands_within(run: &RunCommand<'_>, inner: &Inner, listed: &[SimpleCommand]
             Ok(script.commands.into_iter().map(within).collect())
         }
     }
+}
+
+/// The first reason why a script is not understood in whole. Words that xargs and find add count as unknown words instead.
+pub(super) fn not_understood(script: &Script) -> Option<String> {
+    if script.commands.is_empty() {
+        return Some("it has no command".to_owned());
+    }
+    let counts = |doubt: &&Doubt| match doubt {
+        Doubt::UnknownArguments { through } => !adds_only_words(through, &script.commands),
+        _ => true,
+    };
+    script.doubts.iter().find(counts).map(ToString::to_string)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sayso_base::OutsidePath;
-use sayso_shell::{Doubt, Script, Word, visible};
+use sayso_shell::{Script, Word, visible};
 
 use crate::act::{Act, Who};
 use crate::always::BuiltIn;
@@ -12,12 +12,11 @@ use crate::choose::{Detail, Found};
 use crate::compile::Policy;
 use crate::coverage::{hindrance, is_harmless_assignment};
 use crate::effects::Place;
-use crate::effects::arguments::adds_only_words;
 use crate::environment::{assigned_name, is_dangerous};
 use crate::grammar::What;
 use crate::grammar::vocabulary::Trait;
 use crate::index::{Commands, Texts};
-use crate::inner::RunCommand;
+use crate::inner::{RunCommand, not_understood};
 use crate::ruling::{Access, Part, RuleId, Ruled, Ruling, Why};
 use crate::words::{Fit, Spoken, Words, Wrappers, base_name};
 
@@ -136,15 +135,12 @@ impl Policy {
             parts.push(self.whole_script(reason));
         }
         let commands = RunCommand::all(script);
-        let is_builtin = |run: &RunCommand<'_>| {
-            builtins::is_effect_free(&run.words) == Some(true) || builtins::sets_plain_variables(&run.command)
-        };
-        let has_others = commands.iter().any(|run| !run.command.words.is_empty() && !is_builtin(run));
+        let has_others = RunCommand::has_others(&commands);
         for run in &commands {
             parts.extend(run.problem.iter().map(|problem| self.whole_script(problem.clone())));
             // A redirect without a command is judged as the write that it is.
             if !run.command.words.is_empty() || !run.command.assignments.is_empty() {
-                let free = has_others && is_builtin(run);
+                let free = has_others && run.is_builtin();
                 parts.push(self.command(run, free, &commands, question));
             }
         }
@@ -305,18 +301,6 @@ fn with_source(mut part: Part, commands: &[RunCommand<'_>]) -> Part {
         part.reason = commands.iter().find_map(|run| run.source_of(part.access, &part.what));
     }
     part
-}
-
-/// The first reason why a script is not understood in whole. Words that xargs and find add count as unknown words instead.
-fn not_understood(script: &Script) -> Option<String> {
-    if script.commands.is_empty() {
-        return Some("it has no command".to_owned());
-    }
-    let counts = |doubt: &&Doubt| match doubt {
-        Doubt::UnknownArguments { through } => !adds_only_words(through, &script.commands),
-        _ => true,
-    };
-    script.doubts.iter().find(counts).map(ToString::to_string)
 }
 
 /// Whether a program that runs others is itself a command of the script.

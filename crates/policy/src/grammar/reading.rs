@@ -269,7 +269,8 @@ impl<'c> Reader<'c> {
     fn assign(&mut self, operands: &[(usize, &Word)], slots: &'static [Spec]) {
         let skip = usize::from(self.given & Trait::Instead.bit() != 0).min(slots.len());
         let mut slots = &slots[skip..];
-        if self.given & Trait::Directory.bit() != 0 {
+        // The last one is taken: by the directory of an option, or by the command within.
+        if self.given & Trait::Directory.bit() != 0 || self.is_handed_over {
             slots = &slots[..slots.len().saturating_sub(1)];
         }
         let repeated = slots.iter().position(|spec| spec.repeated);

@@ -1,6 +1,7 @@
 //! Tests of policy, over its public types.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
+mod families;
 mod policy;
 mod policy_laws;
 mod typical;

@@ -258,3 +258,66 @@ fn starter_rules_ask_about_few_typical_commands() {
     println!("asked about {} of {} commands, {percent} %", asked.len(), COMMANDS.len());
     assert!(asked.len() * 100 <= MAX_ASKED_PERCENT * COMMANDS.len(), "{percent} % of the commands are asked about");
 }
+
+/// Approves a command for always, as the gate does it.
+fn rule_for(command: &str) -> Result<Rule, FromNowOnError> {
+    let answer = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
+    with_run(command, |act| Rule::from_now_on(act, &CLAUDE, answer))
+}
+
+#[test]
+fn offered_rule_covers_the_same_command() {
+    let mut refused = Vec::new();
+    for command in COMMANDS {
+        match rule_for(command) {
+            Ok(rule) => {
+                let ruled = with_run(command, |act| policy(vec![rule.clone()]).judge(act, &CLAUDE));
+                let known = ["always", "the whole workspace"].iter().any(|name| ruled.by.to_string().contains(name));
+                assert!(ruled.ruling == Ruling::Allow || known, "{command}: {rule:?}\n{ruled:#?}");
+            }
+            Err(error) => refused.push(format!("{command}: {error}")),
+        }
+    }
+    println!("no rule is offered for {} of {}:\n{}", refused.len(), COMMANDS.len(), refused.join("\n"));
+    assert!(refused.len() * 100 <= 20 * COMMANDS.len(), "{refused:#?}");
+}
+
+#[test]
+fn offered_rule_covers_no_further_word() {
+    for command in COMMANDS.iter().filter(|command| !command.contains(['<', '&', ';', '|', '\n'])) {
+        let Ok(rule) = rule_for(command) else { continue };
+        let more = format!("{command} --frobnicate");
+        let ruled = with_run(&more, |act| policy(vec![rule.clone()]).judge(act, &CLAUDE));
+        assert_eq!(ruled.ruling, Ruling::Ask, "{more}: {rule:?}");
+    }
+}
+
+#[test]
+fn starter_rules_are_explained_and_used() {
+    let rules = starter_rules();
+    for (number, rule) in rules.iter().enumerate() {
+        let name = rule.name.as_deref().unwrap();
+        let block = STARTER_RULES.split("[[rule]]").nth(number).unwrap();
+        assert!(block.trim_end().lines().last().unwrap().starts_with("# "), "{name} has no comment");
+        let alone = policy(vec![rule.clone()]);
+        for pattern in &rule.run {
+            let command = pattern.trim_end_matches(" $").replace("[[", "[[ -f x ]]");
+            let command = match command.as_str() {
+                "[" => "[ -f x ]",
+                "cd" => "cd src",
+                "set" => "set -e",
+                "export" => "export CI=1",
+                "command -v" => "command -v git",
+                "find" => "find .",
+                "time" => "/usr/bin/env true",
+                other => other,
+            };
+            if command.starts_with('/') {
+                continue;
+            }
+            let run = with_run(command, |act| alone.judge(act, &CLAUDE));
+            let part = run.parts.first().unwrap();
+            assert_eq!(part.ruling, Ruling::Allow, "{name}: {command}\n{run:#?}");
+        }
+    }
+}
