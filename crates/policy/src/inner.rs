@@ -22,6 +22,8 @@ pub(super) struct RunCommand<'s> {
     pub(super) command: Cow<'s, SimpleCommand>,
     pub(super) words: Vec<Word>,
     pub(super) reading: Option<Reading>,
+    /// The option or operand that names it, as a clause, if the script does not list it.
+    pub(super) origin: Option<String>,
     /// Why what it runs is not listed in whole.
     pub(super) problem: Option<String>,
 }
@@ -31,31 +33,39 @@ impl<'s> RunCommand<'s> {
     pub(super) fn all(script: &'s Script) -> Vec<Self> {
         let mut all = Vec::with_capacity(script.commands.len());
         for command in &script.commands {
-            Self::add(Cow::Borrowed(command), &script.commands, 0, &mut all);
+            Self::add(Cow::Borrowed(command), None, &script.commands, 0, &mut all);
         }
         all
     }
 
-    fn add(command: Cow<'s, SimpleCommand>, listed: &[SimpleCommand], depth: usize, all: &mut Vec<Self>) {
+    fn add(
+        command: Cow<'s, SimpleCommand>,
+        origin: Option<String>,
+        listed: &[SimpleCommand],
+        depth: usize,
+        all: &mut Vec<Self>,
+    ) {
         let words = words_when_run(&command).into_owned();
         // `command -v git` runs nothing.
         let is_builtin = builtins::is_effect_free(&words) == Some(true);
         let reading = if is_builtin { None } else { Reading::of(&words) };
-        let mut run = Self { command, words, reading, problem: None };
+        let mut run = Self { command, words, reading, origin, problem: None };
         let mut inner = Vec::new();
         let findings = run.reading.iter().flat_map(|reading| &reading.findings);
         for finding in findings {
             let What::Runs(what) = &finding.what else { continue };
             match commands_within(&run, what, listed) {
-                Ok(commands) if depth < MAX_DEPTH && all.len() < MAX_COMMANDS => inner.extend(commands),
+                Ok(commands) if depth < MAX_DEPTH && all.len() < MAX_COMMANDS => {
+                    inner.extend(commands.into_iter().map(|command| (command, finding.clause(""))));
+                }
                 Ok(commands) if commands.is_empty() => {}
                 Ok(_) => run.problem = Some(format!("`{}` runs more than is followed", finding.label)),
                 Err(problem) => run.problem = Some(format!("`{}` runs a command that {problem}", finding.label)),
             }
         }
         all.push(run);
-        for command in inner {
-            Self::add(Cow::Owned(command), &[], depth + 1, all);
+        for (command, origin) in inner {
+            Self::add(Cow::Owned(command), Some(origin), &[], depth + 1, all);
         }
     }
 

@@ -192,7 +192,7 @@ impl Policy {
         let mut part = self.choose((Access::Run, words.join(" ")), found, built_in, question.who, question.detail);
         if part.ruling == Ruling::Ask && part.reason.is_none() {
             let variable = dangerous.map(|word| format!("`{}` changes what programs do", visible(&word.text)));
-            part.reason = variable.or(clause);
+            part.reason = variable.or(clause).or_else(|| run.origin.clone());
         } else if part.ruling < Ruling::Ask {
             part.reason = part.reason.or_else(|| self.widened(&part.by, &spoken));
         }

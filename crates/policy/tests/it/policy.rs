@@ -341,7 +341,7 @@ fn a_denied_command_is_denied_however_it_is_written() {
     // A rule that asks reaches as far as one that denies.
     check(
         &["allow run *", "ask run git push"],
-        &[("run /usr/bin/git push", Ask), ("run sudo git push", Ask), ("run git pull", Allow)],
+        &[("run /usr/bin/git push", Ask), ("run sudo git push", Ask), ("run git fetch", Allow)],
     );
 }
 
