@@ -44,7 +44,9 @@ impl Tables {
     /// Adds the programs of one file.
     pub(crate) fn add(&mut self, text: &str) -> Result<(), String> {
         let file: Table = text.parse().map_err(|error| format!("{error}"))?;
-        let known = ["names", "style", "globals", "options", "group", "verb", "operands", "after", "effects", "bare", "numbers"];
+        let known = [
+            "names", "style", "globals", "options", "group", "verb", "operands", "after", "effects", "bare", "numbers",
+        ];
         if let Some(key) = file.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(format!("`{key}` is no key of a grammar"));
         }
@@ -69,7 +71,8 @@ impl Tables {
             None => None,
         };
         // Every program says what it is.
-        let common: Table = [("--help --version", "flag instead dry")].map(|(k, v)| (k.to_owned(), v.into())).into_iter().collect();
+        let common: Table =
+            [("--help --version", "flag instead dry")].map(|(k, v)| (k.to_owned(), v.into())).into_iter().collect();
         let common = options(&common)?;
         let common = self.option_table(&common);
         let shared = Shared { groups, globals, globals_anywhere, common };
@@ -77,7 +80,8 @@ impl Tables {
         let mut verbs = Vec::new();
         if let Some(table) = file.get("verb") {
             for (names, verb) in table.as_table().ok_or("`verb` is a table")? {
-                let verb = self.verb(verb.as_table().ok_or("a verb is a table")?, &shared, false)
+                let verb = self
+                    .verb(verb.as_table().ok_or("a verb is a table")?, &shared, false)
                     .map_err(|problem| format!("verb {names}: {problem}"))?;
                 // Several verbs that are alike stand in one heading: `build, b`.
                 for name in names.split(',') {
@@ -130,7 +134,8 @@ impl Tables {
             globals: is_program || shared.globals_anywhere,
         };
         if !is_program {
-            let own: Table = table.iter().filter(|(key, _)| key.starts_with('-')).map(|(k, v)| (k.clone(), v.clone())).collect();
+            let own: Table =
+                table.iter().filter(|(key, _)| key.starts_with('-')).map(|(k, v)| (k.clone(), v.clone())).collect();
             let known = ["use", "operands", "after", "effects", "bare", "numbers"];
             if let Some(key) = table.keys().find(|key| !key.starts_with('-') && !known.contains(&key.as_str())) {
                 return Err(format!("`{key}` is no key of a verb"));

@@ -16,11 +16,14 @@ pub(super) fn is_effect_free<W: Borrow<Word>>(words: &[W]) -> Option<bool> {
     let words: Vec<&Word> = words.iter().map(Borrow::borrow).collect();
     let (program, arguments) = words.split_first()?;
     Some(match program.as_literal()? {
-        ":" | "true" | "false" | "echo" | "pwd" | "exit" | "return" | "break" | "continue" | "shift" | "type" | "wait" => true,
+        ":" | "true" | "false" | "echo" | "pwd" | "exit" | "return" | "break" | "continue" | "shift" | "type"
+        | "wait" => true,
         "printf" => arguments.first().is_none_or(|first| !may_be_option(first)),
         "test" | "[" => !arguments.iter().any(|word| EVALUATING.contains(&word.text.as_str())),
         "[[" => is_plain_condition(arguments),
-        "cd" => matches!(arguments, [target] if target.certainty == Certainty::Literal && !target.text.starts_with('-')),
+        "cd" => {
+            matches!(arguments, [target] if target.certainty == Certainty::Literal && !target.text.starts_with('-'))
+        }
         "export" => !arguments.is_empty() && arguments.iter().all(|word| exports_harmless(word)),
         "unset" | "read" => is_reading_names(arguments),
         "set" => is_plain_set(arguments),
@@ -45,9 +48,8 @@ fn may_be_option(word: &Word) -> bool {
 fn is_plain_condition(arguments: &[&Word]) -> bool {
     let is_number = |word: &Word| word.as_literal().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let evaluates = |word: &&Word| EVALUATING.contains(&word.text.as_str());
-    let compares = |three: &[&Word]| {
-        ARITHMETIC.contains(&three[1].text.as_str()) && !(is_number(three[0]) && is_number(three[2]))
-    };
+    let compares =
+        |three: &[&Word]| ARITHMETIC.contains(&three[1].text.as_str()) && !(is_number(three[0]) && is_number(three[2]));
     !arguments.iter().any(evaluates) && !arguments.windows(3).any(compares)
 }
 
@@ -85,14 +87,42 @@ mod tests {
     fn builtins_are_told_by_their_words() {
         let is_free = |text: &str| is_effect_free(&Script::parse(text).commands.first().unwrap().words);
         for text in [
-            ":", "true", "echo $x", "printf '%s' a", "[ -f x ]", "[[ -n $x ]]", "test -d a", "cd src", "export CI=1", "unset X",
-            "set -euo pipefail", "set -x", "command -v git", "read -r line", "[[ 1 -lt 2 ]]", "printf \"x: $y\"", "type ls", "exit 1",
+            ":",
+            "true",
+            "echo $x",
+            "printf '%s' a",
+            "[ -f x ]",
+            "[[ -n $x ]]",
+            "test -d a",
+            "cd src",
+            "export CI=1",
+            "unset X",
+            "set -euo pipefail",
+            "set -x",
+            "command -v git",
+            "read -r line",
+            "[[ 1 -lt 2 ]]",
+            "printf \"x: $y\"",
+            "type ls",
+            "exit 1",
         ] {
             assert_eq!(is_free(text), Some(true), "{text}");
         }
         for text in [
-            "printf -v 'a[$(x)]' b", "printf $x", "[ -v 'a[$(x)]' ]", "[[ $x -eq 1 ]]", "cd $x", "cd -", "export PATH=.", "export X=1",
-            "unset 'a[$(x)]'", "unset PATH", "set -- a", "set -o vi", "read 'a[0]'", "export",
+            "printf -v 'a[$(x)]' b",
+            "printf $x",
+            "[ -v 'a[$(x)]' ]",
+            "[[ $x -eq 1 ]]",
+            "cd $x",
+            "cd -",
+            "export PATH=.",
+            "export X=1",
+            "unset 'a[$(x)]'",
+            "unset PATH",
+            "set -- a",
+            "set -o vi",
+            "read 'a[0]'",
+            "export",
         ] {
             assert_eq!(is_free(text), Some(false), "{text}");
         }

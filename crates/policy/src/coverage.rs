@@ -4,6 +4,7 @@ use sayso_shell::Word;
 
 use crate::builtins;
 use crate::environment::{assigned_name, is_harmless};
+use crate::grammar::vocabulary::Trait;
 use crate::grammar::{Finding, What};
 use crate::ruling::Why;
 use crate::words::Spoken;
@@ -54,7 +55,12 @@ pub(super) fn hindrance<'c>(spoken: &'c Spoken<'_>, spelled: &[usize]) -> Option
     let Some(reading) = spoken.reading else {
         return (words.len() > spelled.len()).then_some(Hindrance::NoGrammar(program));
     };
-    let further = |finding: &&Finding| !finding.is_judged_apart() && !spelled.contains(&finding.at);
+    let has_further = words.len() > spelled.len() + reading.skipped.len();
+    let further = |finding: &&Finding| match finding.what {
+        // Nobody can say what the words behind it do.
+        What::Effect(Trait::Unknown) => has_further || !spelled.contains(&finding.at),
+        _ => !finding.is_judged_apart() && !spelled.contains(&finding.at),
+    };
     reading.findings.iter().find(further).map(Hindrance::Finding)
 }
 

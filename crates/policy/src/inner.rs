@@ -8,6 +8,7 @@ use crate::always::SINKS;
 use crate::builtins;
 use crate::effects::Place;
 use crate::effects::arguments::{adds_only_words, is_listed, words_when_run};
+use crate::effects::directory::normal;
 use crate::grammar::vocabulary::Trait;
 use crate::grammar::{Inner, Reading, What};
 use crate::ruling::Access;
@@ -74,6 +75,18 @@ impl<'s> RunCommand<'s> {
         builtins::is_effect_free(&self.words) == Some(true) || builtins::sets_plain_variables(&self.command)
     }
 
+    /// `true` for a `cd` that leads out of the workspace, as the outside places of the script tell: programs then run code from
+    /// there, which is more than reading it.
+    pub(super) fn changes_directory_to<'p>(&self, mut places: impl Iterator<Item = &'p Place>) -> bool {
+        let is_cd = self.command.program().is_some_and(|program| matches!(program, "cd" | "pushd" | "chdir"));
+        let Some(target) = self.words.get(1).and_then(Word::as_literal).filter(|_| is_cd) else { return false };
+        places.any(|place| match place {
+            Place::Outside(path) if target.starts_with('/') => *path == normal(target),
+            Place::Outside(_) => target.split('/').any(|name| name == ".."),
+            Place::Inside(_) | Place::Unknown(_) => false,
+        })
+    }
+
     /// `true` if there is anything but builtins without effect.
     pub(super) fn has_others(all: &[Self]) -> bool {
         all.iter().any(|run| !run.command.words.is_empty() && !run.is_builtin())
@@ -90,7 +103,9 @@ impl<'s> RunCommand<'s> {
         for finding in self.reading.iter().flat_map(|reading| &reading.findings) {
             match &finding.what {
                 What::Writes(word) if word.text == "-" => {}
-                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } => places.push(unplaced(word)),
+                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } => {
+                    places.push(unplaced(word))
+                }
                 What::Effect(Trait::Here) => places.push(Place::Unknown(".".to_owned())),
                 _ => {}
             }
@@ -111,7 +126,11 @@ impl<'s> RunCommand<'s> {
         let reading = self.reading.as_ref()?;
         let finding = reading.findings.iter().find(|finding| {
             let word = match &finding.what {
-                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } if access == Access::Write => word,
+                What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. }
+                    if access == Access::Write =>
+                {
+                    word
+                }
                 What::Reads(word) if access == Access::Read => word,
                 _ => return false,
             };
@@ -122,7 +141,11 @@ impl<'s> RunCommand<'s> {
 }
 
 /// The commands that an option or operand names, unless the script lists them already.
-fn commands_within(run: &RunCommand<'_>, inner: &Inner, listed: &[SimpleCommand]) -> Result<Vec<SimpleCommand>, String> {
+fn commands_within(
+    run: &RunCommand<'_>,
+    inner: &Inner,
+    listed: &[SimpleCommand],
+) -> Result<Vec<SimpleCommand>, String> {
     let program = run.words.first().map(|word| word.text.as_str()).unwrap_or_default();
     let through = [run.command.through.as_slice(), &[program.to_owned()]].concat();
     match inner {
@@ -132,7 +155,8 @@ fn commands_within(run: &RunCommand<'_>, inner: &Inner, listed: &[SimpleCommand]
             }
             let words = run.words[*from..].to_vec();
             let assignments = assignments.clone();
-            let command = SimpleCommand { words, assignments, through, redirects: Vec::new(), ..run.command.as_ref().clone() };
+            let command =
+                SimpleCommand { words, assignments, through, redirects: Vec::new(), ..run.command.as_ref().clone() };
             Ok(vec![command])
         }
         Inner::Script(word) | Inner::Program(word) => {

@@ -140,8 +140,12 @@ impl Policy {
             parts.extend(run.problem.iter().map(|problem| self.whole_script(problem.clone())));
             // A redirect without a command is judged as the write that it is.
             if !run.command.words.is_empty() || !run.command.assignments.is_empty() {
-                let free = has_others && run.is_builtin();
-                parts.push(self.command(run, free, &commands, question));
+                let built_in = if run.changes_directory_to(reads.iter().chain(writes)) {
+                    Some(BuiltIn::Asks("a directory outside the workspace"))
+                } else {
+                    (has_others && run.is_builtin()).then_some(BuiltIn::AllowsByDefault("a builtin without effect"))
+                };
+                parts.push(self.command(run, built_in, &commands, question));
             }
         }
         for place in reads {
@@ -171,7 +175,13 @@ impl Policy {
         Part { access: Access::Run, what, ruling, by, reason: Some(reason), others }
     }
 
-    fn command(&self, run: &RunCommand<'_>, free: bool, all: &[RunCommand<'_>], question: Question<'_>) -> Part {
+    fn command(
+        &self,
+        run: &RunCommand<'_>,
+        usual: Option<BuiltIn>,
+        all: &[RunCommand<'_>],
+        question: Question<'_>,
+    ) -> Part {
         let command = &run.command;
         let spoken = Spoken::new(command, &run.words, run.reading.as_ref());
         let (found, clause) = self.about_command(&spoken, all, question.detail);
@@ -184,8 +194,7 @@ impl Policy {
             Some(None) => Some(BuiltIn::Asks("a program that is not known before")),
             // An agent must not approve itself, by a rule or by trust.
             Some(Some(name)) if base_name(name).eq_ignore_ascii_case("sayso") => Some(BuiltIn::Asks("sayso itself")),
-            _ if free => Some(BuiltIn::AllowsByDefault("a builtin of the shell without effect")),
-            _ => None,
+            _ => usual,
         };
         let words: Vec<&str> =
             command.assignments.iter().chain(&command.words).map(|word| word.text.as_str()).collect();
@@ -208,7 +217,12 @@ impl Policy {
     }
 
     /// The rules about a command, and the clause that says why a rule that nearly covers it does not.
-    fn about_command(&self, spoken: &Spoken<'_>, all: &[RunCommand<'_>], detail: Detail) -> (Vec<Found>, Option<String>) {
+    fn about_command(
+        &self,
+        spoken: &Spoken<'_>,
+        all: &[RunCommand<'_>],
+        detail: Detail,
+    ) -> (Vec<Found>, Option<String>) {
         let command = spoken.command;
         let first = spoken.plain().first().map(|word| word.text.as_str());
         let programs = || command.through.iter().filter_map(|name| name.split(' ').next()).chain(first);
@@ -222,11 +236,8 @@ impl Policy {
             found.push((*rule, fit));
         }
         found.extend(mentioned(&self.run, spoken));
-        let wrappers = if command.through.iter().all(|name| is_listed(name, all)) {
-            Wrappers::Listed
-        } else {
-            Wrappers::Hidden
-        };
+        let wrappers =
+            if command.through.iter().all(|name| is_listed(name, all)) { Wrappers::Listed } else { Wrappers::Hidden };
         let mut clause = None;
         let mut add = |(pattern, rule): &(Words, u32)| {
             let fit = pattern.covers(spoken, wrappers, self.rules[*rule as usize].options);

@@ -65,9 +65,14 @@ impl Sed<'_> {
                 matches!(self.rest.chars().next(), None | Some(';' | '\n' | '}' | '#')).then_some(())
             }
             '{' | '}' => Some(()),
-            'a' | 'i' | 'c' | '#' | ':' | 'b' | 't' | 'T' => {
+            'a' | 'i' | 'c' | '#' => {
                 self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
                 Some(())
+            }
+            // A label; programs differ in whether a semicolon ends it, so that what follows is read as commands.
+            ':' | 'b' | 't' | 'T' => {
+                self.skip(|c| c == ' ' || c.is_alphanumeric() || c == '_');
+                matches!(self.rest.chars().next(), None | Some(';' | '\n' | '}')).then_some(())
             }
             's' => {
                 let delimiter = self.next()?;
@@ -85,21 +90,39 @@ impl Sed<'_> {
         }
     }
 
-    /// Skips to behind the next delimiter that no backslash hides. A bracket is refused where it holds the delimiter.
+    /// Skips to behind the next delimiter that no backslash hides. Programs differ in what a delimiter within brackets means, so
+    /// that one is refused there.
     fn delimited(&mut self, delimiter: char) -> Option<()> {
-        if delimiter == '\n' || delimiter == '\\' {
+        if delimiter == '\n' || delimiter == '\\' || delimiter == '[' {
             return None;
         }
-        let mut in_brackets = false;
         loop {
             match self.next()? {
                 '\\' => _ = self.next()?,
                 '\n' => return None,
-                '[' => in_brackets = true,
-                ']' => in_brackets = false,
-                // Programs differ in what a delimiter within brackets means.
-                next if next == delimiter && in_brackets => return None,
+                '[' => self.brackets(delimiter)?,
                 next if next == delimiter => return Some(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Skips to behind the bracket that closes a set of characters, in a pattern or literally in a replacement.
+    fn brackets(&mut self, delimiter: char) -> Option<()> {
+        self.rest = self.rest.strip_prefix('^').unwrap_or(self.rest);
+        if self.rest.starts_with(']') {
+            return None;
+        }
+        loop {
+            match self.next()? {
+                ']' => return Some(()),
+                '[' if self.rest.starts_with(':') => {
+                    let (class, rest) = self.rest.split_once(":]")?;
+                    class[1..].chars().all(char::is_alphanumeric).then_some(())?;
+                    self.rest = rest;
+                }
+                '[' | '\n' | '\\' => return None,
+                next if next == delimiter => return None,
                 _ => {}
             }
         }
@@ -155,14 +178,59 @@ mod tests {
     #[test]
     fn sed_scripts_that_print_are_harmless() {
         for script in [
-            "p", "1,20p", "s/a/b/", "s/a/b/g;s#x#y#2p", "/foo/,/bar/p", "$d", "/^$/d", "1!G;h;$!d", "s/\\/x/y/", "10q", "n;d",
-            "/a/{s/x/y/;p}", "s|a|b|I", "1~2p", "\\,x,d", "y/abc/def/", "/x/!d", "s/[0-9]*//", "$!N;p", "=",
+            "p",
+            "1,20p",
+            "s/a/b/",
+            "s/a/b/g;s#x#y#2p",
+            "/foo/,/bar/p",
+            "$d",
+            "/^$/d",
+            "1!G;h;$!d",
+            "s/\\/x/y/",
+            "10q",
+            "n;d",
+            "/a/{s/x/y/;p}",
+            "s|a|b|I",
+            "1~2p",
+            "\\,x,d",
+            "y/abc/def/",
+            "/x/!d",
+            "s/[0-9]*//",
+            "$!N;p",
+            "=",
+            ":a;N;$!ba;s/x/y/",
+            "s/[[:space:]]*$//",
+            "s/[^a-z]//g",
         ] {
             assert!(sed_is_harmless(&Word::literal(script)), "{script}");
         }
         for script in [
-            "w out", "1w out", "s/a/b/w out", "s/a/b/e", "s/a/b/ge", "e", "1e rm x", "r /etc/passwd", "R x", "/a/w x", "p;w x",
-            "s/a/b/;1{p;w x\n}", "v 4.2", "s/[/]/b/e;p", "pw x", "s/a", "W x", "1,$w x", "s/a/b/pw x", "\\xaxw y",
+            "w out",
+            "1w out",
+            "s/a/b/w out",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "e",
+            "1e rm x",
+            "r /etc/passwd",
+            "R x",
+            "/a/w x",
+            "p;w x",
+            "s/a/b/;1{p;w x\n}",
+            "v 4.2",
+            "s/[/]/b/e;p",
+            "pw x",
+            "s/a",
+            "W x",
+            "1,$w x",
+            "s/a/b/pw x",
+            "\\xaxw y",
+            "b;w x",
+            ":a;w x",
+            "s/[]/]/g;s/e;/a/p",
+            "s/[[:alpha:]/]/g;s/e;/a/p",
+            "b a;s/x/y/e",
+            "s/a[/b/e",
         ] {
             assert!(!sed_is_harmless(&Word::literal(script)), "{script}");
         }
@@ -171,14 +239,31 @@ mod tests {
     #[test]
     fn awk_scripts_that_print_are_harmless() {
         for script in [
-            "{print $1}", "NR>5", "$3 > 100 {print $1}", "{ if ($1 > 5) print }", "NR>=10 && NR<=20", "{s+=$1} END {print s}",
-            "/foo/ {print $2}", "a || b", "BEGIN {FS=\":\"} {print $1}", "{print $1\" \"$2}", "!seen[$0]++",
+            "{print $1}",
+            "NR>5",
+            "$3 > 100 {print $1}",
+            "{ if ($1 > 5) print }",
+            "NR>=10 && NR<=20",
+            "{s+=$1} END {print s}",
+            "/foo/ {print $2}",
+            "a || b",
+            "BEGIN {FS=\":\"} {print $1}",
+            "{print $1\" \"$2}",
+            "!seen[$0]++",
         ] {
             assert!(awk_is_harmless(&Word::literal(script)), "{script}");
         }
         for script in [
-            "{system(\"rm x\")}", "{print > \"out\"}", "{print >> $2}", "{print | \"sh\"}", "\"date\" | getline x", "@load \"x\"",
-            "/\"/ {print > \"x\"}", "{print \"->\"}", "{print ($1) > $2}", "/{/ {print > $1}",
+            "{system(\"rm x\")}",
+            "{print > \"out\"}",
+            "{print >> $2}",
+            "{print | \"sh\"}",
+            "\"date\" | getline x",
+            "@load \"x\"",
+            "/\"/ {print > \"x\"}",
+            "{print \"->\"}",
+            "{print ($1) > $2}",
+            "/{/ {print > $1}",
         ] {
             assert!(!awk_is_harmless(&Word::literal(script)), "{script}");
         }

@@ -110,7 +110,9 @@ impl Display for Trait {
             Self::Here => "writes into the current directory",
             Self::Untracked => "deletes untracked files",
             Self::Unknown => "does what sayso cannot foresee",
-            Self::Dry | Self::Wet | Self::InPlace | Self::Recursive | Self::Instead | Self::Directory => "changes the other options",
+            Self::Dry | Self::Wet | Self::InPlace | Self::Recursive | Self::Instead | Self::Directory => {
+                "changes the other options"
+            }
         })
     }
 }

@@ -116,7 +116,9 @@ impl Reader<'_> {
     /// An option with its value in the same word.
     fn attached(&mut self, at: usize, name: &str, spec: Spec, value: &str) -> usize {
         let value = Word { text: value.to_owned(), certainty: self.words[at].certainty };
-        self.value(at, name, spec, &value);
+        // The other words of the command follow, and are judged as what the program gets.
+        let kind = if spec.kind == Kind::Command { Kind::Program } else { spec.kind };
+        self.value(at, name, Spec { kind, ..spec }, &value);
         at + 1
     }
 

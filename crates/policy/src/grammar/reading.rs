@@ -70,7 +70,9 @@ impl Reading {
         }
         reader.assign_operands();
         reader.settle();
-        if reader.given & Trait::Dry.bit() != 0 && reader.given & Trait::Wet.bit() == 0 {
+        // A word that is not understood may take a dry run back.
+        let is_clear = !reader.found.findings.iter().any(|finding| matches!(finding.what, What::Unclear(_)));
+        if is_clear && reader.given & Trait::Dry.bit() != 0 && reader.given & Trait::Wet.bit() == 0 {
             reader.found.findings.retain(|finding| match &finding.what {
                 What::Writes(_) | What::Deletes { .. } | What::Permissions(_) => false,
                 What::Effect(one) => one.bit() & ON_FILES == 0,
@@ -299,7 +301,9 @@ impl<'c> Reader<'c> {
         match spec.kind {
             Kind::Flag | Kind::Text => {}
             Kind::Variable => self.unclear_variable(at, label, word),
-            Kind::Read if in_place && label == word.text && self.grammar.style != Style::Tar => self.find(at, label, What::Writes(owned())),
+            Kind::Read if in_place && label == word.text && self.grammar.style != Style::Tar => {
+                self.find(at, label, What::Writes(owned()))
+            }
             Kind::Read => self.find(at, label, What::Reads(owned())),
             Kind::Write => self.find(at, label, What::Writes(owned())),
             Kind::Delete => self.find(at, label, What::Deletes { word: owned(), recursive }),
@@ -325,11 +329,24 @@ impl<'c> Reader<'c> {
             Kind::Target => self.find(at, label, What::Writes(owned())),
             Kind::MakeOperand if word.text.contains('=') => self.unclear(at, label, Unclear::Variable),
             Kind::MakeOperand => {}
-            Kind::Passed => match self.verb.exact(&word.text) {
-                Some(option) => self.effects(at, label, option.traits),
-                None => self.unclear(at, label, Unclear::Option),
-            },
+            Kind::Project if leads_out(word) => self.unclear(at, label, Unclear::Module),
+            Kind::Argument if is_option(&word.text) => self.unclear(at, label, Unclear::Option),
+            Kind::Argument if leads_out(word) => self.unclear(at, label, Unclear::Module),
+            Kind::Project | Kind::Argument => self.find(at, label, What::Reads(owned())),
+            Kind::Passed => self.passed(at, word),
             Kind::DdOperand => self.dd(at, word),
+        }
+    }
+
+    /// An option of the same verb that stands behind `--`, or a word between such options.
+    fn passed(&mut self, at: usize, word: &Word) {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let letter = word.text.get(..2).unwrap_or_default();
+        match self.verb.exact(name).or_else(|| self.verb.exact(letter)) {
+            _ if word.certainty != Certainty::Literal => self.unclear(at, &word.text, Unclear::MayBeOption),
+            _ if !is_option(&word.text) => {}
+            Some(option) => self.effects(at, name, option.traits),
+            None => self.unclear(at, &word.text, Unclear::Option),
         }
     }
 
@@ -345,7 +362,10 @@ impl<'c> Reader<'c> {
         match word.text.split_once('=') {
             Some(("of", target)) => self.find(at, "of", What::Writes(path(target))),
             Some(("if", source)) => self.find(at, "if", What::Reads(path(source))),
-            Some(("bs" | "ibs" | "obs" | "count" | "skip" | "seek" | "conv" | "status" | "iflag" | "oflag" | "cbs", _)) => {}
+            Some((
+                "bs" | "ibs" | "obs" | "count" | "skip" | "seek" | "conv" | "status" | "iflag" | "oflag" | "cbs",
+                _,
+            )) => {}
             _ => self.unclear(at, &word.text, Unclear::Operand),
         }
     }
@@ -353,6 +373,14 @@ impl<'c> Reader<'c> {
 
 pub(super) fn is_option(text: &str) -> bool {
     text.len() > 1 && text.starts_with('-')
+}
+
+/// `true` for a path that may lead out of the workspace, and for a file of arguments.
+fn leads_out(word: &Word) -> bool {
+    let text = word.text.as_str();
+    word.certainty == Certainty::Unknown
+        || text.starts_with(['/', '~', '@'])
+        || text.split('/').any(|name| name == "..")
 }
 
 /// `true` for `host:path` and for addresses.

@@ -43,6 +43,10 @@ pub(crate) enum Kind {
     Source,
     /// `host:path` on another machine, or a path that is written.
     Target,
+    /// A path of the workspace whose code is run. One that leads out of it is asked about.
+    Project,
+    /// An argument for code of the project: a plain word or a path of the workspace, no option.
+    Argument,
     /// An option of the same table, behind `--`.
     Passed,
     /// `NAME=value` of make.
@@ -73,6 +77,8 @@ impl Kind {
         ("refspec", Self::Refspec),
         ("source", Self::Source),
         ("target", Self::Target),
+        ("project", Self::Project),
+        ("argument", Self::Argument),
         ("passed", Self::Passed),
         ("make", Self::MakeOperand),
         ("dd", Self::DdOperand),
@@ -153,11 +159,8 @@ impl Trait {
     }
 
     /// Traits that direct the reading and are no effects.
-    pub(crate) const DIRECTIONS: u32 = Self::Dry.bit()
-        | Self::Wet.bit()
-        | Self::Recursive.bit()
-        | Self::Instead.bit()
-        | Self::Directory.bit();
+    pub(crate) const DIRECTIONS: u32 =
+        Self::Dry.bit() | Self::Wet.bit() | Self::Recursive.bit() | Self::Instead.bit() | Self::Directory.bit();
 }
 
 /// How a program reads its options.

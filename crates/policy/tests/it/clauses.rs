@@ -12,7 +12,9 @@ fn explain(rules: Vec<Rule>, command: &str) -> Ruled {
 
 #[test]
 fn asked_part_names_the_word_that_hinders() {
-    let rules = || ["allow run git diff", "allow run sort", "allow run cargo", "allow run tool", "allow run cd"].map(rule).to_vec();
+    let rules = || {
+        ["allow run git diff", "allow run sort", "allow run cargo", "allow run tool", "allow run cd"].map(rule).to_vec()
+    };
     for (command, clause) in [
         ("git diff --output=src/x", "`--output` writes a file: src/x"),
         ("git diff --foo", "`--foo` is not an option that sayso knows for git diff"),
@@ -31,7 +33,11 @@ fn asked_part_names_the_word_that_hinders() {
         ("cd $X; sort a", "`cd` may change the shell with these words"),
     ] {
         let ruled = explain(rules(), command);
-        assert_eq!((ruled.ruling, ruled.reason.as_deref().unwrap_or_default()), (Ruling::Ask, clause), "{command}: {ruled:#?}");
+        assert_eq!(
+            (ruled.ruling, ruled.reason.as_deref().unwrap_or_default()),
+            (Ruling::Ask, clause),
+            "{command}: {ruled:#?}"
+        );
     }
 }
 
@@ -61,7 +67,10 @@ fn options_any_covers_what_follows_and_says_so() {
     assert_eq!(ruled.ruling, Ruling::Allow);
     assert!(ruled.reason.as_deref().unwrap().starts_with("`options = \"any\"` lets this through: "), "{ruled:#?}");
     let ruled = explain(vec![wide("allow run git diff")], "git diff --ext-diff");
-    assert_eq!(ruled.reason.as_deref(), Some("`options = \"any\"` lets this through: `--ext-diff` runs code of the project"));
+    assert_eq!(
+        ruled.reason.as_deref(),
+        Some("`options = \"any\"` lets this through: `--ext-diff` runs code of the project")
+    );
     let ruled = explain(vec![wide("allow run git diff")], "git diff --stat");
     assert_eq!((ruled.ruling, ruled.reason), (Ruling::Allow, None));
     // Places are judged by their own rules all the same.
@@ -69,7 +78,9 @@ fn options_any_covers_what_follows_and_says_so() {
     assert_eq!((ruled.ruling, ruled.parts[1].access), (Ruling::Ask, Access::Write));
     let json = serde_json::json!({ "run": ["frob"], "options": "any", "then": "allow" });
     assert_eq!(serde_json::to_value(wide("allow run frob")).unwrap(), json);
-    assert!(serde_json::from_value::<Rule>(serde_json::json!({ "run": "x", "options": "some", "then": "allow" })).is_err());
+    assert!(
+        serde_json::from_value::<Rule>(serde_json::json!({ "run": "x", "options": "some", "then": "allow" })).is_err()
+    );
 }
 
 #[test]

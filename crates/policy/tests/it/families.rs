@@ -177,6 +177,7 @@ const LOOKING: &[Row] = &[
     ("sed -f script a", Ask),
     ("sed -e p -e 'w x' a", Ask),
     ("sed $X a", Ask),
+    ("sed 'b;w x' a", Ask),
     ("sed --expression=p a", Allow),
     ("awk '{print $1}' a", Allow),
     ("awk '{system(\"x\")}' a", Ask),
@@ -312,6 +313,9 @@ const REPOSITORY: &[Row] = &[
     ("git bisect run ./x", Ask),
     ("git submodule foreach ls", Ask),
     ("git submodule status", Allow),
+    ("git submodule absorbgitdirs", Ask),
+    ("git reflog", Allow),
+    ("git reflog drop --all", Ask),
     ("git filter-branch", Ask),
     ("git archive -o x HEAD", Ask),
     ("git reflog expire --all", Ask),
@@ -357,7 +361,9 @@ const BUILDING: &[Row] = &[
     ("LC_ALL=C TZ=UTC cargo test", Allow),
     ("npm test", Allow),
     ("npm run build", Allow),
-    ("npm run lint -- --quiet", Allow),
+    ("npm run lint -- --fix", Ask),
+    ("npm test -- src/a.test.ts", Allow),
+    ("npm test -- /tmp/evil.test.ts", Ask),
     ("npm run deploy", Ask),
     ("npm --prefix /x test", Ask),
     ("npm test --script-shell=./x", Ask),
@@ -419,6 +425,30 @@ const BUILDING: &[Row] = &[
     ("uv pip install x", Ask),
     ("pip list", Allow),
     ("pip install x", Ask),
+    // Code in the temporary folder, which may be written without a question, is not run.
+    ("cd /tmp && cargo test", Ask),
+    ("cd /tmp/x && make test", Ask),
+    ("mkdir /tmp/x && cd /tmp/x && npm test", Ask),
+    ("cd ../../tmp && go test ./...", Ask),
+    ("cd /work/repo/sub && cargo test", Allow),
+    ("cd sub && cd .. && cargo test", Allow),
+    ("pytest /tmp/evil_test.py", Ask),
+    ("pytest @/tmp/arguments", Ask),
+    ("pytest --rootdir=/tmp/x", Ask),
+    ("python -m unittest discover -s /tmp/x", Ask),
+    ("cargo test --manifest-path /tmp/x/Cargo.toml", Ask),
+    ("cargo test -- --logfile src/x", Ask),
+    ("cargo test -- --test-threads=1 --skip slow", Allow),
+    ("cargo rustc -- -C linker=./x", Ask),
+    ("cargo clippy -- -C linker=./x", Ask),
+    ("go test /tmp/x", Ask),
+    ("go build -ldflags=-extld=./x ./...", Ask),
+    ("eslint /tmp/x", Ask),
+    ("eslint -f ./x src", Ask),
+    ("npx -p evil eslint src", Ask),
+    ("uv run --with evil pytest", Ask),
+    ("bash /tmp/x", Ask),
+    ("/tmp/x", Ask),
 ];
 
 #[test]
@@ -459,6 +489,7 @@ const DENIED: &[Row] = &[
     ("xargs rm", Deny),
     ("find . -exec rm {} +", Deny),
     ("fd -x rm", Deny),
+    ("fd --exec=rm", Deny),
     ("bash -c 'rm x'", Deny),
     ("sh -c 'ls; rm x'", Deny),
     ("echo $(rm x)", Deny),
@@ -707,10 +738,8 @@ const ATTACKS: &[&str] = &[
 #[test]
 fn readme_rules_allow_no_attack() {
     let policy = readme();
-    let allowed: Vec<&&str> = ATTACKS
-        .iter()
-        .filter(|command| with_run(command, |act| policy.judge(act, &CLAUDE)).ruling < Ask)
-        .collect();
+    let allowed: Vec<&&str> =
+        ATTACKS.iter().filter(|command| with_run(command, |act| policy.judge(act, &CLAUDE)).ruling < Ask).collect();
     assert!(ATTACKS.len() > 120);
     assert!(allowed.is_empty(), "{allowed:#?}");
 }

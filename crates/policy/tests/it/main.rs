@@ -3,7 +3,7 @@
 
 mod clauses;
 mod families;
-mod speed;
 mod policy;
 mod policy_laws;
+mod speed;
 mod typical;

@@ -2,8 +2,8 @@
 
 use sayso_base::{OutsidePath, WsPath};
 use sayso_policy::{
-    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Layer, Place, Policy, Rule, RuleId, RuleScope, Ruled, Ruling,
-    Standing, Who, Why, effects,
+    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Layer, Place, Policy, Rule, RuleId, RuleScope, Ruled,
+    Ruling, Standing, Who, Why, effects,
 };
 use sayso_shell::Script;
 use serde_json::json;

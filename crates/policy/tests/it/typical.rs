@@ -1,6 +1,8 @@
 //! Two hundred commands of an agent's day, judged by the starter rules.
 
-use sayso_policy::{Defaults, FromNowOn, FromNowOnError, Layer, Policy, Rule, RuleScope, Ruling, STARTER_RULES, Standing};
+use sayso_policy::{
+    Defaults, FromNowOn, FromNowOnError, Layer, Policy, Rule, RuleScope, Ruling, STARTER_RULES, Standing,
+};
 use serde::Deserialize;
 
 use crate::policy::{CLAUDE, with_run};
@@ -167,6 +169,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "cargo bench --no-run",
     // JavaScript and TypeScript.
     "npm test",
+    "npm test -- src/login.test.ts",
     "npm test -- --watchAll=false",
     "CI=1 npm test",
     "npm run build",
