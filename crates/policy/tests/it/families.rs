@@ -1,14 +1,15 @@
-//! Commands by family with the ruling that is expected: allow-lists, deny-lists and attacks.
+//! Commands by family with the ruling that is expected of allow-lists.
 
-use sayso_policy::{Defaults, Layer, Policy, Ruling, Standing};
+use sayso_policy::{Policy, Ruling, Standing};
 
+use crate::denied;
 use crate::policy::{CLAUDE, layer, with_run};
 use crate::typical::{policy, starter_rules};
 use Ruling::{Allow, Ask, Deny};
 
-type Row = (&'static str, Ruling);
+pub(crate) type Row = (&'static str, Ruling);
 
-fn check(policy: &Policy, rows: &[Row]) {
+pub(crate) fn check(policy: &Policy, rows: &[Row]) {
     let mut wrong = Vec::new();
     for (command, expected) in rows {
         let ruled = with_run(command, |act| policy.judge(act, &CLAUDE));
@@ -20,7 +21,7 @@ fn check(policy: &Policy, rows: &[Row]) {
 }
 
 /// The rules of the README, which deny `rm`.
-fn readme() -> Policy {
+pub(crate) fn readme() -> Policy {
     let lines = ["allow run git status", "allow run git diff", "allow run ls", "later write docs/**", "deny run rm"];
     Policy::new(&[layer("config.toml", Standing::Full, &lines)], &[]).unwrap()
 }
@@ -466,280 +467,9 @@ fn starter_rules_cover_builds_and_tests() {
     check(&policy(starter_rules()), BUILDING);
 }
 
-/// Everything is allowed but what is denied.
-fn deny_list() -> Policy {
-    let lines = ["allow write **", "deny run rm", "deny run git push", "ask run curl", "deny run docker"];
-    let defaults = Defaults { run: Some(Allow), ..Defaults::default() };
-    let layer = Layer { defaults, ..layer("config.toml", Standing::Full, &lines) };
-    Policy::new(&[layer], &[]).unwrap()
-}
-
-const DENIED: &[Row] = &[
-    ("rm x", Deny),
-    ("/bin/rm x", Deny),
-    ("rm -rf /", Deny),
-    ("sudo rm x", Deny),
-    ("env rm x", Deny),
-    ("nohup rm x", Deny),
-    ("timeout 5 rm x", Deny),
-    ("nice rm x", Deny),
-    ("setsid rm x", Deny),
-    ("time rm x", Deny),
-    ("stdbuf -oL rm x", Deny),
-    ("xargs rm", Deny),
-    ("find . -exec rm {} +", Deny),
-    ("fd -x rm", Deny),
-    ("fd --exec=rm", Deny),
-    ("bash -c 'rm x'", Deny),
-    ("sh -c 'ls; rm x'", Deny),
-    ("echo $(rm x)", Deny),
-    ("busybox rm x", Deny),
-    ("git rebase -x 'rm x' main", Deny),
-    ("git bisect run rm x", Deny),
-    ("git difftool -x rm", Deny),
-    ("git difftool --extcmd=rm", Deny),
-    ("git grep -Orm x", Deny),
-    ("rg --pre rm x", Deny),
-    ("sort --compress-program=rm a", Deny),
-    ("tar xf a --to-command='rm x'", Deny),
-    ("tar -I rm -xf a", Deny),
-    ("rsync -e rm a b", Deny),
-    ("go test -exec rm ./...", Deny),
-    ("split --filter='rm x' a", Deny),
-    ("npx rm x", Deny),
-    ("uv run rm x", Deny),
-    ("flock l rm x", Deny),
-    ("frobnicate rm -rf x", Ask),
-    ("frobnicate --do 'rm -rf x'", Ask),
-    ("frobnicate /bin/rm x", Ask),
-    ("systemd-run rm x", Ask),
-    ("tmux new 'rm x'", Ask),
-    ("screen -dm rm x", Ask),
-    ("unshare rm x", Ask),
-    ("nsenter -t 1 rm x", Ask),
-    ("ssh host rm x", Ask),
-    ("parallel rm ::: a", Deny),
-    ("watch rm x", Deny),
-    ("entr rm x", Ask),
-    ("expect -c 'spawn rm x'", Ask),
-    ("gdb -ex 'shell rm x'", Ask),
-    ("vim -c '!rm x'", Ask),
-    ("python -c 'import os; os.system(\"rm x\")'", Ask),
-    ("perl -e 'system(\"rm x\")'", Ask),
-    ("ruby -e '`rm x`'", Ask),
-    ("node -e 'require(\"child_process\").exec(\"rm x\")'", Ask),
-    ("awk 'BEGIN{system(\"rm x\")}'", Ask),
-    ("sed '1e rm x' a", Ask),
-    ("ld.so /bin/rm x", Ask),
-    ("make SHELL=rm", Ask),
-    ("git push", Deny),
-    ("git push origin main", Deny),
-    ("/usr/bin/git push", Deny),
-    ("git --no-pager push", Deny),
-    ("git -C x push", Ask),
-    ("git p", Ask),
-    ("git -c alias.p=push p", Ask),
-    ("frobnicate git push", Ask),
-    ("git $X", Ask),
-    ("git status", Allow),
-    ("git log --grep push", Allow),
-    ("git commit -m 'rm and push'", Allow),
-    ("git stash list", Allow),
-    ("echo rm", Allow),
-    ("grep rm a", Allow),
-    ("rg 'docker' a", Allow),
-    ("cat rm", Allow),
-    ("ls docker", Allow),
-    ("python x.py", Allow),
-    ("python -c 'print(1)'", Allow),
-    ("npm run build", Allow),
-    ("npm install", Allow),
-    ("make", Allow),
-    ("frobnicate --force x", Allow),
-    ("FOO=1 frobnicate", Allow),
-    ("PATH=. frobnicate", Ask),
-    ("LD_PRELOAD=x ls", Ask),
-    ("docker ps", Deny),
-    ("sudo docker ps", Deny),
-    ("frobnicate docker", Ask),
-    ("curl x", Ask),
-    ("xargs curl", Ask),
-    ("wget x -O /tmp/x", Ask),
-    ("$X", Ask),
-    ("r? x", Ask),
-    ("eval rm x", Deny),
-    ("source x", Ask),
-    ("bash x.sh", Ask),
-    ("touch a", Allow),
-    ("mv a b", Allow),
-    ("touch .git/config", Deny),
-    ("sed -i s/a/b/ .git/config", Deny),
-    ("cp a /etc/x", Ask),
-    ("sort -o .git/config a", Deny),
-    ("cd .. && ls", Ask),
-];
-
-#[test]
-fn deny_list_reaches_through_options_and_wrappers() {
-    check(&deny_list(), DENIED);
-}
-
 #[test]
 fn tables_have_at_least_three_hundred_rows() {
-    let rows = [GIT, LOOKING, REPOSITORY, BUILDING, DENIED].map(<[Row]>::len);
+    let rows = [GIT, LOOKING, REPOSITORY, BUILDING, denied::DENIED].map(<[Row]>::len);
     println!("rows by family: {rows:?}, in all {}", rows.iter().sum::<usize>());
     assert!(rows.iter().sum::<usize>() >= 300, "{rows:?}");
-}
-
-/// Programs that write, run or send through options, wrappers and interpreters.
-const ATTACKS: &[&str] = &[
-    "git diff --output=src/x",
-    "git diff --ext-diff",
-    "git -c diff.external=./x diff",
-    "git -c core.fsmonitor=./x status",
-    "git -c alias.status='!./x' status",
-    "git --exec-path=. status",
-    "git --git-dir=evil status",
-    "git -C evil status",
-    "git -p status",
-    "git --paginate diff",
-    "git difftool -y -x ./x",
-    "git grep -O./x y",
-    "git bisect run ./x",
-    "git rebase -x ./x HEAD~1",
-    "git submodule foreach ./x",
-    "git filter-branch --tree-filter ./x",
-    "git clone -u ./x a b",
-    "git fetch --upload-pack=./x a",
-    "git push --receive-pack=./x a",
-    "git archive --remote=. --exec=./x HEAD",
-    "git config core.pager ./x",
-    "git commit -m x",
-    "git diff $(./x)",
-    "git status | ./x",
-    "git status > ~/.bashrc",
-    "git status >> sayso.toml",
-    "ls > .github/workflows/x.yml",
-    "ls | tee x",
-    "ls | sh",
-    "ls | xargs sh -c",
-    "ls && ./x",
-    "ls; $X",
-    "ls `./x`",
-    "ls <(./x)",
-    "ls & ./x",
-    "LS_COLORS=x ls",
-    "LD_PRELOAD=./x.so ls",
-    "PATH=.:$PATH ls",
-    "BASH_ENV=x ls",
-    "GIT_EXTERNAL_DIFF=./x git diff",
-    "GIT_SSH_COMMAND=./x git status",
-    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=./x git status",
-    "GIT_DIR=evil git status",
-    "PAGER=./x git diff",
-    "IFS=/ ls",
-    "export PATH=.; ls",
-    "export GIT_PAGER=./x; git diff",
-    "PATH=.; ls",
-    "alias ls=./x; ls",
-    "ls() { ./x; }; ls",
-    "hash -p ./x ls; ls",
-    "trap ./x EXIT; ls",
-    "eval 'ls'",
-    "exec ./x; ls",
-    ". ./x; ls",
-    "set -- x; ls",
-    "printf -v PATH .; ls",
-    "read -r PATH; ls",
-    "[[ x -eq 'a[$(./x)]' ]]; ls",
-    "test -v 'a[$(./x)]'; ls",
-    "unset 'a[$(./x)]'; ls",
-    "sudo ls",
-    "doas ls",
-    "su -c ls",
-    "busybox ls",
-    "chroot . ls",
-    "unshare ls",
-    "nsenter -t 1 ls",
-    "setsid ls",
-    "script -c ls",
-    "expect -c 'spawn ls'",
-    "parallel ls ::: a",
-    "watch ls",
-    "ls | entr ls",
-    "strace -o x ls",
-    "gdb -ex 'shell ls'",
-    "ld.so ./ls",
-    "vim -c '!ls'",
-    "less a",
-    "man ls",
-    "ed a",
-    "tmux new ls",
-    "screen -dm ls",
-    "systemd-run ls",
-    "find . -delete",
-    "find . -exec ls {} ;",
-    "find . -fprint x",
-    "sed -i s/a/b/ x",
-    "sed 's/a/b/e' x",
-    "awk 'BEGIN{system(\"ls\")}'",
-    "sort -o x y",
-    "sort --compress-program=./x y",
-    "tar xf a --to-command=./x",
-    "tar cf a --checkpoint=1 --checkpoint-action=exec=./x b",
-    "tar -I ./x -cf a b",
-    "rg --pre ./x y",
-    "curl -o x http://a",
-    "curl -K x",
-    "curl -T a http://b",
-    "wget http://a",
-    "ssh -o ProxyCommand=./x h",
-    "scp a h:b",
-    "rsync -e ./x a h:b",
-    "npm run x",
-    "npx x",
-    "cargo test --config x",
-    "cargo run",
-    "go run x",
-    "go test -exec ./x",
-    "make SHELL=./x",
-    "make -f x",
-    "pytest -p x",
-    "python -c x",
-    "python x.py",
-    "node -e x",
-    "deno eval x",
-    "ruby -e x",
-    "perl -e x",
-    "docker run x",
-    "podman run x",
-    "kubectl exec x",
-    "jq -f x",
-    "rustc -C linker=./x a.rs",
-    "gh api x",
-    "dd if=a of=b",
-    "cp a b",
-    "ln -s a b",
-    "chmod +x a",
-    "touch a",
-    "mkdir a",
-    "ls --frobnicate",
-    "sayso trust",
-    "env -S 'ls'",
-    "env ls",
-    "timeout 5 ls",
-    "xargs ls",
-    "command ls",
-    "builtin ls",
-    "coproc ./x",
-    "nohup ls",
-];
-
-#[test]
-fn readme_rules_allow_no_attack() {
-    let policy = readme();
-    let allowed: Vec<&&str> =
-        ATTACKS.iter().filter(|command| with_run(command, |act| policy.judge(act, &CLAUDE)).ruling < Ask).collect();
-    assert!(ATTACKS.len() > 120);
-    assert!(allowed.is_empty(), "{allowed:#?}");
 }
