@@ -168,7 +168,7 @@ impl Tables {
     pub(crate) fn code(&self) -> String {
         let names: Vec<String> =
             self.names.iter().map(|(name, number)| format!("({name:?}, &GRAMMAR_{number})")).collect();
-        format!("{}static GRAMMARS: &[(&str, &Grammar)] = &[{}];\n", self.statics, names.join(",\n"))
+        format!("{}pub(super) static GRAMMARS: &[(&str, &Grammar)] = &[{}];\n", self.statics, names.join(",\n"))
     }
 }
 

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn builtins_are_told_by_their_words() {
-        let is_free = |text: &str| is_effect_free(&Script::parse(text).commands.first().unwrap().words);
+        let is_free = |text: &str| is_effect_free(&Script::parse(text).commands[0].words);
         for text in [
             ":",
             "true",

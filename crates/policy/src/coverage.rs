@@ -24,9 +24,8 @@ impl Hindrance<'_> {
     pub(super) fn why(&self) -> Why {
         match self {
             Self::NoGrammar(_) => Why::FurtherWords,
-            Self::Builtin(_) => Why::Unclear,
             Self::Finding(finding) if matches!(finding.what, What::Effect(_)) => Why::FurtherEffect,
-            Self::Finding(_) => Why::Unclear,
+            Self::Builtin(_) | Self::Finding(_) => Why::Unclear,
         }
     }
 

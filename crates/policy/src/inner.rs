@@ -104,7 +104,7 @@ impl<'s> RunCommand<'s> {
             match &finding.what {
                 What::Writes(word) if word.text == "-" => {}
                 What::Writes(word) | What::Permissions(word) | What::Deletes { word, .. } => {
-                    places.push(unplaced(word))
+                    places.push(unplaced(word));
                 }
                 What::Effect(Trait::Here) => places.push(Place::Unknown(".".to_owned())),
                 _ => {}

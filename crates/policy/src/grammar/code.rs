@@ -39,7 +39,7 @@ impl Sed<'_> {
     fn addresses(&mut self) -> Option<()> {
         loop {
             match self.rest.chars().next() {
-                Some('0'..='9' | '$' | '+' | '~') => _ = self.next(),
+                Some('0'..='9' | '$' | '+' | '~' | ',' | ' ') => _ = self.next(),
                 Some('/') => {
                     self.next();
                     self.delimited('/')?;
@@ -51,7 +51,6 @@ impl Sed<'_> {
                     self.delimited(delimiter)?;
                     self.skip(|c| matches!(c, 'I' | 'M'));
                 }
-                Some(',' | ' ') => _ = self.next(),
                 _ => return Some(()),
             }
         }

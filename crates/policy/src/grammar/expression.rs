@@ -4,7 +4,7 @@ use sayso_shell::{Certainty, Word};
 
 use super::finding::{Inner, Unclear, What};
 use super::reading::Reader;
-use super::vocabulary::{Kind, Trait};
+use super::vocabulary::{Kind, Spec, Trait};
 
 /// Reads starting points and primaries.
 pub(super) fn read(reader: &mut Reader<'_>, first: usize) {
@@ -65,20 +65,20 @@ fn primary(reader: &mut Reader<'_>, at: usize, starts: &[(usize, Word)]) -> usiz
             reader.find(at + 1, text, What::Runs(Inner::Words { from: at + 1, assignments: Vec::new() }));
             end.map_or(reader.words.len(), |end| at + end + 2)
         }
-        _ => match reader.words.get(at + 1) {
-            Some(value) => {
-                if value.certainty == Certainty::Unknown {
-                    reader.unclear(at + 1, &value.text, Unclear::MayBeOption);
-                }
-                let value = value.clone();
-                reader.value(at + 1, text, spec, &value);
-                // `-fprintf FILE FORMAT` has a second one.
-                at + if text == "-fprintf" { 3 } else { 2 }
-            }
-            None => {
-                reader.unclear(at, text, Unclear::MissingValue);
-                at + 1
-            }
-        },
+        _ => argument(reader, at, text, spec),
     }
+}
+
+/// Reads the argument of a primary; gives the index behind it.
+fn argument(reader: &mut Reader<'_>, at: usize, primary: &str, spec: Spec) -> usize {
+    let Some(value) = reader.words.get(at + 1) else {
+        reader.unclear(at, primary, Unclear::MissingValue);
+        return at + 1;
+    };
+    if value.certainty == Certainty::Unknown {
+        reader.unclear(at + 1, &value.text, Unclear::MayBeOption);
+    }
+    reader.value(at + 1, primary, spec, value);
+    // `-fprintf FILE FORMAT` has a second one.
+    at + if primary == "-fprintf" { 3 } else { 2 }
 }

@@ -8,14 +8,23 @@ mod expression;
 mod finding;
 mod options;
 mod reading;
+mod values;
 #[allow(dead_code, reason = "the build script uses the rest")]
 pub(crate) mod vocabulary;
 
 pub(crate) use finding::{Finding, Inner, What};
 pub(crate) use reading::Reading;
+use tables::GRAMMARS;
 use vocabulary::{Kind, Spec, Style};
 
-include!(concat!(env!("OUT_DIR"), "/grammars.rs"));
+/// The tables that the build script makes of `grammars/*.toml`.
+#[allow(clippy::unreadable_literal, reason = "generated")]
+mod tables {
+    use super::vocabulary::{Kind, Spec, Style};
+    use super::{Grammar, Verb};
+
+    include!(concat!(env!("OUT_DIR"), "/grammars.rs"));
+}
 
 /// The options and operands of one program.
 #[derive(Debug)]

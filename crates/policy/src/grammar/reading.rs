@@ -4,7 +4,7 @@ use sayso_shell::{Certainty, Word};
 
 use super::finding::{Finding, Inner, Unclear, What};
 use super::vocabulary::{Kind, Spec, Style, Trait};
-use super::{Grammar, Verb, code, expression};
+use super::{Grammar, Verb, expression};
 
 /// A command as its program would read it.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Reading {
     }
 }
 
-impl<'c> Reader<'c> {
+impl Reader<'_> {
     pub(super) fn find(&mut self, at: usize, label: &str, what: What) {
         self.found.findings.push(Finding { at, label: label.to_owned(), what });
     }
@@ -200,10 +200,9 @@ impl<'c> Reader<'c> {
         let Some(spec) = slots.get(place.min(slots.len().saturating_sub(1))).copied() else { return false };
         let word = &self.words[at];
         match spec.kind {
-            Kind::Variable if word.text.contains('=') => return false,
             // Variables come before the command.
-            Kind::Variable => {}
-            Kind::Command | Kind::Remote | Kind::Module => {}
+            Kind::Variable if word.text.contains('=') => return false,
+            Kind::Variable | Kind::Command | Kind::Remote | Kind::Module => {}
             _ => return false,
         }
         let kind = if spec.kind == Kind::Variable { Kind::Command } else { spec.kind };
@@ -291,99 +290,8 @@ impl<'c> Reader<'c> {
             }
         }
     }
-
-    /// Notes what an operand or the value of an option does.
-    pub(super) fn value(&mut self, at: usize, label: &str, spec: Spec, word: &Word) {
-        self.effects(at, label, spec.traits);
-        let in_place = self.given & Trait::InPlace.bit() != 0;
-        let recursive = self.given & Trait::Recursive.bit() != 0;
-        let owned = || word.clone();
-        match spec.kind {
-            Kind::Flag | Kind::Text => {}
-            Kind::Variable => self.unclear_variable(at, label, word),
-            Kind::Read if in_place && label == word.text && self.grammar.style != Style::Tar => {
-                self.find(at, label, What::Writes(owned()))
-            }
-            Kind::Read => self.find(at, label, What::Reads(owned())),
-            Kind::Write => self.find(at, label, What::Writes(owned())),
-            Kind::Delete => self.find(at, label, What::Deletes { word: owned(), recursive }),
-            Kind::Permissions => self.find(at, label, What::Permissions(owned())),
-            Kind::Program => self.find(at, label, What::Runs(Inner::Program(owned()))),
-            Kind::Script => self.find(at, label, What::Runs(Inner::Script(owned()))),
-            Kind::Command | Kind::Remote | Kind::Module => self.hand_over(spec.kind, at, word),
-            Kind::Code => self.find(at, label, What::Effect(Trait::Code)),
-            Kind::Sed if code::sed_is_harmless(word) => {}
-            Kind::Awk if code::awk_is_harmless(word) => {}
-            Kind::Awk if code::awk_runs(word) => self.find(at, label, What::Effect(Trait::Code)),
-            Kind::Sed | Kind::Awk => self.unclear(at, label, Unclear::Script),
-            Kind::Placeholder if word.text == "{}" => {}
-            Kind::Placeholder => self.unclear(at, label, Unclear::Operand),
-            Kind::Commit if matches!(word.text.as_str(), "." | "./" | ":/") => {
-                self.find(at, label, What::Writes(owned()));
-                self.find(at, label, What::Effect(Trait::History));
-            }
-            Kind::Refspec if word.text.starts_with(['+', ':']) => self.find(at, label, What::Effect(Trait::History)),
-            Kind::Commit | Kind::Refspec => {}
-            Kind::Source | Kind::Target if is_remote(word) => self.find(at, label, What::Effect(Trait::Network)),
-            Kind::Source => self.find(at, label, What::Reads(owned())),
-            Kind::Target => self.find(at, label, What::Writes(owned())),
-            Kind::MakeOperand if word.text.contains('=') => self.unclear(at, label, Unclear::Variable),
-            Kind::MakeOperand => {}
-            Kind::Project if leads_out(word) => self.unclear(at, label, Unclear::Module),
-            Kind::Argument if is_option(&word.text) => self.unclear(at, label, Unclear::Option),
-            Kind::Argument if leads_out(word) => self.unclear(at, label, Unclear::Module),
-            Kind::Project | Kind::Argument => self.find(at, label, What::Reads(owned())),
-            Kind::Passed => self.passed(at, word),
-            Kind::DdOperand => self.dd(at, word),
-        }
-    }
-
-    /// An option of the same verb that stands behind `--`, or a word between such options.
-    fn passed(&mut self, at: usize, word: &Word) {
-        let name = word.text.split('=').next().unwrap_or_default();
-        let letter = word.text.get(..2).unwrap_or_default();
-        match self.verb.exact(name).or_else(|| self.verb.exact(letter)) {
-            _ if word.certainty != Certainty::Literal => self.unclear(at, &word.text, Unclear::MayBeOption),
-            _ if !is_option(&word.text) => {}
-            Some(option) => self.effects(at, name, option.traits),
-            None => self.unclear(at, &word.text, Unclear::Option),
-        }
-    }
-
-    fn unclear_variable(&mut self, at: usize, label: &str, word: &Word) {
-        let name = word.text.split('=').next().unwrap_or_default();
-        if !crate::environment::is_harmless(name) {
-            self.unclear(at, label, Unclear::Variable);
-        }
-    }
-
-    fn dd(&mut self, at: usize, word: &Word) {
-        let path = |text: &str| Word { text: text.to_owned(), certainty: word.certainty };
-        match word.text.split_once('=') {
-            Some(("of", target)) => self.find(at, "of", What::Writes(path(target))),
-            Some(("if", source)) => self.find(at, "if", What::Reads(path(source))),
-            Some((
-                "bs" | "ibs" | "obs" | "count" | "skip" | "seek" | "conv" | "status" | "iflag" | "oflag" | "cbs",
-                _,
-            )) => {}
-            _ => self.unclear(at, &word.text, Unclear::Operand),
-        }
-    }
 }
 
 pub(super) fn is_option(text: &str) -> bool {
     text.len() > 1 && text.starts_with('-')
-}
-
-/// `true` for a path that may lead out of the workspace, and for a file of arguments.
-fn leads_out(word: &Word) -> bool {
-    let text = word.text.as_str();
-    word.certainty == Certainty::Unknown
-        || text.starts_with(['/', '~', '@'])
-        || text.split('/').any(|name| name == "..")
-}
-
-/// `true` for `host:path` and for addresses.
-fn is_remote(word: &Word) -> bool {
-    word.text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
 }

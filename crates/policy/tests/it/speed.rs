@@ -10,7 +10,7 @@ use crate::policy::CLAUDE;
 use crate::typical::{COMMANDS, policy, starter_rules};
 
 /// Judgements of unoptimised code on a busy machine stay far below a multiple of the 20 µs that `benches` holds.
-const MAX_PER_COMMAND: Duration = Duration::from_micros(2_000);
+const MAX_PER_COMMAND: Duration = Duration::from_millis(2);
 
 #[test]
 fn judging_typical_commands_is_quick() {
