@@ -18,6 +18,8 @@ pub(super) enum BuiltIn {
     AsksByDefault(&'static str),
     /// It does nothing.
     Harmless(&'static str),
+    /// It is allowed unless a rule says otherwise, whatever the default says.
+    AllowsByDefault(&'static str),
 }
 
 /// Files that change what an agent may do, or what runs by itself, by the name that a person is shown. In lower case, and

@@ -83,7 +83,7 @@ impl Policy {
                     lost: Some(Why::BuiltIn),
                 };
             }
-            Some(BuiltIn::Asks(_) | BuiltIn::AsksByDefault(_)) | None => {}
+            Some(BuiltIn::Asks(_) | BuiltIn::AsksByDefault(_) | BuiltIn::AllowsByDefault(_)) | None => {}
         }
         let of_rule = |number: Number, ruling: Ruling, lost: Option<Why>| {
             let rule = self.rule(number);
@@ -107,6 +107,9 @@ impl Policy {
                 // A default is about the workspace; elsewhere it can only be stricter.
                 Some(BuiltIn::AsksByDefault(by)) if ruling <= Ruling::Ask => {
                     Chosen { ruling: Ruling::Ask, by: name(by), reason: None, rule: None, lost: None }
+                }
+                Some(BuiltIn::AllowsByDefault(by)) => {
+                    Chosen { ruling: Ruling::Allow, by: name(by), reason: None, rule: None, lost: None }
                 }
                 _ => Chosen { ruling, by: id.clone(), reason: None, rule: None, lost: None },
             }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::always::Always;
 use crate::index::{Commands, Number, Spelling, Texts, TextsBuilder};
-use crate::rule::{Layer, Rule, Standing};
+use crate::rule::{Layer, Rule, RuleOptions, Standing};
 use crate::ruling::{Access, RuleId, Ruling};
 use crate::words::Words;
 
@@ -36,6 +36,7 @@ pub(super) struct Compiled {
     pub(super) agent: Option<String>,
     pub(super) session: Option<String>,
     pub(super) standing: Standing,
+    pub(super) options: Option<RuleOptions>,
 }
 
 /// Something in a workspace's file that does not count until the file is trusted.
@@ -172,6 +173,7 @@ impl Policy {
                     agent: rule.agent.clone(),
                     session: rule.session.clone(),
                     standing: layer.standing,
+                    options: rule.options,
                 });
             }
         }

@@ -1,13 +1,15 @@
 //! What "from now on" means as a rule.
 
 use sayso_base::{ErrorKind, OutsidePath};
-use sayso_shell::{Script, SimpleCommand};
+use sayso_shell::Script;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::act::{Act, Who};
 use crate::always::SINKS;
+use crate::coverage::is_harmless_assignment;
 use crate::effects::Place;
+use crate::inner::{RunCommand, not_understood};
 use crate::rule::Rule;
 use crate::ruling::Ruling;
 use crate::words::quote;
@@ -141,24 +143,27 @@ fn paths(places: &[Place]) -> Result<Vec<String>, FromNowOnError> {
 }
 
 fn commands(script: &Script, ruling: Ruling) -> Result<Vec<String>, FromNowOnError> {
-    if !script.doubts.is_empty() {
+    if not_understood(script).is_some() {
         return Err(FromNowOnError::Doubt);
     }
-    let patterns: Result<Vec<_>, _> = script
-        .commands
-        .iter()
-        .filter(|command| !command.words.is_empty())
-        .map(|command| pattern(command, ruling))
-        .collect();
+    let all = RunCommand::all(script);
+    if all.iter().any(|run| run.problem.is_some()) {
+        return Err(FromNowOnError::Doubt);
+    }
+    // Builtins without effect need no rule beside other commands.
+    let needs_rule = |run: &&RunCommand<'_>| {
+        !run.command.words.is_empty() && (ruling == Ruling::Deny || !run.is_builtin() || !RunCommand::has_others(&all))
+    };
+    let patterns: Result<Vec<_>, _> = all.iter().filter(needs_rule).map(|run| pattern(run, ruling)).collect();
     in_order(patterns?)
 }
 
-fn pattern(command: &SimpleCommand, ruling: Ruling) -> Result<String, FromNowOnError> {
-    if let Some(assignment) = command.assignments.first() {
+fn pattern(run: &RunCommand<'_>, ruling: Ruling) -> Result<String, FromNowOnError> {
+    if let Some(assignment) = run.command.assignments.iter().find(|word| !is_harmless_assignment(word)) {
         return Err(FromNowOnError::Assignment { assignment: assignment.text.clone() });
     }
-    let mut words: Vec<String> = command.through.iter().map(|name| quote(name)).collect();
-    for word in &command.words {
+    let mut words: Vec<String> = run.command.through.iter().map(|name| quote(name)).collect();
+    for word in &run.words {
         let Some(text) = word.as_literal() else {
             return Err(FromNowOnError::UnknownWord { word: word.text.clone() });
         };

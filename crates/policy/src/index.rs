@@ -227,6 +227,16 @@ impl Commands {
         known.chain(&self.any_stricter).map(|&at| &self.patterns[at])
     }
 
+    /// The patterns of stricter rules that name this program.
+    pub(super) fn stricter_named(&self, program: &str) -> impl Iterator<Item = &(Words, Number)> {
+        let known = self.stricter.get(&base_name(program).to_ascii_lowercase()).into_iter().flatten();
+        known.map(|&at| &self.patterns[at])
+    }
+
+    pub(super) fn has_no_stricter(&self) -> bool {
+        self.stricter.is_empty()
+    }
+
     /// All patterns of milder rules.
     pub(super) fn all_milder(&self) -> impl Iterator<Item = &(Words, Number)> {
         self.milder.values().flatten().chain(&self.any_milder).map(|&at| &self.patterns[at])

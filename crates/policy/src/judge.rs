@@ -1,16 +1,24 @@
 //! Taking an act apart and judging each part.
 
+use std::borrow::Cow;
+
 use sayso_base::OutsidePath;
-use sayso_shell::{RedirectAccess, Script, SimpleCommand};
+use sayso_shell::{Script, Word, visible};
 
 use crate::act::{Act, Who};
-use crate::always::{BuiltIn, SINKS};
+use crate::always::BuiltIn;
+use crate::builtins;
 use crate::choose::{Detail, Found};
 use crate::compile::Policy;
+use crate::coverage::{hindrance, is_harmless_assignment};
 use crate::effects::Place;
-use crate::index::Texts;
-use crate::ruling::{Access, Part, RuleId, Ruled, Ruling};
-use crate::words::{Fit, Spoken, Wrappers, base_name};
+use crate::environment::{assigned_name, is_dangerous};
+use crate::grammar::What;
+use crate::grammar::vocabulary::Trait;
+use crate::index::{Commands, Texts};
+use crate::inner::{RunCommand, not_understood};
+use crate::ruling::{Access, Part, RuleId, Ruled, Ruling, Why};
+use crate::words::{Fit, Spoken, Words, Wrappers, base_name};
 
 /// Who asks, and how much to tell.
 #[derive(Clone, Copy)]
@@ -123,18 +131,21 @@ impl Policy {
     }
 
     fn run(&self, script: &Script, reads: &[Place], writes: &[Place], question: Question<'_>, parts: &mut Vec<Part>) {
-        if !script.doubts.is_empty() || script.commands.is_empty() {
-            let by = RuleId::BuiltIn { name: "a script that is not understood in whole".to_owned() };
-            let (what, others) = ("the whole script".to_owned(), Vec::new());
-            let (default, _) = self.default_for(Access::Run);
-            // Where commands are denied unless a rule allows them, what is not understood is denied too.
-            let ruling = if default == Ruling::Deny { Ruling::Deny } else { Ruling::Ask };
-            parts.push(Part { access: Access::Run, what, ruling, by, reason: None, others });
+        if let Some(reason) = not_understood(script) {
+            parts.push(self.whole_script(reason));
         }
-        for command in &script.commands {
+        let commands = RunCommand::all(script);
+        let has_others = RunCommand::has_others(&commands);
+        for run in &commands {
+            parts.extend(run.problem.iter().map(|problem| self.whole_script(problem.clone())));
             // A redirect without a command is judged as the write that it is.
-            if !command.words.is_empty() || !command.assignments.is_empty() {
-                parts.push(self.command(command, script, question));
+            if !run.command.words.is_empty() || !run.command.assignments.is_empty() {
+                let built_in = if run.changes_directory_to(reads.iter().chain(writes)) {
+                    Some(BuiltIn::Asks("a directory outside the workspace"))
+                } else {
+                    (has_others && run.is_builtin()).then_some(BuiltIn::AllowsByDefault("a builtin without effect"))
+                };
+                parts.push(self.command(run, built_in, &commands, question));
             }
         }
         for place in reads {
@@ -143,65 +154,170 @@ impl Policy {
                 Some(BuiltIn::Never(name, _)) if matches!(place, Place::Outside(_)) => Some(BuiltIn::Asks(name)),
                 built_in => built_in,
             };
-            parts.push(self.touch(Access::Read, place, built_in, question));
+            let part = self.touch(Access::Read, place, built_in, question);
+            parts.push(with_source(part, &commands));
         }
-        parts.extend(writes.iter().map(|place| self.write(place, question)));
+        parts.extend(writes.iter().map(|place| with_source(self.write(place, question), &commands)));
         if writes.is_empty() {
-            // Whoever made the act has not said where its redirects lead.
-            let redirects = script.commands.iter().flat_map(|command| &command.redirects);
-            let unknown = redirects.filter(|redirect| redirect.access != RedirectAccess::Read);
-            let places = unknown.map(|redirect| match redirect.target.as_literal() {
-                Some(text) if SINKS.contains(&text) => Place::Outside(text.to_owned()),
-                _ => Place::Unknown(redirect.target.text.clone()),
-            });
-            parts.extend(places.map(|place| self.write(&place, question)));
+            // Whoever made the act has not said where its words and redirects lead.
+            let unplaced = commands.iter().flat_map(RunCommand::written);
+            parts.extend(unplaced.map(|place| with_source(self.write(&place, question), &commands)));
         }
     }
 
-    fn command(&self, command: &SimpleCommand, script: &Script, question: Question<'_>) -> Part {
-        let found = self.about_command(command, script, question.detail);
-        let built_in = command.words.first().and_then(|program| match program.as_literal() {
-            None => Some(BuiltIn::Asks("a program that is not known before")),
-            // An agent must not approve itself, by a rule or by trust.
-            Some(name) if base_name(name).eq_ignore_ascii_case("sayso") => Some(BuiltIn::Asks("sayso itself")),
-            Some(_) => None,
+    /// The part for what no rule can cover, because it is not understood.
+    fn whole_script(&self, reason: String) -> Part {
+        let by = RuleId::BuiltIn { name: "a script that is not understood in whole".to_owned() };
+        let (what, others) = ("the whole script".to_owned(), Vec::new());
+        let (default, _) = self.default_for(Access::Run);
+        // Where commands are denied unless a rule allows them, what is not understood is denied too.
+        let ruling = if default == Ruling::Deny { Ruling::Deny } else { Ruling::Ask };
+        Part { access: Access::Run, what, ruling, by, reason: Some(reason), others }
+    }
+
+    fn command(
+        &self,
+        run: &RunCommand<'_>,
+        usual: Option<BuiltIn>,
+        all: &[RunCommand<'_>],
+        question: Question<'_>,
+    ) -> Part {
+        let command = &run.command;
+        let spoken = Spoken::new(command, &run.words, run.reading.as_ref());
+        let (found, clause) = self.about_command(&spoken, all, question.detail);
+        let dangerous = command.assignments.iter().find(|word| {
+            // Without a plain name it sets an element, in whose subscript a shell evaluates code.
+            assigned_name(&word.text).is_none_or(is_dangerous)
         });
+        let built_in = match run.words.first().map(Word::as_literal) {
+            _ if dangerous.is_some() => Some(BuiltIn::Asks("a variable that changes what programs do")),
+            Some(None) => Some(BuiltIn::Asks("a program that is not known before")),
+            // An agent must not approve itself, by a rule or by trust.
+            Some(Some(name)) if base_name(name).eq_ignore_ascii_case("sayso") => Some(BuiltIn::Asks("sayso itself")),
+            _ => usual,
+        };
         let words: Vec<&str> =
             command.assignments.iter().chain(&command.words).map(|word| word.text.as_str()).collect();
-        self.choose((Access::Run, words.join(" ")), found, built_in, question.who, question.detail)
+        let mut part = self.choose((Access::Run, words.join(" ")), found, built_in, question.who, question.detail);
+        if part.ruling == Ruling::Ask && part.reason.is_none() {
+            let variable = dangerous.map(|word| format!("`{}` changes what programs do", visible(&word.text)));
+            part.reason = variable.or(clause).or_else(|| run.origin.clone());
+        } else if part.ruling < Ruling::Ask {
+            part.reason = part.reason.or_else(|| self.widened(&part.by, &spoken));
+        }
+        part
     }
 
-    fn about_command(&self, command: &SimpleCommand, script: &Script, detail: Detail) -> Vec<Found> {
-        let first = command.words.first().map(|word| word.text.as_str());
+    /// What a rule with `options = "any"` lets through beyond its words, as one clause.
+    fn widened(&self, by: &RuleId, spoken: &Spoken<'_>) -> Option<String> {
+        let rule = self.rules.iter().find(|rule| rule.id == *by && rule.options.is_some())?;
+        rule.options?;
+        let hindrance = hindrance(spoken, &[0])?;
+        Some(format!("`options = \"any\"` lets this through: {}", hindrance.clause(spoken)))
+    }
+
+    /// The rules about a command, and the clause that says why a rule that nearly covers it does not.
+    fn about_command(
+        &self,
+        spoken: &Spoken<'_>,
+        all: &[RunCommand<'_>],
+        detail: Detail,
+    ) -> (Vec<Found>, Option<String>) {
+        let command = spoken.command;
+        let first = spoken.plain().first().map(|word| word.text.as_str());
         let programs = || command.through.iter().filter_map(|name| name.split(' ').next()).chain(first);
-        let spoken = Spoken::new(command);
         let mut found: Vec<Found> = Vec::new();
         for (pattern, rule) in self.run.stricter_about(programs()) {
-            found.push((*rule, pattern.reaches(&spoken)));
+            let alias = spoken.reading.is_some_and(|reading| reading.has_unknown_verb) && pattern.names_arguments();
+            let fit = match pattern.reaches(spoken) {
+                Fit::No if alias => Fit::Maybe,
+                fit => fit,
+            };
+            found.push((*rule, fit));
         }
-        let wrappers = if command.through.iter().all(|name| is_listed(name, script)) {
-            Wrappers::Listed
-        } else {
-            Wrappers::Hidden
+        found.extend(mentioned(&self.run, spoken));
+        let wrappers =
+            if command.through.iter().all(|name| is_listed(name, all)) { Wrappers::Listed } else { Wrappers::Hidden };
+        let mut clause = None;
+        let mut add = |(pattern, rule): &(Words, u32)| {
+            let fit = pattern.covers(spoken, wrappers, self.rules[*rule as usize].options);
+            if let Fit::But(why) = fit {
+                clause = near_miss(why, spoken, pattern).or(clause.take());
+            }
+            found.push((*rule, fit));
         };
         if detail == Detail::Everything {
-            found.extend(self.run.all_milder().map(|(pattern, rule)| (*rule, pattern.covers(&spoken, wrappers))));
+            self.run.all_milder().for_each(&mut add);
         } else {
-            let milder = self.run.milder_about(command.through.iter().map(String::as_str).chain(first));
-            found.extend(milder.map(|(pattern, rule)| (*rule, pattern.covers(&spoken, wrappers))));
+            let programs = command.through.iter().map(String::as_str).chain(first);
+            self.run.milder_about(programs).for_each(&mut add);
         }
         found.retain(|(_, fit)| *fit != Fit::No);
         found.sort_unstable_by_key(|(rule, fit)| (*rule, *fit != Fit::Yes));
         // A rule with several patterns counts once, by the one that fits best.
         found.dedup_by_key(|(rule, _)| *rule);
-        found
+        (found, clause)
     }
 }
 
+/// Why a rule that names these words does not cover them, as one clause.
+fn near_miss(why: Why, spoken: &Spoken<'_>, pattern: &Words) -> Option<String> {
+    match why {
+        Why::FurtherEffect | Why::FurtherWords | Why::Unclear => {
+            let spelled: Vec<usize> = (0..pattern.length()).collect();
+            hindrance(spoken, &spelled).map(|hindrance| hindrance.clause(spoken))
+        }
+        Why::Assignment => {
+            let word = spoken.command.assignments.iter().find(|word| !is_harmless_assignment(word))?;
+            Some(format!("`{}` may change what the command does", visible(&word.text)))
+        }
+        _ => None,
+    }
+}
+
+/// Stricter rules about a program that is only mentioned: among the words of an unknown wrapper, or in code.
+fn mentioned(rules: &Commands, spoken: &Spoken<'_>) -> Vec<Found> {
+    let is_opaque = match spoken.reading {
+        None => builtins::is_effect_free(spoken.plain()).is_none(),
+        Some(reading) => reading
+            .findings
+            .iter()
+            .any(|finding| matches!(finding.what, What::Unclear(_) | What::Effect(Trait::Code | Trait::Unknown))),
+    };
+    if !is_opaque || rules.has_no_stricter() {
+        return Vec::new();
+    }
+    let arguments = spoken.plain().get(1..).unwrap_or_default();
+    let is_separator = |character: char| !(character.is_alphanumeric() || "_-./+".contains(character));
+    let tokens: Vec<Cow<'_, Word>> = arguments
+        .iter()
+        .flat_map(|word| word.text.split(is_separator))
+        .filter(|token| !token.is_empty())
+        .map(|token| Cow::Owned(Word::literal(token)))
+        .collect();
+    let mut found = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        for (pattern, rule) in rules.stricter_named(&token.text) {
+            if pattern.reaches_words(&tokens[at..]) != Fit::No {
+                found.push((*rule, Fit::Maybe));
+            }
+        }
+    }
+    found
+}
+
+/// Names the word that causes a part about a place, if one does.
+fn with_source(mut part: Part, commands: &[RunCommand<'_>]) -> Part {
+    if part.ruling == Ruling::Ask && part.reason.is_none() {
+        part.reason = commands.iter().find_map(|run| run.source_of(part.access, &part.what));
+    }
+    part
+}
+
 /// Whether a program that runs others is itself a command of the script.
-fn is_listed(wrapper: &str, script: &Script) -> bool {
+fn is_listed(wrapper: &str, all: &[RunCommand<'_>]) -> bool {
     let program = wrapper.split(' ').next();
-    script.commands.iter().any(|command| command.words.first().is_some_and(|word| Some(word.text.as_str()) == program))
+    all.iter().any(|run| run.words.first().is_some_and(|word| Some(word.text.as_str()) == program))
 }
 
 /// The first of the strictest.

@@ -12,7 +12,8 @@ use crate::ruling::{Access, Ruling};
 /// - `read` and `write`: paths, as in [`PathGlobs`](sayso_base::PathGlobs). `*` stays within a name, `**` crosses directories, a path
 ///   without wildcards stands for itself and all below it. A deny also matches names that differ in case only.
 /// - `run`: the first words of a command. `*` is any one word; a `$` at the end means that nothing follows. Words with spaces,
-///   and a `*` or `$` that mean themselves, are quoted as in a shell.
+///   and a `*` or `$` that mean themselves, are quoted as in a shell. A rule that allows covers further words only as far as the
+///   grammar of the program says that they have no effect of their own; `options = "any"` covers all of them.
 /// - `tool`, `delegate`, `send`: names, in which `*` is any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +39,9 @@ pub struct Rule {
     /// Upstreams that requests are sent to, by name.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub send: Vec<String>,
+    /// Widens `run` of a rule that allows to all words that follow, whatever they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<RuleOptions>,
     /// Only for this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -51,6 +55,14 @@ pub struct Rule {
     pub reason: Option<String>,
 }
 
+/// Options and operands that an allowed command may have beyond the words of the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleOptions {
+    /// All of them, known or not.
+    Any,
+}
+
 impl Rule {
     /// A rule about nothing yet.
     pub fn new(then: Ruling) -> Self {
@@ -62,6 +74,7 @@ impl Rule {
             tool: Vec::new(),
             delegate: Vec::new(),
             send: Vec::new(),
+            options: None,
             agent: None,
             session: None,
             then,

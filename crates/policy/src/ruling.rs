@@ -162,7 +162,7 @@ pub struct Part {
     pub ruling: Ruling,
     /// The rule that decided.
     pub by: RuleId,
-    /// What the rule says why.
+    /// What the rule says why; of something that is asked about, the word that hinders a rule, in one clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Other rules about this, if they were asked for.
@@ -207,6 +207,12 @@ pub enum Why {
     Wrapped,
     /// It would have matched, were all words of the command known.
     UnknownWords,
+    /// It covers its very words only: sayso does not know the options of the program.
+    FurtherWords,
+    /// A further word of the command does more than the rule says.
+    FurtherEffect,
+    /// A further word of the command is not understood.
+    Unclear,
 }
 
 impl fmt::Display for Why {
@@ -223,6 +229,11 @@ impl fmt::Display for Why {
             Self::OtherProgram => "it names the program without a directory, the command names one",
             Self::Wrapped => "it does not cover a command that another program runs",
             Self::UnknownWords => "it needs words that are known before the command runs",
+            Self::FurtherWords => {
+                "sayso does not know this program's options, so it covers its very words only; `options = \"any\"` widens it"
+            }
+            Self::FurtherEffect => "a further word of the command does more than it says",
+            Self::Unclear => "a further word of the command is not understood",
         })
     }
 }

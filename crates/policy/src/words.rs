@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use sayso_shell::{Certainty, SimpleCommand, Word};
 
+use crate::coverage::{hindrance, is_harmless_assignment};
+use crate::grammar::Reading;
+use crate::rule::RuleOptions;
 use crate::ruling::Why;
 
 /// The first words of a command, as a rule names them.
@@ -19,7 +22,9 @@ pub(super) struct Words {
 
 /// A command made ready to be compared with many patterns.
 pub(super) struct Spoken<'c> {
-    command: &'c SimpleCommand,
+    pub(super) command: &'c SimpleCommand,
+    /// The program as its grammar reads it.
+    pub(super) reading: Option<&'c Reading>,
     /// The programs that run it, as they are written, and then its words.
     written: Vec<Cow<'c, Word>>,
     /// The same by the first word of each program.
@@ -27,16 +32,22 @@ pub(super) struct Spoken<'c> {
 }
 
 impl<'c> Spoken<'c> {
-    pub(super) fn new(command: &'c SimpleCommand) -> Self {
+    pub(super) fn new(command: &'c SimpleCommand, words: &'c [Word], reading: Option<&'c Reading>) -> Self {
         let through = |text: fn(&str) -> &str| {
             let outer = command.through.iter().map(|name| Cow::Owned(Word::literal(text(name))));
-            outer.chain(command.words.iter().map(Cow::Borrowed)).collect()
+            outer.chain(words.iter().map(Cow::Borrowed)).collect()
         };
-        Self { command, written: through(|name| name), named: through(|name| name.split(' ').next().unwrap_or(name)) }
+        let (written, named) = (through(|name| name), through(|name| name.split(' ').next().unwrap_or(name)));
+        Self { command, reading, written, named }
     }
 
     fn outer(&self) -> usize {
         self.command.through.len()
+    }
+
+    /// The program and its arguments.
+    pub(super) fn plain(&self) -> &[Cow<'c, Word>] {
+        &self.written[self.outer()..]
     }
 }
 
@@ -135,23 +146,43 @@ impl Words {
     }
 
     /// Whether a rule that makes things milder means this command: to the letter, or not at all.
-    pub(super) fn covers(&self, spoken: &Spoken<'_>, wrappers: Wrappers) -> Fit {
+    pub(super) fn covers(&self, spoken: &Spoken<'_>, wrappers: Wrappers, options: Option<RuleOptions>) -> Fit {
         let outer = spoken.outer();
-        let plain = &spoken.written[outer..];
-        let matched = if self.begins(plain) {
+        let plain = spoken.plain();
+        let spelled = if self.begins(plain) {
             if wrappers == Wrappers::Hidden && outer > 0 {
                 return Fit::But(Why::Wrapped);
             }
-            true
-        } else {
+            Some((0..self.wanted.len()).collect())
+        } else if outer > 0 && self.wanted.len() > outer && self.begins(&spoken.written) {
             // A rule that spells out the other program and what that runs.
-            outer > 0 && self.wanted.len() > outer && self.begins(&spoken.written)
+            Some((0..self.wanted.len() - outer).collect())
+        } else {
+            self.past_options(spoken, wrappers)
         };
-        match matched {
-            true if !spoken.command.assignments.is_empty() => Fit::But(Why::Assignment),
-            true => Fit::Yes,
-            false => self.nearly_covers(plain),
+        let Some(spelled) = spelled else { return self.nearly_covers(plain) };
+        if spoken.command.assignments.iter().any(|word| !is_harmless_assignment(word)) {
+            return Fit::But(Why::Assignment);
         }
+        // Whoever names no program means any command.
+        let is_wide = options == Some(RuleOptions::Any) || self.program().is_none();
+        if self.end == End::Here || is_wide {
+            return Fit::Yes;
+        }
+        hindrance(spoken, &spelled).map_or(Fit::Yes, |hindrance| Fit::But(hindrance.why()))
+    }
+
+    /// The words that the pattern spells out, if it matches past options without effect before the subcommand.
+    fn past_options(&self, spoken: &Spoken<'_>, wrappers: Wrappers) -> Option<Vec<usize>> {
+        let skipped = &spoken.reading?.skipped;
+        let is_hidden = wrappers == Wrappers::Hidden && spoken.outer() > 0;
+        if skipped.is_empty() || self.end == End::Here || is_hidden {
+            return None;
+        }
+        let plain = spoken.plain();
+        let kept: Vec<usize> = (0..plain.len()).filter(|at| !skipped.contains(at)).collect();
+        let words: Vec<Cow<'_, Word>> = kept.iter().map(|at| Cow::Borrowed(plain[*at].as_ref())).collect();
+        self.begins(&words).then(|| kept[..self.wanted.len()].to_vec())
     }
 
     fn nearly_covers(&self, words: &[Cow<'_, Word>]) -> Fit {
@@ -172,6 +203,16 @@ impl Words {
         }
     }
 
+    /// The number of words.
+    pub(super) fn length(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// `true` for a pattern with more words than the program.
+    pub(super) fn names_arguments(&self) -> bool {
+        self.wanted.len() > 1
+    }
+
     /// Whether a rule that makes things stricter means this command: however it is written, and whoever runs it.
     pub(super) fn reaches(&self, spoken: &Spoken<'_>) -> Fit {
         let mut best = Fit::No;
@@ -185,7 +226,7 @@ impl Words {
         best
     }
 
-    fn reaches_words(&self, words: &[Cow<'_, Word>]) -> Fit {
+    pub(super) fn reaches_words(&self, words: &[Cow<'_, Word>]) -> Fit {
         let Some((first, rest)) = words.split_first() else { return Fit::No };
         let program = match self.program() {
             None => Fit::Yes,

@@ -64,6 +64,6 @@ pub use sayso_base::{
 };
 pub use sayso_policy::{
     Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError,
-    Rule, RuleId, RuleScope, Ruled, Ruling, Standing, Who, Why,
+    Rule, RuleId, RuleOptions, RuleScope, Ruled, Ruling, STARTER_RULES, Standing, Who, Why,
 };
 pub use sayso_shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};

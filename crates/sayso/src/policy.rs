@@ -1,4 +1,4 @@
-//! `sayso policy explain`: what would happen, and why.
+//! `sayso policy`: what would happen and why, and rules to begin with.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,21 @@ use crate::visible::visible;
 const BY: usize = 19;
 
 pub(crate) fn run(arguments: &PolicyArguments) -> Result<ExitCode, Failure> {
-    let PolicyCommand::Explain(arguments) = &arguments.command;
+    match &arguments.command {
+        PolicyCommand::Explain(arguments) => explain(arguments),
+        PolicyCommand::Starter => starter(),
+    }
+}
+
+/// Prints the starter rules.
+fn starter() -> Result<ExitCode, Failure> {
+    let mut output = Output::stdout();
+    output.write(sayso_review::STARTER_RULES.as_bytes())?;
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explain(arguments: &Explain) -> Result<ExitCode, Failure> {
     let state = State::find(&arguments.place)?;
     let config = Config::load(&state)?;
     let (act, title) = asked(arguments)?;

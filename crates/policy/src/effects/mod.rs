@@ -3,11 +3,11 @@
 //! Effects put something before a person's eyes and are judged as the reads and writes that they are. That nothing was
 //! recognised proves nothing.
 
+pub(crate) mod arguments;
 pub(crate) mod directory;
 mod effect;
 mod git;
 mod judge;
-mod programs;
 
 pub use effect::{Effect, Place};
 pub use git::subcommand as git_subcommand;

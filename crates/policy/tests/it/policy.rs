@@ -1,11 +1,11 @@
 //! Policy: rules × acts × outcome, and what no rule can change.
 
-use sayso_base::{OutsidePath, WsPath};
+use sayso_base::WsPath;
 use sayso_policy::{
-    Access, Act, Defaults, FromNowOn, FromNowOnError, Layer, Place, Policy, Rule, RuleId, RuleScope, Ruled, Ruling,
-    Standing, Who, Why,
+    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Layer, Place, Policy, Rule, RuleId, RuleScope, Ruled,
+    Ruling, Standing, Who, Why, effects,
 };
-use sayso_shell::{RedirectAccess, Script};
+use sayso_shell::Script;
 use serde_json::json;
 
 use Ruling::{Allow, Ask, Deny, Later};
@@ -33,7 +33,7 @@ pub(crate) fn layer(file: &str, standing: Standing, lines: &[&str]) -> Layer {
     Layer { file: file.to_owned(), standing, defaults: Defaults::default(), rules: rules(lines) }
 }
 
-fn user(lines: &[&str]) -> Policy {
+pub(crate) fn user(lines: &[&str]) -> Policy {
     Policy::new(&[layer("config.toml", Standing::Full, lines)], &[WsPath::parse("var/state").unwrap()]).unwrap()
 }
 
@@ -70,18 +70,31 @@ pub(crate) fn judge(policy: &Policy, act: &str) -> Ruled {
     ruled
 }
 
+/// Judges a command with the places that its words name, as the gate does.
 pub(crate) fn with_run<T>(command: &str, then: impl FnOnce(&Act<'_>) -> T) -> T {
-    let script = Script::parse(command);
-    let redirects = || script.commands.iter().flat_map(|command| &command.redirects);
-    let of = |read: bool| {
-        let wanted = redirects().filter(|redirect| (redirect.access == RedirectAccess::Read) == read);
-        wanted.map(|redirect| place(&redirect.target.text)).collect::<Vec<_>>()
+    let mut script = Script::parse(command);
+    let effects = effects(&mut script, "/work/repo", &WsPath::root());
+    let literal = |place: &Place| match place {
+        Place::Outside(path) if !path.starts_with('/') || path.contains(['*', '?', '[', '{']) => {
+            Place::Unknown(path.clone())
+        }
+        place => place.clone(),
     };
-    let (reads, writes) = (of(true), of(false));
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for effect in &effects {
+        match effect {
+            Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => {
+                writes.push(literal(path));
+            }
+            Effect::LeavesWorkspace { path } => reads.push(literal(&Place::Outside(path.clone()))),
+            _ => {}
+        }
+    }
+    reads.retain(|place| !writes.iter().any(|written| written.name() == place.name()));
     then(&Act::Run { script: &script, reads: &reads, writes: &writes })
 }
 
-fn check(lines: &[&str], rows: &[(&str, Ruling)]) {
+pub(crate) fn check(lines: &[&str], rows: &[(&str, Ruling)]) {
     let policy = user(lines);
     for (act, expected) in rows {
         let ruled = judge(&policy, act);
@@ -267,13 +280,16 @@ fn a_command_is_allowed_to_the_letter() {
     check(&["allow run git status", "later write out/**"], &[("run git status > out/x", Later)]);
     check(&["allow run git status", "allow run sudo"], &[("run sudo git status", Allow), ("run sudo rm x", Ask)]);
     check(&["allow run sudo git status"], &[("run sudo git status", Allow), ("run sudo -u x git status", Ask)]);
-    check(&["allow run *"], &[("run rm -rf x", Allow), ("run sayso trust", Ask), ("run /opt/sayso trust", Ask)]);
+    check(
+        &["allow run *", "allow write **"],
+        &[("run rm -rf x", Allow), ("run sayso trust", Ask), ("run /opt/sayso trust", Ask)],
+    );
 }
 
 #[test]
 fn a_denied_command_is_denied_however_it_is_written() {
     check(
-        &["allow run *", "deny run rm"],
+        &["allow run *", "allow write **", "deny run rm"],
         &[
             ("run rm x", Deny),
             ("run /bin/rm x", Deny),
@@ -299,7 +315,7 @@ fn a_denied_command_is_denied_however_it_is_written() {
         ],
     );
     check(
-        &["allow run *", "deny run git push", "deny run rm -rf", "deny run ./deploy.sh"],
+        &["allow run *", "allow write **", "deny run git push", "deny run rm -rf", "deny run ./deploy.sh"],
         &[
             ("run git push", Deny),
             ("run git push origin main", Deny),
@@ -309,7 +325,7 @@ fn a_denied_command_is_denied_however_it_is_written() {
             ("run git $verb", Ask),
             ("run git commit -m push", Allow),
             ("run git commit -m \"$message\"", Allow),
-            ("run git stash push", Allow),
+            ("run git show push", Allow),
             ("run rm -fr x", Deny),
             ("run rm -Rf x", Deny),
             ("run rm --recursive --force x", Deny),
@@ -325,7 +341,7 @@ fn a_denied_command_is_denied_however_it_is_written() {
     // A rule that asks reaches as far as one that denies.
     check(
         &["allow run *", "ask run git push"],
-        &[("run /usr/bin/git push", Ask), ("run sudo git push", Ask), ("run git pull", Allow)],
+        &[("run /usr/bin/git push", Ask), ("run sudo git push", Ask), ("run git fetch", Allow)],
     );
 }
 
@@ -471,7 +487,7 @@ fn a_denial_says_why() {
     assert_eq!(ruled.by.to_string(), "\"no rm\", rule 1 of config.toml");
     assert_eq!(
         ruled.parts.iter().map(|part| (part.what.as_str(), part.ruling)).collect::<Vec<_>>(),
-        [("ls", Ask), ("rm x", Deny)]
+        [("ls", Ask), ("rm x", Deny), ("x", Ask)]
     );
 }
 
@@ -533,58 +549,4 @@ fn rules_and_rulings_survive_json() {
     let rule = rule("later write docs/** @claude");
     assert_eq!(json!(rule), json!({ "write": ["docs/**"], "agent": "claude", "then": "later" }));
     assert_eq!(Access::ALL.map(Access::name), ["read", "write", "run", "tool", "delegate", "send"]);
-}
-
-#[test]
-fn rules_of_the_user_reach_outside_and_patterns_of_the_workspace_do_not() {
-    check(
-        &[
-            "allow read **",
-            "allow write **",
-            "allow read /etc/hostname",
-            "allow write /home/me/notes/**",
-            "deny read /home/me/notes/x",
-        ],
-        &[
-            ("read /etc/hostname", Allow),
-            ("read /etc/hostname/", Allow),
-            ("read /etc/hosts", Ask),
-            ("write /etc/hostname", Ask),
-            ("write /home/me/notes/a.md", Allow),
-            ("write /home/me/notes/../x", Ask),
-            ("read /home/me/notes/x", Deny),
-            ("read /HOME/me/notes/X", Deny),
-            ("write /home/me/notes/.git/config", Deny),
-            ("write /home/me/notes/.claude/settings.json", Ask),
-            ("run cat /etc/hostname", Ask),
-        ],
-    );
-    check(&["deny write **"], &[("write /x", Ask)]);
-    check(
-        &["allow run cat", "allow write /tmp/out"],
-        &[("run cat a > /tmp/out", Allow), ("run cat a > /tmp/other", Ask)],
-    );
-}
-
-#[test]
-fn own_files_of_sayso_outside_are_never_touched() {
-    let own = [OutsidePath::parse("/home/me/.local/state/sayso").unwrap()];
-    let policy = user(&["allow write /home/**", "allow read /home/**"]).protecting(&own);
-    for (act, ruling) in [
-        ("read /home/me/.local/state/sayso/journal.db", Deny),
-        ("write /home/me/.local/state/sayso/journal.db", Deny),
-        ("write /home/me/x/../.local/state/sayso/journal.db", Deny),
-        ("write /home/me/.local", Deny),
-        ("read /home/me/.local", Allow),
-        ("write /home/me/other", Allow),
-    ] {
-        assert_eq!(judge(&policy, act).ruling, ruling, "{act}");
-    }
-}
-
-#[test]
-fn rule_of_an_untrusted_workspace_cannot_name_an_outside_path() {
-    let error =
-        Policy::new(&[layer("sayso.toml", Standing::Tightens, &["allow read /etc/hostname"])], &[]).unwrap_err();
-    assert!(error.to_string().contains("cannot name a path outside the workspace"), "{error}");
 }

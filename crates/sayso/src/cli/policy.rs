@@ -14,6 +14,7 @@ Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
   [[rule]]
   name = \"looking is fine\"
   run = [\"git status\", \"ls\"]   # first words; * is any word, $ at the end: nothing after
+                                # options that only read are covered; options = \"any\" covers all
   then = \"allow\"
 
   [[rule]]
@@ -72,14 +73,20 @@ pub(crate) struct PolicyArguments {
 
 impl PolicyArguments {
     pub(super) fn wants_json(&self) -> bool {
-        let PolicyCommand::Explain(explain) = &self.command;
-        explain.place.json
+        match &self.command {
+            PolicyCommand::Explain(explain) => explain.place.json,
+            PolicyCommand::Starter => false,
+        }
     }
 }
 
 #[derive(Subcommand)]
 pub(crate) enum PolicyCommand {
     Explain(Explain),
+    /// Prints rules to begin with, for looking around, building and testing.
+    ///
+    /// Nothing is written. Read them, and add those you want to your file: `sayso policy starter >> ~/.config/sayso/config.toml`.
+    Starter,
 }
 
 /// Says what would happen, and why: the rule that decides, and the others about it.

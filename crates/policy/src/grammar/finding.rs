@@ -1,0 +1,118 @@
+//! Findings: what one word of a command does.
+
+use std::fmt::{self, Display, Formatter};
+
+use sayso_shell::{Word, visible};
+
+use super::vocabulary::Trait;
+
+/// One effect, with the word that causes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// The index of that word in the command.
+    pub(crate) at: usize,
+    /// The option or operand as a person is shown it.
+    pub(crate) label: String,
+    pub(crate) what: What,
+}
+
+/// What a word does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Names a path that is read.
+    Reads(Word),
+    /// Names a path that is written.
+    Writes(Word),
+    /// Names a path that is deleted.
+    Deletes { word: Word, recursive: bool },
+    /// Names a path whose permissions change.
+    Permissions(Word),
+    /// Names another command.
+    Runs(Inner),
+    /// Has an effect without a path.
+    Effect(Trait),
+    /// Cannot be told.
+    Unclear(Unclear),
+}
+
+/// A command within a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Inner {
+    /// A script for a shell.
+    Script(Word),
+    /// A program that gets further arguments.
+    Program(Word),
+    /// The words of the command from this one on.
+    Words { from: usize, assignments: Vec<Word> },
+}
+
+/// Why a word cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unclear {
+    /// An option that the grammar does not have.
+    Option,
+    /// An option without its value.
+    MissingValue,
+    /// A subcommand that the grammar does not have: an alias, a plug-in, a newer one.
+    Verb,
+    /// An operand for which the grammar has no place.
+    Operand,
+    /// An expansion or a pattern that may become an option.
+    MayBeOption,
+    /// A script of sed or awk that may write or run.
+    Script,
+    /// A program or module that sayso cannot look into.
+    Module,
+    /// A variable that changes how programs run.
+    Variable,
+}
+
+impl Finding {
+    /// `true` where a place decides, or another command that is judged by itself.
+    pub(crate) fn is_judged_apart(&self) -> bool {
+        !matches!(self.what, What::Effect(_) | What::Unclear(_))
+    }
+
+    /// The finding as one clause for a person; `command` is the program with its subcommand.
+    pub(crate) fn clause(&self, command: &str) -> String {
+        let label = visible(&self.label);
+        match &self.what {
+            What::Reads(word) => format!("`{label}` reads a file: {}", visible(&word.text)),
+            What::Writes(word) => format!("`{label}` writes a file: {}", visible(&word.text)),
+            What::Deletes { word, .. } => format!("`{label}` deletes a file: {}", visible(&word.text)),
+            What::Permissions(word) => format!("`{label}` changes permissions: {}", visible(&word.text)),
+            What::Runs(_) => format!("`{label}` runs another program"),
+            What::Effect(one) => format!("`{label}` {one}"),
+            What::Unclear(Unclear::Option) => format!("`{label}` is not an option that sayso knows for {command}"),
+            What::Unclear(Unclear::MissingValue) => format!("`{label}` of {command} lacks its value"),
+            What::Unclear(Unclear::Verb) => format!("`{label}` is not a subcommand that sayso knows for {command}"),
+            What::Unclear(Unclear::Operand) => format!("`{label}` is not an operand that sayso knows for {command}"),
+            What::Unclear(Unclear::MayBeOption) => format!("`{label}` may become an option of {command}"),
+            What::Unclear(Unclear::Script) => format!("`{label}` may write files or run programs"),
+            What::Unclear(Unclear::Module) => format!("`{label}` runs what sayso cannot look into"),
+            What::Unclear(Unclear::Variable) => format!("`{label}` may change how programs run"),
+        }
+    }
+}
+
+impl Display for Trait {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Network => "reaches other machines",
+            Self::Code => "runs code that the command or its input holds",
+            Self::Project => "runs code of the project",
+            Self::Repository => "changes the repository",
+            Self::History => "throws away work that only git has",
+            Self::Terminal => "needs a terminal",
+            Self::Elevates => "takes another user's rights",
+            Self::System => "changes the machine",
+            Self::Kills => "ends processes",
+            Self::Here => "writes into the current directory",
+            Self::Untracked => "deletes untracked files",
+            Self::Unknown => "does what sayso cannot foresee",
+            Self::Dry | Self::Wet | Self::InPlace | Self::Recursive | Self::Instead | Self::Directory => {
+                "changes the other options"
+            }
+        })
+    }
+}
