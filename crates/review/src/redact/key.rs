@@ -91,7 +91,7 @@ const MAX_NAME: usize = 64;
 /// `true` if a string under this key is a credential: `api_key`, `X-Api-Key`, `clientSecret`, `DB_PASSWORD`.
 ///
 /// Case, `-`, `_` and digits at the end do not count. `max_tokens`, `page_token` and `eos_token` are none; a variable such as
-/// `MY_TOKEN` is. For `token` alone, see [`is_opaque`].
+/// `MY_TOKEN` is. Under `token` alone only a long opaque value is a credential.
 pub fn is_credential_key(name: &[u8]) -> bool {
     let name = name.trim_ascii_end();
     let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
