@@ -86,7 +86,7 @@ const ROWS: &[(&str, &[&str])] = &[
         &[
             "reach other machines: curl https://x",
             "run what it has just fetched",
-            "take another user's rights through sudo",
+            "take another user's rights through sudo, which fails under the gate: sayso exec --unmarked runs it, in your name",
         ],
     ),
     ("bash <(curl x)", &["reach other machines: curl x", "run what it has just fetched"]),
