@@ -24,7 +24,8 @@ fn main() {
     let mut tables = tables::Tables::default();
     for file in &files {
         let text = fs::read_to_string(file).expect("a grammar is text");
-        if let Err(problem) = tables.add(&text) {
+        let grammar = text.parse::<toml::Table>().map_err(|error| error.to_string());
+        if let Err(problem) = grammar.and_then(|grammar| tables.add(&grammar)) {
             panic!("{}: {problem}", file.display());
         }
     }

@@ -31,7 +31,7 @@ struct Verb {
 
 type Options = BTreeMap<String, Spec>;
 
-/// What the verbs of one file share.
+/// Option tables that the verbs of one file share.
 struct Shared {
     groups: BTreeMap<String, (String, bool)>,
     globals: Option<(String, bool)>,
@@ -42,8 +42,7 @@ struct Shared {
 
 impl Tables {
     /// Adds the programs of one file.
-    pub(crate) fn add(&mut self, text: &str) -> Result<(), String> {
-        let file: Table = text.parse().map_err(|error| format!("{error}"))?;
+    pub(crate) fn add(&mut self, file: &Table) -> Result<(), String> {
         let known = [
             "names", "style", "globals", "options", "group", "verb", "operands", "after", "effects", "bare", "numbers",
         ];
@@ -62,7 +61,7 @@ impl Tables {
             Some("before") => false,
             Some(other) => return Err(format!("`globals` is \"anywhere\" or \"before\", not \"{other}\"")),
         };
-        let groups = self.groups(&file)?;
+        let groups = self.groups(file)?;
         let globals = match file.get("options") {
             Some(table) => {
                 let options = options(table.as_table().ok_or("`options` is a table")?)?;
@@ -76,7 +75,7 @@ impl Tables {
         let common = options(&common)?;
         let common = self.option_table(&common);
         let shared = Shared { groups, globals, globals_anywhere, common };
-        let program = self.verb(&file, &shared, true)?;
+        let program = self.verb(file, &shared, true)?;
         let mut verbs = Vec::new();
         if let Some(table) = file.get("verb") {
             for (names, verb) in table.as_table().ok_or("`verb` is a table")? {

@@ -25,7 +25,7 @@ pub(super) struct RunCommand<'s> {
     pub(super) reading: Option<Reading>,
     /// The option or operand that names it, as a clause, if the script does not list it.
     pub(super) origin: Option<String>,
-    /// Why what it runs is not listed in whole.
+    /// Reason why the commands within it are not listed in whole.
     pub(super) problem: Option<String>,
 }
 

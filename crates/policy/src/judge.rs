@@ -208,7 +208,7 @@ impl Policy {
         part
     }
 
-    /// What a rule with `options = "any"` lets through beyond its words, as one clause.
+    /// Names, in one clause, the word that only `options = "any"` lets through.
     fn widened(&self, by: &RuleId, spoken: &Spoken<'_>) -> Option<String> {
         let rule = self.rules.iter().find(|rule| rule.id == *by && rule.options.is_some())?;
         rule.options?;
@@ -260,7 +260,7 @@ impl Policy {
     }
 }
 
-/// Why a rule that names these words does not cover them, as one clause.
+/// Names, in one clause, the word that keeps a rule from covering a command.
 fn near_miss(why: Why, spoken: &Spoken<'_>, pattern: &Words) -> Option<String> {
     match why {
         Why::FurtherEffect | Why::FurtherWords | Why::Unclear => {
@@ -314,7 +314,7 @@ fn with_source(mut part: Part, commands: &[RunCommand<'_>]) -> Part {
     part
 }
 
-/// Whether a program that runs others is itself a command of the script.
+/// `true` if a program that runs others is itself a command of the script.
 fn is_listed(wrapper: &str, all: &[RunCommand<'_>]) -> bool {
     let program = wrapper.split(' ').next();
     all.iter().any(|run| run.words.first().is_some_and(|word| Some(word.text.as_str()) == program))

@@ -175,7 +175,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether it runs what another command of the script has fetched.
+    /// Notes that a command runs what another command of the script has fetched.
     fn runs_fetched(&mut self, all: &[SimpleCommand], index: usize, command: &SimpleCommand, name: &str) {
         let runs_file = command.words.iter().take(2).any(|word| {
             let place = self.directories.place(command, word);

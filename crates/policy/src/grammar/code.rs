@@ -7,7 +7,7 @@ pub(super) fn sed_is_harmless(word: &Word) -> bool {
     word.as_literal().is_some_and(|script| Sed { rest: script }.commands().is_some())
 }
 
-/// What is left of a script of sed.
+/// The unread rest of a script of sed.
 struct Sed<'s> {
     rest: &'s str,
 }

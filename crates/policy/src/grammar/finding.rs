@@ -16,7 +16,7 @@ pub(crate) struct Finding {
     pub(crate) what: What,
 }
 
-/// What a word does.
+/// Effect of one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// Names a path that is read.
@@ -46,7 +46,7 @@ pub(crate) enum Inner {
     Words { from: usize, assignments: Vec<Word> },
 }
 
-/// Why a word cannot be told.
+/// Reason why the effect of a word is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unclear {
     /// An option that the grammar does not have.

@@ -52,7 +52,9 @@ impl Reader<'_> {
         let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
         let name = format!("-{name}");
         match (self.verb.exact(&name), value) {
-            (Some(spec), Some(_)) if spec.kind == Kind::Flag => self.flag(at, &name, spec),
+            // `-race=false` turns a flag off.
+            (Some(spec), Some(_)) if spec.kind == Kind::Flag && spec.traits == 0 => at + 1,
+            (Some(spec), Some(_)) if spec.kind == Kind::Flag => self.unknown(at, text),
             (Some(spec), Some(value)) => self.attached(at, &name, spec, value),
             (Some(spec), None) => self.with_next(at, &name, spec),
             (None, _) => self.unknown(at, text),

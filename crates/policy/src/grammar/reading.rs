@@ -28,7 +28,7 @@ pub(super) struct Reader<'c> {
     pub(super) verb: &'static Verb,
     /// Operands with their indices.
     pub(super) operands: Vec<(usize, &'c Word)>,
-    /// How many of them stand before `--`.
+    /// Number of operands before `--`.
     behind_separator: Option<usize>,
     /// Traits of the options that were given.
     pub(super) given: u32,

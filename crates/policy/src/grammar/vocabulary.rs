@@ -163,7 +163,7 @@ impl Trait {
         Self::Dry.bit() | Self::Wet.bit() | Self::Recursive.bit() | Self::Instead.bit() | Self::Directory.bit();
 }
 
-/// How a program reads its options.
+/// Convention by which a program reads its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// GNU getopt: `-abc`, `-ovalue`, `--long=value`, abbreviated long options, options among the operands.

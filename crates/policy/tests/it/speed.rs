@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use sayso_policy::Act;
+use sayso_policy::{Act, Rule, Ruling};
 use sayso_shell::Script;
 
 use crate::policy::CLAUDE;
@@ -27,4 +27,39 @@ fn judging_typical_commands_is_quick() {
     let each = start.elapsed() / u32::try_from(commands).unwrap();
     println!("first judgement {first:?}, each of {commands} commands {each:?}");
     assert!(each < MAX_PER_COMMAND, "{each:?}");
+}
+
+/// Rules of all kinds, as in `benches/src/policy.rs`.
+fn thousand_rules() -> Vec<Rule> {
+    let one = |number: usize| {
+        let mut rule = Rule::new([Ruling::Allow, Ruling::Later, Ruling::Ask, Ruling::Deny][number / 5 % 4]);
+        match number % 5 {
+            0 => rule.write = vec![format!("crates/module{number}/**")],
+            1 => rule.write = vec![format!("**/*.kind{number}")],
+            2 => rule.read = vec![format!("secrets/{number}/**")],
+            3 => rule.run = vec![format!("cargo task{number}"), format!("tool{number} * check")],
+            _ => rule.tool = vec![format!("mcp__server{number}__*")],
+        }
+        rule
+    };
+    (0..1_000).map(one).collect()
+}
+
+#[test]
+fn judging_among_a_thousand_rules_is_quick() {
+    const ROUNDS: u32 = 200;
+    let policy = policy(thousand_rules());
+    for text in [
+        "cargo test --workspace",
+        "cd crates/review && cargo task3 --all 2>&1 | tail -n 5 && git diff --stat $(git rev-parse HEAD)",
+    ] {
+        let script = Script::parse(text);
+        let start = Instant::now();
+        for _ in 0..ROUNDS {
+            black_box(policy.judge(&Act::Run { script: &script, reads: &[], writes: &[] }, &CLAUDE));
+        }
+        let each = start.elapsed() / ROUNDS;
+        println!("{} commands among a thousand rules: {each:?}", script.commands.len());
+        assert!(each < MAX_PER_COMMAND * u32::try_from(script.commands.len()).unwrap(), "{each:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `sayso policy explain`.
+//! `sayso policy`.
 
 use crate::Scene;
 
@@ -108,5 +108,19 @@ fn sayso_s_own_files_in_a_workspace_are_out_of_reach() {
     for path in ["sayso/trusted.toml", "config/sayso/config.toml", "config", "sayso"] {
         let (value, code) = scene.json(&["policy", "explain", "--json", "--workspace", workspace, "write", path]);
         assert_eq!((value["by"]["name"].as_str(), code), (Some("sayso's own records"), 3), "{path}");
+    }
+}
+
+#[test]
+fn starter_rules_are_printed_and_count_as_configuration() {
+    let scene = Scene::new(&[("src/a.rs", b"")]);
+    let printed = scene.run(&["policy", "starter"], b"");
+    assert_eq!(printed.status.code(), Some(0));
+    let rules = String::from_utf8(printed.stdout).unwrap();
+    assert!(rules.starts_with("# Rules to begin with"), "{rules}");
+    scene.configure(&rules);
+    for (command, ruling) in [("cargo test 2>&1 | tail -5", "allow"), ("git diff --output=x", "ask")] {
+        let (value, _) = scene.json(&["policy", "explain", "run", command, "--json"]);
+        assert_eq!(value["ruling"], ruling, "{command}");
     }
 }
