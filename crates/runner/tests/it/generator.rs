@@ -149,8 +149,11 @@ impl Generator {
     }
 
     fn pipeline(&mut self, depth: usize) -> String {
-        // bash turns the status of a negated construct around or not, when its redirection fails.
-        let mut text = if self.below(8) == 0 { format!("! {}", self.simple()) } else { self.command(depth) };
+        // `!` before a construct has quirks in bash, which `likeness` lists.
+        if self.below(8) == 0 {
+            return format!("! {}", self.simple());
+        }
+        let mut text = self.command(depth);
         while self.below(5) == 0 && self.budget > 0 {
             // The right side reads to the end first: otherwise both sides race for files and for the broken pipe.
             let reader = if self.is_recording() { "p4" } else { "cat" };

@@ -177,15 +177,11 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, String>) {
 
 /// Removes bash's line numbers, which are off by one within substitutions.
 fn without_lines(text: &str) -> String {
-    let mut shown = String::new();
-    for line in text.split_inclusive('\n') {
-        match line.strip_prefix("bash: line ").and_then(|rest| rest.split_once(": ")) {
-            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                shown.push_str("bash: ");
-                shown.push_str(rest);
-            }
-            _ => shown.push_str(line),
-        }
+    let mut pieces = text.split("bash: line ");
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        shown.push_str("bash:");
+        shown.push_str(piece.trim_start_matches(|character: char| character.is_ascii_digit()));
     }
     shown
 }
