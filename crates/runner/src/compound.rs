@@ -90,6 +90,8 @@ impl Walker<'_> {
             if !is_complete {
                 return Ok(status);
             }
+            // The status of the `read`.
+            shell.status = 0;
             status = self.list(body, shell)?;
         }
     }

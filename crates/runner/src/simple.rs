@@ -45,7 +45,11 @@ impl Walker<'_> {
         for (name, variable) in saved.iter().rev() {
             shell.restore(name, variable.clone());
         }
-        let plans = self.plan(&invocation.redirections, shell)?;
+        let plans = match self.plan(&invocation.redirections, shell) {
+            // bash expands them in the child, so an unset variable ends only that.
+            Err(Stop::Exit(status)) if runs_apart(&argv) => return Ok(status),
+            plans => plans?,
+        };
         if is_temporary {
             for (name, value) in &assignments {
                 shell.export(name, value.as_bytes().to_vec());
@@ -147,6 +151,11 @@ impl Walker<'_> {
             Err(error) => Ok(not_executed(path, command, shell, &error)),
         }
     }
+}
+
+/// `true` for a program, `false` for a builtin and for assignments.
+fn runs_apart(argv: &[OsString]) -> bool {
+    argv.first().is_some_and(|name| name.to_str().and_then(Builtin::named).is_none())
 }
 
 /// Explains why a program did not start, as bash does, and gives the status.

@@ -120,7 +120,10 @@ impl Generator {
         let is_recording = self.is_recording();
         loop {
             self.budget = 24;
-            let script = self.list(0);
+            // Within `!`, bash takes `set -e` in a way of its own.
+            let options =
+                self.pick(&["", "", "", "", "set -e\n", "set -u\n", "set -o pipefail\n", "set -euo pipefail\n"]);
+            let script = format!("{options}{}", self.list(0));
             // The recording programs exist for their own scripts only.
             let script =
                 if is_recording { script } else { script.replace("$(p1 ", "$(echo ").replace("$(p2 ", "$(echo ") };
@@ -146,8 +149,11 @@ impl Generator {
     }
 
     fn pipeline(&mut self, depth: usize) -> String {
-        let mut text = if self.below(8) == 0 { "! ".to_owned() } else { String::new() };
-        text.push_str(&self.command(depth));
+        // `!` before a construct has quirks in bash, which `likeness` lists.
+        if self.below(8) == 0 {
+            return format!("! {}", self.simple());
+        }
+        let mut text = self.command(depth);
         while self.below(5) == 0 && self.budget > 0 {
             // The right side reads to the end first: otherwise both sides race for files and for the broken pipe.
             let reader = if self.is_recording() { "p4" } else { "cat" };
@@ -185,19 +191,7 @@ impl Generator {
             6 => format!("[[ {} == {} ]]", self.pick(WORDS), self.pick(WORDS)),
             7 => format!("[ {} = {} ]", self.pick(WORDS), self.pick(WORDS)),
             8 => format!("while read -r {}; do {}; done < list", self.pick(NAMES), self.simple()),
-            9 => [
-                "cd src",
-                "cd ..",
-                "set -e",
-                "set -u",
-                "set -o pipefail",
-                "exit 3",
-                "pwd",
-                "export x",
-                "unset y",
-                "cd \"$x\"",
-            ][self.below(10)]
-            .to_owned(),
+            9 => self.pick(&["cd src", "cd ..", "exit 3", "pwd", "export x", "unset y", "cd \"$x\""]).to_owned(),
             _ => self.simple(),
         }
     }

@@ -4,6 +4,12 @@
 //!
 //! - Line numbers of messages are not compared: bash counts differently within substitutions.
 //! - Scripts of the generator compare standard error only where one process writes it: stages of a pipeline interleave.
+//! - `set -e` within a command behind `!` takes effect there in bash; here the condition wins.
+//! - `! { …; } < missing` has status 1 in bash and here; as the only command of a subshell bash gives 0.
+//! - `set -e; ( ! a | { b; c; } )`: as the only command of a subshell, bash ends the group when `b` fails; here `!` makes it a
+//!   condition, as it does in bash outside such a subshell.
+//! - Programs of one pipeline that write the same file, or a pipe that nobody reads, race in both.
+//! - `cat <&-` prints one message more under bash: a closed standard descriptor is emulated.
 //! - Messages for unknown options of builtins are not copied word by word.
 
 use sayso_shell::Program;

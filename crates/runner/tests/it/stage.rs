@@ -37,6 +37,8 @@ impl Judge for Recorder {
 
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
+    /// Holds standard output and standard error, out of sight of the script.
+    output: tempfile::TempDir,
     path: OsString,
 }
 
@@ -74,7 +76,7 @@ impl Stage {
         symlink("a.txt", root.join("link")).unwrap();
         symlink("missing", root.join("broken")).unwrap();
         symlink("src", root.join("srclink")).unwrap();
-        Self { folder, path: path.to_owned() }
+        Self { folder, output: tempfile::tempdir().unwrap(), path: path.to_owned() }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -116,7 +118,7 @@ impl Stage {
         let options = RunOptions { handle, ..self.options_with(&[]) };
         let report = run(program, options, judge);
         let exit = i32::from(report.exit_code);
-        let read = |name: &str| fs::read(self.folder.path().join(name)).unwrap();
+        let read = |name: &str| fs::read(self.output.path().join(name)).unwrap();
         (self.outcome(exit, &read("out"), &read("err")), report)
     }
 
@@ -126,7 +128,7 @@ impl Stage {
         environment.extend(variables.iter().map(|(name, value)| (name.into(), value.into())));
         // Appending, since bash's output goes into pipes.
         let open = |name: &str| {
-            let path = self.folder.path().join(name);
+            let path = self.output.path().join(name);
             fs::OpenOptions::new().append(true).create(true).open(path).unwrap().into()
         };
         RunOptions {
@@ -141,7 +143,12 @@ impl Stage {
 
     fn outcome(&self, exit: i32, stdout: &[u8], stderr: &[u8]) -> Outcome {
         let text = |bytes: &[u8]| self.normal(&String::from_utf8_lossy(bytes));
-        Outcome { exit, stdout: text(stdout), stderr: without_lines(&text(stderr)), files: self.files() }
+        Outcome {
+            exit,
+            stdout: without_lines(&text(stdout)),
+            stderr: without_lines(&text(stderr)),
+            files: self.files(),
+        }
     }
 
     /// Paths with contents, targets of links, or nothing for folders.
@@ -170,15 +177,11 @@ fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, String>) {
 
 /// Removes bash's line numbers, which are off by one within substitutions.
 fn without_lines(text: &str) -> String {
-    let mut shown = String::new();
-    for line in text.split_inclusive('\n') {
-        match line.strip_prefix("bash: line ").and_then(|rest| rest.split_once(": ")) {
-            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                shown.push_str("bash: ");
-                shown.push_str(rest);
-            }
-            _ => shown.push_str(line),
-        }
+    let mut pieces = text.split("bash: line ");
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        shown.push_str("bash:");
+        shown.push_str(piece.trim_start_matches(|character: char| character.is_ascii_digit()));
     }
     shown
 }

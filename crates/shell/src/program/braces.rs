@@ -4,7 +4,7 @@ use super::Part;
 use super::reader::{Outcome, Reader};
 use super::word::{Context, WordDraft};
 
-/// Texts that one pair of braces may stand for.
+/// Words that the braces of one word may stand for.
 const MAX_ALTERNATIVES: usize = 1000;
 
 impl Reader<'_> {
@@ -47,7 +47,8 @@ impl Reader<'_> {
                 }
             }
         };
-        if alternatives.len() > MAX_ALTERNATIVES {
+        let earlier = word.parts.iter().map(|part| if let Part::Braces(texts) = part { texts.len() } else { 1 });
+        if earlier.fold(alternatives.len(), usize::saturating_mul) > MAX_ALTERNATIVES {
             return self.unsupported(start, format!("braces stand for more than {MAX_ALTERNATIVES} words"));
         }
         word.parts.push(Part::Braces(alternatives));

@@ -4,6 +4,9 @@ use super::reader::{Outcome, Reader};
 use super::word::Context;
 use super::{Condition, UnaryTest, Word};
 
+/// Operands of one `&&` or `||`: each of them makes the tree one level deeper.
+const MAX_OPERANDS: usize = 32;
+
 impl Reader<'_> {
     /// Reads up to `]]`, the opening being behind.
     pub(super) fn condition(&mut self) -> Outcome<Condition> {
@@ -15,24 +18,26 @@ impl Reader<'_> {
 
     fn any_of(&mut self) -> Outcome<Condition> {
         let mut left = self.all_of()?;
-        loop {
+        for _ in 0..MAX_OPERANDS {
             self.skip_blanks()?;
             if !self.take("||") {
                 return Ok(left);
             }
             left = Condition::Or(Box::new(left), Box::new(self.all_of()?));
         }
+        self.unsupported(self.at, format!("`[[` has more than {MAX_OPERANDS} operands"))
     }
 
     fn all_of(&mut self) -> Outcome<Condition> {
         let mut left = self.primary()?;
-        loop {
+        for _ in 0..MAX_OPERANDS {
             self.skip_blanks()?;
             if !self.take("&&") {
                 return Ok(left);
             }
             left = Condition::And(Box::new(left), Box::new(self.primary()?));
         }
+        self.unsupported(self.at, format!("`[[` has more than {MAX_OPERANDS} operands"))
     }
 
     fn primary(&mut self) -> Outcome<Condition> {

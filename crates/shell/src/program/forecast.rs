@@ -4,7 +4,7 @@ mod expand;
 mod values;
 
 use crate::output::Output;
-use crate::{Certainty, Course, Redirect, RedirectAccess, Script, SimpleCommand, Word as ScriptWord};
+use crate::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word as ScriptWord};
 
 use super::{
     AndOr, Builtin, Command, Compound, Condition, Connector, Construct, Invocation, List, Operation, Pipeline,
@@ -56,12 +56,19 @@ impl Standing {
 impl Forecast<'_> {
     fn list(&mut self, list: &List, values: &mut Values<'_>, standing: Standing) {
         for item in &list.items {
+            if self.output.is_full() {
+                self.output.doubt(Doubt::TooMany);
+                return;
+            }
             self.and_or(item, values, standing);
         }
     }
 
     fn and_or(&mut self, item: &AndOr, values: &mut Values<'_>, mut standing: Standing) {
         self.pipeline(&item.first, values, standing);
+        if item.rest.is_empty() {
+            return;
+        }
         // The values if the rest is not reached, or only partly.
         let mut skipped = values.clone();
         for (connector, pipeline) in &item.rest {
@@ -74,9 +81,7 @@ impl Forecast<'_> {
             self.pipeline(pipeline, values, standing);
             skipped.merge(values);
         }
-        if !item.rest.is_empty() {
-            *values = skipped;
-        }
+        *values = skipped;
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, values: &mut Values<'_>, standing: Standing) {
@@ -253,24 +258,26 @@ impl Forecast<'_> {
         for word in &invocation.words {
             words.extend(self.word(word, Splitting::Fields, values, standing));
         }
-        let mut assigned = values.clone();
+        let before = values.clone();
         let mut assignments = Vec::new();
         for assignment in &invocation.assignments {
-            let mut word = self.word(&assignment.value, Splitting::Single, &assigned, standing);
+            let mut word = self.word(&assignment.value, Splitting::Single, values, standing);
             let value = word.pop().unwrap_or_else(|| ScriptWord::literal(""));
-            assigned.set(&assignment.name, Value::of(value.clone()));
+            values.set(&assignment.name, Value::of(value.clone()));
             let text = format!("{}={}", assignment.name, value.text);
             assignments.push(ScriptWord { text, certainty: value.certainty });
         }
-        if invocation.words.is_empty() {
-            *values = assigned;
+        // Before a command the values hold for that command only.
+        if !invocation.words.is_empty() {
+            values.clone_from(&before);
         }
-        let before = values.clone();
         declare(&words, values);
-        if !invocation.redirections.is_empty() {
+        if !invocation.redirections.is_empty() && !invocation.words.is_empty() {
+            // A redirection that fails leaves the command undone.
             values.merge(&before);
         }
-        self.listed(assignments, words, &invocation.redirections, &before, standing, first);
+        let visible = if invocation.words.is_empty() { &*values } else { &before };
+        self.listed(assignments, words, &invocation.redirections, visible, standing, first);
     }
 
     /// Lists a command whose words are known; `first` is the first command of its substitutions.

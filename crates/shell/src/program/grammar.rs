@@ -3,6 +3,9 @@
 use super::reader::{Outcome, Reader};
 use super::{AndOr, Command, Connector, List, Pipeline, Stage};
 
+/// Commands of one pipeline, each of which runs in a thread.
+const MAX_STAGES: usize = 64;
+
 impl Reader<'_> {
     /// Reads the whole text.
     pub(super) fn program(&mut self) -> Outcome<List> {
@@ -101,6 +104,9 @@ impl Reader<'_> {
             }
             if let Some(last) = stages.last_mut() {
                 last.pipes_errors = self.take("&");
+            }
+            if stages.len() >= MAX_STAGES {
+                return self.unsupported(self.at, format!("a pipeline has more than {MAX_STAGES} commands"));
             }
             self.skip_lines()?;
             stages.push(Stage { command: self.command()?, pipes_errors: false });

@@ -66,16 +66,17 @@ impl Reader<'_> {
     fn assigned_name(&mut self) -> Outcome<Option<String>> {
         let start = self.at;
         let raw = self.raw_word();
+        // bash reads up to the matching bracket, whatever stands between.
+        if raw.split_once('[').is_some_and(|(name, _)| is_name(name)) {
+            self.at += raw.len();
+            return self.unsupported(start, "arrays are not supported");
+        }
         let Some((left, _)) = raw.split_once('=') else { return Ok(None) };
         let name = left.strip_suffix('+').unwrap_or(left);
-        let name = name.split_once('[').filter(|_| name.ends_with(']')).map_or(name, |(name, _)| name);
         if !is_name(name) {
             return Ok(None);
         }
         self.at += left.len() + 1;
-        if name.len() < left.trim_end_matches('+').len() {
-            return self.unsupported(start, "arrays are not supported");
-        }
         if name.len() < left.len() {
             return self.unsupported(start, "`+=` is not supported");
         }

@@ -94,7 +94,8 @@ const REJECTED: &[(&str, &str, &str)] = &[
     ("a & b", "&", "background"),
     ("a &", "&", "background"),
     ("x=(a b)", "(", "arrays"),
-    ("x[0]=1", "x[0]=", "arrays"),
+    ("x[0]=1", "x[0]=1", "arrays"),
+    ("p[4; a", "p[4", "arrays"),
     ("x+=1", "x+=", "`+=`"),
     ("echo $((x+1))", "$((", "arithmetic"),
     ("((x++))", "((", "arithmetic"),
@@ -266,9 +267,25 @@ fn variables_have_classes() {
 }
 
 #[test]
-fn long_brace_product_is_bounded() {
-    let text = format!("echo {}", "{1..9}".repeat(12));
-    assert!(forecast(&text).commands[0].words.len() <= 1001);
+fn sizes_are_bounded() {
+    for text in [
+        format!("echo {}", "{1..9}".repeat(12)),
+        format!("{}a{}", "(".repeat(100), ")".repeat(100)),
+        format!("echo {}a{}", "$(b ".repeat(100), ")".repeat(100)),
+        format!("a {}", "| b".repeat(100)),
+        format!("[[ a {} ]]", "&& b ".repeat(100_000)),
+        format!("[[ {} a ]]", "! ".repeat(100_000)),
+        "a".repeat(2 << 20),
+    ] {
+        assert!(Program::parse(&text).is_err(), "{}", &text[..40]);
+    }
+}
+
+#[test]
+fn many_variables_are_forecast_in_bounded_time() {
+    let text: String = (0..20_000).map(|number| format!("v{number}=1 a $v1 $v{number} && v{number}=2\n")).collect();
+    let script = forecast(&text);
+    assert!(script.doubts.contains(&Doubt::TooMany));
 }
 
 fn tokens() -> impl Strategy<Value = String> {

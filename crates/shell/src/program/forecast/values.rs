@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::program::{AndOr, Command, Construct, List, Pipeline};
 use crate::{Certainty, Word};
 
+/// Variables whose values are followed. Each command copies the table.
+const MAX_VARIABLES: usize = 100;
+
 /// Variables with their values at the start of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variables {
@@ -69,7 +72,17 @@ impl<'k> Values<'k> {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
-        self.changed.insert(name.to_owned(), value);
+        let is_new = !self.changed.contains_key(name);
+        match (is_new && self.changed.len() >= MAX_VARIABLES, self.known.get(name)) {
+            // Variables that are not in the table are unknown.
+            (true, None) => {}
+            (true, Some(_)) => {
+                self.changed.insert(name.to_owned(), Value::Unknown);
+            }
+            (false, _) => {
+                self.changed.insert(name.to_owned(), value);
+            }
+        }
     }
 
     /// Keeps what holds on both of two ways to the same place.
