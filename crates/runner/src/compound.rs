@@ -29,7 +29,11 @@ impl Walker<'_> {
         }
         shell.line = compound.line;
         let outer = shell.descriptors.clone();
-        let plans = self.plan(&compound.redirections, shell)?;
+        let plans = match self.plan(&compound.redirections, shell) {
+            // bash expands them in the subshell, so an unset variable ends only that.
+            Err(Stop::Exit(status)) if matches!(compound.construct, Construct::Subshell(_)) => return Ok(status),
+            plans => plans?,
+        };
         let command = PreparedCommand {
             target: Target::Nothing,
             argv: Vec::new(),

@@ -167,6 +167,7 @@ pub(crate) const DAY: &[&str] = &[
     "set -u; echo \"$nope\"; echo never",
     "set -u; (echo $nope); echo after $?",
     "set -u; x=$(echo $nope); echo after $?",
+    "set -u; ( echo hi ) > $nope; echo after $?; ls > $nope; echo after $?; echo hi > $nope; echo never",
     "set -o pipefail; false | true; echo $?; exit 3 | true; echo $?",
     "false | true; echo $?; true | false; echo $?",
     "set -x; echo a 'b c' \"\" '*' 'it'\"'\"'s'; x=1; y='a b'; x=2 true",
