@@ -3,7 +3,7 @@
 //! The agents let through what a hook fails at, so that nothing here ends without an answer: what cannot be asked about is denied,
 //! and where not even that can be printed, exit code 2 says so.
 
-mod own_rules;
+pub(crate) mod own_rules;
 mod own_shell;
 
 use std::io::{Read as _, Write as _};

@@ -23,7 +23,7 @@ use crate::cli::RunArguments;
 use crate::config;
 use crate::engine::{Connected, runtime};
 use crate::failure::Failure;
-use crate::hook::{JOURNAL, WORKSPACE};
+use crate::hook::{JOURNAL, WORKSPACE, own_rules};
 use crate::output::say;
 use crate::settings::tell_of_unconfirmed_rules;
 use crate::state::{REFUSED, State};
@@ -315,8 +315,12 @@ fn spawn(
     let failed = |error: std::io::Error| {
         Failure::bad_input(format!("`{}` could not be started", program.display())).why(&error).hint("is it installed?")
     };
-    let variables: [(&str, OsString); 3] =
-        [(MARK, "run".into()), (WORKSPACE, state.root.clone().into()), (JOURNAL, state.folder.clone().into())];
+    let variables: [(&str, OsString); 4] = [
+        (MARK, "run".into()),
+        (WORKSPACE, state.root.clone().into()),
+        (JOURNAL, state.folder.clone().into()),
+        (own_rules::VARIABLE, own_rules::of_arguments(words).into()),
+    ];
     // Tokens are for people.
     let mut command = child::guarded(program);
     let told = told.iter().map(|(name, value)| (name, value));

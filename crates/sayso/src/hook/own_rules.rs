@@ -3,10 +3,33 @@
 use std::path::{Path, PathBuf};
 
 use sayso_adapters::hook::{Agent, HookCall, HookEvent, OwnRules};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Set by `sayso run` for rules on the agent's command line: an array of settings objects and lists of denied tools.
 pub(crate) const VARIABLE: &str = "SAYSO_AGENT_RULES";
+
+/// The rules on Claude Code's command line, as [`VARIABLE`] holds them.
+pub(crate) fn of_arguments(words: &[String]) -> String {
+    const DENIED_TOOLS: [&str; 2] = ["--disallowedTools", "--disallowed-tools"];
+    let mut entries: Vec<Value> = Vec::new();
+    let mut words = words.iter().map(String::as_str).take_while(|word| *word != "--").peekable();
+    while let Some(word) = words.next() {
+        if word == "--settings" {
+            let settings = words.next().and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+            entries.push(json!({ "permissions": settings["permissions"] }));
+        } else if let Some((option, tools)) = word.split_once('=')
+            && DENIED_TOOLS.contains(&option)
+        {
+            entries.push(tools.into());
+        } else if DENIED_TOOLS.contains(&word) {
+            // Every word up to the next option.
+            while let Some(tools) = words.next_if(|next| !next.starts_with('-')) {
+                entries.push(tools.into());
+            }
+        }
+    }
+    Value::from(entries).to_string()
+}
 
 /// Reads the agent's own rules if a command is about to run. A file that cannot be read or understood has none: the agent says so itself.
 pub(super) fn read(call: &HookCall, root: &Path) -> OwnRules {
@@ -65,4 +88,19 @@ fn agent_home(agent: Agent) -> Option<PathBuf> {
     let own = agent.own_folders();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable(own.variable).or_else(|| Some(variable("HOME")?.join(own.below_home)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_on_the_command_line_are_handed_on() {
+        let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let settings = r#"{"permissions":{"deny":["Bash(ls)"]},"hooks":{}}"#;
+        let line =
+            words(&["--settings", settings, "--disallowedTools", "Bash(rm:*)", "Edit", "-p", "--", "--settings"]);
+        let expected = json!([{ "permissions": { "deny": ["Bash(ls)"] } }, "Bash(rm:*)", "Edit"]);
+        assert_eq!(of_arguments(&line), expected.to_string());
+    }
 }

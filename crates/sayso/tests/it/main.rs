@@ -10,6 +10,7 @@ mod agent_messages;
 mod agent_scene;
 mod agents;
 mod branch;
+mod call;
 mod command_line;
 mod config;
 mod conformance;
