@@ -118,7 +118,8 @@ fn allowed_command_runs_through_call() {
 fn planted_functions_and_variables_are_not_used() {
     let shell = Shell::new(CAT);
     let command = shell.allowed("cat a.txt");
-    let planted = "shopt -s expand_aliases\nalias cat='echo planted'\ncat() { echo planted; }\nexport -f cat\nexport BASH_ENV=/dev/stdin IFS=t";
+    let planted = "cat() { echo planted; }\nexport -f cat\nexport BASH_ENV=/dev/stdin IFS=t\n\
+                   shopt -s expand_aliases\nalias cat='echo planted'";
     let ran = shell.bash(planted, &command, ".");
     assert_eq!(text(&ran.stdout), "alpha\n", "{ran:?}");
 }
