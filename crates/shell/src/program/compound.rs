@@ -24,7 +24,9 @@ impl Reader<'_> {
                 self.at += 2;
                 Construct::Condition(self.condition()?)
             }
-            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" | "!" => return self.unexpected(),
+            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "in" | "}" | "!" | "]]" => {
+                return self.unexpected();
+            }
             word => {
                 let Some(reason) = rejected_keyword(word) else { return Ok(None) };
                 return Self::unsupported_at(start..start + word.len(), reason);

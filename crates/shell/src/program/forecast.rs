@@ -308,8 +308,7 @@ impl Forecast<'_> {
                 }
                 Operation::Duplicate(_) | Operation::Close => continue,
             };
-            let target = self.word(word, Splitting::Single, values, standing).pop();
-            redirects.extend(target.map(|target| Redirect { target, access }));
+            redirects.push(Redirect { target: self.target(word, values, standing), access });
         }
         let index = self.output.commands.len();
         if let Some(input) = input {
@@ -317,6 +316,18 @@ impl Forecast<'_> {
         }
         let fed_by = standing.fed_by.or((first < index).then_some(first));
         self.push(SimpleCommand { assignments, words, redirects, fed_by, ..bare(standing) });
+    }
+
+    /// The file of a redirection. Several words are an error when it runs, so they are not certain.
+    fn target(&mut self, word: &Word, values: &Values<'_>, standing: Standing) -> ScriptWord {
+        let mut fields = self.word(word, Splitting::Fields, values, standing);
+        match (fields.pop(), fields.is_empty()) {
+            (Some(target), true) => target,
+            (last, _) => {
+                let texts: Vec<String> = fields.into_iter().chain(last).map(|field| field.text).collect();
+                ScriptWord { text: texts.join(" "), certainty: Certainty::Unknown }
+            }
+        }
     }
 
     fn push(&mut self, command: SimpleCommand) {
