@@ -230,7 +230,7 @@ impl HookCall {
     ) -> Result<HookResponse, ClientError> {
         let Some(intent) = self.intent() else { return Ok(json!({}).into()) };
         let HookEvent::Before { call, .. } = &self.event else { return Ok(json!({}).into()) };
-        let consent = match self.own_decision(&intent, context) {
+        let consent = match own_decision(&intent, context) {
             Some(OwnDecision::Deny(rule)) => {
                 let reason = format!("The user's own rule `{rule}` of {} denies this command.", self.agent);
                 return Ok(self.answer(&Permission::Deny { reason }, None).into());
@@ -298,14 +298,6 @@ impl HookCall {
             // Should somebody have decided in that moment, it is not what the agent hears; what was let go ahead ends with the turn.
             // Where the engine is gone, the hook's note has it withdrawn when there is one again.
             Ok(_) | Err(_) => Ok(self.answer(&Permission::Deny { reason }, None).into()),
-        }
-    }
-
-    /// The agent's own word on a command. Its rules are about the original, and it would match them with the text of `sayso call`.
-    fn own_decision(&self, intent: &Intent, context: &Context) -> Option<OwnDecision> {
-        match intent {
-            Intent::RunCommand { command, .. } => context.own_rules.decide(command),
-            _ => None,
         }
     }
 
@@ -401,6 +393,14 @@ impl HookCall {
             ChangeStatus::Failed { reason } => Permission::Deny { reason: told().unwrap_or_else(|| reason.clone()) },
             status => Permission::Deny { reason: told().unwrap_or_else(|| format!("It is {status}.")) },
         })
+    }
+}
+
+/// The agent's own word on a command. Its rules are about the original, and it would match them with the text of `sayso call`.
+fn own_decision(intent: &Intent, context: &Context) -> Option<OwnDecision> {
+    match intent {
+        Intent::RunCommand { command, .. } => context.own_rules.decide(command),
+        _ => None,
     }
 }
 

@@ -282,9 +282,8 @@ fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Re
         let called = request.order.as_deref().and_then(|order| host.calls.take_report(order));
         let report = match (&called, request.failed.as_deref()) {
             (Some(called), _) => Report::RanCommand { code: called.code, note: called.stopped.as_deref() },
-            (None, None) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
+            (None, _) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
             (None, None) => Report::Ran,
-            (None, Some(_)) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
             (None, Some(error)) => Report::Failed(error),
         };
         host.gate.finish_all(request.session.as_deref(), Some(call), report, now())?
