@@ -6,6 +6,7 @@
     reason = "tests panic to fail, make files to compare, and say what they measured"
 )]
 
+mod agent_commands;
 mod agent_messages;
 mod agent_scene;
 mod agents;
