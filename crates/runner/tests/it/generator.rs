@@ -191,7 +191,7 @@ impl Generator {
             6 => format!("[[ {} == {} ]]", self.pick(WORDS), self.pick(WORDS)),
             7 => format!("[ {} = {} ]", self.pick(WORDS), self.pick(WORDS)),
             8 => format!("while read -r {}; do {}; done < list", self.pick(NAMES), self.simple()),
-            9 => self.pick(&["cd src", "cd ..", "exit 3", "pwd", "export x", "unset y", "cd \"$x\""]).to_owned(),
+            9 => self.pick(&["cd src", "cd src/..", "exit 3", "pwd", "export x", "unset y", "cd \"$x\""]).to_owned(),
             _ => self.simple(),
         }
     }

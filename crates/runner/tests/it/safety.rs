@@ -114,6 +114,15 @@ fn is_forecast(command: &PreparedCommand, script: &Script) -> bool {
     script.commands.iter().any(|known| covers(&known.words, &real) && has_redirects(known))
 }
 
+/// `false` if a mutation made a redirection out of the folder of the script, such as `> /o1`.
+fn stays_inside(script: &Script) -> bool {
+    let mut targets = script.commands.iter().flat_map(|command| &command.redirects).map(|redirect| &redirect.target);
+    targets.all(|target| match target.as_literal() {
+        Some(text) => !text.starts_with('/') || text == "/dev/null",
+        None => !target.text.contains('/'),
+    })
+}
+
 /// Files that are new or changed, below the folder of the script.
 fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> BTreeSet<String> {
     after.iter().filter(|(path, text)| before.get(*path) != Some(*text)).map(|(path, _)| path.clone()).collect()
@@ -124,6 +133,8 @@ fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) 
 struct Figures {
     scripts: usize,
     rejected: usize,
+    /// Scripts that could write outside their folder; they are not run.
+    outside: usize,
     commands: usize,
     programs: usize,
     differs_from_bash: Vec<String>,
@@ -136,6 +147,11 @@ impl Figures {
             self.rejected += 1;
             return;
         };
+        let forecast = program.forecast(&Variables::default());
+        if !stays_inside(&forecast) {
+            self.outside += 1;
+            return;
+        }
         self.scripts += 1;
         let stage = Stage::with_path(stubs.bin().as_os_str());
         let before = stage.files();
@@ -160,7 +176,6 @@ impl Figures {
             let path = fs::canonicalize(stage.root().join(&path)).unwrap();
             assert!(written.contains(&path), "the judge saw the file {}: {script}", path.display());
         }
-        let forecast = program.forecast(&Variables::default());
         for command in &seen {
             assert!(is_forecast(command, &forecast), "forecast: {script}\n{command:?}\n{forecast:?}");
         }
@@ -175,9 +190,9 @@ impl Figures {
     }
 
     fn finish(self, name: &str) {
-        let Self { scripts, rejected, commands, programs, differs_from_bash } = self;
+        let Self { scripts, rejected, outside, commands, programs, differs_from_bash } = self;
         println!(
-            "safety, {name}: {scripts} scripts ran, {rejected} were rejected; {commands} commands judged, {programs} programs \
+            "safety, {name}: {scripts} scripts ran, {rejected} were rejected, {outside} left out; {commands} commands judged, {programs} programs \
              executed, {} records differ from bash",
             differs_from_bash.len()
         );
