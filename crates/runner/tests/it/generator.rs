@@ -154,7 +154,9 @@ impl Generator {
             return format!("! {}", self.simple());
         }
         let mut text = self.command(depth);
-        while self.below(5) == 0 && self.budget > 0 {
+        // A left side that redirects its output closes the pipe early, and then both sides race for files.
+        let keeps_the_pipe = |text: &str| !text.replace("2>&1", "").replace("2> ", "").contains('>');
+        while self.below(5) == 0 && self.budget > 0 && keeps_the_pipe(&text) {
             // The right side reads to the end first: otherwise both sides race for files and for the broken pipe.
             let reader = if self.is_recording() { "p4" } else { "cat" };
             text = format!("{text} | {{ {reader}; {}; }}", self.command(depth));

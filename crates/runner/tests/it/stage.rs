@@ -22,6 +22,21 @@ pub(crate) struct Outcome {
     pub(crate) files: BTreeMap<String, String>,
 }
 
+impl Outcome {
+    /// The same with the characters of every text sorted.
+    pub(crate) fn without_order(mut self) -> Self {
+        fn sort(text: &mut String) {
+            let mut characters: Vec<char> = text.chars().collect();
+            characters.sort_unstable();
+            *text = characters.into_iter().collect();
+        }
+        sort(&mut self.stdout);
+        sort(&mut self.stderr);
+        self.files.values_mut().for_each(sort);
+        self
+    }
+}
+
 /// A judge that lets everything run and remembers it.
 #[derive(Default)]
 pub(crate) struct Recorder {
