@@ -184,7 +184,10 @@ impl Figures {
         let theirs = Stage::with_path(stubs.bin().as_os_str());
         theirs.bash(script);
         let bash = stubs.take(&theirs);
-        if bash != ran {
+        // A stage that writes to a pipe without a reader may end before its next program, here and there.
+        let distinct = |programs: &[String]| programs.iter().cloned().collect::<BTreeSet<String>>();
+        let is_same = bash == ran || (script.contains('|') && distinct(&bash) == distinct(&ran));
+        if !is_same {
             self.differs_from_bash.push(format!("{script}\n  ours: {ran:?}\n  bash: {bash:?}"));
         }
     }
