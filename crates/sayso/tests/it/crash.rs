@@ -164,9 +164,11 @@ fn at_every_call(job: Job, fault: &str, calls: &[(String, usize)], trees: &(Tree
                 while let Some((call, number)) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (scene, before, after) = job.scene(trees);
                     let inject = format!("inject={call}:{fault}:when={number}");
-                    let strace =
-                        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject];
-                    scene.sayso(&strace, &job.arguments());
+                    // The fault may hit the write that wakes a thread, which no disk makes fail; sayso then waits for ever. The kill
+                    // that ends it is one more fault, after which the same must hold.
+                    let traced = format!("trace={call}");
+                    let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &traced, "-e", &inject];
+                    scene.sayso(&[&["timeout", "-s", "KILL", "60"], &strace[..]].concat(), &job.arguments());
                     let record = scene.settled();
                     let found = scene.tree();
                     let applied = record.as_ref().is_some_and(|record| record["status"] == "applied");
