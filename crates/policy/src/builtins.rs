@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use sayso_shell::{Certainty, SimpleCommand, Word};
 
-use crate::environment::{assigned_name, is_dangerous, is_harmless, is_name};
+use crate::environment::{assigned_name, is_dangerous, is_harmless};
 
 /// Operators of `test` in whose operand a shell evaluates code.
 const EVALUATING: &[&str] = &["-v", "-R"];
@@ -64,7 +64,8 @@ fn exports_harmless(word: &Word) -> bool {
 fn is_reading_names(arguments: &[&Word]) -> bool {
     arguments.iter().all(|word| {
         let is_flag = matches!(word.text.as_str(), "-r" | "-f" | "-v" | "-s");
-        word.certainty == Certainty::Literal && (is_flag || (is_name(&word.text) && !is_dangerous(&word.text)))
+        word.certainty == Certainty::Literal
+            && (is_flag || (sayso_shell::program::is_name(&word.text) && !is_dangerous(&word.text)))
     })
 }
 

@@ -226,11 +226,21 @@ fn variables_have_classes() {
     use VariableClass::{Dangerous, Harmless, Other};
     for (names, class) in [
         (
-            &["CI", "NO_COLOR", "NODE_ENV", "RUST_LOG", "RUST_BACKTRACE", "CARGO_TERM_COLOR", "TERM", "LANG", "LC_ALL"]
-                [..],
+            &[
+                "CI",
+                "NO_COLOR",
+                "NODE_ENV",
+                "RUST_LOG",
+                "RUST_BACKTRACE",
+                "CARGO_TERM_COLOR",
+                "TERM",
+                "LANG",
+                "LC_ALL",
+                "DEBUG",
+            ][..],
             Harmless,
         ),
-        (&["FOO", "x", "PORT", "TMPDIR", "DEBUG"], Other),
+        (&["FOO", "x", "PORT", "RUST_UNKNOWN"], Other),
         (
             &[
                 "PATH",
