@@ -1,13 +1,13 @@
-//! The system's allocator, with a count of what is asked of it while someone looks.
+//! The system's allocator with counters that can be switched on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
-/// Passes everything to the system; costs one load and one branch while nobody looks, for every engine alike.
+/// Forwards all calls to the system. With the counters off it costs one load and one branch, for every engine alike.
 pub struct Counting;
 
 static LOOKING: AtomicBool = AtomicBool::new(false);
-/// Signed, since what was allocated before may be freed while someone looks.
+/// Signed, because memory from before the start of counting may be freed.
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -55,16 +55,16 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What some work asked of the allocator.
+/// Allocations of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// The most bytes that were live at once, beyond those before.
+    /// Peak of live bytes, beyond the live bytes at the start.
     pub peak: usize,
-    /// All bytes ever asked for.
+    /// Sum of all requested bytes.
     pub allocated: usize,
 }
 
-/// Starts counting from nothing.
+/// Resets and starts the counters.
 pub fn start() {
     LIVE.store(0, Relaxed);
     PEAK.store(0, Relaxed);
@@ -72,12 +72,12 @@ pub fn start() {
     LOOKING.store(true, Relaxed);
 }
 
-/// What was asked for since [`start`].
+/// Stops counting and returns the allocations since [`start`].
 pub fn so_far() -> Usage {
     Usage { peak: PEAK.load(Relaxed).unsigned_abs(), allocated: ALLOCATED.load(Relaxed) }
 }
 
-/// Counts what `work` asks for; its result is still alive at the end.
+/// Counts the allocations of `work`, including its result.
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, Usage) {
     start();
     let result = work();

@@ -1,7 +1,7 @@
-//! What gix-imara-diff costs by itself: no trimming, no choice of algorithm, no notes.
+//! Bare gix-imara-diff: no trimming, no choice of algorithm, no notes.
 //!
-//! Its own printer needs `str`, forgets `\ No newline at end of file` and is slower than this one (BASELINES.md), so the
-//! peer gets the printer here: one pass over its hunks, bytes straight from the interner.
+//! Its own printer needs `str`, omits `\ No newline at end of file` and is slower (BASELINES.md). The peer therefore uses this
+//! printer: one pass over its hunks, bytes from the interner.
 
 use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token, sources::byte_lines};
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! The pathological cases of BASELINES.md, the same bytes on every run.
 
-/// Two contents that some algorithm is slow on.
+/// Two contents for which an algorithm is slow.
 pub struct Case {
-    /// What BASELINES.md calls it.
+    /// Name in BASELINES.md.
     pub name: &'static str,
     /// Makes the old and the new content.
     build: fn() -> (Vec<u8>, Vec<u8>),

@@ -1,5 +1,5 @@
-//! What a change costs from proposal to tree beyond doing the same bare: reading, editing, comparing, writing beside, making it
-//! last, renaming.
+//! Cost of a change from proposal to tree, compared with a bare loop that reads, edits, diffs, writes a temporary file, syncs and
+//! renames it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use sayso_gate::{Decided, Engine as Gate};
+use sayso_gate::{DecisionResult, Engine as Gate, Rules, Submission, SubmitResult};
 use sayso_journal::{Journal, Options};
-use sayso_review::{FileIntent, Origin, Proposal};
+use sayso_review::{Defaults, FileIntent, Intent, Layer, LayerTrust, Origin, Proposal};
 use sayso_workspace::Workspace;
 
 use crate::clock::{self, median, milliseconds, ratio};
@@ -20,7 +20,7 @@ use crate::engines::Engine;
 use crate::source;
 use crate::table::{Check, Section, Target, thousands};
 
-/// Some changes, one after the other, of some files each.
+/// A number of successive changes and of files per change.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     changes: usize,
@@ -41,14 +41,14 @@ impl Shape {
     }
 }
 
-/// Whether the files that are edited are new to the journal.
+/// State of the edited files in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Files {
     New,
     EditedBefore,
 }
 
-/// Who carries changes out.
+/// Implementation that carries out changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
     /// The gate, its journal on the same disk.
@@ -74,16 +74,16 @@ impl Who {
     }
 }
 
-/// The variable that names another directory to work in, for another file system.
+/// Environment variable with another working directory, to test another file system.
 const DIRECTORY: &str = "SAYSO_BENCH_DIR";
 
-/// Where it happens: beneath the build directory, so that it is on a real disk if the repository is.
+/// Returns the working directory. By default it is below the build directory, on the file system of the repository.
 pub fn work_directory() -> PathBuf {
     std::env::var_os(DIRECTORY)
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/changes"), PathBuf::from)
 }
 
-/// The type of the file system of a directory, as far as the system says.
+/// Returns the type of the file system of a directory.
 pub fn file_system(path: &Path) -> String {
     let found = Command::new("findmnt").args(["-no", "FSTYPE", "--target"]).arg(path).output();
     let name = found.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -91,11 +91,11 @@ pub fn file_system(path: &Path) -> String {
     name.unwrap_or_else(|| "an unknown file system".to_owned())
 }
 
-/// A directory with files, and what is to happen to them.
+/// A directory with files, and the edits to make.
 struct Scene {
     root: PathBuf,
     shape: Shape,
-    /// How often its files were edited.
+    /// Number of edits of each file so far.
     edits: usize,
     seed: u64,
 }
@@ -107,8 +107,8 @@ impl Scene {
             fs::remove_dir_all(&root)?;
         }
         fs::create_dir_all(&root)?;
-        // Lets ext4 spread the directories. One without a journal does not use a deleted inode again for minutes, and looks at
-        // all of those in the same group for every new file, which then is most of what is measured. Others do not care.
+        // Lets ext4 spread the directories. Without a journal, ext4 does not reuse a deleted inode for minutes and scans all
+        // deleted inodes of the group for every new file, which would dominate the measurement.
         let _ = Command::new("chattr").arg("+T").arg(&root).stderr(Stdio::null()).status();
         for directory in 0..shape.directories {
             fs::create_dir_all(root.join(format!("source{directory:02}")))?;
@@ -116,7 +116,7 @@ impl Scene {
         Ok(Self { root, shape, edits: 0, seed: 0 })
     }
 
-    /// Writes files that nobody has seen before.
+    /// Writes new files.
     fn fill(&mut self) -> Result<()> {
         self.edits = 0;
         for change in 0..self.shape.changes {
@@ -125,12 +125,12 @@ impl Scene {
                 fs::write(self.root.join(self.shape.path(change, file)), source::file(self.seed, self.shape.bytes))?;
             }
         }
-        // Writing them is not what is measured, now or by the next to make something last.
+        // Syncs the new files now, so that their disk writes do not count in a later fsync.
         nix::unistd::sync();
         Ok(())
     }
 
-    /// The text to replace in every file, and the text to put there.
+    /// Returns the text to replace in every file, and its replacement.
     fn edit(&self) -> (String, String) {
         (source::marker(self.edits), source::marker(self.edits + 1))
     }
@@ -147,7 +147,7 @@ impl Scene {
         (0..self.shape.changes).map(proposal).collect()
     }
 
-    /// Whether every file has been edited so often, and nothing else is there.
+    /// Checks that every file has all edits and that no temporary file is left.
     fn verify(&self) -> Result<()> {
         for change in 0..self.shape.changes {
             for file in 0..self.shape.files {
@@ -165,9 +165,9 @@ impl Scene {
     }
 }
 
-/// One who carries changes out, ready to.
+/// An opened implementation.
 enum Worker {
-    Ours(Box<Gate>),
+    Ours(Box<(Gate, Rules)>),
     Bare(Engine),
 }
 
@@ -181,17 +181,24 @@ impl Worker {
                     fs::remove_dir_all(&state)?;
                 }
                 let journal = Journal::open(&state, Options { wait: Duration::ZERO })?;
-                Self::Ours(Box::new(Gate::open(Workspace::open(&scene.root)?, journal, 0)?.0))
+                let layer = Layer {
+                    file: "config.toml".to_owned(),
+                    trust: LayerTrust::Trusted,
+                    defaults: Defaults::default(),
+                    rules: Vec::new(),
+                };
+                let rules = Rules::new(vec![layer], Vec::new())?;
+                Self::Ours(Box::new((Gate::open(Workspace::open(&scene.root)?, journal, 0)?.0, rules)))
             }
         })
     }
 
-    /// Edits every file of a scene; only the work itself counts.
+    /// Edits every file of a scene and returns the CPU time of the edits.
     fn work(&mut self, scene: &mut Scene) -> Result<Duration> {
         let proposals = scene.proposals();
         let (old, new) = scene.edit();
         let (result, time) = clock::time(|| match self {
-            Self::Ours(gate) => proposals.iter().try_for_each(|proposal| gated(gate, proposal)),
+            Self::Ours(ours) => proposals.iter().try_for_each(|proposal| gated(ours, proposal)),
             Self::Bare(engine) => {
                 (0..scene.shape.changes).try_for_each(|change| bare(*engine, scene, change, (&old, &new)))
             }
@@ -203,15 +210,18 @@ impl Worker {
     }
 }
 
-fn gated(gate: &mut Gate, proposal: &Proposal) -> Result<()> {
-    let proposed = gate.propose(proposal, Origin::default(), 1)?;
+fn gated((gate, rules): &mut (Gate, Rules), proposal: &Proposal) -> Result<()> {
+    let submission = Submission::new(Intent::ChangeFiles(proposal.clone()), Origin::default());
+    let SubmitResult::Pending(proposed) = gate.submit(submission, rules, 1)? else {
+        bail!("the change is not pending")
+    };
     match gate.decide(&proposed, &proposed.approval(), 2)? {
-        Decided::Applied { .. } => Ok(()),
+        DecisionResult::Applied { .. } => Ok(()),
         other => bail!("the change was not applied: {other:?}"),
     }
 }
 
-/// The same, with as much that lasts and nothing else: neither a record nor a check, neither notes nor an undo.
+/// Makes the same change with the same durability, without record, checks, notes and undo.
 fn bare(engine: Engine, scene: &Scene, change: usize, (old, new): (&str, &str)) -> Result<()> {
     let mut directories = BTreeSet::new();
     for file in 0..scene.shape.files {
@@ -274,7 +284,7 @@ fn measure(shape: Shape, files: Files, rounds: usize) -> Result<[Duration; 3]> {
     Ok(times)
 }
 
-/// How often one change of so many files waits for the disk.
+/// Counts the disk syncs of one change of a number of files.
 fn syncs(who: Who, shape: Shape) -> Result<Option<usize>> {
     fs::create_dir_all(work_directory())?;
     let log = work_directory().join("syncs.strace");
@@ -292,7 +302,7 @@ fn syncs(who: Who, shape: Shape) -> Result<Option<usize>> {
         let calls = ["fsync(", "fdatasync(", "sync_file_range(", "syncfs("];
         Ok(Some(fs::read_to_string(&log)?.lines().filter(|line| calls.iter().any(|call| line.contains(call))).count()))
     };
-    // The second change is the one that counts: the first finds an engine that has just begun.
+    // Only the second change counts: the first initializes the engine.
     let (Some(one), Some(two)) = (run("1")?, run("2")?) else { return Ok(None) };
     Ok(Some(two - one))
 }

@@ -9,10 +9,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 
-/// How long one comparison may take before it counts as hanging.
+/// Time after which one comparison counts as hanging.
 pub const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// When to give up on a program.
+/// Time limit of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// After [`TIME_LIMIT`]: it compares one pair.
@@ -51,13 +51,13 @@ pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, own_cpu().saturating_sub(start))
 }
 
-/// What two readings of the clock, one after the other, cost: a system call, and not small beside the diff of a small file.
+/// Cost of two successive readings of the clock: a system call, which is significant beside the diff of a small file.
 pub fn cost() -> Duration {
     let mut costs: Vec<Duration> = (0..1001).map(|_| time(|| ()).1).collect();
     median(&mut costs)
 }
 
-/// What a program that ran to its end wrote and cost.
+/// Output and cost of a completed program.
 pub struct Run {
     /// Its standard output.
     pub output: Vec<u8>,
@@ -128,7 +128,7 @@ pub fn microseconds(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64() * 1e6)
 }
 
-/// How many times longer `time` is than `base`.
+/// Returns `time` divided by `base`.
 pub fn ratio(time: Duration, base: Duration) -> f64 {
     time.as_secs_f64() / base.as_secs_f64().max(1e-9)
 }

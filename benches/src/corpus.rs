@@ -1,7 +1,7 @@
 //! Thousands of real edits: the files that differ between versions of large crates, out of the cargo registry.
 //!
 //! `cargo info NAME@VERSION` downloads and unpacks one crate without its dependencies. What it unpacked stays in cargo's own
-//! cache, so only the first run needs the network, and nothing of it is ever in the repository.
+//! cache, so only the first run needs the network, and the repository contains none of it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -26,10 +26,10 @@ const CRATES: [(&str, &str); 10] = [
     ("wasmparser", "0.230.0 0.232.0 0.234.0 0.236.0 0.238.0 0.240.0 0.242.0 0.244.0"),
 ];
 
-/// How many pairs a quick run looks at.
+/// Number of pairs of a quick run.
 const QUICK_PAIRS: usize = 300;
 
-/// How much of the corpus to use.
+/// Portion of the corpus to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -38,8 +38,8 @@ pub enum Extent {
     Quick,
 }
 
-/// Which versions of a crate to compare. How much of a file changed decides what an engine spends its time on, so that a
-/// ratio on one distance alone says as much about the choice of versions as about the engine.
+/// Versions of a crate to compare. The share of changed lines determines the cost of an engine, so a ratio for one distance alone
+/// depends on the choice of versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distance {
     /// Each with the next in the list.
@@ -67,7 +67,7 @@ impl Pair {
         Ok((old != new && is_text(&old) && is_text(&new)).then_some(Self { old_path, new_path, old, new }))
     }
 
-    /// Where the newer file lies, for messages.
+    /// Path of the newer file, for messages.
     pub fn path(&self) -> &Path {
         &self.new_path
     }
@@ -84,7 +84,7 @@ pub struct Corpus {
     pub pairs: Vec<Pair>,
 }
 
-/// Where everything that a run leaves behind lies.
+/// Returns the directory for the files of a run.
 pub fn work_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench/corpus")
 }
@@ -194,7 +194,7 @@ fn fetch_crate(name: &str, version: &str) -> Result<Option<PathBuf>> {
     Ok(folder)
 }
 
-/// Where cargo unpacked this version of a crate.
+/// Returns the directory of this version of a crate in cargo's cache.
 fn unpacked(name: &str, version: &str) -> Result<Option<PathBuf>> {
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)

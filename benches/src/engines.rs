@@ -6,7 +6,7 @@ use sayso_diff::{Diff, Rendering, UnifiedOptions};
 
 use crate::bare;
 
-/// Something that turns two contents into a unified diff.
+/// A diff engine that produces unified text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// `sayso-diff`.

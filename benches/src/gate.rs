@@ -1,4 +1,4 @@
-//! Many at once: what waiting decisions cost each, and what it costs to deliver one event to many subscribers.
+//! Cost of many pending decisions, and of delivering one event to many subscribers.
 
 use std::fs;
 use std::future::Future;
@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use sayso_gate::{Client, Engine, Gate, Reply, Rules, Silence, Submitted};
+use sayso_gate::{Engine, Gate, NoNotify, Rules, Submission, SubmitResult};
 use sayso_journal::{Journal, Options};
-use sayso_review::{Command, Defaults, Intent, Layer, Origin, Performer, Proposal, Standing};
+use sayso_review::{Defaults, Intent, Layer, LayerTrust, Origin, Proposal};
 use sayso_workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ use crate::changes::work_directory;
 use crate::clock::{self, median, microseconds, milliseconds, ratio};
 use crate::table::{Check, Section, Target, thousands};
 
-const FEW: u64 = 1_000;
-const MANY: u64 = 10_000;
+const FEW_CHANGES: u64 = 1_000;
+const MANY_CHANGES: u64 = 10_000;
 /// Submissions that are timed together, at the start and at the end.
 const BLOCK: u64 = 250;
 const SUBSCRIBERS: usize = 1_000;
@@ -39,9 +39,9 @@ fn reopen(name: &str) -> Result<Gate> {
     let folder = work_directory().join(name);
     let journal = Journal::open(&folder.join("journal"), Options { wait: Duration::ZERO })?;
     let (engine, _) = Engine::open(Workspace::open(&folder.join("tree"))?, journal, 1)?;
-    let (standing, defaults) = (Standing::Full, Defaults::default());
-    let layer = Layer { file: "config.toml".to_owned(), standing, defaults, rules: Vec::new() };
-    Ok(Gate::new(engine, Rules::new(vec![layer], Vec::new())?, Box::new(Silence), 1)?)
+    let (trust, defaults) = (LayerTrust::Trusted, Defaults::default());
+    let layer = Layer { file: "config.toml".to_owned(), trust, defaults, rules: Vec::new() };
+    Ok(Gate::new(engine, Rules::new(vec![layer], Vec::new())?, Box::new(NoNotify), 1)?)
 }
 
 fn submit(gate: &Gate, number: u64) -> Result<()> {
@@ -51,17 +51,17 @@ fn submit(gate: &Gate, number: u64) -> Result<()> {
     let intent = Intent::ChangeFiles(Proposal::parse(change.to_string().as_bytes())?);
     let origin = Origin { session: Some(format!("session {}", number % 10)), ..Origin::default() };
     let deadline = Some(1_000_000 + number.cast_signed());
-    let command = Command::Submit { intent, origin, performer: Performer::Gate, deadline, schema: None };
-    match gate.command(Client::Person, command, 1)? {
-        Reply::Submitted(Submitted::Waiting(_)) => Ok(()),
-        other => bail!("it does not wait: {other:?}"),
+    let submission = Submission { deadline, ..Submission::new(intent, origin) };
+    match gate.submit(submission, 1)? {
+        SubmitResult::Pending(_) => Ok(()),
+        other => bail!("the change is not pending: {other:?}"),
     }
 }
 
-/// What so many decisions that wait cost, in one process.
+/// Cost of a number of pending decisions in one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Waiting {
-    /// Of this process, beyond an engine where nothing waits.
+struct PendingCost {
+    /// Memory beyond an engine without pending changes.
     resident_bytes: u64,
     first: Duration,
     last: Duration,
@@ -70,22 +70,22 @@ struct Waiting {
     start: Duration,
 }
 
-/// One of the times.
-type Figure = fn(&Waiting) -> Duration;
+/// Selects one of the times.
+type Figure = fn(&PendingCost) -> Duration;
 
-/// The memory that this process holds.
+/// Returns the private memory of this process in bytes.
 fn resident() -> Result<u64> {
     let text = fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:")).context("no size in /proc")?;
     Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? * 1024)
 }
 
-/// This program calling itself: lets so many decisions wait, and prints what that cost.
+/// Hidden subcommand: submits `count` changes and prints their cost as JSON.
 pub fn once(count: &str) -> Result<()> {
     let count: u64 = count.parse()?;
     let name = format!("gate-{count}");
     let gate = open(&name)?;
-    // Whatever the first use sets up is not what waiting costs.
+    // The first submissions initialize caches, which are not part of the cost.
     for number in 0..10 {
         submit(&gate, number)?;
     }
@@ -100,27 +100,26 @@ pub fn once(count: &str) -> Result<()> {
     let last = block(count - BLOCK)?;
     let resident_bytes = resident()?.saturating_sub(before);
     let (ticked, tick) = clock::time(|| gate.tick(2));
-    ensure!(ticked?.refreshed.is_empty(), "nothing changed, and something was refreshed");
+    ensure!(ticked?.refreshed.is_empty(), "a change was refreshed without a change of its file");
     let middle = count / 2;
-    let verdict = gate.proposed(middle)?.approval();
-    let command = Command::Decide { change: middle, verdict, from_now_on: None };
-    let (decided, decide) = clock::time(|| gate.command(Client::Person, command, 3));
+    let verdict = gate.pending_change(middle)?.approval();
+    let (decided, decide) = clock::time(|| gate.decide(middle, &verdict, None, 3));
     decided?;
     drop(gate);
-    let (waiting, start) = clock::time(|| -> Result<usize> { Ok(reopen(&name)?.waiting()?.len()) });
-    ensure!(waiting? as u64 == count - 1, "something does not wait any more");
-    let found = Waiting { resident_bytes, first, last, tick, decide, start };
+    let (waiting, start) = clock::time(|| -> Result<usize> { Ok(reopen(&name)?.pending_changes()?.len()) });
+    ensure!(waiting? as u64 == count - 1, "a pending change is missing");
+    let found = PendingCost { resident_bytes, first, last, tick, decide, start };
     println!("{}", serde_json::to_string(&found)?);
     Ok(())
 }
 
-fn waiting(count: u64) -> Result<Waiting> {
+fn waiting(count: u64) -> Result<PendingCost> {
     let output = Program::new(std::env::current_exe()?).args(["gate", &count.to_string()]).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// Waiting decisions, and subscribers.
+/// Measures pending decisions and subscribers.
 pub fn sections(rounds: usize) -> Result<Vec<Section>> {
     Ok(vec![decisions(rounds)?, delivery(rounds)?])
 }
@@ -128,23 +127,23 @@ pub fn sections(rounds: usize) -> Result<Vec<Section>> {
 fn decisions(rounds: usize) -> Result<Section> {
     let (mut few, mut many) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        few.push(waiting(FEW)?);
-        many.push(waiting(MANY)?);
+        few.push(waiting(FEW_CHANGES)?);
+        many.push(waiting(MANY_CHANGES)?);
     }
-    let middle = |found: &[Waiting], of: Figure| median(&mut found.iter().map(of).collect::<Vec<_>>());
-    let bytes = |found: &[Waiting]| {
+    let middle = |found: &[PendingCost], of: Figure| median(&mut found.iter().map(of).collect::<Vec<_>>());
+    let bytes = |found: &[PendingCost]| {
         let mut all: Vec<u64> = found.iter().map(|one| one.resident_bytes).collect();
         all.sort_unstable();
         all[all.len() / 2]
     };
-    let columns = ["1,000 wait", "10,000 wait"];
-    let mut section = Section::new("Decisions that wait", &columns, "ten times as many").note(format!(
+    let columns = ["1,000 pending", "10,000 pending"];
+    let mut section = Section::new("Pending decisions", &columns, "ten times as many").note(format!(
         "small new files, each with a deadline, nothing attached; each count in a process of its own, median of {rounds}. The last \
          figure of a row is that of 10,000 divided by that of 1,000"
     ));
     let (small, large) = (bytes(&few), bytes(&many));
-    let cells = vec![thousands((small / FEW) as usize), thousands((large / MANY) as usize)];
-    let each = (large as f64 / MANY as f64) / (small as f64 / FEW as f64);
+    let cells = vec![thousands((small / FEW_CHANGES) as usize), thousands((large / MANY_CHANGES) as usize)];
+    let each = (large as f64 / MANY_CHANGES as f64) / (small as f64 / FEW_CHANGES as f64);
     section.row("memory, bytes each", cells, Some(Check::new(each, Target::AtMost(1.0))));
     let rows: [(&str, Figure, Option<f64>); 5] = [
         ("submitting one of the first, CPU µs", |one| one.first, None),
@@ -162,7 +161,7 @@ fn decisions(rounds: usize) -> Result<Section> {
     Ok(section)
 }
 
-/// The tasks that were woken.
+/// Numbers of the tasks that were woken.
 type Woken = Arc<Mutex<Vec<usize>>>;
 
 struct Task {
@@ -176,7 +175,7 @@ impl Wake for Task {
     }
 }
 
-/// As little of an executor as it takes: those who wait are polled when they are woken, and not otherwise.
+/// A minimal executor: a task is polled when it is woken.
 struct Tasks<F> {
     tasks: Vec<(Pin<Box<F>>, Waker)>,
     woken: Woken,
@@ -192,7 +191,7 @@ impl<F: Future<Output = u64>> Tasks<F> {
         Self { tasks: futures.into_iter().enumerate().map(task).collect(), woken: Arc::clone(&woken) }
     }
 
-    /// Polls all once; none may be ready.
+    /// Polls all tasks once. Fails if one is ready.
     fn wait(&mut self) -> Result<()> {
         for (task, waker) in &mut self.tasks {
             let ready = task.as_mut().poll(&mut Context::from_waker(waker)).is_ready();
@@ -201,7 +200,7 @@ impl<F: Future<Output = u64>> Tasks<F> {
         Ok(())
     }
 
-    /// Polls those who were woken, and says how many are done.
+    /// Polls the woken tasks until none is left, and returns the number of completed tasks.
     fn deliver(&mut self) -> usize {
         let mut done = 0;
         loop {
@@ -221,11 +220,7 @@ impl<F: Future<Output = u64>> Tasks<F> {
 
 fn delivery(rounds: usize) -> Result<Section> {
     let gate = open("gate-subscribers")?;
-    let event = || Command::StartTurn { session: "s".to_owned(), turn: "1".to_owned() };
-    let publish = || -> Result<()> {
-        gate.command(Client::Person, event(), 1)?;
-        Ok(())
-    };
+    let publish = || -> Result<()> { Ok(gate.start_turn("s", "1", 1)?) };
     let (sender, _) = tokio::sync::broadcast::channel::<Arc<u64>>(1_024);
     let (mut alone, mut ours, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=rounds * 10 {
@@ -244,7 +239,7 @@ fn delivery(rounds: usize) -> Result<Section> {
             publish()?;
             Ok(tasks.deliver())
         });
-        ensure!(done? == SUBSCRIBERS, "somebody did not get the event");
+        ensure!(done? == SUBSCRIBERS, "a subscriber did not get the event");
         ours.push(time);
 
         let follow = |_| {
@@ -257,7 +252,7 @@ fn delivery(rounds: usize) -> Result<Section> {
             let _ = sender.send(Arc::new(1));
             tasks.deliver()
         });
-        ensure!(done == SUBSCRIBERS, "somebody did not get the event from tokio's channel");
+        ensure!(done == SUBSCRIBERS, "a receiver of tokio's channel did not get the event");
         plain.push(time);
     }
     let [alone, ours, plain] = [alone, ours, plain].map(|mut times| median(&mut times));

@@ -1,4 +1,4 @@
-//! What the inline form costs beyond the comparison: it must not grow with what it does not show.
+//! Cost of the inline form beyond the comparison. It must not grow with the number of hidden lines.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use crate::table::{Check, Section, Target};
 const FEW: usize = 10_000;
 const MANY: usize = 100_000;
 
-/// How the changed lines lie.
+/// Distribution of the changed lines.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// Next to each other.

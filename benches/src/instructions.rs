@@ -14,7 +14,7 @@ use crate::engines::Engine;
 use crate::table::{Check, Section, Target, thousands};
 use crate::words;
 
-/// What a run under callgrind does.
+/// Work of a run under callgrind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Reads the corpus.

@@ -1,4 +1,4 @@
-//! How quickly events are appended, and what opening a long journal costs beyond opening a short one.
+//! Time to append events, and cost of opening a long journal beyond opening a short one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn open(folder: &Path) -> Result<Journal> {
 }
 
 fn event(number: u64) -> NewEvent {
-    let mut body = format!(r#"{{"event":"ended","change":{number},"outcome":"applied","told":""#).into_bytes();
+    let mut body = format!(r#"{{"event":"ended","change":{number},"outcome":"applied","agent_message":""#).into_bytes();
     body.resize_with(BODY_BYTES - 2, || b'.');
     body.extend_from_slice(b"\"}");
     NewEvent {
@@ -57,7 +57,7 @@ fn fresh(name: &str) -> Result<PathBuf> {
 /// A journal of so many events, kept from one run to the next.
 fn of_length(events: u64) -> Result<PathBuf> {
     let folder = work_directory().join(format!("journal-of-{events}"));
-    // One that an earlier version wrote is brought up to date by opening it.
+    // Opening migrates a journal of an earlier version.
     if folder.exists() && open(&folder).is_ok_and(|journal| journal.reader().last_number().is_ok_and(|n| n == events)) {
         return Ok(folder);
     }

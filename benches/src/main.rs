@@ -4,6 +4,7 @@
 
 mod allocator;
 mod bare;
+mod call;
 mod cases;
 mod changes;
 mod clock;
@@ -18,6 +19,7 @@ mod pathological;
 mod policy;
 mod programs;
 mod proxy;
+mod rows;
 mod scans;
 mod served;
 mod source;
@@ -43,17 +45,19 @@ use table::Section;
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 const USAGE: &str = "usage: sayso-bench [--quick] [--json FILE] [--only PART]…
-parts: whole, instructions, cases, words, inline, memory, startup, changes, journal, policy, scans, gate, served, wire,
+parts: whole, instructions, cases, words, inline, rows, memory, startup, call, changes, journal, policy, scans, gate, served, wire,
 wire-stream, proxy, proxy-memory";
 
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 19] = [
     "whole",
     "instructions",
     "cases",
     "words",
     "inline",
+    "rows",
     "memory",
     "startup",
+    "call",
     "changes",
     "journal",
     "policy",
@@ -99,7 +103,7 @@ impl Options {
         self.only.is_empty() || self.only.iter().any(|only| only == part)
     }
 
-    /// How often to repeat what a full run repeats `full` times.
+    /// Returns the number of repetitions of a part that a full run repeats `full` times.
     fn rounds(&self, full: usize) -> usize {
         if self.extent == Extent::Quick { 1 } else { full }
     }
@@ -135,6 +139,12 @@ fn run(options: &Options) -> Result<()> {
     }
     if options.wants("startup") {
         add(startup::section(options.rounds(20) * 10)?);
+    }
+    if options.wants("call") {
+        add(call::section(options.rounds(20) * 10)?);
+    }
+    if options.wants("rows") {
+        rows::sections(options.rounds(5))?.into_iter().for_each(&mut add);
     }
     if options.wants("changes") {
         changes::sections(options.rounds(9))?.into_iter().for_each(&mut add);

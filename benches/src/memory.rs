@@ -7,7 +7,7 @@ use crate::pathological::CaseResult;
 use crate::table::{Check, Section, Target, thousands};
 use anyhow::Result;
 
-/// How many of the largest pairs to look at.
+/// Number of the largest pairs to measure.
 const LARGEST: usize = 5;
 
 /// The table of peaks, over the pathological cases and the largest pairs of the corpus.

@@ -1,4 +1,4 @@
-//! The pathological cases, each engine in a process of its own so that one that hangs can be given up on.
+//! The pathological cases. Each engine runs in a separate process, so that a hanging engine can be killed.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -21,10 +21,10 @@ use crate::{allocator, verify};
 const LENGTH_LIMIT: f64 = 1.05;
 /// Nets of programs below this are lost in the noise of their start.
 const MEASURABLE: Duration = Duration::from_micros(500);
-/// How long a child repeats a fast engine.
+/// Time for which a child repeats a fast engine.
 const REPEAT_FOR: Duration = Duration::from_millis(250);
 
-/// What a child says about one engine and one case.
+/// Report of a child about one engine and one case.
 #[derive(Debug, Serialize, Deserialize)]
 struct Answer {
     /// CPU time; `None` if the time limit came first.
@@ -33,7 +33,7 @@ struct Answer {
     peak: usize,
 }
 
-/// What became of one engine or program in one case.
+/// Result of one engine or program in one case.
 pub struct Attempt {
     name: &'static str,
     /// Median CPU time; `None` where it hangs.
@@ -48,7 +48,7 @@ pub struct CaseResult {
     attempts: Vec<Attempt>,
     /// Peak bytes of ours and of the bare engine.
     pub peaks: (usize, usize),
-    /// Whether the bare engine hangs, so that its peak is that of its first ten seconds.
+    /// `true` if the bare engine hangs; its peak is then that of the first ten seconds.
     pub bare_hangs: bool,
 }
 

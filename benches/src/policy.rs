@@ -1,10 +1,12 @@
-//! What one decision costs among a thousand rules.
+//! Cost of one decision among a thousand rules.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use sayso_review::{Act, Defaults, Layer, Place, Policy, Rule, Ruling, Script, Standing, Who, WsPath};
+use sayso_review::{
+    Defaults, Layer, LayerTrust, PathTarget, Policy, PolicyQuery, Principal, Rule, Ruling, Script, WsPath,
+};
 
 use crate::clock::{self, median, microseconds};
 use crate::table::{Check, Section, Target, thousands};
@@ -12,7 +14,7 @@ use crate::table::{Check, Section, Target, thousands};
 const RULES: usize = 1_000;
 const DECISIONS: u32 = 1_000;
 
-/// Rules of all kinds, as somebody with very many would have them.
+/// Rules of all kinds with distinct patterns.
 fn rules() -> Vec<Rule> {
     (0..RULES)
         .map(|number| {
@@ -30,7 +32,7 @@ fn rules() -> Vec<Rule> {
         .collect()
 }
 
-/// Rules that are all about the same things.
+/// Rules that all match the same queries.
 fn alike() -> Vec<Rule> {
     let alike = |number: usize| {
         let mut rule = Rule::new(if number.is_multiple_of(2) { Ruling::Later } else { Ruling::Ask });
@@ -41,7 +43,7 @@ fn alike() -> Vec<Rule> {
 }
 
 fn policy(rules: Vec<Rule>) -> Result<Policy> {
-    let layer = Layer { file: "bench".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules };
+    let layer = Layer { file: "bench".to_owned(), trust: LayerTrust::Trusted, defaults: Defaults::default(), rules };
     Ok(Policy::new(&[layer], &[WsPath::parse(".state/sayso")?])?)
 }
 
@@ -50,7 +52,7 @@ pub fn section(rounds: usize) -> Result<Section> {
     let mut section =
         Section::new(format!("Policy: one decision among {} rules", thousands(RULES)), &["rules"], "CPU µs")
             .note(format!("median of {rounds} rounds of {DECISIONS} decisions"));
-    let place = |path: &str| Ok::<_, anyhow::Error>(Place::Inside(WsPath::parse(path)?));
+    let place = |path: &str| Ok::<_, anyhow::Error>(PathTarget::Inside(WsPath::parse(path)?));
     let (inside, many) =
         ([place("crates/module555/src/deep/down/lib.rs")?], [place("docs/guide/x.md")?, place("a/b.rs")?]);
     let simple = Script::parse("cargo test --workspace");
@@ -58,24 +60,25 @@ pub fn section(rounds: usize) -> Result<Section> {
         "cd crates/review && cargo task3 --all 2>&1 | tail -n 5 && git diff --stat $(git rev-parse HEAD)",
     );
     ensure!(script.commands.len() == 5, "the script has five commands");
-    let acts = [
-        ("write one file", Act::Write { places: &inside }),
-        ("read one file", Act::Read { places: &inside }),
-        ("write two files", Act::Write { places: &many }),
-        ("run one command", Act::Run { script: &simple, reads: &[], writes: &[] }),
-        ("run a script of five commands", Act::Run { script: &script, reads: &[], writes: &[] }),
-        ("call a tool", Act::Tool { name: "mcp__server499__list", reads: &[], writes: &[] }),
+    let queries = [
+        ("write one file", PolicyQuery::Write { targets: &inside }),
+        ("read one file", PolicyQuery::Read { targets: &inside }),
+        ("write two files", PolicyQuery::Write { targets: &many }),
+        ("run one command", PolicyQuery::Run { script: &simple, reads: &[], writes: &[] }),
+        ("run a script of five commands", PolicyQuery::Run { script: &script, reads: &[], writes: &[] }),
+        ("call a tool", PolicyQuery::Tool { name: "mcp__server499__list", reads: &[], writes: &[] }),
     ];
-    let who = Who { agent: Some("claude"), session: Some("session") };
+    let principal = Principal { agent: Some("claude"), session: Some("session") };
     for (kind, policy) in [("apart", policy(rules())?), ("all match", policy(alike())?)] {
-        for (name, act) in &acts {
+        for (name, query) in &queries {
             let mut times: Vec<Duration> = (0..rounds)
                 .map(|_| {
-                    clock::time(|| (0..DECISIONS).for_each(|_| drop(black_box(policy.judge(act, &who))))).1 / DECISIONS
+                    clock::time(|| (0..DECISIONS).for_each(|_| drop(black_box(policy.evaluate(query, &principal))))).1
+                        / DECISIONS
                 })
                 .collect();
             let time = median(&mut times).as_secs_f64() * 1e6;
-            // That a thousand rules are all about one thing is only good to know.
+            // A thousand rules that all match are unrealistic: no target.
             let check = if kind == "apart" { Check::new(time, Target::AtMost(20.0)) } else { Check::note(time) };
             section.row(*name, vec![kind.to_owned()], Some(check));
         }

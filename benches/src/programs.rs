@@ -23,7 +23,7 @@ pub enum Program {
     Difflib,
 }
 
-/// What a program made of two trees.
+/// Result of a program for two trees.
 pub struct Measured {
     /// CPU time; what starting costs is still in it, except for difflib.
     pub cpu: Duration,
@@ -91,7 +91,7 @@ impl Program {
         Ok(Some(Measured { cpu: each.iter().sum(), each, text }))
     }
 
-    /// What it costs to compare `trees`, which hold next to nothing: to be taken off.
+    /// Returns the cost for trivial `trees`, to be subtracted.
     pub fn overhead(self, trees: &Trees, rounds: usize) -> Result<Duration> {
         if self == Self::Difflib {
             return Ok(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What it costs to capture a whole tree, the first time and again, beside git doing the same.
+//! Cost of a scan of a whole tree, first and repeated, compared with git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use sayso_journal::{AppendError, Batch, Journal, Options, ReadJournalError};
 use sayso_review::ContentHash;
-use sayso_workspace::{Contents, Known, Scan, ScanLimits, Trust, Workspace};
+use sayso_workspace::{Contents, Scan, ScanIndex, ScanLimits, Trust, Workspace};
 
 use crate::changes::{file_system, work_directory};
 use crate::clock::{self, Limit, median, milliseconds, ratio};
@@ -18,7 +18,7 @@ use crate::table::{Check, Section, Target, thousands};
 const FILES: usize = 10_000;
 const DIRECTORIES: usize = 500;
 const LIMITS: ScanLimits =
-    ScanLimits { largest_file: 16 << 20, most_files: 100_000, most_bytes: 1 << 30, most_ignored_bytes: 1 << 28 };
+    ScanLimits { max_file_bytes: 16 << 20, max_files: 100_000, max_new_bytes: 1 << 30, max_ignored_bytes: 1 << 28 };
 /// As in most repositories; both sides have to match every path with it.
 const IGNORED: &str = "/target/\nnode_modules/\n*.o\n*.so\n*.pyc\n__pycache__/\n.DS_Store\n/dist\nbuild/\n*.log\n\
                        .idea/\n.vscode/*\n!.vscode/settings.json\ncoverage/\n*.swp\n.env\n.env.*\n**/generated/*.rs\n";
@@ -84,7 +84,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Both sides have seen nothing yet.
+    /// Neither side has scanned the tree before.
     fn forget(&self) -> Result<()> {
         for folder in [&self.journal, &self.git] {
             if folder.exists() {
@@ -106,13 +106,13 @@ impl Scene {
         clock::run(&mut command, Limit::Batch)?.context("git took too long")
     }
 
-    /// All that a scan needs from nothing: the workspace, the journal, and what is known as it was stored.
+    /// Opens the workspace and journal, loads the stored index, and scans.
     fn ours(&self, known: &[u8], trust: Trust) -> Result<(Scan, Vec<u8>, Duration)> {
         let work = || -> Result<(Scan, Vec<u8>)> {
             let workspace = Workspace::open(&self.root)?;
             let mut store = Stored(Journal::open(&self.journal, Options { wait: Duration::ZERO })?);
-            let scan = workspace.scan(&Known::decode(known).unwrap_or_default(), trust, LIMITS, &mut store)?;
-            let bytes = scan.known.encode();
+            let scan = workspace.scan(&ScanIndex::decode(known).unwrap_or_default(), trust, LIMITS, &mut store)?;
+            let bytes = scan.index.encode();
             Ok((scan, bytes))
         };
         let (result, time) = clock::time(work);

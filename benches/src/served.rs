@@ -1,4 +1,4 @@
-//! The engine as others reach it: calls, decisions, watchers, and what the commands that ask it cost.
+//! Cost of the served engine: calls, decisions, watchers, and commands that use it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sayso_api::client::{
-    AbstractSocket, Client, Dial, Extent, Patience, Proposed, Proposing, Role, Socket, View, Watched,
+    AbstractSocket, Client, Dial, PreviewDetail, ProposeMode, Proposed, RetryBudget, Role, Socket, StatusDetail,
+    Watched,
 };
 use sayso_review::{Answer, Decider, Origin, Verdict};
 use tokio::net::UnixStream;
@@ -26,7 +27,7 @@ const CALLS: u32 = 5_000;
 const WATCHERS: usize = 1_000;
 const EVENTS: u64 = 1_000;
 
-/// A server in a process of its own, in a directory of its own.
+/// A server process with its own directory.
 struct Served {
     child: Child,
     socket: PathBuf,
@@ -35,7 +36,7 @@ struct Served {
 
 impl Served {
     fn sayso(program: &Path) -> Result<Self> {
-        // In memory, where there is some, so that what is measured is work, and not the disk.
+        // In memory if possible, so that disk waits do not count.
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
         std::fs::create_dir(home.path().join("work"))?;
         let mut child = command(program, home.path())
@@ -59,15 +60,15 @@ impl Served {
     }
 
     fn client(&self) -> Client {
-        // Where verdicts are taken; an echo server has only the one socket.
+        // The abstract socket accepts verdicts; an echo server has only one socket.
         let dial: Arc<dyn Dial> = match std::fs::read_to_string(self.socket.with_file_name("verdicts")) {
             Ok(name) => Arc::new(AbstractSocket(name)),
             Err(_) => Arc::new(Socket(self.socket.clone())),
         };
-        Client::new(dial, None).with_patience(Patience::For(Duration::ZERO))
+        Client::new(dial, None).with_retry_budget(RetryBudget::Limited(Duration::ZERO))
     }
 
-    /// CPU time of all its threads.
+    /// Returns the CPU time of all threads of the server.
     fn cpu(&self) -> Result<Duration> {
         let mut nanoseconds = 0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -77,7 +78,7 @@ impl Served {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// Megabytes of memory now, or at most so far.
+    /// Returns a memory field of `/proc/PID/status` in megabytes.
     fn memory(&self, field: &str) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find(|line| line.starts_with(field)).context("no such field")?;
@@ -88,7 +89,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It has nothing to lose.
+        // The server keeps no data.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -140,7 +141,7 @@ fn calls(program: &Path, rounds: usize) -> Result<Section> {
         times[0].push((own_cpu().saturating_sub(start) + server) / CALLS);
         servers[0].push(server / CALLS);
         let (start, server) = (own_cpu(), bare.cpu()?);
-        runtime.block_on(echo(&bare.socket, ANSWER))?;
+        runtime.block_on(echo(&bare.socket, RESPONSE_BYTES))?;
         let server = bare.cpu()?.saturating_sub(server);
         times[1].push((own_cpu().saturating_sub(start) + server) / CALLS);
         servers[1].push(server / CALLS);
@@ -154,8 +155,8 @@ fn calls(program: &Path, rounds: usize) -> Result<Section> {
     Ok(section)
 }
 
-/// As many bytes as the other side's answer has.
-const ANSWER: usize = 4 << 10;
+/// Size of a response to `ListTools`, for the echo server.
+const RESPONSE_BYTES: usize = 4 << 10;
 
 async fn echo(socket: &Path, size: usize) -> Result<()> {
     let stream = UnixStream::connect(socket).await?;
@@ -165,7 +166,7 @@ async fn echo(socket: &Path, size: usize) -> Result<()> {
     for _ in 0..CALLS {
         let request = hyper::Request::post("/").header("host", "localhost").body(Full::new(body.clone()))?;
         let answer = sender.send_request(request).await?.into_body().collect().await?.to_bytes();
-        ensure!(answer.len() == size, "the echo answered something else");
+        ensure!(answer.len() == size, "the echo server returned another body");
     }
     Ok(())
 }
@@ -182,16 +183,17 @@ fn decisions(program: &Path, rounds: usize) -> Result<Section> {
     for round in 0..=rounds {
         let start = served.cpu()?;
         runtime.block_on(async {
-            let last = client.status(Extent::Counts).await?.last_event;
-            let mut watch = client.watch(last, Role::Surface, Patience::For(Duration::ZERO));
+            let last = client.status(StatusDetail::Counts).await?.last_event;
+            let mut watch = client.watch(last, Role::Surface, RetryBudget::Limited(Duration::ZERO));
             for number in 0..CHANGES {
                 let text = format!(r#"{{"path":"a.txt","operation":"write","new_content":"{round} {number}\n"}}"#);
                 let proposed = Proposed::Text(text.into_bytes());
-                let progress = client.propose(proposed, Origin::default(), Proposing::Record, View::Content).await?;
-                let preview = progress.record.preview;
-                let verdict = Verdict { preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
-                client.decide(progress.record.change, verdict, None, View::Nothing).await?;
-                // Proposed, decided, applying, ended.
+                let details =
+                    client.propose(proposed, Origin::default(), ProposeMode::Record, PreviewDetail::Contents).await?;
+                let preview = details.record.preview;
+                let verdict = Verdict { preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+                client.decide(details.record.change, verdict, None, PreviewDetail::Omitted).await?;
+                // The events are proposed, decided, applying and ended.
                 let mut events = 0;
                 while events < 4 {
                     events += u32::from(matches!(watch.next().await?, Watched::Event(_)));
@@ -216,14 +218,14 @@ fn watchers(program: &Path) -> Result<Section> {
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     let served = Served::sayso(program)?;
     let (runtime, client) = (runtime()?, served.client());
-    runtime.block_on(client.status(Extent::Counts))?;
+    runtime.block_on(client.status(StatusDetail::Counts))?;
     let idle = served.memory("VmRSS")?;
     runtime.block_on(async {
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..WATCHERS {
             let client = served.client();
             tasks.spawn(async move {
-                let mut watch = client.watch(0, Role::Observer, Patience::For(Duration::ZERO));
+                let mut watch = client.watch(0, Role::Observer, RetryBudget::Limited(Duration::ZERO));
                 let mut next = 1;
                 while next <= EVENTS {
                     if let Watched::Event(event) = watch.next().await? {
@@ -272,7 +274,7 @@ fn commands(program: &Path, runs: usize) -> Result<Section> {
             shell.args(["-c", text]).arg(program).arg(&input).arg(&empty);
             shell
         };
-        // The shell becomes the program, so that what both cost besides is the same.
+        // `exec` replaces the shell, so that all three programs have the same overhead.
         let texts = [r#"exec "$0" hook claude < "$1""#, r#"exec "$0" status --short < "$1""#, r#"exec "$2" < "$1""#];
         for (times, text) in times.iter_mut().zip(texts) {
             let run = clock::run(&mut script(text), Limit::Hanging)?.context("a command hangs")?;

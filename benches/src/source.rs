@@ -1,5 +1,5 @@
-//! Text that is like source code to whoever compares, hashes or compresses it: indented, with names that come again and values
-//! that do not.
+//! Generated text with the properties of source code for diffing, hashing and compression: indented, with repeated names and
+//! distinct values.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub fn marker(edits: usize) -> String {
     format!("    let edited = {edits};\n")
 }
 
-/// About `bytes` bytes of text, other ones for every seed, with [`marker`]`(0)` in the middle.
+/// Generates about `bytes` bytes of text, different for every seed, with [`marker`]`(0)` in the middle.
 pub fn file(seed: u64, bytes: usize) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut random = move |below: usize| {

@@ -1,4 +1,4 @@
-//! What `sayso diff` on two small files costs beyond a program that does nothing.
+//! Cost of `sayso diff` on two small files beyond an empty program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn build(name: &str) -> Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }
 
-/// The release build of `sayso`, or the one that `SAYSO_BIN` names.
+/// Returns the release build of `sayso`, or the program in `SAYSO_BIN`.
 pub fn sayso() -> Option<PathBuf> {
     let path = std::env::var_os("SAYSO_BIN")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/sayso"), PathBuf::from);

@@ -1,10 +1,10 @@
-//! What a run found: sections of rows, some of them with a target, printed for a person or as JSON.
+//! Results of a run: sections of rows, some with a target, printed as text or JSON.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// What a figure should be.
+/// Target of a figure.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -19,7 +19,7 @@ pub enum Target {
 pub struct Check {
     /// The figure.
     pub measured: f64,
-    /// What it should be; `None` for a figure that is only good to know.
+    /// `None` for an informative figure.
     pub target: Option<Target>,
 }
 
@@ -55,10 +55,10 @@ pub struct Row {
 #[derive(Debug, Serialize)]
 pub struct Section {
     title: String,
-    /// How to read it.
+    /// Explanation, printed below the title.
     note: String,
     columns: Vec<String>,
-    /// What the checked figure of each row is.
+    /// Name of the checked figure.
     measure: String,
     rows: Vec<Row>,
 }

@@ -1,4 +1,4 @@
-//! Whether a unified diff is right, and how long it is. A fast wrong diff is worth nothing, so this comes before timing.
+//! Correctness and length of unified diffs. Checked before timing, because a fast but wrong diff is useless.
 
 use anyhow::{Result, bail};
 use sayso_diff::{Patch, Placement, Selection};
@@ -20,7 +20,7 @@ pub fn check(text: &[u8], old: &[u8], new: &[u8]) -> Result<()> {
     }
 }
 
-/// How many lines a unified text, of one file or of many, adds and removes.
+/// Counts the added and removed lines of a unified text of one or more files.
 ///
 /// Hunks are followed by the counts in their headers, so that a removed line `-- x` is not taken for a file header.
 pub fn changed_lines(text: &[u8]) -> usize {

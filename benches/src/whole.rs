@@ -17,7 +17,7 @@ const BLOCK: usize = 64;
 /// difflib is slow and its target far away, so it runs less often.
 const DIFFLIB_ROUNDS: usize = 2;
 
-/// What each engine writes for the whole corpus.
+/// Output of each engine for the whole corpus.
 pub struct Outputs {
     /// Changed lines and wrong diffs, as in [`Engine::ALL`].
     engines: Vec<(usize, usize)>,
@@ -108,7 +108,7 @@ pub fn sections(corpus: &Corpus, outputs: &Outputs, rounds: usize) -> Result<Vec
     Ok(vec![time, length])
 }
 
-/// How many times longer than ours a peer must at least take.
+/// Minimum time of a peer relative to sayso.
 fn target(peer: &str) -> Option<Target> {
     Some(Target::AtLeast(match peer {
         "similar" => 2.0,
@@ -142,7 +142,7 @@ impl<'c> Engines<'c> {
         let mut times = [Duration::ZERO; Engine::ALL.len()];
         for (number, block) in self.corpus.pairs.chunks(BLOCK).enumerate() {
             for turn in 0..all.len() {
-                // Whoever comes first finds the contents out of the cache, so everyone does at times.
+                // The first engine finds the contents outside the CPU cache, so the order rotates.
                 let at = (turn + number + round) % all.len();
                 let (result, time) = clock::time(|| -> Result<()> {
                     for pair in block {
@@ -173,9 +173,9 @@ impl<'c> Engines<'c> {
 
 struct Programs {
     trees: Trees,
-    /// What each program costs to start, as in [`Program::ALL`].
+    /// Start-up cost of each program, as in [`Program::ALL`].
     starts: Vec<Duration>,
-    /// What GNU diff costs to start and to open as many files.
+    /// Cost of GNU diff to start and to open as many files.
     gnu_opening: Duration,
     /// As in [`Program::ALL`], and GNU diff once more without what opening costs.
     measured: Vec<Measured>,

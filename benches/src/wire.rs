@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use sayso_testkit::requests::{DIALECTS, agent_request, texts};
 use sayso_wire::tokens::{TokenCounter, Tokenizer, Tokens, count};
-use sayso_wire::{Editable, Head, ModelRequest};
+use sayso_wire::{Editable, ModelRequest, RequestHead};
 
 use crate::clock::{self, median, microseconds, milliseconds, ratio};
 use crate::table::{Check, Section, Target, thousands};
@@ -40,7 +40,7 @@ fn tokens(rounds: usize) -> Result<Section> {
     let columns = ["texts", "tokens", "from scratch, ms", "again, ms"];
     let mut section = Section::new("Tokens of a re-sent history", &columns, "times cheaper").note(note);
     for (dialect, model) in DIALECTS.into_iter().zip(["claude-sonnet-4-5", "gpt-4.1", "gpt-5.5", "gemini-2.5-pro"]) {
-        let tokenizer = Tokenizer::of_model(model);
+        let tokenizer = Tokenizer::for_model(model);
         let history = texts(&agent_request(dialect, SIZES[1].1));
         // What each round adds must be new each time, and as long as what a person writes.
         let message = |round: usize| {
@@ -100,7 +100,7 @@ fn path(dialect: &str) -> &'static str {
 }
 
 fn read(dialect: &str, body: &Arc<[u8]>) -> ModelRequest {
-    ModelRequest::new("r", Head::new(path(dialect)), Arc::clone(body))
+    ModelRequest::new("r", RequestHead::new(path(dialect)), Arc::clone(body))
 }
 
 /// A request in sections, beside the same bytes as a `serde_json::Value`, in turns.

@@ -4,12 +4,14 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use sayso_wire::stream::{Api, Ending, Finish, Script, ScriptBlock, StreamEvent, ToolKind, Usage, collect};
+use sayso_wire::stream::{
+    Api, FinishReason, ModelScript, ScriptBlock, ScriptEnding, StreamEvent, ToolKind, Usage, collect,
+};
 
 use crate::clock::{self, median, milliseconds, ratio};
 use crate::table::{Check, Section, Target};
 
-/// What a read from a socket gives.
+/// Bytes of one read from a socket.
 const CHUNK: usize = 16 << 10;
 const BLOCKS: usize = 40;
 
@@ -20,7 +22,7 @@ fn pieces(text: &str, times: usize) -> Vec<String> {
 }
 
 /// A long answer that thinks, speaks and calls tools.
-fn script() -> Script {
+fn script() -> ModelScript {
     let prose =
         "The parser reads one line at a time, and keeps what the last chunk left over; so a cut anywhere is the same. ";
     let code = "fn main() {\n    let name = \"world\";\n    println!(\"Hello, {name}!\\n\");\n}\n";
@@ -37,12 +39,12 @@ fn script() -> Script {
             opaque: None,
         });
     }
-    Script {
+    ModelScript {
         id: "answer".to_owned(),
         model: "model".to_owned(),
         blocks,
         usage: Usage { input: Some(20_000), output: Some(9_000), cache_read: Some(18_000), ..Usage::default() },
-        ending: Ending::Finished(Finish::ToolUse),
+        ending: ScriptEnding::Finished(FinishReason::ToolUse),
     }
 }
 

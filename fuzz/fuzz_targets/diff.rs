@@ -1,4 +1,4 @@
-//! Any two contents: what a diff of them must hold to.
+//! Checks the laws of diffs for any two contents.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any base, and any text to be written in its form.
+//! Checks encoding of any text in the format of any base.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any base and two versions of it: what a merge of them must hold to.
+//! Checks the laws of merges for any base and two versions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

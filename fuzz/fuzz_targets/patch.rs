@@ -1,4 +1,4 @@
-//! Any text read as a patch, and applied to any base.
+//! Parses any text as a patch and applies it to any base.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

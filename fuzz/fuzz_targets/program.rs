@@ -1,4 +1,4 @@
-//! Any text as a script that sayso runs itself.
+//! Parses any text as a script with the strict parser.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a proposal, on trees with any content: read, previewed, decided.
+//! Parses, previews and decides any bytes as a proposal on trees with any content.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

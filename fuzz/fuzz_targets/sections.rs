@@ -1,4 +1,4 @@
-//! Any text read as a `*** Begin Patch`, and applied to any base; and our own patches from one text to another.
+//! Parses any text as a `*** Begin Patch` and applies it to any base. Checks generated patches between any two texts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a shell script, and any words behind quotes.
+//! Parses any text as a shell script with the lenient parser, and checks quoting of any words.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

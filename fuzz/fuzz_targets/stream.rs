@@ -1,10 +1,10 @@
-//! Any bytes as a model's stream, whole and cut in two ways.
+//! Parses any bytes as a model's stream, whole and split in two ways.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sayso_wire::stream::{Api, Collector, Positioned, StreamEvent};
 
-/// Small enough for an input to go beyond it.
+/// Small, so that inputs exceed it.
 const LIMIT: usize = 512;
 
 fn decode(api: Api, bytes: &[u8], chunk: usize) -> String {
@@ -18,7 +18,7 @@ fn decode(api: Api, bytes: &[u8], chunk: usize) -> String {
         assert!(positioned.range.end <= bytes.len() as u64, "a range lies in the stream");
         last = positioned.range.end;
         told.push_str(&format!("{positioned:?}\n"));
-        collector.take(positioned.event);
+        collector.push(positioned.event);
     };
     for chunk in bytes.chunks(chunk) {
         decoder.feed(chunk, &mut take);
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         let whole = decode(api, bytes, bytes.len().max(1));
         assert_eq!(decode(api, bytes, 1), whole, "byte by byte");
         assert_eq!(decode(api, bytes, usize::from(first) % 61 + 2), whole, "cut");
-        // A body that is no answer is an error, and nothing worse.
+        // An invalid body is an error and must not panic.
         let _ = sayso_wire::stream::collect::from_body(api, bytes);
     }
 });

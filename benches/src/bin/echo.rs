@@ -1,4 +1,4 @@
-//! What a bare HTTP server over a Unix socket costs: hyper, one thread, every body sent back.
+//! A bare HTTP echo server over a Unix socket: hyper with one thread.
 
 use std::convert::Infallible;
 

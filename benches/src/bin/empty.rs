@@ -1,3 +1,3 @@
-//! Does nothing: the floor that `sayso diff` is measured from.
+//! An empty program: the floor for `sayso diff`.
 
 fn main() {}

@@ -1,4 +1,4 @@
-//! What a bare reverse proxy costs: hyper on both sides, bodies passed on as they come, and nothing else.
+//! A bare reverse proxy: hyper on both sides, streamed bodies.
 
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HOST};

@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 /// So far apart that no two events are read at once.
 const GAP: Duration = Duration::from_millis(1);
 const WORDS: usize = 24;
-/// Where a client that is polite to proxies puts the flag: near the end of the body.
+/// Length of the end of a body in which the `stream` flag usually is.
 const TAIL: usize = 256;
 
 const USAGE: &str =
@@ -58,7 +58,7 @@ impl Body for Answer {
     }
 }
 
-/// Whether a body asks for a stream. Only its end is looked at, unless the flag is not there.
+/// `true` if a body asks for a stream. Searches its end first, then the rest.
 fn streams(chunks: &[Bytes]) -> bool {
     let said = |text: &[u8]| {
         let at = memchr::memmem::rfind(text, br#""stream":"#)?;

@@ -1,4 +1,4 @@
-//! What agents send: sessions of requests, each the one before and a turn more.
+//! Sessions of requests as agents send them: each request extends the previous one by a turn.
 //!
 //! The history that a session starts with is the same for all, as if the agent had sent it before; what is added is said once only.
 //! So a journal that stores what it knows once gains what it gains with an agent, and not more.
@@ -13,7 +13,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use sayso_testkit::requests::agent_request;
 use serde_json::{Value, json};
 
-/// What is asked for.
+/// Kind of the requested response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An answer in one piece.
@@ -28,14 +28,14 @@ impl Kind {
     }
 }
 
-/// How requests tell which session they belong to, and what sessions have in common.
+/// Session marks of requests, and common content of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
     /// Named by a header, as by Claude Code. All start with the same history.
     Named,
-    /// Named by nothing. All start with the same history.
+    /// No session mark. All sessions start with the same history.
     Unmarked,
-    /// Named by nothing. Each has a history of its own, from its first message on.
+    /// No session mark. Each session has a different history from its first message on.
     UnmarkedDifferent,
 }
 
@@ -50,7 +50,7 @@ impl Sessions {
     }
 }
 
-/// How large requests are.
+/// Size of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 1 kB: less than any agent sends.
@@ -94,7 +94,7 @@ impl Size {
     }
 }
 
-/// What all sessions of a kind and size have in common.
+/// Common content of all sessions of a kind and size.
 #[derive(Clone)]
 pub struct Start {
     sessions: Sessions,
@@ -157,13 +157,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// What the agent calls it, if it says so.
+    /// Returns the agent's session id, if requests carry it.
     pub fn id(&self) -> Option<String> {
         let named = self.start.sessions == Sessions::Named;
         named.then(|| format!("5e550000-0000-4000-8000-{:012x}", self.number))
     }
 
-    /// Whether it has as many requests as a session has.
+    /// `true` after the last request of the session.
     pub fn is_over(&self) -> bool {
         self.turns >= self.start.size.session()
     }
@@ -194,7 +194,7 @@ impl Session {
     }
 }
 
-/// A body in pieces, so that making it costs the client next to nothing.
+/// A body in shared pieces, so that building it costs the client little.
 pub struct Pieces(VecDeque<Bytes>);
 
 impl Body for Pieces {

@@ -1,4 +1,4 @@
-//! What `sayso serve` holds in memory when requests go through it, and when a thousand wait.
+//! Memory of `sayso serve` while it forwards requests, and with a thousand paused requests.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

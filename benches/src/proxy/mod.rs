@@ -21,12 +21,12 @@ use process::{Answers, Log, Process};
 
 const CONNECTIONS: [usize; 2] = [1, 64];
 
-/// Who passes requests on.
+/// Program between client and upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gateway {
-    /// Nobody: the upstream itself.
+    /// The upstream itself, without a gateway.
     Direct,
-    /// hyper, and nothing else.
+    /// A bare hyper reverse proxy.
     Bare,
     /// sayso that records only what waits.
     JournalOff,
@@ -72,7 +72,7 @@ impl Gateway {
         })
     }
 
-    /// Whether a request that went through it is on record where it should be: a journal that is not written costs nothing.
+    /// Checks that requests are recorded if and only if the journal is on.
     fn check(self, process: &Process) -> Result<()> {
         match self {
             Self::JournalOn => ensure!(recorded(process)? == 1, "the journal has no request"),
@@ -83,7 +83,7 @@ impl Gateway {
     }
 }
 
-/// How many requests are on record, up to one.
+/// Returns 1 if a request is recorded, else 0.
 fn recorded(process: &Process) -> Result<usize> {
     process.settled_cpu()?;
     let said = process.ask(&["request", "list", "--json", "--number", "1"])?;
@@ -91,7 +91,7 @@ fn recorded(process: &Process) -> Result<usize> {
     Ok(said["requests"].as_array().map_or(0, Vec::len))
 }
 
-/// What is sent through the gateways.
+/// Kind of traffic through the gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Traffic {
     kind: Kind,
@@ -118,12 +118,12 @@ impl Traffic {
     }
 }
 
-/// What all gateways are measured with.
+/// Common set-up of all gateways.
 struct Rig {
     runtime: Runtime,
     program: PathBuf,
     upstream: Process,
-    /// Where the peers are installed.
+    /// Directory with the installed peers.
     peers: Option<PathBuf>,
     extent: Extent,
     rounds: usize,
@@ -136,7 +136,8 @@ impl Rig {
     }
 }
 
-/// Where the peers are, installed now if they can be. Asked once: trying takes a while where there is no network.
+/// Returns the directory with the peers and installs them if possible. Called once, because a failing attempt without a network
+/// takes long.
 fn peers() -> Option<PathBuf> {
     if std::env::var_os("SAYSO_BENCH_PEERS").is_some_and(|place| place == "none") {
         return None;
@@ -147,7 +148,7 @@ fn peers() -> Option<PathBuf> {
     folder.is_absolute().then_some(folder)
 }
 
-/// What one gateway did with requests of one size, over so many connections.
+/// Result of one gateway for one request size and number of connections.
 struct Measured {
     gateway: Gateway,
     size: Size,
@@ -240,7 +241,7 @@ fn measure(rig: &Rig, traffic: Traffic) -> Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// The one that `of` is compared with.
+/// Returns the result of another gateway for the same size and connections as `of`.
 fn beside<'a>(all: &'a [Measured], of: &Measured, gateway: Gateway) -> Option<&'a Measured> {
     all.iter().find(|other| other.gateway == gateway && other.size == of.size && other.connections == of.connections)
 }

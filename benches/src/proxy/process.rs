@@ -10,32 +10,32 @@ use anyhow::{Context as _, Result, ensure};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-/// Which of its requests `sayso serve` keeps a record of.
+/// Requests that `sayso serve` records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
     /// All of them.
     All,
-    /// Those that wait.
+    /// Paused requests only.
     Paused,
 }
 
-/// Whether mitmproxy passes an answer on as it comes.
+/// Treatment of response bodies by mitmproxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// It reads the whole of it first, which is what it does by itself, and the faster way.
+    /// Buffers the whole body: mitmproxy's default, and faster.
     Whole,
-    /// It passes on what it has.
+    /// Streams the body.
     AsTheyCome,
 }
 
 /// A running program, killed when it is dropped.
 pub struct Process {
     child: Child,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
-    /// What the path of a request begins with.
+    /// Prefix of request paths.
     pub prefix: String,
-    /// What it may write to; for sayso its home.
+    /// Writable directory; the home of sayso.
     home: tempfile::TempDir,
     program: PathBuf,
 }
@@ -98,14 +98,14 @@ impl Process {
         command.env("ANTHROPIC_API_BASE", format!("http://{upstream}")).env("ANTHROPIC_API_KEY", "none");
         // It listens on this machine only, for minutes, and holds no key: asking for one would only slow it down.
         command.env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true");
-        // Prices that came with it: nothing is fetched.
+        // Uses the bundled price list instead of downloading it.
         command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("LITELLM_LOG", "ERROR");
         command.args(["--host", "127.0.0.1", "--port", &address.port().to_string(), "--config"]).arg(settings);
         let child = command.spawn()?;
         Ok(Self { child, address, prefix: "/anthropic".to_owned(), home, program: python.to_owned() })
     }
 
-    /// What a command of sayso prints that is run beside it.
+    /// Runs a command of sayso with the same home and returns its output.
     pub fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let output = sayso(&self.program, self.home.path()).args(arguments).output()?;
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -113,18 +113,18 @@ impl Process {
         Ok(output.stdout)
     }
 
-    /// Whether it still runs.
+    /// `true` while the process runs.
     pub fn runs(&mut self) -> Result<bool> {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// CPU time of all its threads, also of those that have ended.
+    /// Returns the CPU time of all threads, including ended ones.
     pub fn cpu(&self) -> Result<Duration> {
         let process = Pid::from_raw(i32::try_from(self.child.id())?);
         Ok(clock_gettime(clock_getcpuclockid(process)?)?.into())
     }
 
-    /// CPU time once it has nothing left to do: records are written after the answer.
+    /// Returns the CPU time once the process is idle: it records requests after the response.
     pub fn settled_cpu(&self) -> Result<Duration> {
         let mut before = self.cpu()?;
         for _ in 0..60 {
@@ -149,7 +149,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has nothing to lose.
+        // The process keeps no data.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -181,7 +181,7 @@ fn python_program(python: &Path, home: &Path, text: &str) -> Command {
     command
 }
 
-/// An address that nobody listens at.
+/// Returns an unused address.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

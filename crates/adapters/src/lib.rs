@@ -1,13 +1,14 @@
-//! Other agents' words to and from ours.
+//! Translates the formats of other coding agents.
 //!
-//! [`hook`] translates what an agent hands to its hooks into intents, and what was decided into what the agent expects. All of it
-//! is bytes in, values out, but for [`hook::HookCall::respond`], which asks an engine in between; whoever runs `sayso hook` does
-//! the reading and the writing.
+//! - [`hook`] parses hook input into intents and turns decisions into hook output. It is pure, except for
+//!   [`hook::HookCall::respond`], which calls an engine. `sayso hook` reads the input and prints the output.
+//! - [`routing`] computes the settings that send an agent's model requests through sayso.
 //!
-//! [`traffic`] says how each agent is told to send its requests to models through us.
-//!
-//! What an agent's own tools do with bytes was found by trying (the versions are in `sayso-testkit`'s `agents`), and a test runs
-//! the real programs against it: see `hook::rewrite`.
+//! The effect of an agent's own tools on bytes was measured with the versions pinned in `crates/testkit/agents`. Tests run
+//! the real programs against the models in `hook::rewrite`.
 
+mod agent;
 pub mod hook;
-pub mod traffic;
+pub mod routing;
+
+pub use agent::{Agent, UnknownAgent};

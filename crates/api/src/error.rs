@@ -1,4 +1,4 @@
-//! The one mapping between our errors and those of a call.
+//! Mapping between errors of sayso and of RPC calls.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -8,59 +8,98 @@ use sayso_review::ErrorKind;
 use thiserror::Error;
 
 use crate::convert::BadMessage;
-use crate::convert::field::enumeration;
+use crate::convert::field::{enumeration, unspecified};
 use crate::proto;
+use crate::proto::error_detail::{AmbiguousSession, InvalidField, PathNotFound};
+use crate::proto::oneof::error_detail::Data;
 
-/// The name of the message that every error of ours carries among its details.
+/// Name of the message among the details of every error of a service.
 pub const DETAIL: &str = "sayso.v1.ErrorDetail";
 
-/// What a call failed with, as its caller learns it.
+/// Error that an engine returned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct RemoteError {
-    /// What sort of failure it is.
     pub kind: ErrorKind,
-    /// The code of the call.
     pub code: ErrorCode,
-    /// What happened and why, for a person.
+    /// Failure and cause, for a person.
     pub message: String,
-    /// What to do about it, if there is something.
+    /// Imperative, for a person.
     pub hint: Option<String>,
+    /// The failure as data, for a program.
+    pub data: Option<ErrorData>,
+}
+
+/// A failure as data, where a client can act on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorData {
+    /// A path of a model request that does not exist.
+    PathNotFound {
+        /// As the client sent it.
+        path: String,
+        /// Existing paths that resemble it, best match first.
+        similar: Vec<String>,
+    },
+    /// A field of the request message that the engine does not understand.
+    InvalidField {
+        /// From the top of the message down.
+        field: String,
+        reason: String,
+    },
+    /// A part of a session id that does not name exactly one session.
+    AmbiguousSession {
+        /// As the client sent it.
+        given: String,
+        /// The first matching ids in alphabetical order; empty if no session matches.
+        matches: Vec<String>,
+        /// Number of all matches.
+        count: u64,
+    },
 }
 
 impl RemoteError {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 }
 
-/// The error of a call that failed with one of ours.
+/// Builds the RPC error of a failed call.
 pub fn to_connect(kind: ErrorKind, message: String, hint: Option<String>) -> ConnectError {
-    detailed(code(kind), kind, message, hint)
+    detailed(code(kind), kind, message, hint, None)
 }
 
-/// The error of a call that did not reach its service, for which there is a code that says more than any of ours.
+/// Builds the RPC error of a failed call, with the failure as data.
+pub fn to_connect_with(kind: ErrorKind, message: String, hint: Option<String>, data: ErrorData) -> ConnectError {
+    detailed(code(kind), kind, message, hint, Some(data))
+}
+
+/// Builds the RPC error of a call that was rejected before it reached a service, with a code that no [`ErrorKind`] maps to.
 pub fn with_code(code: ErrorCode, message: String, hint: Option<String>) -> ConnectError {
-    detailed(code, kind(code), message, hint)
+    detailed(code, kind(code), message, hint, None)
 }
 
-fn detailed(code: ErrorCode, kind: ErrorKind, message: String, hint: Option<String>) -> ConnectError {
+fn detailed(
+    code: ErrorCode,
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    data: Option<ErrorData>,
+) -> ConnectError {
     let detail = proto::ErrorDetail {
         kind: proto::ErrorKind::from(kind).into(),
         message: message.clone(),
         hint,
+        data: data.map(Data::from),
         ..Default::default()
     };
     ConnectError::new(code, message).with_detail(ErrorDetail::from_message(DETAIL, &detail))
 }
 
-/// The code that stands for a kind; the table is in `error.proto`.
+/// RPC code of a kind, as in the table of `error.proto`.
 fn code(kind: ErrorKind) -> ErrorCode {
     match kind {
         ErrorKind::InvalidArgs => ErrorCode::InvalidArgument,
@@ -73,7 +112,7 @@ fn code(kind: ErrorKind) -> ErrorCode {
     }
 }
 
-/// What an error is that comes from before a call reached its service, or from the connection.
+/// Kind of an error without a detail: rejected before the service, or a failure of the RPC library or the connection.
 fn kind(code: ErrorCode) -> ErrorKind {
     match code {
         ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => ErrorKind::ToolDenied,
@@ -88,18 +127,19 @@ fn kind(code: ErrorCode) -> ErrorKind {
 impl From<ConnectError> for RemoteError {
     fn from(error: ConnectError) -> Self {
         let code = error.code;
-        if let Some((kind, detail)) = error.details.iter().find_map(read) {
-            return Self { kind, code, message: detail.message, hint: detail.hint };
+        if let Some((kind, detail)) = error.details.iter().find_map(decode) {
+            let data = detail.data.map(ErrorData::from);
+            return Self { kind, code, message: detail.message, hint: detail.hint, data };
         }
         let message = error.message.filter(|message| !message.is_empty());
         let message = message.unwrap_or_else(|| format!("the call failed: {}", code.as_str()));
-        Self { kind: kind(code), code, message, hint: None }
+        Self { kind: kind(code), code, message, hint: None, data: None }
     }
 }
 
-/// Reads a detail if it is ours, and if this version knows what it says.
-fn read(detail: &ErrorDetail) -> Option<(ErrorKind, proto::ErrorDetail)> {
-    // Over gRPC the name has the address of a registry of types before it.
+/// Decodes an [`ErrorDetail`] of sayso. Returns `None` for other details, and for a kind that this version does not know.
+fn decode(detail: &ErrorDetail) -> Option<(ErrorKind, proto::ErrorDetail)> {
+    // gRPC prefixes the name with the address of a type registry.
     if detail.type_url.rsplit('/').next() != Some(DETAIL) {
         return None;
     }
@@ -107,6 +147,30 @@ fn read(detail: &ErrorDetail) -> Option<(ErrorKind, proto::ErrorDetail)> {
     let bytes = STANDARD_NO_PAD.decode(text).or_else(|_| STANDARD.decode(text)).ok()?;
     let detail = proto::ErrorDetail::decode_from_slice(&bytes).ok()?;
     Some((enumeration(detail.kind, "kind").ok()?, detail))
+}
+
+impl From<ErrorData> for Data {
+    fn from(data: ErrorData) -> Self {
+        match data {
+            ErrorData::PathNotFound { path, similar } => PathNotFound { path, similar, ..Default::default() }.into(),
+            ErrorData::InvalidField { field, reason } => InvalidField { field, reason, ..Default::default() }.into(),
+            ErrorData::AmbiguousSession { given, matches, count } => {
+                AmbiguousSession { given, matches, count, ..Default::default() }.into()
+            }
+        }
+    }
+}
+
+impl From<Data> for ErrorData {
+    fn from(data: Data) -> Self {
+        match data {
+            Data::PathNotFound(data) => Self::PathNotFound { path: data.path, similar: data.similar },
+            Data::InvalidField(data) => Self::InvalidField { field: data.field, reason: data.reason },
+            Data::AmbiguousSession(data) => {
+                Self::AmbiguousSession { given: data.given, matches: data.matches, count: data.count }
+            }
+        }
+    }
 }
 
 impl From<ErrorKind> for proto::ErrorKind {
@@ -129,7 +193,7 @@ impl TryFrom<proto::ErrorKind> for ErrorKind {
 
     fn try_from(kind: proto::ErrorKind) -> Result<Self, BadMessage> {
         match kind {
-            proto::ErrorKind::Unspecified => Err(BadMessage::new("", "it is not said")),
+            proto::ErrorKind::Unspecified => Err(unspecified()),
             proto::ErrorKind::InvalidArgs => Ok(Self::InvalidArgs),
             proto::ErrorKind::ToolDenied => Ok(Self::ToolDenied),
             proto::ErrorKind::FsDenied => Ok(Self::FsDenied),
@@ -142,9 +206,11 @@ impl TryFrom<proto::ErrorKind> for ErrorKind {
     }
 }
 
-/// So that a service refuses a message that it does not understand with `?`.
+/// Lets a service reject an unreadable message with `?`.
 impl From<BadMessage> for ConnectError {
     fn from(error: BadMessage) -> Self {
-        to_connect(error.kind(), error.to_string(), Some(error.hint().to_owned()))
+        let (kind, message, hint) = (error.kind(), error.to_string(), error.hint().to_owned());
+        let data = ErrorData::InvalidField { field: error.field, reason: error.reason };
+        to_connect_with(kind, message, Some(hint), data)
     }
 }

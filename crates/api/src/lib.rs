@@ -1,21 +1,23 @@
-//! The protocol: what its messages are in Rust, how they become our own types and back, and what its errors mean.
+//! The protocol: generated messages, conversions to the types of `review`, the error mapping and a typed client.
 //!
-//! The messages are generated from `proto/sayso/v1` and are nothing but data: whatever comes over the wire is checked once, in
-//! [`convert`], and is one of our own types from there on. Errors are mapped in one place, [`error`], both ways.
+//! Messages are generated from `proto/sayso/v1` and hold plain data. [`convert`] checks each received message once; from there on it
+//! is a type of `review`. [`error`] maps errors both ways, in one place.
 //!
 //! # Limits
 //!
-//! - What a newer peer sends and this version does not know is an error that names the field, except for notes, which inform only
-//!   and are left out.
+//! - A value of a newer peer that this version does not know is an error that names the field. Two exceptions: unknown notes are
+//!   dropped, and unknown events keep their number only.
 
 pub mod client;
 pub mod convert;
 pub mod error;
+pub mod inbox;
 mod local;
 
+pub use error::ErrorData;
 pub use local::LocalStream;
 
-/// The messages and services as they are generated; the values of `oneof` fields are in [`proto::oneof`].
+/// Generated messages and services. The values of `oneof` fields are in [`proto::oneof`].
 #[allow(
     missing_docs,
     unreachable_pub,

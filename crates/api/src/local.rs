@@ -1,7 +1,7 @@
-//! A connection on a Unix socket that is woken by what arrives, and not by what leaves.
+//! A Unix socket connection that registers for write readiness only while a write is blocked.
 //!
-//! The usual stream also hears of it each time the other end has read something, which wakes a thread for nothing at every call and
-//! every answer, and has whoever reads pay for it. Here only a write that finds no room asks to be told of it.
+//! tokio's `UnixStream` is always registered for both directions. Each time the peer reads, the socket becomes writable and wakes a
+//! thread: one needless wake-up per call and per response, paid by the reader.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -12,20 +12,20 @@ use std::task::{Context, Poll, ready};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-/// A connection on a Unix socket.
+/// A Unix socket connection with few wake-ups.
 #[derive(Debug)]
 pub struct LocalStream {
     stream: AsyncFd<UnixStream>,
-    /// A second handle while a write waits for room.
-    full: Option<AsyncFd<OwnedFd>>,
+    /// A duplicate handle, registered for write readiness. Present while a write is blocked on a full buffer.
+    blocked_write: Option<AsyncFd<OwnedFd>>,
 }
 
 impl LocalStream {
-    /// Takes a stream over. It never blocks from then on.
+    /// Makes the stream non-blocking. Requires a tokio runtime.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let stream = registered(stream, Interest::READABLE)?;
-        Ok(Self { stream, full: None })
+        Ok(Self { stream, blocked_write: None })
     }
 
     fn poll_writing(
@@ -34,30 +34,30 @@ impl LocalStream {
         write: impl Fn(&mut &UnixStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            if let Some(full) = &self.full {
-                ready!(full.poll_write_ready(context))?.clear_ready();
+            if let Some(blocked) = &self.blocked_write {
+                ready!(blocked.poll_write_ready(context))?.clear_ready();
             }
             match write(&mut self.stream.get_ref()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 done => {
-                    self.full = None;
+                    self.blocked_write = None;
                     return Poll::Ready(done);
                 }
             }
-            if self.full.is_none() {
+            if self.blocked_write.is_none() {
                 let second = self.stream.get_ref().as_fd().try_clone_to_owned()?;
-                self.full = Some(registered(second, Interest::WRITABLE)?);
+                self.blocked_write = Some(registered(second, Interest::WRITABLE)?);
             }
         }
     }
 }
 
-/// Has the runtime say when something can be done with a handle, which is ours and stays open for as long.
+/// Registers an owned handle with the runtime.
 fn registered<T: AsFd + AsRawFd>(handle: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     #[expect(
         deprecated,
-        reason = "what takes its place is unsafe, for handles that somebody else may close; ours are owned"
+        reason = "its replacement is unsafe, for handles that other code may close; this one is owned"
     )]
     AsyncFd::with_interest(handle, interest)
 }
@@ -67,11 +67,11 @@ impl AsyncRead for LocalStream {
         loop {
             let mut ready = ready!(self.stream.poll_read_ready(context))?;
             let room = buffer.initialize_unfilled();
-            let most = room.len();
+            let capacity = room.len();
             match ready.try_io(|stream| stream.get_ref().read(room)) {
                 Ok(Ok(count)) => {
-                    // Less than there was room for: there is no more, and what comes next is told.
-                    if count > 0 && count < most {
+                    // A short read has emptied the socket buffer. The next bytes trigger a new readiness event.
+                    if count > 0 && count < capacity {
                         ready.clear_ready();
                     }
                     buffer.advance(count);
@@ -108,7 +108,7 @@ impl AsyncWrite for LocalStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.stream.get_ref().shutdown(std::net::Shutdown::Write) {
-            // The other end has gone already.
+            // The peer has closed the connection.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
             done => Poll::Ready(done),
         }
@@ -129,9 +129,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_finds_no_room_is_written_once_there_is_some() {
+    async fn blocked_write_completes_after_peer_reads() {
         let (mut ours, mut theirs) = pair();
-        // Far more than a socket holds, so that the writer waits again and again.
+        // Far more than the socket buffer holds, so that the writer blocks repeatedly.
         let bytes: Vec<u8> = (0..4_000_000_u32).map(|number| (number % 251) as u8).collect();
         let sent = bytes.clone();
         let writer = tokio::spawn(async move {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_arrives_is_read_to_the_end_whenever_it_comes() {
+    async fn late_bytes_are_read_to_end() {
         let (mut ours, mut theirs) = pair();
         let mut buffer = [0; 64];
         theirs.write_all(b"first").await.unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_that_comes_together_with_the_last_bytes_is_noticed() {
+    async fn eof_with_last_bytes_is_detected() {
         let (mut ours, mut theirs) = pair();
         theirs.write_all(b"last").await.unwrap();
         drop(theirs);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_writer_that_waits_learns_that_the_other_end_has_gone() {
+    async fn blocked_write_fails_when_peer_closes() {
         let (mut ours, theirs) = pair();
         let writer = tokio::spawn(async move { ours.write_all(&vec![0; 4_000_000]).await });
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Bytes with their name.
+//! File contents with their hashes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// The BLAKE3 hash of some bytes: what a verdict is bound to, and what a blob is found by.
+/// The BLAKE3 hash of a content. Verdicts are bound to hashes, and blobs are addressed by them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash([u8; 32]);
 
@@ -17,22 +17,20 @@ pub struct ContentHash([u8; 32]);
 pub struct NotAHash(String);
 
 impl ContentHash {
-    /// Hashes bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The hash itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// A hash that was stored.
+    /// Restores a stored hash.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Enough of it for a person to tell two apart.
+    /// Returns a prefix that is long enough to tell hashes apart on a screen.
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
     }
@@ -71,7 +69,7 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// Bytes of a file and their hash; cheap to clone.
+/// Bytes with their hash; cheap to clone.
 #[derive(Clone)]
 pub struct Content {
     bytes: Arc<Vec<u8>>,
@@ -79,20 +77,24 @@ pub struct Content {
 }
 
 impl Content {
-    /// Takes bytes and hashes them.
+    /// Hashes the bytes and stores both.
     pub fn new(bytes: Vec<u8>) -> Self {
         let hash = ContentHash::of(&bytes);
         Self { bytes: Arc::new(bytes), hash }
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Their hash.
     pub fn hash(&self) -> ContentHash {
         self.hash
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

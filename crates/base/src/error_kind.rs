@@ -1,33 +1,33 @@
-//! The kinds that every error has.
+//! Error kinds shared by all crates.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What sort of failure an error is. Kinds map once to exit codes and once to RPC codes.
+/// The kind of an error. Each kind maps to one exit code and one RPC code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The arguments are wrong: types, ranges, unknown or missing fields.
+    /// Wrong arguments: types, ranges, unknown or missing fields.
     InvalidArgs,
-    /// The tool was not granted.
+    /// The tool is not granted.
     ToolDenied,
-    /// The file was not granted, or lies outside the workspace.
+    /// The file is not granted, or is outside the workspace.
     FsDenied,
-    /// The tool was allowed and could not do it.
+    /// The tool was allowed and failed.
     ToolFailed,
-    /// What was to be changed has changed since it was shown.
+    /// The target changed after it was previewed.
     Stale,
-    /// Two changes cannot both be made.
+    /// Two changes exclude each other.
     Conflict,
-    /// What is needed is not running or not built in.
+    /// A required component is not running or not built in.
     Unavailable,
-    /// A fault of ours.
+    /// A defect in sayso.
     Internal,
 }
 
 impl ErrorKind {
-    /// The name that programs see.
+    /// Returns the name used in protocols and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidArgs => "invalid_args",

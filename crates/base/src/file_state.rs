@@ -1,4 +1,4 @@
-//! What is at a path, and its fingerprint.
+//! File states and their fingerprints.
 
 use std::fmt;
 
@@ -11,22 +11,21 @@ use crate::content::{Content, ContentHash};
 pub struct FileMode(u32);
 
 impl FileMode {
-    /// What a new file gets before the user's mask.
+    /// Mode of a new file, before the umask.
     pub const PLAIN: Self = Self(0o644);
-    /// What a new program gets before the user's mask.
+    /// Mode of a new executable file, before the umask.
     pub const EXECUTABLE: Self = Self(0o755);
 
-    /// Keeps the permission bits of a mode.
+    /// Keeps only the permission bits of a mode.
     pub fn new(mode: u32) -> Self {
         Self(mode & 0o7777)
     }
 
-    /// The bits.
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether its owner may run it.
+    /// `true` if the owner may execute the file.
     pub fn is_executable(self) -> bool {
         self.0 & 0o100 != 0
     }
@@ -58,69 +57,59 @@ impl<'de> Deserialize<'de> for FileMode {
     }
 }
 
-/// What is at a path, whole.
+/// The complete state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// Nothing.
     Absent,
-    /// A regular file.
     File {
-        /// Its bytes.
         content: Content,
-        /// Its permissions.
         mode: FileMode,
     },
-    /// A symbolic link itself, not what it leads to.
+    /// A symbolic link, not its target.
     Link {
-        /// Where it leads, as written in it.
+        /// Target as stored in the link.
         target: String,
     },
 }
 
-/// What is at a path, with the hash in place of the bytes. This is what verdicts and records hold.
+/// The state of a path with a hash in place of the content, for verdicts and records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Fingerprint {
-    /// Nothing.
     Absent,
-    /// A regular file.
     File {
-        /// The hash of its bytes.
         hash: ContentHash,
-        /// How many bytes.
         size: u64,
-        /// Its permissions.
         mode: FileMode,
     },
-    /// A symbolic link itself.
     Link {
-        /// Where it leads, as written in it.
+        /// Target as stored in the link.
         target: String,
     },
 }
 
 impl FileState {
-    /// A regular file with these bytes.
+    /// Returns the state of a regular file with these bytes.
     pub fn file(bytes: impl Into<Vec<u8>>, mode: FileMode) -> Self {
         Self::File { content: Content::new(bytes.into()), mode }
     }
 
-    /// The bytes of a regular file.
+    /// Returns the bytes of a regular file.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.content().map(Content::bytes)
     }
 
-    /// The content of a regular file.
+    /// Returns the content of a regular file.
     pub fn content(&self) -> Option<&Content> {
         if let Self::File { content, .. } = self { Some(content) } else { None }
     }
 
-    /// The permissions of a regular file.
+    /// Returns the mode of a regular file.
     pub fn mode(&self) -> Option<FileMode> {
         if let Self::File { mode, .. } = self { Some(*mode) } else { None }
     }
 
-    /// Its fingerprint.
+    /// Returns the state with its content replaced by a hash.
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
             Self::Absent => Fingerprint::Absent,
@@ -133,7 +122,7 @@ impl FileState {
 }
 
 impl Fingerprint {
-    /// The hash of a regular file's bytes.
+    /// Returns the content hash of a regular file.
     pub fn hash(&self) -> Option<ContentHash> {
         if let Self::File { hash, .. } = self { Some(*hash) } else { None }
     }

@@ -1,4 +1,4 @@
-//! What an agent was granted: tools by name, files by pattern.
+//! Grants: the tools and files that an agent may use.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,15 @@ use thiserror::Error;
 
 use crate::ws_path::WsPath;
 
-/// The tools an agent may call and the files it may read and write. Nothing is granted unless it is named.
+/// The tools that an agent may call and the files that it may read and write. Everything else is denied.
 #[derive(Clone, Debug)]
 pub struct Grants {
-    /// Names of granted tools.
     pub tools: BTreeSet<String>,
-    /// What may be read.
     pub read: PathGlobs,
-    /// What may be written.
     pub write: PathGlobs,
 }
 
 impl Grants {
-    /// Grants nothing.
     pub fn none() -> Self {
         Self { tools: BTreeSet::new(), read: PathGlobs::none(), write: PathGlobs::none() }
     }
@@ -27,38 +23,37 @@ impl Grants {
 
 /// Patterns over paths inside the workspace.
 ///
-/// `*` stays within a name and `**` crosses directories, so `src/*.rs` grants less than `src/**/*.rs`. A pattern without
-/// wildcards grants that path and everything below it; `.` grants the whole workspace.
+/// `*` matches within a name and `**` crosses directories, so `src/*.rs` grants less than `src/**/*.rs`. A pattern
+/// without wildcards grants that path and everything below it; `.` grants the whole workspace.
 #[derive(Clone, Debug)]
 pub struct PathGlobs {
     globs: GlobSet,
     trees: Vec<WsPath>,
 }
 
-/// A pattern that cannot be understood.
+/// An invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the pattern `{pattern}` is not understood: {reason}")]
 pub struct BadGlob {
-    /// As it was given.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub reason: String,
 }
 
 impl PathGlobs {
-    /// Matches nothing.
+    /// Returns patterns that match no path.
     pub fn none() -> Self {
         Self { globs: GlobSet::empty(), trees: Vec::new() }
     }
 
-    /// Reads patterns relative to the workspace.
+    /// Parses patterns relative to the workspace.
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, BadGlob> {
         let mut globs = GlobSetBuilder::new();
         let mut trees = Vec::new();
         for pattern in patterns {
             let bad = |reason: String| BadGlob { pattern: pattern.to_owned(), reason };
             if pattern.contains(['*', '?', '[', '{']) {
-                // Checked as a path too: `..` in a pattern could only ever be a mistake.
+                // Check the pattern as a path too, because `..` in a pattern is always a mistake.
                 WsPath::parse(pattern).map_err(|error| bad(error.to_string()))?;
                 let pattern = pattern.trim_start_matches("./");
                 let glob = GlobBuilder::new(pattern).literal_separator(true).build();
@@ -73,7 +68,7 @@ impl PathGlobs {
         Ok(Self { globs, trees })
     }
 
-    /// Whether a path is granted.
+    /// `true` if a pattern matches the path.
     pub fn allow(&self, path: &WsPath) -> bool {
         self.trees.iter().any(|tree| path.is_within(tree)) || self.globs.is_match(path.as_str())
     }
@@ -97,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_grant_what_they_say() {
+    fn patterns_match_documented_paths() {
         check(&[], &[], &["a", ".", "a/b"]);
         check(&["."], &["a", "a/b", "."], &[]);
         check(&["**"], &["a", "a/b", ".hidden/x"], &[]);
@@ -109,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_patterns_are_named() {
+    fn invalid_patterns_are_reported() {
         let error = |pattern: &str| PathGlobs::new([pattern]).unwrap_err().to_string();
         assert!(error("a[").contains("`a[`"));
         assert!(error("../*").contains("goes up"));

@@ -1,4 +1,4 @@
-//! Types that every crate shares: paths, contents, file states, grants, kinds of error.
+//! Types shared by all crates: paths, contents, file states, grants, error kinds.
 
 mod content;
 mod error_kind;

@@ -1,33 +1,32 @@
-//! A path outside the workspace.
+//! Paths outside the workspace.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An absolute path that lies, or may lie, outside the workspace, as a rule of the user names it.
+/// An absolute path outside the workspace, as named by a rule of the user.
 ///
-/// The type cannot express `..`, which means something else behind a symbolic link than it reads, a relative path or a NUL.
+/// The type cannot express a relative path, NUL or `..`, because `..` after a symbolic link does not lead where it
+/// seems to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OutsidePath(String);
 
-/// The reason why a text is no path outside the workspace.
+/// The reason why a text is not a path outside the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OutsidePathError {
-    /// It does not start at the root of the file system.
     #[error("`{0}` is not an absolute path")]
     Relative(String),
-    /// It goes up.
     #[error("`{0}` goes up with `..`; write the path without it")]
     Parent(String),
-    /// It holds a zero byte.
+    /// It contains a NUL byte.
     #[error("{0:?} holds a NUL character, which no file name can")]
     Nul(String),
 }
 
 impl OutsidePath {
-    /// Reads an absolute path; `.` and doubled or trailing slashes are dropped.
+    /// Parses an absolute path; `.` and doubled or trailing slashes are dropped.
     pub fn parse(text: &str) -> Result<Self, OutsidePathError> {
         if !text.starts_with('/') {
             return Err(OutsidePathError::Relative(text.to_owned()));
@@ -42,17 +41,16 @@ impl OutsidePath {
         Ok(Self(format!("/{}", names.join("/"))))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The pattern of a rule that stands for this path and all below it.
+    /// Returns the rule pattern for this path and everything below it.
     pub fn as_pattern(&self) -> String {
         globset::escape(&self.0)
     }
 
-    /// The text without the slash at its start; empty for the root of the file system.
+    /// Returns the text without the leading slash; empty for the root of the file system.
     pub fn below_root(&self) -> &str {
         &self.0[1..]
     }
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outside_path_is_absolute_and_never_goes_up() {
+    fn outside_path_is_absolute_without_parents() {
         let text = |path: &str| OutsidePath::parse(path).map(String::from);
         assert_eq!(text("/etc//./hostname/"), Ok("/etc/hostname".to_owned()));
         assert_eq!(text("/"), Ok("/".to_owned()));

@@ -1,18 +1,16 @@
-//! How much a finding matters.
+//! Severities of findings.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// How much a note or an effect matters; the later, the more.
+/// The severity of a note or an effect, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
     Info,
-    /// To be looked at before approving.
     Warning,
-    /// What an attack or a shortcut would look like.
+    /// Typical of an attack or a shortcut.
     Critical,
 }
 

@@ -1,41 +1,38 @@
-//! A path inside the workspace.
+//! Paths inside the workspace.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-/// A path inside the workspace, from its root, with `/` between names.
+/// A path relative to the workspace root, with `/` between names.
 ///
-/// The type cannot express `..`, an absolute path or a NUL, so nothing that takes one needs to check for them. It says
-/// nothing about symlinks: whether a path stays inside is decided by opening it.
+/// The type cannot express `..`, an absolute path or NUL, so its users need no check. It does not resolve symbolic
+/// links: confinement is enforced when the path is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WsPath(String);
 
-/// Why a text is not a path inside the workspace.
+/// The reason why a text is not a path inside the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WsPathError {
-    /// It starts at the root of the file system.
     #[error("`{0}` is an absolute path outside the workspace")]
     Absolute(String),
-    /// It goes up.
     #[error("`{0}` goes up with `..`, which a path inside the workspace cannot")]
     Parent(String),
-    /// It holds a zero byte, which no file name can.
+    /// It contains a NUL byte.
     #[error("{0:?} holds a NUL character, which no file name can")]
     Nul(String),
-    /// There is nothing.
     #[error("the path is empty; `.` is the workspace itself")]
     Empty,
 }
 
 impl WsPath {
-    /// The workspace itself.
+    /// Returns the workspace itself.
     pub fn root() -> Self {
         Self(String::new())
     }
 
-    /// Reads a relative path; `.` and doubled or trailing slashes are dropped.
+    /// Parses a relative path. Drops `.` and doubled or trailing slashes, and rejects every absolute path, also one into the workspace.
     pub fn parse(text: &str) -> Result<Self, WsPathError> {
         if text.is_empty() {
             return Err(WsPathError::Empty);
@@ -59,7 +56,7 @@ impl WsPath {
         Ok(Self(path))
     }
 
-    /// The path of an entry of this directory, or `None` if `name` is not a plain name.
+    /// Appends a name; `None` if `name` is not a plain name.
     pub fn join(&self, name: &str) -> Option<Self> {
         if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
             return None;
@@ -67,22 +64,22 @@ impl WsPath {
         Some(Self(if self.is_root() { name.to_owned() } else { format!("{}/{name}", self.0) }))
     }
 
-    /// Whether it is the workspace itself.
+    /// `true` for the workspace itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text; empty for the workspace itself.
+    /// Returns the text; empty for the workspace itself.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names from the root down.
+    /// Returns the names from the root down.
     pub fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/').filter(|name| !name.is_empty())
     }
 
-    /// The directory it is in; the workspace itself has none.
+    /// Returns the parent directory; `None` for the workspace itself.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -90,7 +87,7 @@ impl WsPath {
         Some(Self(self.0.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned()))
     }
 
-    /// Whether it is `directory` or lies below it.
+    /// `true` if the path equals `directory` or is below it.
     pub fn is_within(&self, directory: &Self) -> bool {
         directory.is_root()
             || self.0.strip_prefix(&directory.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -104,7 +101,7 @@ impl fmt::Display for WsPath {
 }
 
 impl Serialize for WsPath {
-    /// As it is shown, which is how it can be read again.
+    /// Serializes the displayed form, which [`WsPath::parse`] accepts.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -125,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_normalised_or_refused() {
+    fn paths_are_normalized_or_rejected() {
         let path = |text: &str| WsPath::parse(text).unwrap().as_str().to_owned();
         assert_eq!(path("a/b"), "a/b");
         assert_eq!(path("./a//b/./"), "a/b");
@@ -138,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn within_goes_by_names() {
+    fn within_compares_whole_names() {
         let within =
             |path: &str, directory: &str| WsPath::parse(path).unwrap().is_within(&WsPath::parse(directory).unwrap());
         assert!(within("src/a", "src") && within("src", "src") && within("src", "."));
@@ -147,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_a_path_that_leaves(text in "(\\.|/|\\.\\.|[a-z\0\n]|\\PC){0,12}") {
+        fn parsed_paths_never_leave_workspace(text in "(\\.|/|\\.\\.|[a-z\0\n]|\\PC){0,12}") {
             if let Ok(path) = WsPath::parse(&text) {
                 prop_assert!(path.names().all(|name| !matches!(name, "" | "." | "..")));
                 prop_assert!(!path.as_str().starts_with('/') && !path.as_str().contains('\0'));

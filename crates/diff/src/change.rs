@@ -1,35 +1,35 @@
-//! Where a change lies, in lines and in bytes at once.
+//! Changes, as positions in lines and bytes.
 
-/// A line boundary of one side: how many lines, and how many bytes, come before it.
+/// A line boundary in one side, as the number of preceding lines and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    /// Lines before this point; also the 0-based number of the line that starts here.
+    /// Number of preceding lines; also the 0-based number of the line that starts here.
     pub line: usize,
-    /// Bytes before this point.
+    /// Number of preceding bytes.
     pub offset: usize,
 }
 
-/// A run of whole lines of one side; empty where the other side has lines that this one lacks.
+/// A range of whole lines in one side; empty at an insertion or removal on the other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Its first line's start.
+    /// Start of the first line.
     pub start: Cursor,
-    /// Its last line's end.
+    /// End of the last line.
     pub end: Cursor,
 }
 
 impl Block {
-    /// How many lines it holds.
+    /// Returns the number of lines.
     pub fn lines(&self) -> usize {
         self.end.line - self.start.line
     }
 
-    /// Whether it holds no line.
+    /// `true` if the range is empty.
     pub fn is_empty(&self) -> bool {
         self.end.line == self.start.line
     }
 
-    /// Its bytes within the content it belongs to.
+    /// Returns the bytes of the range within its content.
     pub fn of<'a>(&self, content: &'a [u8]) -> &'a [u8] {
         &content[self.start.offset..self.end.offset]
     }
@@ -37,22 +37,20 @@ impl Block {
 
 /// The smallest unit of difference: the lines `old` are replaced by the lines `new`.
 ///
-/// Two changes of one diff are always separated by at least one unchanged line.
+/// At least one unchanged line separates two changes of a diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// What goes.
     pub old: Block,
-    /// What comes in its place.
     pub new: Block,
 }
 
 impl Change {
-    /// Whether it adds lines and removes none.
+    /// `true` if the change only adds lines.
     pub fn is_insertion(&self) -> bool {
         self.old.is_empty()
     }
 
-    /// Whether it removes lines and adds none.
+    /// `true` if the change only removes lines.
     pub fn is_removal(&self) -> bool {
         self.new.is_empty()
     }

@@ -2,17 +2,15 @@
 
 use crate::change::{Change, Cursor};
 use crate::engine::{self, Text};
-use crate::form::{self, Form, Kind};
 use crate::hunk::Hunks;
 use crate::note::{self, Note};
 use crate::patch::{Rejection, Selection};
+use crate::text_format::{self, Kind, TextFormat};
 
-/// One side of a comparison. A file that does not exist is not an empty file.
+/// One side of a comparison. An absent file differs from an empty file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side<'a> {
-    /// There is no such file.
     Absent,
-    /// The file's bytes.
     Present(&'a [u8]),
 }
 
@@ -28,18 +26,18 @@ impl<'a> From<Option<&'a [u8]>> for Side<'a> {
     }
 }
 
-/// How many lines a diff adds and removes.
+/// The numbers of added and removed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Lines that the new side has in place of others or in addition.
+    /// Lines of the new side within changes.
     pub added: usize,
-    /// Lines of the old side that go.
+    /// Lines of the old side within changes.
     pub removed: usize,
 }
 
-/// What differs between two contents, as changes over their lines.
+/// The differences between two contents, as changes of their lines.
 ///
-/// Made once; hunks, unified text, inline form and the result of accepting some hunks are all views of it.
+/// Hunks, unified text, the inline form and partial results are views computed from it.
 #[derive(Clone, Debug)]
 pub struct Diff<'a> {
     old_side: Side<'a>,
@@ -55,10 +53,10 @@ impl<'a> Diff<'a> {
         let (old_side, new_side) = (old.into(), new.into());
         let text = |side| {
             let bytes: &'a [u8] = if let Side::Present(bytes) = side { bytes } else { &[] };
-            Text { bytes, line_break: form::line_break(bytes) }
+            Text { bytes, line_break: text_format::line_break(bytes) }
         };
         let (mut old, mut new) = (text(old_side), text(new_side));
-        // An empty side has no encoding of its own.
+        // An empty side has no encoding, so use the other side's.
         if old.bytes.is_empty() {
             old.line_break = new.line_break;
         } else if new.bytes.is_empty() {
@@ -67,27 +65,24 @@ impl<'a> Diff<'a> {
         Self { old_side, new_side, old, new, changes: engine::changes(old, new) }
     }
 
-    /// The old side.
     pub fn old_side(&self) -> Side<'a> {
         self.old_side
     }
 
-    /// The new side.
     pub fn new_side(&self) -> Side<'a> {
         self.new_side
     }
 
-    /// Whether both sides are the same: the same bytes, or both absent.
+    /// `true` if both sides have the same bytes, or both are absent.
     pub fn is_unchanged(&self) -> bool {
         self.changes.is_empty() && matches!(self.old_side, Side::Absent) == matches!(self.new_side, Side::Absent)
     }
 
-    /// The changes in order, at least one unchanged line apart.
+    /// Returns the changes in order, separated by unchanged lines.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Lines added and removed.
     pub fn counts(&self) -> Counts {
         self.changes.iter().fold(Counts::default(), |counts, change| Counts {
             added: counts.added + change.new.lines(),
@@ -95,45 +90,46 @@ impl<'a> Diff<'a> {
         })
     }
 
-    /// How many lines each side has.
+    /// Returns the number of lines of each side.
     pub fn line_counts(&self) -> (usize, usize) {
         let lines = |text: Text<'_>| text.line_break.count(text.bytes, 0, text.bytes.len());
         (lines(self.old), lines(self.new))
     }
 
-    /// What each side is, where it exists.
-    pub fn forms(&self) -> (Option<Form>, Option<Form>) {
-        let form = |side| if let Side::Present(bytes) = side { Some(Form::of(bytes)) } else { None };
+    /// Returns the text format of each present side.
+    pub fn formats(&self) -> (Option<TextFormat>, Option<TextFormat>) {
+        let form = |side| if let Side::Present(bytes) = side { Some(TextFormat::of(bytes)) } else { None };
         (form(self.old_side), form(self.new_side))
     }
 
-    /// Whether either side is binary, so that showing lines would show noise.
+    /// `true` if either side is binary.
     pub fn is_binary(&self) -> bool {
-        let (old, new) = self.forms();
+        let (old, new) = self.formats();
         [old, new].into_iter().flatten().any(|form| form.kind == Kind::Binary)
     }
 
-    /// Differences in form between two contents that have one: encoding, byte order mark, line ending, final newline.
+    /// Returns the differences in text format: encoding, byte order mark, line ending, final newline.
     pub fn notes(&self) -> Vec<Note> {
-        self.notes_of(self.forms())
+        self.notes_of(self.formats())
     }
 
-    /// The same from its [forms](Self::forms), for who has them already: finding them reads both sides whole.
-    pub fn notes_of(&self, forms: (Option<Form>, Option<Form>)) -> Vec<Note> {
+    /// Returns the differences between given [formats](Self::formats). Detecting the formats reads both sides
+    /// completely.
+    pub fn notes_of(&self, forms: (Option<TextFormat>, Option<TextFormat>)) -> Vec<Note> {
         match forms {
-            // An empty content has no form to differ from.
+            // An empty content has no format.
             (Some(old), Some(new)) if !self.old.bytes.is_empty() && !self.new.bytes.is_empty() => note::notes(old, new),
             _ => Vec::new(),
         }
     }
 
-    /// The changes with `context` unchanged lines around each; those at most twice that apart share a hunk.
+    /// Returns the hunks with `context` unchanged lines around each change. Changes whose contexts touch share a hunk.
     pub fn hunks(&self, context: usize) -> Hunks<'_, 'a> {
         Hunks::new(self, context)
     }
 
-    /// The old side with the selected hunks applied, by their numbers with that much context: all of them give exactly the new
-    /// side, none exactly the old. `None` stands for no file.
+    /// Returns the old side with the selected hunks applied, numbered with that context; `None` for an absent file. All
+    /// hunks give exactly the new side, no hunks exactly the old side.
     pub fn accept(&self, context: usize, selection: &Selection) -> Result<Option<Vec<u8>>, Vec<Rejection>> {
         let mut result = Vec::with_capacity(self.old.bytes.len());
         let mut at = 0;
@@ -155,7 +151,7 @@ impl<'a> Diff<'a> {
         if !rejections.is_empty() {
             return Err(rejections);
         }
-        // Whether there is a file is decided with the content: by all hunks, or by `All` where an empty file has none.
+        // The existence of the file changes with all hunks, or with `All` for an empty file without hunks.
         let all = *selection == Selection::All || (hunks > 0 && taken == hunks);
         let side = match (all, taken) {
             (true, _) => self.new_side,
@@ -165,7 +161,7 @@ impl<'a> Diff<'a> {
         Ok((side != Side::Absent).then_some(result))
     }
 
-    /// The cursor `lines` lines up from `from` on both sides at once, where these lines are unchanged.
+    /// Moves both cursors up by `lines` unchanged lines.
     pub(crate) fn up(&self, mut from: (Cursor, Cursor), lines: usize) -> (Cursor, Cursor) {
         for _ in 0..lines {
             let length = from.0.offset - self.old.line_break.line_start(self.old.bytes, from.0.offset);
@@ -176,7 +172,7 @@ impl<'a> Diff<'a> {
         from
     }
 
-    /// The cursor at most `lines` lines down from `from` on both sides at once, where these lines are unchanged.
+    /// Moves both cursors down by at most `lines` unchanged lines.
     pub(crate) fn down(&self, mut from: (Cursor, Cursor), lines: usize) -> (Cursor, Cursor) {
         for _ in 0..lines {
             if from.0.offset == self.old.bytes.len() {

@@ -1,4 +1,4 @@
-//! Hunks: changes with the unchanged lines around them, as data.
+//! Hunks: changes with surrounding unchanged lines.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use crate::change::{Block, Change, Cursor};
 use crate::diff::Diff;
 use crate::words::{self, WordSpans};
 
-/// What a line is to the comparison.
+/// The kind of a line in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineKind {
-    /// Only the new side has it.
+    /// Only the new side has the line.
     Add,
-    /// Only the old side has it.
+    /// Only the old side has the line.
     Remove,
-    /// Both have it.
+    /// Both sides have the line.
     Context,
 }
 
@@ -25,42 +25,41 @@ pub enum LineKind {
 pub struct Line<'a> {
     /// Added, removed or context.
     pub kind: LineKind,
-    /// Its 1-based number in the old content, unless it is added.
+    /// Line number in the old content, from 1; `None` for an added line.
     pub old_number: Option<usize>,
-    /// Its 1-based number in the new content, unless it is removed.
+    /// Line number in the new content, from 1; `None` for a removed line.
     pub new_number: Option<usize>,
-    /// Its bytes, line break included; the last line of a content may have none.
+    /// Bytes including the line break, which the last line of a content may lack.
     pub bytes: &'a [u8],
 }
 
-/// A line with the parts of it that changed.
+/// A line with its changed parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedLine<'a> {
-    /// The line.
     pub line: Line<'a>,
-    /// Byte ranges within the line that differ from its counterpart; empty where the whole line is new or gone.
+    /// Byte ranges within the line that differ from its counterpart; empty if the whole line is new or removed.
     pub spans: Vec<Range<usize>>,
 }
 
-/// One or more changes that lie close together, with their context.
+/// One or more nearby changes with their context.
 #[derive(Clone, Copy, Debug)]
 pub struct Hunk<'d, 'a> {
     diff: &'d Diff<'a>,
     changes: &'d [Change],
-    /// Its 1-based number in the diff.
+    /// Number within the diff, from 1.
     pub number: usize,
-    /// Its old lines, context included.
+    /// Range in the old content, including context.
     pub old: Block,
-    /// Its new lines, context included.
+    /// Range in the new content, including context.
     pub new: Block,
 }
 
-/// The hunks of a diff, one after the other.
+/// An iterator over the hunks of a diff.
 #[derive(Clone, Debug)]
 pub struct Hunks<'d, 'a> {
     diff: &'d Diff<'a>,
     context: usize,
-    /// The first change that is in no hunk yet.
+    /// Index of the first change that is not yet in a hunk.
     next: usize,
     count: usize,
 }
@@ -83,7 +82,7 @@ impl<'d, 'a> Iterator for Hunks<'d, 'a> {
         let bottom = &changes[last];
         let above = if first == 0 { 0 } else { changes[first - 1].old.end.line };
         let start = diff.up((top.old.start, top.new.start), (top.old.start.line - above).min(context));
-        // The next hunk is more than twice the context away, so it does not limit this one.
+        // The next hunk is more than twice the context away and does not limit this one.
         let end = diff.down((bottom.old.end, bottom.new.end), context);
         self.next = last + 1;
         self.count += 1;
@@ -98,8 +97,8 @@ impl<'d, 'a> Iterator for Hunks<'d, 'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// A hunk of one change alone, by its place among [`changes`](Self::changes): what splitting a hunk gives. Its context ends
-    /// where the next change begins.
+    /// Returns a hunk of a single change, by its index in [`changes`](Self::changes). Its context ends where the next
+    /// change begins.
     pub fn part(&self, index: usize, context: usize) -> Option<Hunk<'_, 'a>> {
         let changes = self.changes();
         let change = changes.get(index)?;
@@ -118,27 +117,27 @@ impl<'a> Diff<'a> {
 }
 
 impl<'d, 'a> Hunk<'d, 'a> {
-    /// The changes it holds.
+    /// Returns the changes of the hunk.
     pub fn changes(&self) -> &'d [Change] {
         self.changes
     }
 
-    /// How many lines it shows.
+    /// Returns the number of lines.
     pub fn line_count(&self) -> usize {
         self.old.lines() + self.changes.iter().map(|change| change.new.lines()).sum::<usize>()
     }
 
-    /// Its lines in order, none of them copied.
+    /// Returns the lines in order, without copying them.
     pub fn lines(&self) -> Lines<'d, 'a> {
         Lines { diff: self.diff, changes: self.changes, old: self.old.start, new: self.new.start, end: self.old.end }
     }
 
-    /// The parts of its changed lines that changed.
+    /// Returns the changed parts of the changed lines.
     pub fn word_spans(&self) -> WordSpans {
         words::spans(self.diff, self.changes)
     }
 
-    /// Its lines with the changed parts of each marked.
+    /// Returns the lines with their changed parts.
     pub fn marked_lines(&self) -> Vec<MarkedLine<'a>> {
         let spans = self.word_spans();
         let (mut old, mut new) = (self.old.start.offset, self.new.start.offset);
@@ -158,8 +157,8 @@ impl<'d, 'a> Hunk<'d, 'a> {
     }
 }
 
-/// The parts of `spans` that lie in `range`, counted from its start.
-fn within(spans: &[Range<usize>], range: Range<usize>) -> Vec<Range<usize>> {
+/// Returns the parts of `spans` within `range`, relative to its start.
+pub(crate) fn within(spans: &[Range<usize>], range: Range<usize>) -> Vec<Range<usize>> {
     let first = spans.partition_point(|span| span.end <= range.start);
     spans[first..]
         .iter()
@@ -168,7 +167,7 @@ fn within(spans: &[Range<usize>], range: Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The lines of a hunk, from top to bottom: of each change first what goes, then what comes.
+/// An iterator over the lines of a hunk; in each change, removed lines precede added lines.
 #[derive(Clone, Debug)]
 pub struct Lines<'d, 'a> {
     diff: &'d Diff<'a>,

@@ -1,13 +1,13 @@
-//! The short form that goes into the stream: a card's few lines (seed `000…`).
+//! The inline form of a diff: the few lines of a card (seed `000…`).
 
 use serde::Serialize;
 
 use crate::diff::Diff;
 use crate::hunk::LineKind;
 
-/// How many lines a card shows unless told otherwise.
+/// Default number of lines on a card.
 pub const INLINE_LINES: usize = 10;
-/// Unchanged lines kept around a change.
+/// Number of unchanged lines around a change.
 const CONTEXT: usize = 1;
 
 /// A line of an inline diff.
@@ -16,41 +16,41 @@ pub struct InlineLine {
     /// Added, removed or context.
     #[serde(rename = "type")]
     pub kind: LineKind,
-    /// The line without its `\n`; a `\r` belongs to it.
+    /// Text without its `\n`, but including a `\r`.
     pub text: String,
-    /// Whether it is a last line without a line break.
+    /// `true` for a last line without a line break.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_newline: bool,
-    /// Its 1-based number in the old content, unless it is added.
+    /// Line number in the old content, from 1; `None` for an added line.
     pub old_number: Option<usize>,
-    /// Its 1-based number in the new content, unless it is removed.
+    /// Line number in the new content, from 1; `None` for a removed line.
     pub new_number: Option<usize>,
 }
 
-/// The first lines of a diff, and how many there are in all.
+/// The first lines of a diff, with the total number of lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InlineDiff {
-    /// At most as many as asked for; gaps show in their numbers only.
+    /// Lines up to the requested maximum. Gaps between hunks appear in the line numbers only.
     pub lines: Vec<InlineLine>,
-    /// Whether there are more.
+    /// `true` if there are more lines.
     pub truncated: bool,
-    /// How many lines there are, context included.
+    /// Total number of lines, including context.
     pub total_lines: usize,
 }
 
 impl InlineDiff {
-    /// How many lines are not shown: the N of `... N more lines`.
+    /// Returns the number of omitted lines: the N of `... N more lines`.
     pub fn more_lines(&self) -> usize {
         self.total_lines - self.lines.len()
     }
 }
 
 impl Diff<'_> {
-    /// The first `most` lines; no line beyond them is ever built.
+    /// Returns the first `most` lines, and builds no others.
     pub fn inline(&self, most: usize) -> InlineDiff {
         let mut lines = Vec::new();
         let mut total_lines = 0;
-        // Recognising the encoding reads the whole content, so it waits until there is a line to show.
+        // Detecting the encoding reads the whole content, so postpone it until a line is needed.
         let mut encodings = None;
         for hunk in self.hunks(CONTEXT) {
             total_lines += hunk.line_count();

@@ -1,23 +1,20 @@
-//! Where lines end, and fast ways to find it.
+//! Line boundaries, and fast searches for them.
 //!
-//! A line ends at the code unit `\n` and includes it; a `\r` before it belongs to the line. The last line may lack its
-//! break. For UTF-16 the code unit is two bytes at an even offset, so that U+0A0D or U+0D0A never break a line.
+//! A line ends with the code unit `\n`, which it includes; a preceding `\r` belongs to the line. The last line may lack
+//! its break. In UTF-16 the code unit has two bytes at an even offset, so U+0A0D and U+0D0A never break a line.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
 /// The code unit that ends a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineBreak {
-    /// The byte `0A`.
     Byte,
-    /// The bytes `0A 00` at an even offset.
     Utf16Le,
-    /// The bytes `00 0A` at an even offset.
     Utf16Be,
 }
 
 impl LineBreak {
-    /// The offset just after the line that starts at `start`.
+    /// Returns the end of the line that starts at `start`.
     #[inline]
     pub(crate) fn line_end(self, bytes: &[u8], start: usize) -> usize {
         match self {
@@ -28,7 +25,7 @@ impl LineBreak {
         }
     }
 
-    /// The start of the line that ends just before `end`, which must not be 0.
+    /// Returns the start of the line that ends at `end`, which must not be 0.
     #[inline]
     pub(crate) fn line_start(self, bytes: &[u8], end: usize) -> usize {
         match self {
@@ -39,7 +36,7 @@ impl LineBreak {
         }
     }
 
-    /// Whether a line that ends at `end` ends with a break (and not merely because the content does).
+    /// `true` if the line that ends at `end` has a break; the last line may end without one.
     #[inline]
     pub(crate) fn breaks_before(self, bytes: &[u8], end: usize) -> bool {
         match self {
@@ -49,7 +46,7 @@ impl LineBreak {
         }
     }
 
-    /// How many lines `bytes[start..end]` holds, where both are line boundaries.
+    /// Counts the lines in `bytes[start..end]`, where both are line boundaries.
     pub(crate) fn count(self, bytes: &[u8], start: usize, end: usize) -> usize {
         if start == end {
             return 0;
@@ -63,13 +60,13 @@ impl LineBreak {
         breaks + usize::from(!self.breaks_before(bytes, end))
     }
 
-    /// The bytes of a line without its break.
+    /// Returns a line without its break.
     pub(crate) fn without_break(self, line: &[u8]) -> &[u8] {
         let width = if self == Self::Byte { 1 } else { 2 };
         if self.breaks_before(line, line.len()) { &line[..line.len() - width] } else { line }
     }
 
-    /// For the byte `0A` at `at`: the offset after the break, if it is one.
+    /// Returns the offset after a UTF-16 break whose byte `0A` is at `at`.
     fn wide_break(self, bytes: &[u8], at: usize) -> Option<usize> {
         match self {
             Self::Byte => Some(at + 1),
@@ -79,12 +76,12 @@ impl LineBreak {
     }
 }
 
-/// How many bytes two slices have in common at their start.
+/// Returns the length of the common prefix, in bytes.
 #[inline]
 pub(crate) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let length = a.len().min(b.len());
     let (a, b) = (&a[..length], &b[..length]);
-    // Most calls end within the first words; long runs go at the speed of `memcmp`.
+    // Most calls end within the first words. Long runs are compared with the speed of `memcmp`.
     let mut at = word_prefix(&a[..length.min(64)], &b[..length.min(64)]);
     if at < 64 {
         return at;
@@ -111,7 +108,7 @@ fn word_prefix(a: &[u8], b: &[u8]) -> usize {
     at + a_rest.iter().zip(b_rest).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes two slices have in common at their end.
+/// Returns the length of the common suffix, in bytes.
 pub(crate) fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     let length = a.len().min(b.len());
     let (a, b) = (&a[a.len() - length..], &b[b.len() - length..]);
@@ -152,10 +149,10 @@ mod tests {
 
     #[test]
     fn utf16_breaks_on_code_units() {
-        // U+0A61 has the byte 0A, but is not a line feed in either order.
+        // U+0A61 contains the byte 0A, but is not a line feed.
         assert_eq!(lines(LineBreak::Utf16Le, b"\x61\x0a\x0a\x00b\x00"), [&b"\x61\x0a\x0a\x00"[..], b"b\x00"]);
         assert_eq!(lines(LineBreak::Utf16Be, b"\x0a\x61\x00\x0a\x00b"), [&b"\x0a\x61\x00\x0a"[..], b"\x00b"]);
-        // 00 0A at an odd offset is the end of one unit and the start of another.
+        // 00 0A at an odd offset spans two code units.
         assert_eq!(lines(LineBreak::Utf16Be, b"a\x00\x0ab").len(), 1);
         assert_eq!(lines(LineBreak::Utf16Le, b"a\x00\x0a").len(), 1, "a torn last unit breaks nothing");
     }

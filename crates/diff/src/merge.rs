@@ -1,109 +1,116 @@
-//! Three-way merge: two changes of one base, brought together.
+//! Three-way merge: combines two changes of one base.
 
 use std::borrow::Cow;
 
-use crate::change::{Change, Cursor};
+use crate::change::{Block, Change, Cursor};
 use crate::diff::{Diff, Side};
-use crate::engine::Text;
-use crate::form::{Form, LineEnding};
+use crate::text_format::{LineEnding, TextFormat};
 
 /// A part of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk<'a> {
-    /// What both agree on, or only one changed.
+    /// Content on which both sides agree, or that only one side changed.
     Resolved(&'a [u8]),
-    /// What each changed in its own way.
+    /// Content that both sides changed differently.
     Conflict(Conflict<'a>),
 }
 
-/// The three versions of what could not be merged.
+/// The three versions of conflicting lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict<'a> {
-    /// The lines as both found them.
     pub base: &'a [u8],
-    /// The lines as we have them.
     pub ours: &'a [u8],
-    /// The lines as they have them.
     pub theirs: &'a [u8],
-    /// The 1-based line of the base it starts at.
+    /// First line in the base, from 1.
     pub base_line: usize,
 }
 
-/// The result of a merge: its parts in order.
+/// The result of a merge, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merge<'a> {
-    /// Concatenated, with a choice made for each conflict, they are the merged content.
+    /// Parts; concatenated with one version of each conflict, they are the merged content.
     pub chunks: Vec<Chunk<'a>>,
 }
 
-/// The names that conflict markers carry.
+/// The labels of conflict markers.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkerLabels<'a> {
-    /// After `<<<<<<<`.
+    /// Label after `<<<<<<<`.
     pub ours: &'a str,
-    /// After `|||||||`.
+    /// Label after `|||||||`.
     pub base: &'a str,
-    /// After `>>>>>>>`.
+    /// Label after `>>>>>>>`.
     pub theirs: &'a str,
 }
 
-/// Merges what `ours` and `theirs` each made of `base`.
+/// Merges the versions `ours` and `theirs` of `base`.
 ///
-/// Changes conflict where they overlap or touch, unless they are the same.
+/// Different changes conflict if they overlap or touch.
 pub fn merge<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merge<'a> {
     let (ours_diff, theirs_diff) = (Diff::new(base, ours), Diff::new(base, theirs));
-    let mut ours = Branch::new(&ours_diff);
-    let mut theirs = Branch::new(&theirs_diff);
     let mut merge = Merge::default();
-    let mut done = Cursor::default();
-    while let Some(start) = earliest(ours.next_start(), theirs.next_start()) {
-        merge.resolve(&base[done.offset..start.offset]);
-        // Grow the region until no change of either side reaches into it.
-        let mut end = start;
-        while ours.take(&mut end) || theirs.take(&mut end) {}
-        let base_part = &base[start.offset..end.offset];
-        let (our_part, their_part) = (ours.finish(start, end), theirs.finish(start, end));
-        if our_part == their_part || their_part == base_part {
-            merge.resolve(our_part);
-        } else if our_part == base_part {
-            merge.resolve(their_part);
+    let mut done = 0;
+    for region in regions(&ours_diff, &theirs_diff) {
+        merge.resolve(&base[done..region.base.start.offset]);
+        done = region.base.end.offset;
+        let (base, ours, theirs) = (region.base.of(base), region.ours.of(ours), region.theirs.of(theirs));
+        if ours == theirs || theirs == base {
+            merge.resolve(ours);
+        } else if ours == base {
+            merge.resolve(theirs);
         } else {
-            merge.chunks.push(Chunk::Conflict(Conflict {
-                base: base_part,
-                ours: our_part,
-                theirs: their_part,
-                base_line: start.line + 1,
-            }));
+            let base_line = region.base.start.line + 1;
+            merge.chunks.push(Chunk::Conflict(Conflict { base, ours, theirs, base_line }));
         }
-        done = end;
     }
-    merge.resolve(&base[done.offset..]);
+    merge.resolve(&base[done..]);
     merge
 }
 
-/// What becomes of a file that may come and go on either side.
+/// Base lines changed by at least one branch, with the corresponding lines of each branch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MergeRegion {
+    pub(crate) base: Block,
+    pub(crate) ours: Block,
+    pub(crate) theirs: Block,
+}
+
+/// Groups the changes of two branches. Changes that overlap or touch share a region.
+pub(crate) fn regions<'d>(ours: &'d Diff<'_>, theirs: &'d Diff<'_>) -> impl Iterator<Item = MergeRegion> + use<'d> {
+    let (mut ours, mut theirs) = (Branch::new(ours), Branch::new(theirs));
+    std::iter::from_fn(move || {
+        let start = earliest(ours.next_start(), theirs.next_start())?;
+        // Extend the region until no change crosses its end.
+        let mut end = start;
+        while ours.take(&mut end) || theirs.take(&mut end) {}
+        let (ours, theirs) = (ours.finish(start, end), theirs.finish(start, end));
+        Some(MergeRegion { base: Block { start, end }, ours, theirs })
+    })
+}
+
+/// The merge of a file that may be absent on any side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SideMerge<'a> {
-    /// Both sides are this, or only one changed the base and made this of it. Not to be there is a change as well.
+    /// Both sides are equal, or only one side changed the base. Creation and deletion are changes.
     Taken(Side<'a>),
-    /// Both changed it, and it is there in all three.
+    /// Both sides changed the file, which is present in all three versions.
     Merged(Merge<'a>),
-    /// Whether it should be there, or what it should be from the start, is not to be settled line by line.
+    /// The conflict cannot be resolved line by line.
     Conflict(PresenceConflict),
 }
 
-/// Why a file cannot be merged by its lines.
+/// The reason why a file cannot be merged by lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PresenceConflict {
-    /// We deleted what they changed.
+    /// Our side deleted a file that the other side changed.
     DeletedByUs,
-    /// They deleted what we changed.
+    /// The other side deleted a file that our side changed.
     DeletedByThem,
-    /// There was no file, and each created another.
+    /// Both sides created the file with different contents.
     BothCreated,
 }
 
-/// Merges what `ours` and `theirs` each made of `base`, where any of the three may have no file.
+/// Merges the versions `ours` and `theirs` of `base`, any of which may be absent.
 pub fn merge_sides<'a>(base: Side<'a>, ours: Side<'a>, theirs: Side<'a>) -> SideMerge<'a> {
     if ours == theirs || theirs == base {
         return SideMerge::Taken(ours);
@@ -128,45 +135,51 @@ fn earliest(a: Option<Cursor>, b: Option<Cursor>) -> Option<Cursor> {
     }
 }
 
-/// One side's changes of the base, in order.
-struct Branch<'d, 'a> {
-    text: Text<'a>,
+/// The changes of one branch, in order.
+struct Branch<'d> {
     waiting: &'d [Change],
-    /// The first change of the current region.
+    /// First change of the current region.
     first: Option<&'d Change>,
-    /// How far this side's offsets are from the base's after the last change.
-    shift: isize,
+    /// Last change that was consumed.
+    last: Option<&'d Change>,
 }
 
-impl<'d, 'a> Branch<'d, 'a> {
-    fn new(diff: &'d Diff<'a>) -> Self {
-        Self { text: diff.new, waiting: diff.changes(), first: None, shift: 0 }
+impl<'d> Branch<'d> {
+    fn new(diff: &'d Diff<'_>) -> Self {
+        Self { waiting: diff.changes(), first: None, last: None }
     }
 
     fn next_start(&self) -> Option<Cursor> {
         self.waiting.first().map(|change| change.old.start)
     }
 
-    /// Takes the changes that touch the region up to `end`, which moves; returns whether there were any.
+    /// Consumes the changes that touch the region up to `end`, and extends `end`. Returns `true` if there were any.
     fn take(&mut self, end: &mut Cursor) -> bool {
         let mut taken = false;
         while let Some((change, later)) = self.waiting.split_first().filter(|(change, _)| change.old.start <= *end) {
             *end = (*end).max(change.old.end);
             self.waiting = later;
             self.first = self.first.or(Some(change));
-            self.shift = change.new.end.offset.cast_signed() - change.old.end.offset.cast_signed();
+            self.last = Some(change);
             taken = true;
         }
         taken
     }
 
-    /// This side's bytes for the base's region.
-    fn finish(&mut self, start: Cursor, end: Cursor) -> &'a [u8] {
-        let before = match self.first.take() {
-            Some(first) => first.new.start.offset.cast_signed() - first.old.start.offset.cast_signed(),
-            None => self.shift,
-        };
-        &self.text.bytes[start.offset.saturating_add_signed(before)..end.offset.saturating_add_signed(self.shift)]
+    /// Returns the lines of this branch that correspond to a region of the base.
+    fn finish(&mut self, start: Cursor, end: Cursor) -> Block {
+        let last = self.last.map_or((Cursor::default(), Cursor::default()), |change| (change.old.end, change.new.end));
+        let first = self.first.take().map_or(last, |change| (change.old.start, change.new.start));
+        Block { start: moved(start, first), end: moved(end, last) }
+    }
+}
+
+/// Maps a cursor of the base to a branch, given a pair of corresponding cursors with only unchanged lines in between.
+fn moved(cursor: Cursor, (base, branch): (Cursor, Cursor)) -> Cursor {
+    let moved = |at: usize, base: usize, branch: usize| (at + branch).saturating_sub(base);
+    Cursor {
+        line: moved(cursor.line, base.line, branch.line),
+        offset: moved(cursor.offset, base.offset, branch.offset),
     }
 }
 
@@ -177,7 +190,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The conflicts, in order.
+    /// Returns the conflicts in order.
     pub fn conflicts(&self) -> impl Iterator<Item = &Conflict<'a>> {
         self.chunks.iter().filter_map(|chunk| match chunk {
             Chunk::Conflict(conflict) => Some(conflict),
@@ -185,12 +198,12 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// The merged content, if nothing conflicts.
+    /// Returns the merged content if there is no conflict.
     pub fn clean(&self) -> Option<Vec<u8>> {
         self.conflicts().next().is_none().then(|| self.resolved_with(|_| &[]))
     }
 
-    /// The merged content with `choose`'s answer for each conflict.
+    /// Returns the merged content, with one version chosen for each conflict.
     pub fn resolved_with(&self, mut choose: impl FnMut(&Conflict<'a>) -> &'a [u8]) -> Vec<u8> {
         let mut merged = Vec::new();
         for chunk in &self.chunks {
@@ -202,11 +215,12 @@ impl<'a> Merge<'a> {
         merged
     }
 
-    /// The content with conflict markers, in git's `diff3` style, in the encoding and with the line ending of our side.
+    /// Returns the content with conflict markers in git's `diff3` style, in the encoding and with the line ending of
+    /// our side.
     pub fn with_markers(&self, labels: MarkerLabels<'_>) -> Vec<u8> {
-        let form = Form::of(&self.resolved_with(|conflict| conflict.ours));
+        let form = TextFormat::of(&self.resolved_with(|conflict| conflict.ours));
         let line_break = form.encoding.line_break();
-        // A label may have characters that the file cannot; it is there to be read and removed again.
+        // A label may contain characters that the encoding lacks. It is only informative, so write it as UTF-8 then.
         let encode = |text: &str| form.encoding.encode(text).map_or_else(|| text.as_bytes().to_vec(), Cow::into_owned);
         let end = encode(if form.line_ending == LineEnding::Crlf { "\r\n" } else { "\n" });
         let mut text = Vec::new();

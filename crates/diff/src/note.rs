@@ -1,48 +1,36 @@
-//! What differs between two sides besides their lines, so that nothing hides as white space.
+//! Differences between two sides other than their lines.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::form::{Encoding, Form, Kind, LineEnding};
+use crate::text_format::{Encoding, Kind, LineEnding, TextFormat};
 
-/// A difference in form. A reviewer sees it even where every line reads the same.
+/// A difference in text format, which the lines of a diff may not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
-    /// Text became binary or the other way round.
+    /// The content changes between text and binary.
     Kind {
-        /// Before.
         old: Kind,
-        /// After.
         new: Kind,
     },
-    /// The encoding changes.
     Encoding {
-        /// Before.
         old: Encoding,
-        /// After.
         new: Encoding,
     },
-    /// The byte order mark is added.
     BomAdded,
-    /// The byte order mark is removed.
     BomRemoved,
-    /// The line ending changes.
     LineEnding {
-        /// Before.
         old: LineEnding,
-        /// After.
         new: LineEnding,
     },
-    /// The last line gets its line break.
     FinalNewlineAdded,
-    /// The last line loses its line break.
     FinalNewlineRemoved,
 }
 
-/// Compares the forms of two sides that both exist.
-pub(crate) fn notes(old: Form, new: Form) -> Vec<Note> {
+/// Compares the formats of two present sides.
+pub(crate) fn notes(old: TextFormat, new: TextFormat) -> Vec<Note> {
     let mut notes = Vec::new();
     if old.kind != new.kind {
         notes.push(Note::Kind { old: old.kind, new: new.kind });
@@ -58,7 +46,7 @@ pub(crate) fn notes(old: Form, new: Form) -> Vec<Note> {
         (true, false) => notes.push(Note::BomRemoved),
         _ => {}
     }
-    // A side without any line break has no ending to differ from.
+    // A side without any line break has no line ending to compare.
     let has_breaks = old.line_ending != LineEnding::None && new.line_ending != LineEnding::None;
     if has_breaks && old.line_ending != new.line_ending {
         notes.push(Note::LineEnding { old: old.line_ending, new: new.line_ending });

@@ -1,52 +1,51 @@
-//! The unified format, as `git apply` and `patch` read it.
+//! The unified format, as read by `git apply` and `patch`.
 
 use crate::change::Block;
 use crate::diff::Diff;
 use crate::engine::Text;
-use crate::form::Encoding;
 use crate::hunk::Hunk;
 use crate::lines::LineBreak;
+use crate::text_format::Encoding;
 
-/// How to write a unified diff.
+/// Options of a unified diff.
 #[derive(Clone, Copy, Debug)]
 pub struct UnifiedOptions<'a> {
-    /// Unchanged lines around each change.
+    /// Number of unchanged lines around each change.
     pub context: usize,
-    /// The name after `---`; see [`path_label`] for names of files.
+    /// Label after `---`; see [`path_label`] for file names.
     pub old_label: &'a str,
-    /// The name after `+++`.
+    /// Label after `+++`.
     pub new_label: &'a str,
-    /// Bytes for programs or text for people.
     pub rendering: Rendering,
-    /// The most bytes to write; the text is cut after the last line that fits.
+    /// Maximum size in bytes; the text is truncated after the last line that fits.
     pub limit: Option<usize>,
 }
 
-/// How the lines' bytes are written.
+/// The encoding of the lines in a unified diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rendering {
-    /// As they are: a patch that can be applied. UTF-16 is decoded all the same, since no tool can apply it.
+    /// Original bytes, so that the patch can be applied. UTF-16 is decoded anyway, because no tool can apply it.
     Exact,
     /// Decoded to UTF-8.
     Readable,
 }
 
-/// A unified diff, or the fact that there is nothing to show.
+/// A unified diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unified {
-    /// Both sides are the same.
+    /// Both sides are equal.
     NoChanges,
-    /// The text of the diff.
+    /// The sides differ.
     Changes {
-        /// File header and hunks, each line with its break. Without hunks when an empty file comes or goes.
+        /// File header and hunks. There are no hunks if an empty file is created or deleted.
         text: Vec<u8>,
-        /// Whether the limit cut it.
+        /// `true` if the limit truncated the text.
         truncated: bool,
     },
 }
 
 impl Unified {
-    /// The text; empty for no changes.
+    /// Returns the text; empty without changes.
     pub fn into_text(self) -> Vec<u8> {
         match self {
             Self::NoChanges => Vec::new(),
@@ -55,16 +54,16 @@ impl Unified {
     }
 }
 
-/// A label without line breaks, which would forge a line of the diff.
+/// Removes line breaks from a label, which could forge a line of the diff.
 pub fn one_line(label: &str) -> String {
     label.replace(['\n', '\r'], " ")
 }
 
-/// The name that stands for a file that does not exist.
+/// The label of an absent file.
 pub const NO_FILE: &str = "/dev/null";
 
-/// A file's name for `---` and `+++`: quoted as git does where it holds unusual characters, and ended with a tab where it
-/// holds blanks, so that `patch` does not end the name there.
+/// Formats a file name for `---` and `+++`: quoted as in git if it has unusual characters, and followed by a tab if it
+/// has blanks, so that `patch` reads it completely.
 pub fn path_label(prefix: &str, path: &[u8]) -> String {
     let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7F;
     let text = std::str::from_utf8(path).ok().filter(|text| text.bytes().all(plain));
@@ -100,7 +99,7 @@ fn quote(text: &str, quoted: &mut String) {
 }
 
 impl Diff<'_> {
-    /// Writes the diff in the unified format.
+    /// Formats the diff.
     pub fn unified(&self, options: &UnifiedOptions<'_>) -> Unified {
         if self.is_unchanged() {
             return Unified::NoChanges;
@@ -116,7 +115,7 @@ impl Diff<'_> {
     }
 }
 
-/// The limit is reached.
+/// The size limit is reached.
 struct Full;
 
 struct Writer<'a> {
@@ -168,7 +167,7 @@ impl Writer<'_> {
     }
 }
 
-/// `start,count`; the count is left out where it is 1, and the line before is named where it is 0.
+/// Formats `start,count`. A count of 1 is omitted; with a count of 0 the start is the preceding line.
 fn range(out: &mut Vec<u8>, block: &Block) {
     let lines = block.lines();
     decimal(out, block.start.line + usize::from(lines > 0));
@@ -196,7 +195,7 @@ const NO_NEWLINE: &[u8] = b"\n\\ No newline at end of file\n";
 
 struct LineWriter<'a> {
     text: Text<'a>,
-    /// How to decode the lines; `None` to write them as they are.
+    /// Encoding for decoding the lines; `None` to write the original bytes.
     decode: Option<Encoding>,
 }
 
@@ -209,7 +208,7 @@ impl<'a> LineWriter<'a> {
         Self { text, decode }
     }
 
-    /// Writes whole lines, each after its marker.
+    /// Writes whole lines with their marker.
     fn write(&self, out: &mut Vec<u8>, limit: usize, marker: u8, start: usize, end: usize) -> Result<(), Full> {
         let Text { bytes, line_break } = self.text;
         let mut at = start;
@@ -220,7 +219,7 @@ impl<'a> LineWriter<'a> {
                 at = next;
             }
         }
-        // All lines that have to be decoded, or a last one without a break.
+        // Handles decoded lines, and a last line without a break.
         while at < end {
             let next = line_break.line_end(bytes, at);
             let line = &bytes[at..next];

@@ -1,66 +1,60 @@
-//! Call orders: what `sayso call` needs to carry out a command that was let go ahead, without the engine.
+//! Call orders, with which `sayso call` runs a permitted command without the engine.
 //!
-//! `call` runs where the agent runs its commands, which may be a sandbox that forbids connecting to an engine. So the order contains
-//! the command, its directory, and the rules by which `call` judges every program again just before it starts.
+//! `call` runs where the agent runs its commands, which may be a sandbox without access to the engine. So the order
+//! contains the command, its directory, and the rules by which `call` judges every program again just before it starts.
 
 use sayso_review::{ChangeId, ChangeStatus, Decider, Layer, OutsidePath, Policy, PolicyError, Ruling, Subject, WsPath};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::error::GateError;
-use crate::live::Gate;
-use crate::outside::handed_over;
+use crate::gate::Gate;
+use crate::outside::added_folders_rule;
 use crate::rules::Rules;
 
-/// A command that was let go ahead.
+/// Order for a permitted command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOrder {
-    /// The change that it is.
     pub change: ChangeId,
-    /// The script, with the edits of the person who approved it.
+    /// Script, with the edits of the person who approved it.
     pub command: String,
-    /// The root of the workspace, absolute.
+    /// Absolute path of the workspace.
     pub root: String,
-    /// The directory in which it was judged.
+    /// Working directory of the command when it was judged.
     pub directory: WsPath,
-    /// The agent that wants it.
     pub agent: Option<String>,
-    /// The session that it is of.
     pub session: Option<String>,
-    /// What let it go ahead.
     pub basis: CallBasis,
 }
 
-/// What let a command go ahead.
+/// Basis of the permission for a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallBasis {
-    /// Rules: every program is judged by them again, and no shell reads the script.
+    /// Rules allowed the command. `call` judges every program again, and no shell reads the script.
     Rules(RuleSet),
-    /// A person approved this text: a shell runs it.
+    /// A person approved the text. A shell runs it.
     Person,
 }
 
-/// The rules in force when a command was let go ahead.
+/// Rules in force when a command was permitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleSet {
-    /// Those of files, then those of the session.
+    /// Layers of configuration, then the rules of the session.
     pub layers: Vec<Layer>,
-    /// The paths in the workspace that are sayso's own.
+    /// Paths in the workspace that belong to sayso.
     pub protected: Vec<WsPath>,
-    /// The paths outside that are sayso's own.
+    /// Paths outside the workspace that belong to sayso.
     pub protected_outside: Vec<OutsidePath>,
 }
 
 impl RuleSet {
-    /// Compiles the rules.
     pub fn policy(&self) -> Result<Policy, PolicyError> {
-        Ok(Policy::new(&self.layers, &self.protected)?.protecting(&self.protected_outside))
+        Ok(Policy::new(&self.layers, &self.protected)?.with_protected_outside(&self.protected_outside))
     }
 }
 
 impl Engine {
-    /// Returns the order for a command that was let go ahead and is not over.
     pub(crate) fn call_order(
         &self,
         change: ChangeId,
@@ -74,13 +68,13 @@ impl Engine {
             return Err(GateError::WrongStatus { change, verb: "called", status: record.status.to_string() });
         };
         let by_person = record.verdict.as_ref().is_some_and(|verdict| !matches!(verdict.by, Decider::Policy { .. }))
-            || record.ruled.as_ref().is_some_and(|ruled| ruled.ruling >= Ruling::Ask);
+            || record.ruling.as_ref().is_some_and(|ruled| ruled.ruling >= Ruling::Ask);
         let session = record.origin.session.clone();
         let basis = if by_person {
             CallBasis::Person
         } else {
-            let mut added = self.history().rules_of(session.as_deref())?;
-            added.splice(..0, handed_over(folders));
+            let mut added = self.history().session_rules(session.as_deref())?;
+            added.splice(..0, added_folders_rule(folders));
             CallBasis::Rules(rules.snapshot(session.as_deref(), &added))
         };
         Ok(CallOrder {
@@ -96,7 +90,6 @@ impl Engine {
 }
 
 impl Gate {
-    /// Returns the order for a command that was let go ahead and is not over. `folders` are those that the user hands to the agent.
     pub fn call_order(&self, change: ChangeId, folders: &[OutsidePath]) -> Result<CallOrder, GateError> {
         let state = self.state();
         state.engine.call_order(change, folders, &state.rules)

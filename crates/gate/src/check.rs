@@ -1,11 +1,11 @@
-//! Asks other programs about a command without running it.
+//! Checks of a command by other programs, which do not run it.
 //!
-//! `bash -n` reads a script and runs nothing of it. It gets the script on standard input and an empty environment, so that no
-//! setting can make it run anything either. A dry run is started only when somebody asks for it.
+//! `bash -n` parses a script without running it. It gets the script on standard input and an empty environment, so no
+//! setting can make it run a command. A dry run starts only on a user's request.
 //!
 //! # Limits
 //!
-//! - A program that leaves its process group outlives its time limit; neither `bash -n` nor the dry runs do.
+//! - A program that leaves its process group outlives its time limit. Neither `bash -n` nor the dry runs do that.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -20,35 +20,34 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use sayso_review::{DryRun, DryRunEnd, DryRunOutput, Syntax};
 
-/// The longest script that the shell is asked about.
-const MOST_SCRIPT: usize = 1 << 20;
-/// How long to wait for the last output of a program that has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Maximum size of a script to check.
+const MAX_SCRIPT_BYTES: usize = 1 << 20;
+/// Maximum wait for the last output of a program that has ended.
+const OUTPUT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// What a program that is asked may use.
+/// Resources of a check.
 #[derive(Clone, Debug)]
 pub struct CheckLimits {
-    /// Where programs are looked for: absolute directories with `:` between them.
+    /// Absolute directories to find programs in, with `:` between them.
     pub search_path: OsString,
-    /// How long one may take.
     pub time: Duration,
-    /// How many bytes of output, and as many of errors, are kept.
+    /// Maximum kept bytes of standard output, and the same of standard error.
     pub output: usize,
 }
 
 impl CheckLimits {
-    /// What a check may take where nobody has said anything else.
-    pub fn usual() -> Self {
+    /// Returns the limits for checks without a setting of their own.
+    pub fn default_limits() -> Self {
         Self { search_path: "/usr/local/bin:/usr/bin:/bin".into(), time: Duration::from_secs(5), output: 64 << 10 }
     }
 }
 
-/// Asks bash whether it can read a script. Nothing of the script runs.
+/// Checks the syntax of a script with `bash -n`, which does not run it.
 pub fn check_syntax(script: &str, limits: &CheckLimits) -> Syntax {
     let unchecked = |reason: String| Syntax::Unchecked { reason };
-    if script.len() > MOST_SCRIPT {
+    if script.len() > MAX_SCRIPT_BYTES {
         return unchecked(format!(
-            "the script has {} bytes, and {MOST_SCRIPT} is the most that is checked",
+            "the script has {} bytes, and {MAX_SCRIPT_BYTES} is the most that is checked",
             script.len()
         ));
     }
@@ -59,22 +58,24 @@ pub fn check_syntax(script: &str, limits: &CheckLimits) -> Syntax {
     command.args(["--norc", "--noprofile", "-n"]).current_dir("/");
     match run(command, script.as_bytes(), limits) {
         Err(error) => unchecked(format!("bash does not start: {error}")),
-        Ok(Ran { status: None, .. }) => unchecked(format!("bash did not answer within {} ms", limits.time.as_millis())),
-        Ok(Ran { status: Some(status), .. }) if status.success() => Syntax::Fine,
-        Ok(Ran { status: Some(status), errors, .. }) => match status.code() {
-            Some(_) => wrong(&errors.text),
+        Ok(ProgramResult { status: None, .. }) => {
+            unchecked(format!("bash did not answer within {} ms", limits.time.as_millis()))
+        }
+        Ok(ProgramResult { status: Some(status), .. }) if status.success() => Syntax::Valid,
+        Ok(ProgramResult { status: Some(status), errors, .. }) => match status.code() {
+            Some(_) => parse_syntax_error(&errors.text),
             None => unchecked(format!("bash was ended by {status}")),
         },
     }
 }
 
-/// Makes the dry run that a preview offers, in a directory of the workspace. To be called only when somebody asked for it.
+/// Runs the dry run of a preview in a directory of the workspace. Call this only on a user's request.
 pub fn run_dry(dry_run: &DryRun, directory: &Path, limits: &CheckLimits) -> DryRunOutput {
     let not_started = |reason: String| DryRunOutput {
         output: String::new(),
         errors: String::new(),
         end: DryRunEnd::NotStarted { reason },
-        is_cut: false,
+        is_truncated: false,
     };
     let Some((name, arguments)) = dry_run.argv.split_first() else {
         return not_started("there is no program".to_owned());
@@ -96,14 +97,14 @@ pub fn run_dry(dry_run: &DryRun, directory: &Path, limits: &CheckLimits) -> DryR
         },
     };
     DryRunOutput {
-        is_cut: ran.output.is_cut || ran.errors.is_cut,
+        is_truncated: ran.output.is_truncated || ran.errors.is_truncated,
         output: ran.output.text,
         errors: ran.errors.text,
         end,
     }
 }
 
-/// Finds a program by its plain name.
+/// Finds a program by its name in the search path.
 #[allow(clippy::disallowed_methods, reason = "the gate starts programs and must know where they are")]
 fn find(name: &str, search_path: &OsString) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
@@ -115,7 +116,7 @@ fn find(name: &str, search_path: &OsString) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// A program with nothing in its environment, the leader of a group of its own.
+/// Creates a command with an empty environment and a process group of its own.
 #[allow(clippy::disallowed_methods, reason = "processes are started by the gate")]
 fn program(path: &Path, name: &str) -> Command {
     let mut command = Command::new(path);
@@ -123,42 +124,42 @@ fn program(path: &Path, name: &str) -> Command {
     command
 }
 
-/// What a program has printed.
+/// Kept output of a program.
 #[derive(Clone, Default)]
-struct Printed {
+struct ProgramOutput {
     text: String,
-    is_cut: bool,
+    is_truncated: bool,
 }
 
-struct Ran {
-    /// Not there if it took too long.
+struct ProgramResult {
+    /// `None` if the time limit ended the program.
     status: Option<ExitStatus>,
-    output: Printed,
-    errors: Printed,
+    output: ProgramOutput,
+    errors: ProgramOutput,
 }
 
-/// Runs a program to its end, or to the limit.
-fn run(mut command: Command, input: &[u8], limits: &CheckLimits) -> std::io::Result<Ran> {
+/// Runs a program until it ends or reaches the time limit.
+fn run(mut command: Command, input: &[u8], limits: &CheckLimits) -> std::io::Result<ProgramResult> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // Each pipe has a thread of its own, so that neither side can wait for the other for ever.
+    // Each pipe has a thread, so that full pipes cannot cause a deadlock.
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
-    let output = child.stdout.take().map(|pipe| collect(pipe, limits.output));
-    let errors = child.stderr.take().map(|pipe| collect(pipe, limits.output));
+    let output = child.stdout.take().map(|pipe| read_output(pipe, limits.output));
+    let errors = child.stderr.take().map(|pipe| read_output(pipe, limits.output));
     let in_time = wait_for_end(&child, limits.time);
-    // The leader is not reaped yet, so its number still names this group and no other.
+    // The leader is not reaped yet, so its process number still names this group.
     if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
     let status = child.wait()?;
-    let printed = |collected: Option<Collected>| collected.map_or_else(Printed::default, Collected::finish);
-    Ok(Ran { status: in_time.then_some(status), output: printed(output), errors: printed(errors) })
+    let printed = |collected: Option<OutputReader>| collected.map_or_else(ProgramOutput::default, OutputReader::finish);
+    Ok(ProgramResult { status: in_time.then_some(status), output: printed(output), errors: printed(errors) })
 }
 
-/// Waits until a program has ended, and leaves it to be reaped; says whether it did in time.
+/// Waits until a program has ended, without reaping it. Returns `true` if it ended in time.
 fn wait_for_end(child: &Child, time: Duration) -> bool {
     let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return false };
     let (ended, end) = mpsc::channel();
@@ -170,14 +171,14 @@ fn wait_for_end(child: &Child, time: Duration) -> bool {
     end.recv_timeout(time).is_ok()
 }
 
-/// The output of a program, read by a thread.
-struct Collected {
+/// Output of a program, read by a thread.
+struct OutputReader {
     kept: Arc<Mutex<(Vec<u8>, bool)>>,
     end: Receiver<()>,
 }
 
-/// Keeps so many bytes and reads the others too, so that the program is not held up.
-fn collect(mut pipe: impl Read + Send + 'static, most: usize) -> Collected {
+/// Reads a pipe to its end in a thread, and keeps the first `max_bytes`, so that the program never blocks.
+fn read_output(mut pipe: impl Read + Send + 'static, max_bytes: usize) -> OutputReader {
     let kept = Arc::new(Mutex::new((Vec::new(), false)));
     let (ended, end) = mpsc::channel();
     let shared = Arc::clone(&kept);
@@ -185,26 +186,27 @@ fn collect(mut pipe: impl Read + Send + 'static, most: usize) -> Collected {
         let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
             let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = count.min(most.saturating_sub(kept.0.len()));
+            let room = count.min(max_bytes.saturating_sub(kept.0.len()));
             kept.0.extend_from_slice(&buffer[..room]);
             kept.1 |= room < count;
         }
         let _ = ended.send(());
     });
-    Collected { kept, end }
+    OutputReader { kept, end }
 }
 
-impl Collected {
-    /// What was printed up to the end, which somebody who got hold of the pipe may delay.
-    fn finish(self) -> Printed {
-        let _ = self.end.recv_timeout(LAST_WORDS);
+impl OutputReader {
+    /// Returns the output. Waits for the end of the pipe only for a short time, since a detached child may hold it
+    /// open.
+    fn finish(self) -> ProgramOutput {
+        let _ = self.end.recv_timeout(OUTPUT_GRACE_PERIOD);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        Printed { text: String::from_utf8_lossy(&kept.0).into_owned(), is_cut: kept.1 }
+        ProgramOutput { text: String::from_utf8_lossy(&kept.0).into_owned(), is_truncated: kept.1 }
     }
 }
 
-/// Takes bash's words apart: `bash: line 3: syntax error …`.
-fn wrong(errors: &str) -> Syntax {
+/// Parses an error of bash, such as `bash: line 3: syntax error …`.
+fn parse_syntax_error(errors: &str) -> Syntax {
     let mut line = None;
     let mut messages = Vec::new();
     for text in errors.lines().take(6) {
@@ -215,5 +217,5 @@ fn wrong(errors: &str) -> Syntax {
         line = line.or(number);
         messages.push(message.chars().take(200).collect::<String>());
     }
-    Syntax::Wrong { message: messages.join("\n"), line }
+    Syntax::Invalid { message: messages.join("\n"), line }
 }

@@ -1,146 +1,112 @@
-//! Why the engine could not do what it was asked.
+//! Errors of the engine's operations.
 
 use sayso_journal::{AppendError, MaintainError, OpenJournalError, ReadJournalError};
-use sayso_review::{ChangeId, ErrorKind, FromNowOnError, PolicyError, ProposalError, VerdictError};
+use sayso_review::{ChangeId, ErrorKind, PolicyError, ProposalError, RememberError, VerdictError};
 use sayso_workspace::{ApplyError, RecoverError, ScanError};
 use thiserror::Error;
 
-/// Why the engine could not do what it was asked.
+/// Errors of the engine's operations.
 #[derive(Debug, Error)]
 pub enum GateError {
-    /// The proposal cannot be previewed.
     #[error(transparent)]
     Proposal(#[from] ProposalError),
-    /// The verdict does not fit.
     #[error(transparent)]
     Verdict(#[from] VerdictError),
-    /// The journal cannot be opened.
     #[error(transparent)]
     OpenJournal(#[from] OpenJournalError),
-    /// The journal cannot be read.
     #[error(transparent)]
     ReadJournal(#[from] ReadJournalError),
-    /// The journal cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
-    /// The journal cannot be tidied.
     #[error(transparent)]
     Maintain(#[from] MaintainError),
-    /// A plan that cannot even be prepared.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// A change that was interrupted cannot be settled.
+    /// The tree can neither be completed nor restored after a crash.
     #[error("change {change} was interrupted and cannot be settled: {error}")]
-    Recover {
-        /// The change.
-        change: ChangeId,
-        /// Why.
-        error: RecoverError,
-    },
-    /// A change that was carried out, of which that could not be recorded.
+    Recover { change: ChangeId, error: RecoverError },
+    /// The files were written, but the journal could not record it.
     #[error("change {change} was applied, but that could not be recorded: {error}")]
-    NotRecorded {
-        /// The change.
-        change: ChangeId,
-        /// Why.
-        error: Box<GateError>,
-    },
-    /// There is no such change.
+    NotRecorded { change: ChangeId, error: Box<GateError> },
     #[error("there is no change {0}")]
     NoSuchChange(String),
-    /// It is not in a state in which this can be done.
+    /// The change's status does not permit the operation.
     #[error("change {change} cannot be {verb}: it is {status}")]
     WrongStatus {
-        /// The change.
         change: ChangeId,
-        /// What was asked.
+        /// Past participle for the message, such as `finished`.
         verb: &'static str,
-        /// What it is.
         status: String,
     },
-    /// There is nothing to undo or redo.
+    /// No change can be undone or redone.
     #[error("there is nothing to {0}")]
     NothingTo(&'static str),
-    /// A verdict by an agent about itself.
+    /// The process that sent a verdict is an agent or descends from one.
     #[error("process {process} belongs to an agent (process {agent}), and an agent cannot decide about what it does")]
     AgentDecides {
-        /// Who tried.
+        /// Number of the process that sent the verdict.
         process: u32,
-        /// The agent.
+        /// Number of the agent's process.
         agent: u32,
     },
-    /// A verdict by a process that the kernel marks as one under the gate.
+    /// The process that sent a verdict carries the kernel marks of a command under the gate.
     #[error(
         "process {0} runs under the gate, as the kernel's marks on it show, and an agent cannot decide about what it does"
     )]
     Marked(u32),
-    /// A verdict from another user or PID namespace.
+    /// The process that sent a verdict is in another user or PID namespace than the engine.
     #[error(
         "process {0} is in another user or PID namespace than the engine, where it cannot be told from an agent, and an agent cannot decide"
     )]
     OtherNamespace(u32),
-    /// A verdict by a process about which nothing can be learned.
+    /// The engine cannot learn anything about the process that sent a verdict.
     #[error("cannot tell process {process} from an agent, and an agent cannot decide: {reason}")]
     Unknown {
-        /// The process that tried.
         process: u32,
-        /// The kernel's answer.
+        /// Error of the kernel.
         reason: String,
     },
-    /// What somebody approves, as it is now or as they edited it, is denied by a rule.
+    /// A rule denies the approved action, possibly after an edit of the command.
     #[error("that is denied by the rule `{rule}`")]
-    RuleDenies {
-        /// Its name.
-        rule: String,
-    },
-    /// A rule for what comes that does not follow from the verdict.
-    #[error("the verdict does not make such a rule")]
+    RuleDenies { rule: String },
+    /// The rule to remember has the opposite ruling, or the verdict decides file by file.
+    #[error("cannot make a rule: the rule has to allow or deny the whole change, as the verdict does")]
     OtherRule,
-    /// There is no such session.
+    #[error("`{path}` has no hunk {hunk}")]
+    NoSuchHunk { path: String, hunk: usize },
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
-    /// There is no such request.
     #[error("there is no request {0}")]
     NoSuchRequest(sayso_review::RequestId),
-    /// A thread cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(std::io::Error),
-    /// Something that cannot be the name of a session.
+    /// The id of a session is empty or has control characters.
     #[error("`{}` is no name for a session", .0.escape_debug())]
     BadSession(String),
-    /// There is no such snapshot.
     #[error("there is no snapshot {0}")]
     NoSuchSnapshot(String),
-    /// A directory that a command cannot run in.
+    /// The directory of a command is not in the workspace.
     #[error("the command cannot run there: {0}")]
     BadDirectory(String),
-    /// The rules cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A verdict that cannot be made a rule.
     #[error(transparent)]
-    FromNowOn(#[from] FromNowOnError),
-    /// The tree cannot be captured.
+    Remember(#[from] RememberError),
     #[error("the tree cannot be captured before it is changed: {0}")]
     Scan(Box<ScanError<GateError>>),
-    /// A file beside the journal cannot be used.
+    /// A file beside the journal cannot be written.
     #[error("`{path}` cannot be written: {reason}")]
-    StateFile {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// A preview offers no rehearsal.
+    StateFile { path: String, reason: String },
+    /// The preview offers no dry run.
     #[error("change {0} offers no dry run")]
     NoDryRun(ChangeId),
-    /// What this version does not do.
+    /// This version has no preview for intents of this kind.
     #[error("this version does not judge {0}")]
     NotYet(&'static str),
-    /// What a change was about is no longer kept.
+    /// The contents of the change were deleted.
     #[error("what change {0} was about is no longer kept")]
     ContentGone(ChangeId),
-    /// A body of a request is no longer kept.
+    /// The body of a request was deleted.
     #[error("that body is no longer kept")]
     BodyGone,
 }
@@ -159,7 +125,6 @@ impl GateError {
         Self::StateFile { path: path.display().to_string(), reason: error.to_string() }
     }
 
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Proposal(error) => error.kind(),
@@ -179,6 +144,7 @@ impl GateError {
             | Self::RuleDenies { .. } => ErrorKind::ToolDenied,
             Self::NoSuchChange(_)
             | Self::NothingTo(_)
+            | Self::NoSuchHunk { .. }
             | Self::NoSuchSession(_)
             | Self::NoSuchRequest(_)
             | Self::BadSession(_)
@@ -188,13 +154,13 @@ impl GateError {
             | Self::NotYet(_) => ErrorKind::InvalidArgs,
             Self::BadDirectory(_) => ErrorKind::FsDenied,
             Self::Policy(error) => error.kind(),
-            Self::FromNowOn(error) => error.kind(),
+            Self::Remember(error) => error.kind(),
             Self::Scan(error) => error.kind(),
             Self::StateFile { .. } | Self::Thread(_) => ErrorKind::Unavailable,
         }
     }
 
-    /// What to do about it.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Proposal(error) => Some(error.hint().to_owned()),
@@ -205,6 +171,7 @@ impl GateError {
             Self::NoSuchChange(_) | Self::NothingTo(_) | Self::WrongStatus { .. } => {
                 Some("`sayso log` lists the changes of this workspace".to_owned())
             }
+            Self::NoSuchHunk { .. } => Some("name hunks as GetChange numbers them, from 1".to_owned()),
             Self::Verdict(VerdictError::UnknownFile(_) | VerdictError::UnknownHunk { .. }) => {
                 Some("name hunks as the preview numbers them: 1,3 or path:1,path:3".to_owned())
             }
@@ -225,7 +192,7 @@ impl GateError {
             Self::RuleDenies { .. } => Some("`sayso policy explain` says which rule that is and why".to_owned()),
             Self::BadDirectory(_) => Some("name a directory of the workspace".to_owned()),
             Self::Policy(error) => Some(error.hint().to_owned()),
-            Self::FromNowOn(error) => Some(error.hint().to_owned()),
+            Self::Remember(error) => Some(error.hint().to_owned()),
             Self::Scan(error) => error.hint().map(str::to_owned),
             Self::StateFile { .. } => Some("look at the disk's free space and the folder's permissions".to_owned()),
             Self::NoSuchSnapshot(_) => Some("`sayso snapshot` lists what is kept".to_owned()),

@@ -1,8 +1,8 @@
-//! The stream for whoever follows it: every event from any number on, without a gap and without a duplicate.
+//! Event stream: every event from a given number on, without gaps or duplicates.
 //!
-//! Followers pull. Each holds the number it wants next, and nothing is queued for anybody: what is recent is shared by all, what is
-//! older is read from the journal. So a slow follower costs the engine nothing and misses nothing, and a thousand of them cost
-//! a thousand numbers.
+//! Subscribers pull: each holds the number of its last event, and the engine has no queue per subscriber. Recent events
+//! are shared in memory; older events are read from the journal. So a slow subscriber misses no event and does not
+//! delay the engine.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -14,89 +14,86 @@ use sayso_journal::Reader;
 use sayso_review::{ContentHash, Recorded};
 
 use crate::error::GateError;
-use crate::history::recorded;
-use crate::lately::Lately;
+use crate::history::decode_event;
+use crate::recent_cache::RecentCache;
 
-/// Events that are kept at hand for those who are nearly up to date.
-const RECENT: usize = 1_024;
-/// Events that are read from the journal in one go.
-const SOME: usize = 256;
+/// Recent events kept in memory.
+const MAX_RECENT_EVENTS: usize = 1_024;
+const PAGE_SIZE: usize = 256;
 
-/// The stream of one engine.
+/// Event stream of one engine.
 #[derive(Debug)]
 pub(crate) struct Feed {
     recent: Mutex<Recent>,
     woken: Woken,
-    lately: Mutex<Lately>,
-    /// The journal's folder, and whoever reads from it what is no longer at hand; one for all, since this is rare.
+    cache: Mutex<RecentCache>,
+    /// For events that are no longer in memory. Subscribers share one connection, since such reads are rare.
     folder: PathBuf,
     older: Mutex<Option<Reader>>,
 }
 
 #[derive(Debug)]
 struct Recent {
-    /// Without gaps, the last one being `last`.
+    /// Without gaps; the last one has the number `last`.
     events: VecDeque<Arc<Recorded>>,
     last: u64,
     ended: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that holds one of these locks leaves its value half changed.
+    // No holder of these locks can panic with a half-changed value.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Feed {
-    /// A stream whose last event has this number.
+    /// Creates a stream whose last event has the number `last`.
     pub(crate) fn new(folder: PathBuf, last: u64) -> Self {
         let recent = Recent { events: VecDeque::new(), last, ended: false };
         Self {
             recent: Mutex::new(recent),
             woken: Woken::new(),
-            lately: Mutex::default(),
+            cache: Mutex::default(),
             folder,
             older: Mutex::new(None),
         }
     }
 
-    /// Adds events that were recorded. Whoever waits for them has to be woken.
+    /// Adds recorded events. The caller wakes the subscribers.
     pub(crate) fn publish(&self, events: impl IntoIterator<Item = Arc<Recorded>>, contents: &[(ContentHash, &[u8])]) {
-        // First, so that whoever has heard of an event finds it here as well.
-        let mut lately = lock(&self.lately);
+        // Cached before the events become visible, so that a subscriber finds their contents in the cache.
+        let mut cache = lock(&self.cache);
         for (hash, bytes) in contents {
-            lately.keep(*hash, bytes);
+            cache.add_content(*hash, bytes);
         }
         let mut recent = lock(&self.recent);
         for event in events {
-            lately.add(&event);
+            cache.add_event(&event);
             recent.last = event.number;
             recent.events.push_back(event);
         }
-        let surplus = recent.events.len().saturating_sub(RECENT);
+        let surplus = recent.events.len().saturating_sub(MAX_RECENT_EVENTS);
         recent.events.drain(..surplus);
     }
 
-    /// Tells whoever waits that there is something.
+    /// Wakes all waiting subscribers.
     pub(crate) fn wake(&self) {
         self.woken.notify(usize::MAX);
     }
 
-    /// What was recorded a moment ago.
-    pub(crate) fn lately(&self) -> MutexGuard<'_, Lately> {
-        lock(&self.lately)
+    pub(crate) fn cache(&self) -> MutexGuard<'_, RecentCache> {
+        lock(&self.cache)
     }
 
-    /// The number of the last event.
+    /// Returns the number of the last event.
     pub(crate) fn last(&self) -> u64 {
         lock(&self.recent).last
     }
 
-    /// The journal's folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Ends the stream: whoever has seen all of it is told so.
+    /// Ends the stream. Each subscription ends once it has delivered all events.
     pub(crate) fn end(&self) {
         lock(&self.recent).ended = true;
         self.woken.notify(usize::MAX);
@@ -110,25 +107,25 @@ impl Feed {
         let first = recent.last + 1 - recent.events.len() as u64;
         if number + 1 >= first {
             let skipped = usize::try_from(number + 1 - first).unwrap_or(usize::MAX);
-            // One at a time, so that no follower holds on to events that all share.
+            // One event at a time, so that no subscriber holds references to the shared events.
             return Ok(Page::Events(recent.events.iter().skip(skipped).take(1).cloned().collect()));
         }
         drop(recent);
-        let events = self.older(number)?;
+        let events = self.read_older(number)?;
         Ok(if events.is_empty() { Page::UpToDate } else { Page::Events(events) })
     }
 
-    fn older(&self, number: u64) -> Result<VecDeque<Arc<Recorded>>, GateError> {
+    fn read_older(&self, number: u64) -> Result<VecDeque<Arc<Recorded>>, GateError> {
         let mut older = lock(&self.older);
         let reader = match &mut *older {
             Some(reader) => reader,
             none => none.insert(Reader::open(&self.folder)?),
         };
-        Ok(reader.events(number, SOME)?.iter().map(|event| Arc::new(recorded(event))).collect())
+        Ok(reader.events(number, PAGE_SIZE)?.iter().map(|event| Arc::new(decode_event(event))).collect())
     }
 
-    /// Whether what follows a number is in the journal only.
-    fn is_older(&self, number: u64) -> bool {
+    /// `true` if the event after `number` is only in the journal.
+    fn is_backlogged(&self, number: u64) -> bool {
         let recent = lock(&self.recent);
         number + 1 < recent.last + 1 - recent.events.len() as u64
     }
@@ -140,42 +137,39 @@ enum Page {
     Ended,
 }
 
-/// One follower of the stream.
+/// Position of one subscriber in the stream.
 #[derive(Debug)]
 pub struct Subscription {
     feed: Arc<Feed>,
-    /// The number of the last event that was handed out.
     seen: u64,
-    /// Read from the journal already, and next in line.
+    /// Events that were read from the journal and not delivered yet.
     page: VecDeque<Arc<Recorded>>,
 }
 
-/// Events that a follower has to read from the journal. Where waiting must not block, that is done elsewhere.
+/// Events that a subscriber must read from the journal. An async caller reads them on a blocking thread.
 #[derive(Debug)]
-pub struct Behind {
+pub struct Backlog {
     feed: Arc<Feed>,
     seen: u64,
 }
 
-/// Events that were read from the journal.
 #[derive(Debug)]
-pub struct Older(VecDeque<Arc<Recorded>>);
+pub struct BacklogPage(VecDeque<Arc<Recorded>>);
 
-impl Behind {
-    /// Reads some of them.
-    pub fn read(self) -> Result<Older, GateError> {
-        self.feed.older(self.seen).map(Older)
+impl Backlog {
+    /// Reads the first of these events.
+    pub fn read(self) -> Result<BacklogPage, GateError> {
+        self.feed.read_older(self.seen).map(BacklogPage)
     }
 }
 
-/// What a follower gets.
+/// Result of [`Subscription::try_next`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// The next event.
+pub enum NextEvent {
     Event(Arc<Recorded>),
-    /// There is none yet.
+    /// There is no further event yet.
     NotYet,
-    /// The engine stopped, and there will be none.
+    /// The stream has ended.
     Ended,
 }
 
@@ -184,19 +178,18 @@ impl Subscription {
         Self { feed, seen: after, page: VecDeque::new() }
     }
 
-    /// The number of the last event that was handed out.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// What has to be read from the journal next, if it does.
-    pub fn behind(&self) -> Option<Behind> {
-        let behind = self.page.is_empty() && self.feed.is_older(self.seen);
-        behind.then(|| Behind { feed: Arc::clone(&self.feed), seen: self.seen })
+    /// Returns the events that must be read from the journal next, if any.
+    pub fn backlog(&self) -> Option<Backlog> {
+        let behind = self.page.is_empty() && self.feed.is_backlogged(self.seen);
+        behind.then(|| Backlog { feed: Arc::clone(&self.feed), seen: self.seen })
     }
 
-    /// Takes up what was read for it.
-    pub fn catch_up(&mut self, older: Older) {
+    /// Queues events that were read from the journal.
+    pub fn catch_up(&mut self, older: BacklogPage) {
         let seen = self.seen;
         if self.page.is_empty() {
             self.page = older.0;
@@ -204,47 +197,47 @@ impl Subscription {
         }
     }
 
-    /// The next event, if there is one. Never waits.
-    pub fn try_next(&mut self) -> Result<Next, GateError> {
+    /// Returns the next event without waiting. May read the journal.
+    pub fn try_next(&mut self) -> Result<NextEvent, GateError> {
         if self.page.is_empty() {
             match self.feed.after(self.seen)? {
                 Page::Events(events) => self.page = events,
-                Page::UpToDate => return Ok(Next::NotYet),
-                Page::Ended => return Ok(Next::Ended),
+                Page::UpToDate => return Ok(NextEvent::NotYet),
+                Page::Ended => return Ok(NextEvent::Ended),
             }
         }
         match self.page.pop_front() {
             Some(event) => {
                 self.seen = event.number;
-                Ok(Next::Event(event))
+                Ok(NextEvent::Event(event))
             }
-            None => Ok(Next::NotYet),
+            None => Ok(NextEvent::NotYet),
         }
     }
 
-    /// The next event; waits for it, but not longer than told.
-    pub fn wait(&mut self, longest: Duration) -> Result<Next, GateError> {
+    /// Returns the next event. Waits at most `timeout` for it.
+    pub fn wait(&mut self, timeout: Duration) -> Result<NextEvent, GateError> {
         loop {
-            // Asked for before looking, or what comes in between would go unnoticed.
+            // Registered before the check, so that an event in between is not missed.
             let woken = self.feed.woken.listen();
             match self.try_next()? {
-                Next::NotYet => {}
+                NextEvent::NotYet => {}
                 next => return Ok(next),
             }
-            if woken.wait_timeout(longest).is_none() {
+            if woken.wait_timeout(timeout).is_none() {
                 return self.try_next();
             }
         }
     }
 
-    /// The next event, whenever it comes; `None` once the engine stopped.
+    /// Waits for the next event; `None` once the stream has ended.
     pub async fn next(&mut self) -> Result<Option<Arc<Recorded>>, GateError> {
         loop {
             let woken = self.feed.woken.listen();
             match self.try_next()? {
-                Next::Event(event) => return Ok(Some(event)),
-                Next::Ended => return Ok(None),
-                Next::NotYet => woken.await,
+                NextEvent::Event(event) => return Ok(Some(event)),
+                NextEvent::Ended => return Ok(None),
+                NextEvent::NotYet => woken.await,
             }
         }
     }

@@ -1,8 +1,9 @@
-//! What happened in a workspace, read from its journal. Needs no lock, so it can be asked while an engine is at work.
+//! Read model of a workspace: changes, sessions, snapshots and requests, folded from journal events. Needs no lock, so
+//! it can be read while an engine runs.
 
 use std::collections::BTreeSet;
 
-use sayso_journal::{Reader, Sizes, StoredEvent};
+use sayso_journal::{JournalSizes, Reader, StoredEvent};
 use sayso_review::{
     Cause, ChangeId, ContentHash, Event, EventBody, FilePreview, FileRecord, FileState, Fingerprint, Performer,
     Placement, Preview, Recorded,
@@ -14,38 +15,36 @@ use crate::feed::Feed;
 use crate::record::{APPLYING, CHANGES, ENDED, PLANS, PLANS_ENDED, change_key, session_key};
 use sayso_review::{ChangeRecord, ChangeStatus};
 
-/// More events than any change has.
-const MOST_EVENTS: usize = 10_000;
-/// Events that are read in one go.
-const PAGE: usize = 256;
+/// Larger than the number of events of any change.
+const MAX_EVENTS_PER_CHANGE: usize = 10_000;
+const PAGE_SIZE: usize = 256;
 
-/// What happened in a workspace.
+/// Read access to the history of a workspace.
 #[derive(Clone, Copy)]
 pub struct History<'j> {
     reader: &'j Reader,
-    /// What need not be read, if it is an engine that is asked.
+    /// Cache of a running engine.
     feed: Option<&'j Feed>,
 }
 
-/// How a workspace stands.
+/// Counts of changes in a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// How many changes there were.
+pub struct WorkspaceStatus {
+    /// Number of all changes.
     pub changes: u64,
-    /// How many wait for a verdict.
+    /// Number of pending changes.
     pub pending: u64,
-    /// The change whose plan was on its way to the tree when something ended it.
+    /// Change whose application a crash interrupted.
     pub interrupted: Option<ChangeId>,
 }
 
 impl<'j> History<'j> {
-    /// Reads a journal.
     pub fn new(reader: &'j Reader) -> Self {
         Self { reader, feed: None }
     }
 
-    /// Reads the journal of an engine, and what that has at hand.
-    pub(crate) fn of_engine(reader: &'j Reader, feed: &'j Feed) -> Self {
+    /// Reads the journal of a running engine, with its cache.
+    pub(crate) fn with_cache(reader: &'j Reader, feed: &'j Feed) -> Self {
         Self { reader, feed: Some(feed) }
     }
 
@@ -53,18 +52,18 @@ impl<'j> History<'j> {
         self.reader
     }
 
-    /// One change.
+    /// Returns a change.
     pub fn change(&self, change: ChangeId) -> Result<ChangeRecord, GateError> {
         let missing = || GateError::NoSuchChange(change.to_string());
-        let lately = self.feed.and_then(|feed| feed.lately().events(change));
-        if let Some(events) = lately {
+        let cached = self.feed.and_then(|feed| feed.cache().events(change));
+        if let Some(events) = cached {
             return ChangeRecord::fold(events.iter().map(|event| Recorded::clone(event))).ok_or_else(missing);
         }
-        let events = self.reader.events_with(&change_key(change), 0, MOST_EVENTS)?;
-        ChangeRecord::fold(events.iter().map(recorded)).ok_or_else(missing)
+        let events = self.reader.events_with(&change_key(change), 0, MAX_EVENTS_PER_CHANGE)?;
+        ChangeRecord::fold(events.iter().map(decode_event)).ok_or_else(missing)
     }
 
-    /// The files of a change as they were first recorded, before any refresh.
+    /// Returns the files of a change as first recorded, before any refresh.
     pub(crate) fn first_files(&self, change: ChangeId) -> Result<Vec<FileRecord>, GateError> {
         let first = self.events(Some(change), 0, 1)?.into_iter().next();
         Ok(match first.map(|event| event.body) {
@@ -73,16 +72,16 @@ impl<'j> History<'j> {
         })
     }
 
-    /// The events of a change, or of the whole workspace, oldest first.
+    /// Returns the events of a change or of the whole workspace, oldest first.
     pub fn events(&self, change: Option<ChangeId>, after: u64, limit: usize) -> Result<Vec<Recorded>, GateError> {
         let events = match change {
             Some(change) => self.reader.events_with(&change_key(change), after, limit)?,
             None => self.reader.events(after, limit)?,
         };
-        Ok(events.iter().map(recorded).collect())
+        Ok(events.iter().map(decode_event).collect())
     }
 
-    /// The changes before one, newest first.
+    /// Returns the changes before a change, or all, newest first.
     pub fn changes(&self, before: Option<ChangeId>) -> impl Iterator<Item = Result<ChangeRecord, GateError>> + 'j {
         let history = *self;
         let last = match before {
@@ -93,12 +92,12 @@ impl<'j> History<'j> {
             Ok(last) => (None, last),
             Err(error) => (Some(Err(error)), 0),
         };
-        // One whose beginning was lost with a damaged journal is left out; the others are still there.
+        // Skips changes whose first event was lost in a damaged journal.
         let known = |record: &Result<ChangeRecord, GateError>| !matches!(record, Err(GateError::NoSuchChange(_)));
         first_error.into_iter().chain((1..=last).rev().map(move |change| history.change(change)).filter(known))
     }
 
-    /// The changes of a session before one, newest first.
+    /// Returns the changes of a session before a change, or the last changes, newest first.
     pub fn changes_of(
         &self,
         session: &str,
@@ -108,11 +107,11 @@ impl<'j> History<'j> {
         let key = session_key(session);
         let (mut changes, mut page_before) = (Vec::new(), None);
         loop {
-            let events = self.reader.latest_with(&key, page_before, PAGE)?;
+            let events = self.reader.latest_with(&key, page_before, PAGE_SIZE)?;
             let Some(first) = events.last() else { return Ok(changes) };
             page_before = Some(first.number);
             for event in &events {
-                // One event for each change, in the order in which they came.
+                // Each change has exactly one such event.
                 let EventBody::Known(Event::Proposed { change, .. }) = EventBody::decode(&event.body) else { continue };
                 if before.is_some_and(|before| change >= before) {
                     continue;
@@ -125,8 +124,8 @@ impl<'j> History<'j> {
         }
     }
 
-    /// The changes of a session or a tool call, oldest first.
-    pub(crate) fn with_key(self, key: &str) -> Result<Vec<ChangeRecord>, GateError> {
+    /// Returns the changes whose events have a key, oldest first.
+    pub(crate) fn changes_with_key(self, key: &str) -> Result<Vec<ChangeRecord>, GateError> {
         let mut changes = BTreeSet::new();
         let mut after = 0;
         loop {
@@ -142,12 +141,12 @@ impl<'j> History<'j> {
         changes.into_iter().map(|change| self.change(change)).collect()
     }
 
-    /// How the workspace stands.
-    pub fn status(&self) -> Result<Status, GateError> {
+    /// Counts the changes.
+    pub fn status(&self) -> Result<WorkspaceStatus, GateError> {
         let (changes, ended) = (self.reader.counter(CHANGES)?, self.reader.counter(ENDED)?);
         let interrupted = self.interrupted()?;
         let pending = changes.saturating_sub(ended + u64::from(interrupted.is_some()));
-        Ok(Status { changes, pending, interrupted })
+        Ok(WorkspaceStatus { changes, pending, interrupted })
     }
 
     fn interrupted(self) -> Result<Option<ChangeId>, GateError> {
@@ -161,12 +160,12 @@ impl<'j> History<'j> {
         }))
     }
 
-    /// How much is kept.
-    pub fn sizes(&self) -> Result<Sizes, GateError> {
+    /// Returns the sizes of the journal.
+    pub fn sizes(&self) -> Result<JournalSizes, GateError> {
         Ok(self.reader.sizes()?)
     }
 
-    /// A recorded state, whole; `None` if its content is no longer kept.
+    /// Returns a recorded file state with its content; `None` if the content was deleted.
     pub fn state(&self, print: &Fingerprint) -> Result<Option<FileState>, GateError> {
         Ok(match print {
             Fingerprint::Absent => Some(FileState::Absent),
@@ -175,20 +174,20 @@ impl<'j> History<'j> {
         })
     }
 
-    /// A recorded content.
+    /// Returns recorded content; `None` if it was deleted.
     pub fn content(&self, hash: ContentHash) -> Result<Option<Vec<u8>>, GateError> {
-        let lately = self.feed.and_then(|feed| feed.lately().content(hash));
-        Ok(match lately {
+        let cached = self.feed.and_then(|feed| feed.cache().content(hash));
+        Ok(match cached {
             Some(bytes) => Some(bytes.to_vec()),
             None => self.reader.blob(hash)?,
         })
     }
 
-    /// What a change did: like [`preview`](Self::preview), but with what was approved of it.
-    pub fn applied(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
+    /// Returns what a change did to files, like [`preview`](Self::preview) but limited to the approved part.
+    pub fn applied_preview(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
         let Some(applied) = &record.applied else { return self.preview(record) };
         if record.performer == Performer::Agent || !record.subject.is_files() {
-            // What others did need not be what was shown.
+            // The agent's effects may differ from the preview.
             let gone = || GateError::ContentGone(record.change);
             let mut steps = Vec::new();
             for step in &applied.steps {
@@ -208,7 +207,7 @@ impl<'j> History<'j> {
         self.preview(&happened)
     }
 
-    /// A change as it was shown.
+    /// Returns the preview of a change as it was shown.
     pub fn preview(&self, record: &ChangeRecord) -> Result<Preview, GateError> {
         let gone = || GateError::ContentGone(record.change);
         let file = |file: &FileRecord| -> Result<(FilePreview, bool), GateError> {
@@ -228,12 +227,11 @@ impl<'j> History<'j> {
         Ok(Preview::recorded(files, if in_place { Placement::InPlace } else { Placement::Proposed }))
     }
 
-    /// Whether a change waits for a verdict.
     pub(crate) fn is_pending(record: &ChangeRecord) -> bool {
         record.status == ChangeStatus::Pending
     }
 }
 
-pub(crate) fn recorded(event: &StoredEvent) -> Recorded {
+pub(crate) fn decode_event(event: &StoredEvent) -> Recorded {
     Recorded { number: event.number, time: event.time, body: EventBody::decode(&event.body) }
 }

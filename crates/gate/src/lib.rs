@@ -1,68 +1,70 @@
-//! The engine of one workspace: intents in, previews and outcomes out, everything recorded.
+//! The engine of one workspace: it previews and decides intents, carries out the results and records everything.
 //!
-//! It brings together what the pure flow of `review`, the only writer `workspace` and the `journal` do, in the one order that
-//! keeps what was promised: a change is recorded before its verdict counts, a plan is recorded before it reaches the tree, and a start
-//! after a crash settles what was interrupted before anything else happens.
+//! It combines the pure core of `review`, the only writer `workspace` and the `journal` in the one safe order. A change
+//! is recorded before its verdict counts. A plan is recorded before it reaches the tree. After a crash, a start settles
+//! the interrupted change first.
 //!
-//! Everything is synchronous and nothing is asked of the clock, the environment or a person: time is passed in, and a verdict
-//! arrives as a value. An engine holds the journal's lock, so there is one at a time for a workspace; whoever waits for a person
-//! lets go of it first, see [`Engine::propose`] and [`Engine::decide`].
+//! All operations are synchronous. Time is a parameter, and verdicts are values; the engine never asks the clock or a
+//! person. An engine holds the journal's lock, so a workspace has one at a time. A client that waits for a person does
+//! not hold it: see [`Gate::submit`] and [`Gate::decide`].
 
 mod action;
-mod announce;
 mod call;
 mod capture;
 mod check;
+mod command_scan;
 mod engine;
 mod error;
 mod feed;
-mod from_now_on;
+mod gate;
 mod history;
-mod lately;
-mod later;
-mod live;
-mod mend;
-mod named;
-mod observe;
+mod maintenance;
+mod named_paths;
+mod notify;
 mod outside;
-mod peer;
-mod proposed;
+mod pending_change;
+mod pending_index;
+mod process_tree;
+mod recent_cache;
 mod record;
+mod remember_rule;
+mod repair_counters;
 mod request;
 mod rope;
 mod rules;
-mod serve;
+mod seen;
 mod session;
 mod snapshot;
 mod submit;
+mod suggest;
+mod turn_review;
 mod undo;
-mod upkeep;
-mod waiting;
 
-pub use action::{Finished, Rehearsal, Report};
-pub use announce::{Announce, Announced, Announcement, Silence};
+pub use action::{Completion, DryRunJob, ToolReport};
 pub use call::{CallBasis, CallOrder, RuleSet};
-pub use capture::{Capture, Kept, ToolCall};
+pub use capture::{Capture, CaptureTiming, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
+pub use command_scan::SnapshotLimits;
 pub use engine::{Engine, RecoveredChange, preview};
 pub use error::GateError;
-pub use feed::{Behind, Next, Older, Subscription};
-pub use history::{History, Status};
-pub use live::{Attached, Client, Gate, Reply};
-pub use observe::SnapshotLimits;
-pub use peer::{Agents, Process, parent_of};
-pub use proposed::{Decided, Proposed};
-pub use request::{CutBody, Piece, RequestEntry, Stored};
+pub use feed::{Backlog, BacklogPage, NextEvent, Subscription};
+pub use gate::{Gate, MaintenanceReport, Reversal, SurfaceGuard, VerdictResult};
+pub use history::{History, WorkspaceStatus};
+pub use notify::{NoNotify, Notification, NotificationSubject, Notify};
+pub use pending_change::{DecisionResult, PendingChange};
+pub use pending_index::{DEADLINE_RULE, TickReport};
+pub use process_tree::{AgentProcesses, Process, parent_of};
+pub use request::{Chunk, ChunkPresence, ChunkedBody, RequestEntry};
 pub use rope::Rope;
 pub use rules::Rules;
-pub use sayso_review::{ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, Extent, SnapshotRecord};
-pub use serve::{Reversal, Upkeep};
-pub use session::{NewSession, SessionRecord, SessionStatus, Unread};
-pub use submit::{Asking, Judged, Submission, Submitted};
+pub use sayso_review::{AppliedPart, ChangeRecord, ChangeStatus, DryRunEnd, DryRunOutput, SnapshotRecord};
+pub use session::{NewSession, SessionRecord, SessionStatus, UnreadMessage};
+pub use submit::{AskMode, Assessment, Submission, SubmitResult};
+pub use suggest::{CoveredDecision, RuleSuggestion};
+pub use turn_review::needs_turn_review;
 pub use undo::UndoPlan;
-pub use waiting::{DEADLINE, Ticked};
 
 use sayso_workspace::ReadLimit;
 
-/// Larger files are neither compared nor changed.
-pub const FILE_LIMIT: ReadLimit = ReadLimit(sayso_review::MOST_BYTES);
+/// Files above this size are neither compared nor changed.
+pub const FILE_LIMIT: ReadLimit = ReadLimit(sayso_review::MAX_FILE_BYTES);

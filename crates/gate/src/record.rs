@@ -1,34 +1,42 @@
-//! How what happens becomes events: keys to find them by, contents they keep, and whoever follows the stream told of them.
+//! Recording: turns events into journal batches with keys, contents and counters, and publishes them to the stream.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use sayso_journal::{Batch, Journal, NewEvent};
 use sayso_review::{
-    ChangeId, Content, ContentHash, EVENT_VERSION, Event, EventBody, FilePreview, FileRecord, FileState, Preview,
-    Recorded, Ruling,
+    ChangeId, Content, ContentHash, EVENT_VERSION, Event, EventBody, FilePreview, FileRecord, FileState, InlineCard,
+    Preview, Recorded, Ruling,
 };
 
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::feed::Feed;
 
-/// The counter of changes.
+/// Counter of changes.
 pub(crate) const CHANGES: &str = "changes";
-/// The counter of changes that ended, one way or another.
+/// Counter of changes that ended in any way.
 pub(crate) const ENDED: &str = "ended";
-/// The counter of plans that were on their way to the tree.
+/// Counter of plans whose application began.
 pub(crate) const PLANS: &str = "plans";
-/// The counter of plans that arrived or were taken back: one less than [`PLANS`] if something was interrupted.
+/// Counter of plans that were applied or rolled back. One less than [`PLANS`] after a crash during an application.
 pub(crate) const PLANS_ENDED: &str = "plans ended";
-/// The key of events that say that a plan is on its way.
+/// Key of events that begin an application.
 pub(crate) const APPLYING: &str = "applying";
-/// The key of events that let somebody go ahead.
+/// Key of events that permit an action.
 pub(crate) const PERMITTED: &str = "permitted";
-/// The key of changes that are reviewed at the end of their turn.
+/// Key of changes that are reviewed at the end of their turn.
 pub(crate) const LATER: &str = "later";
-/// The key of events that say that a session began.
+/// Key of events that start a session.
 pub(crate) const SESSIONS: &str = "sessions";
+
+/// Key of events that record how far a person has read.
+pub(crate) const READ_THROUGH: &str = "read through";
+
+/// Key of the marks of a change. Separate from the key of its other events, because marks may be many and no status depends on them.
+pub(crate) fn seen_key(change: ChangeId) -> String {
+    format!("seen:{change}")
+}
 
 pub(crate) fn change_key(change: ChangeId) -> String {
     format!("change:{change}")
@@ -38,13 +46,13 @@ pub(crate) fn session_key(session: &str) -> String {
     format!("session:{session}")
 }
 
-/// The key of what says how a session stands, and not of what happens in it, which may be much.
-pub(crate) fn conversation_key(session: &str) -> String {
+/// Key of events about the session's own state, without the changes in it, which may be many.
+pub(crate) fn session_state_key(session: &str) -> String {
     format!("conversation:{session}")
 }
 
 pub(crate) fn turn_key(session: &str, turn: &str) -> String {
-    // With its length, so that no name can be mistaken for another's.
+    // The length prevents ambiguity between session and turn.
     format!("turn:{}:{session}:{turn}", session.len())
 }
 
@@ -52,38 +60,44 @@ pub(crate) fn call_key(call: &str) -> String {
     format!("call:{call}")
 }
 
-/// What is to be recorded together.
+/// Events, contents and counters to record in one transaction.
 #[derive(Default)]
-pub(crate) struct Entry<'c> {
+pub(crate) struct JournalBatch<'c> {
     events: Vec<(Event, NewEvent)>,
     blobs: Vec<(ContentHash, &'c [u8])>,
     counters: Vec<(&'static str, u64)>,
 }
 
-impl<'c> Entry<'c> {
-    /// Of events that keep no contents.
-    pub(crate) fn of(events: impl IntoIterator<Item = Event>) -> Self {
+impl<'c> JournalBatch<'c> {
+    /// Creates a batch of events without contents.
+    pub(crate) fn from_events(events: impl IntoIterator<Item = Event>) -> Self {
         let mut entry = Self::default();
         for event in events {
-            entry.push(event, &[]);
+            entry.push_event(event, &[]);
         }
         entry
     }
 
-    /// Adds an event and the contents it is about.
-    pub(crate) fn push(&mut self, event: Event, contents: &[&'c Content]) {
+    /// Adds an event with its contents.
+    pub(crate) fn push_event(&mut self, event: Event, contents: &[&'c Content]) {
         let named: Vec<(ContentHash, &'c [u8])> =
             contents.iter().map(|content| (content.hash(), content.bytes())).collect();
-        self.push_blobs(event, &named, &[]);
+        self.push_event_with_blobs(event, &named, &[]);
     }
 
-    /// Adds an event, the bytes it is about, under their names, and the names of others that are stored already.
-    pub(crate) fn push_blobs(&mut self, event: Event, blobs: &[(ContentHash, &'c [u8])], stored: &[ContentHash]) {
+    /// Adds an event with its blobs, and with the hashes of blobs that are stored already.
+    pub(crate) fn push_event_with_blobs(
+        &mut self,
+        event: Event,
+        blobs: &[(ContentHash, &'c [u8])],
+        stored: &[ContentHash],
+    ) {
         let mut keys = Vec::new();
-        keys.extend(event.change().map(change_key));
+        let is_mark = matches!(event, Event::HunksSeen { .. });
+        keys.extend(event.change().map(if is_mark { seen_key } else { change_key }));
         keys.extend(event.session().map(session_key));
         match &event {
-            Event::Proposed { origin, ruled, .. } => {
+            Event::Proposed { origin, ruling: ruled, .. } => {
                 keys.extend(origin.call.as_deref().map(call_key));
                 if let Some(session) = &origin.session {
                     keys.push(turn_key(session, origin.turn.as_deref().unwrap_or_default()));
@@ -95,84 +109,89 @@ impl<'c> Entry<'c> {
             Event::Applying { .. } => keys.push(APPLYING.to_owned()),
             Event::Permitted { .. } => keys.push(PERMITTED.to_owned()),
             Event::SessionStarted { .. } => keys.push(SESSIONS.to_owned()),
-            Event::Captured(_) | Event::Correlated { .. } | Event::Freed { .. } => {
+            Event::SnapshotCaptured(_) | Event::SnapshotCorrelated { .. } | Event::SnapshotsFreed { .. } => {
                 keys.push(crate::capture::SNAPSHOTS.to_owned());
                 keys.extend(crate::capture::keys(&event));
             }
             Event::Request(event) => keys.extend(crate::request::keys(event)),
             Event::RequestMode(_) => keys.push(crate::request::MODES.to_owned()),
+            Event::ReadThrough { .. } => keys.push(READ_THROUGH.to_owned()),
             _ => {}
         }
-        if let (false, Some(session)) = (matches!(event, Event::Proposed { .. } | Event::Captured(_)), event.session())
+        if let (false, Some(session)) =
+            (matches!(event, Event::Proposed { .. } | Event::SnapshotCaptured(_)), event.session())
         {
-            keys.push(conversation_key(session));
+            keys.push(session_state_key(session));
         }
         let new = NewEvent {
             version: EVENT_VERSION,
             time: 0,
             keys,
             blobs: blobs.iter().map(|(hash, _)| hash).chain(stored).copied().collect(),
-            // Made of strings, numbers and lists only, which always have a JSON form.
+            // Cannot fail: events consist of strings, numbers and lists.
             body: serde_json::to_vec(&event).unwrap_or_default(),
         };
         self.blobs.extend_from_slice(blobs);
         self.events.push((event, new));
     }
 
-    /// Adds bytes that no event keeps: they go with a collection that is not told to keep them.
-    pub(crate) fn keep_loosely(&mut self, blob: Option<(ContentHash, &'c [u8])>) {
+    /// Adds a blob that no event refers to. A collection deletes it unless told to keep it.
+    pub(crate) fn add_unreferenced_blob(&mut self, blob: Option<(ContentHash, &'c [u8])>) {
         self.blobs.extend(blob);
     }
 
-    /// Sets a counter.
-    pub(crate) fn count(&mut self, name: &'static str, value: u64) {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.counters.is_empty()
+    }
+
+    pub(crate) fn set_counter(&mut self, name: &'static str, value: u64) {
         self.counters.push((name, value));
     }
 }
 
 impl Engine {
-    /// Records, and tells whoever follows the stream.
-    pub(crate) fn write(&mut self, entry: Entry<'_>, now: i64) -> Result<Range<u64>, GateError> {
-        entry.record(&mut self.journal, &self.feed, now).map(|(numbers, _tell)| numbers)
+    /// Records a batch and wakes the subscribers.
+    pub(crate) fn write(&mut self, entry: JournalBatch<'_>, now: i64) -> Result<Range<u64>, GateError> {
+        entry.append_to(&mut self.journal, &self.feed, now).map(|(numbers, _tell)| numbers)
     }
 }
 
-/// Whoever follows the stream is told of what was recorded once this is dropped.
-pub(crate) struct Telling {
+/// Wakes the subscribers on drop.
+pub(crate) struct WakeOnDrop {
     feed: Arc<Feed>,
-    needed: bool,
+    armed: bool,
 }
 
-impl Telling {
-    /// They were told since, of this and of more.
-    pub(crate) fn drop_untold(mut self) {
-        self.needed = false;
+impl WakeOnDrop {
+    /// Cancels the wake-up, because a later one covers it.
+    pub(crate) fn disarm(mut self) {
+        self.armed = false;
     }
 }
 
-impl Drop for Telling {
+impl Drop for WakeOnDrop {
     fn drop(&mut self) {
-        if self.needed {
+        if self.armed {
             self.feed.wake();
         }
     }
 }
 
-impl Entry<'_> {
-    /// Records, and leaves it to the caller when whoever follows the stream is told.
-    pub(crate) fn record(
+impl JournalBatch<'_> {
+    /// Records a batch. The subscribers wake when the caller drops the guard.
+    pub(crate) fn append_to(
         self,
         journal: &mut Journal,
         feed: &Arc<Feed>,
         now: i64,
-    ) -> Result<(Range<u64>, Telling), GateError> {
-        let Entry { events, blobs, counters } = self;
+    ) -> Result<(Range<u64>, WakeOnDrop), GateError> {
+        let JournalBatch { events, blobs, counters } = self;
         let (events, mut stored): (Vec<Event>, Vec<NewEvent>) = events.into_iter().unzip();
         for event in &mut stored {
             event.time = now;
         }
         let batch = Batch { blobs: blobs.clone(), events: stored, counters };
-        // What is about to happen needs room for its end, and what happened is recorded in that room if there is no other.
+        // Disk space is reserved before an action begins, so that its end can be recorded on a full disk.
         if events.iter().any(|event| matches!(event, Event::Applying { .. } | Event::Permitted { .. })) {
             journal.reserve()?;
         }
@@ -183,24 +202,28 @@ impl Entry<'_> {
             .zip(events)
             .map(|(number, event)| Arc::new(Recorded { number, time: now, body: EventBody::Known(event) }));
         feed.publish(recorded, &blobs);
-        Ok((numbers, Telling { feed: Arc::clone(feed), needed: true }))
+        Ok((numbers, WakeOnDrop { feed: Arc::clone(feed), armed: true }))
     }
 }
 
-/// The contents of states, before and after.
-pub(crate) fn contents<'s>(states: impl IntoIterator<Item = [&'s FileState; 2]>) -> Vec<&'s Content> {
+/// Returns the contents of file states.
+pub(crate) fn state_contents<'s>(states: impl IntoIterator<Item = [&'s FileState; 2]>) -> Vec<&'s Content> {
     states.into_iter().flatten().filter_map(FileState::content).collect()
 }
 
-/// The contents that a preview shows.
-pub(crate) fn shown(preview: &Preview) -> Vec<&Content> {
-    contents(preview.files().iter().map(|file| [&file.before, &file.after]))
+/// Returns the contents of a preview.
+pub(crate) fn preview_contents(preview: &Preview) -> Vec<&Content> {
+    state_contents(preview.files().iter().map(|file| [&file.before, &file.after]))
 }
 
-/// What a preview shows, as it is recorded.
+/// Files with a card in one event. This bounds the size of the event.
+const MAX_CARDS: usize = 100;
+
+/// Returns the record of a preview's files.
 pub(crate) fn file_records(preview: &Preview) -> Vec<FileRecord> {
-    let record = |file: &FilePreview| {
-        let counts = file.counts();
+    let record = |(index, file): (usize, &FilePreview)| {
+        let diff = file.diff();
+        let counts = diff.counts();
         FileRecord {
             path: file.path.clone(),
             location: file.location.clone(),
@@ -212,7 +235,8 @@ pub(crate) fn file_records(preview: &Preview) -> Vec<FileRecord> {
             notes: file.notes.clone(),
             problem: file.problem.clone(),
             settled: preview.is_settled(&file.path),
+            card: if index < MAX_CARDS { InlineCard::of(&diff) } else { None },
         }
     };
-    preview.files().iter().map(record).collect()
+    preview.files().iter().enumerate().map(record).collect()
 }

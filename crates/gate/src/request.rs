@@ -1,4 +1,4 @@
-//! Requests to models in the journal: recorded in batches, since one that passes must not wait for a disk, and read again.
+//! Records of model requests. They are written in batches, since a forwarded request must not wait for the disk.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,137 +7,128 @@ use bytes::Bytes;
 use sayso_journal::AppendError;
 use sayso_review::redact::Redaction;
 use sayso_review::{
-    BodyRecord, ContentHash, Event, EventBody, MAX_REDACTIONS, ModeSet, PIECE, RequestEvent, RequestId, RequestRecord,
-    RequestStep, redact,
+    BodyRecord, CHUNK_SIZE, ContentHash, Event, EventBody, MAX_REDACTIONS, ModeSet, RequestEvent, RequestId,
+    RequestRecord, RequestStep, redact,
 };
 
 use crate::error::GateError;
-use crate::history::{History, recorded};
-use crate::live::Gate;
-use crate::record::Entry;
+use crate::gate::Gate;
+use crate::history::{History, decode_event};
+use crate::record::JournalBatch;
 use crate::rope::Rope;
 
-/// The counter of requests, and the key of events that say that one came.
+/// Counter of requests, and key of their first events.
 const REQUESTS: &str = "requests";
-/// The key of events that say how requests are treated.
+/// Key of mode changes.
 pub(crate) const MODES: &str = "request modes";
-/// The key of events that say that a request waits.
+/// Key of events that pause a request.
 const PAUSED: &str = "paused requests";
-/// Events that are looked at in one go.
-const SOME: usize = 1_000;
+const PAGE_SIZE: usize = 1_000;
 
-/// Something to be recorded about requests, with the bodies that it names.
+/// Event about a request, with the bodies that it refers to.
 #[derive(Clone, Debug)]
 pub struct RequestEntry {
-    /// What happened.
     pub event: Event,
-    /// The bodies that it names.
-    pub bodies: Vec<CutBody>,
+    pub bodies: Vec<ChunkedBody>,
 }
 
-/// A body in the pieces in which it is stored, with its credentials masked.
+/// Body in the chunks that are stored, with its credentials masked.
 #[derive(Clone, Debug)]
-pub struct CutBody {
-    /// All of it, masked.
+pub struct ChunkedBody {
+    /// The whole body, masked.
     pub bytes: Rope,
-    /// The pieces, in order.
-    pub pieces: Vec<Piece>,
-    /// The masked spans, in order and without overlaps.
+    pub chunks: Vec<Chunk>,
+    /// Masked spans, sorted and without overlaps.
     pub redactions: Vec<Redaction>,
-    /// The value of each, which is never stored.
+    /// Values of the masked spans. They are never stored.
     pub values: Vec<Bytes>,
 }
 
-/// A piece of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Its name.
+pub struct Chunk {
     pub hash: ContentHash,
-    /// How many bytes it has, at most [`PIECE`].
+    /// In bytes, at most [`CHUNK_SIZE`].
     pub size: usize,
-    /// Whether it is in the journal.
-    pub stored: Stored,
+    pub presence: ChunkPresence,
 }
 
-/// Whether something is in the journal.
+/// Presence of a chunk in the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// It should be: it was in a body before.
-    Before,
-    /// It may not be.
+pub enum ChunkPresence {
+    /// An earlier body has the chunk, so the journal should.
+    Known,
     Unknown,
 }
 
-impl CutBody {
-    /// A body of which nothing is known.
+impl ChunkedBody {
+    /// Masks and chunks a request body.
     pub fn new(bytes: Bytes) -> Self {
         let found = redact::merged(&redact::find(&bytes));
         Self::masked(bytes, found)
     }
 
-    /// The body of an answer, which may hold a credential in bits.
-    pub fn of_answer(bytes: Bytes) -> Self {
+    /// Masks and chunks a response body, which may have credentials split over events.
+    pub fn of_response(bytes: Bytes) -> Self {
         let found = redact::merged(&redact::find_in_answer(&bytes));
         Self::masked(bytes, found)
     }
 
     fn masked(bytes: Bytes, redactions: Vec<Redaction>) -> Self {
         let bytes = Rope::from(bytes);
-        let (bytes, values) = (bytes.masked(&redactions), bytes.values(&redactions));
-        let pieces = bytes.bytes(0..bytes.len()).chunks(PIECE).map(Piece::new).collect();
-        Self { bytes, pieces, redactions, values }
+        let (bytes, values) = (bytes.masked(&redactions), bytes.copy_spans(&redactions));
+        let chunks = bytes.bytes(0..bytes.len()).chunks(CHUNK_SIZE).map(Chunk::new).collect();
+        Self { bytes, chunks, redactions, values }
     }
 
-    /// As it is recorded.
+    /// Returns the record of the body.
     pub fn record(&self) -> BodyRecord {
         BodyRecord {
             size: self.bytes.len() as u64,
-            pieces: self.pieces.iter().map(|piece| piece.hash).collect(),
-            cut: false,
+            chunks: self.chunks.iter().map(|chunk| chunk.hash).collect(),
+            truncated: false,
             redacted: self.redactions.len() as u64,
             redactions: self.redactions.iter().take(MAX_REDACTIONS).cloned().collect(),
         }
     }
 
-    /// Each piece with where its bytes are.
-    fn places(&self) -> impl Iterator<Item = (Piece, Range<usize>)> {
-        self.pieces.iter().scan(0, |end, piece| {
-            let start = std::mem::replace(end, *end + piece.size);
-            Some((*piece, start..*end))
+    /// Returns each chunk with its range in the body.
+    fn chunk_ranges(&self) -> impl Iterator<Item = (Chunk, Range<usize>)> {
+        self.chunks.iter().scan(0, |end, chunk| {
+            let start = std::mem::replace(end, *end + chunk.size);
+            Some((*chunk, start..*end))
         })
     }
 }
 
-impl Piece {
-    /// A piece of which nothing is known.
+impl Chunk {
     pub fn new(bytes: &[u8]) -> Self {
-        Self { hash: ContentHash::of(bytes), size: bytes.len(), stored: Stored::Unknown }
+        Self { hash: ContentHash::of(bytes), size: bytes.len(), presence: ChunkPresence::Unknown }
     }
 }
 
-/// Whether what should be stored is taken to be.
+/// Treatment of chunks that should be stored already.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    Yes,
-    No,
+enum StoreMode {
+    MissingOnly,
+    All,
 }
 
-/// What of a body is to be stored, and what is.
+/// Chunks of a body to store, and chunks that are stored already.
 #[derive(Default)]
-struct Contents<'b> {
+struct BodyBlobs<'b> {
     blobs: Vec<(ContentHash, Cow<'b, [u8]>)>,
     stored: Vec<ContentHash>,
 }
 
-impl<'b> Contents<'b> {
-    fn of(bodies: &'b [CutBody], trust: Trust) -> Self {
+impl<'b> BodyBlobs<'b> {
+    fn collect(bodies: &'b [ChunkedBody], trust: StoreMode) -> Self {
         let mut contents = Self::default();
         for body in bodies {
-            for (piece, place) in body.places() {
-                if trust == Trust::Yes && piece.stored == Stored::Before {
-                    contents.stored.push(piece.hash);
+            for (chunk, range) in body.chunk_ranges() {
+                if trust == StoreMode::MissingOnly && chunk.presence == ChunkPresence::Known {
+                    contents.stored.push(chunk.hash);
                 } else {
-                    contents.blobs.push((piece.hash, body.bytes.bytes(place)));
+                    contents.blobs.push((chunk.hash, body.bytes.bytes(range)));
                 }
             }
         }
@@ -145,13 +136,13 @@ impl<'b> Contents<'b> {
     }
 }
 
-/// What an event about a request can be found by.
+/// Returns the keys of an event about a request.
 pub(crate) fn keys(event: &RequestEvent) -> Vec<String> {
     let mut keys = vec![request_key(event.request)];
     match &event.step {
-        RequestStep::Seen(seen) => {
+        RequestStep::Received(seen) => {
             keys.push(REQUESTS.to_owned());
-            keys.extend(seen.origin.session.as_deref().map(requests_key));
+            keys.extend(seen.origin.session.as_deref().map(session_requests_key));
         }
         RequestStep::Paused { .. } => keys.push(PAUSED.to_owned()),
         _ => {}
@@ -163,71 +154,71 @@ fn request_key(request: RequestId) -> String {
     format!("request:{request}")
 }
 
-/// The key of the requests of a session.
-fn requests_key(session: &str) -> String {
+fn session_requests_key(session: &str) -> String {
     format!("requests:{session}")
 }
 
 impl Gate {
-    /// Records what happened to requests, in order, all or nothing.
+    /// Records events about requests in one transaction.
     pub fn record_requests(&self, entries: &[RequestEntry], now: i64) -> Result<(), GateError> {
-        match self.record_trusting(entries, Trust::Yes, now) {
-            // What was to store it failed, or it was given up since.
-            Err(GateError::Append(AppendError::MissingBlob(_))) => self.record_trusting(entries, Trust::No, now),
+        match self.record_trusting(entries, StoreMode::MissingOnly, now) {
+            // An earlier batch failed, or a collection deleted the chunk. Store all chunks.
+            Err(GateError::Append(AppendError::MissingBlob(_))) => self.record_trusting(entries, StoreMode::All, now),
             done => done,
         }
     }
 
-    fn record_trusting(&self, entries: &[RequestEntry], trust: Trust, now: i64) -> Result<(), GateError> {
+    fn record_trusting(&self, entries: &[RequestEntry], trust: StoreMode, now: i64) -> Result<(), GateError> {
         let mut last = 0;
-        let mut batch = Entry::default();
-        let contents: Vec<Contents<'_>> = entries.iter().map(|entry| Contents::of(&entry.bodies, trust)).collect();
-        for (RequestEntry { event, .. }, Contents { blobs, stored }) in entries.iter().zip(&contents) {
+        let mut batch = JournalBatch::default();
+        let contents: Vec<BodyBlobs<'_>> =
+            entries.iter().map(|entry| BodyBlobs::collect(&entry.bodies, trust)).collect();
+        for (RequestEntry { event, .. }, BodyBlobs { blobs, stored }) in entries.iter().zip(&contents) {
             last = last.max(event.request().unwrap_or_default());
             let blobs: Vec<(ContentHash, &[u8])> = blobs.iter().map(|(hash, bytes)| (*hash, &**bytes)).collect();
-            batch.push_blobs(event.clone(), &blobs, stored);
+            batch.push_event_with_blobs(event.clone(), &blobs, stored);
         }
         let mut state = self.state();
-        // A batch may hold earlier numbers only; a counter never goes back.
+        // The batch may have only earlier numbers, and a counter cannot decrease.
         let counted = state.engine.journal.reader().counter(REQUESTS)?;
-        batch.count(REQUESTS, last.max(counted));
+        batch.set_counter(REQUESTS, last.max(counted));
         state.engine.write(batch, now)?;
         Ok(())
     }
 
-    /// The number of the last request.
+    /// Returns the number of the last request.
     pub fn last_request(&self) -> Result<RequestId, GateError> {
         self.read(|history| Ok(history.reader().counter(REQUESTS)?))
     }
 }
 
 impl History<'_> {
-    /// One request.
+    /// Returns a request.
     pub fn request(&self, request: RequestId) -> Result<RequestRecord, GateError> {
         let (key, mut events, mut after) = (request_key(request), Vec::new(), 0);
         loop {
-            let more = self.reader().events_with(&key, after, SOME)?;
-            let is_all = more.len() < SOME;
+            let more = self.reader().events_with(&key, after, PAGE_SIZE)?;
+            let is_all = more.len() < PAGE_SIZE;
             after = more.last().map_or(after, |event| event.number);
             events.extend(more);
             if is_all {
                 break;
             }
         }
-        RequestRecord::fold(events.iter().map(recorded)).ok_or(GateError::NoSuchRequest(request))
+        RequestRecord::fold(events.iter().map(decode_event)).ok_or(GateError::NoSuchRequest(request))
     }
 
-    /// The requests before one, of a session or of all, newest first.
+    /// Returns the requests of a session or of all sessions before a request, newest first.
     pub fn requests(
         &self,
         session: Option<&str>,
         before: Option<RequestId>,
         limit: usize,
     ) -> Result<Vec<RequestRecord>, GateError> {
-        let key = session.map_or_else(|| REQUESTS.to_owned(), requests_key);
+        let key = session.map_or_else(|| REQUESTS.to_owned(), session_requests_key);
         let (mut requests, mut page) = (Vec::new(), None);
         while requests.len() < limit {
-            let events = self.reader().latest_with(&key, page, limit.min(SOME))?;
+            let events = self.reader().latest_with(&key, page, limit.min(PAGE_SIZE))?;
             let Some(first) = events.last() else { break };
             page = Some(first.number);
             for event in &events {
@@ -243,15 +234,15 @@ impl History<'_> {
         Ok(requests)
     }
 
-    /// The last requests that waited, newest first, so many at most.
-    pub fn paused_requests(&self, most: usize) -> Result<Vec<RequestRecord>, GateError> {
-        let events = self.reader().latest_with(PAUSED, None, most)?;
+    /// Returns the last requests that were paused, newest first.
+    pub fn paused_requests(&self, limit: usize) -> Result<Vec<RequestRecord>, GateError> {
+        let events = self.reader().latest_with(PAUSED, None, limit)?;
         let mut requests = Vec::new();
         for event in &events {
             let EventBody::Known(event) = EventBody::decode(&event.body) else { continue };
             match event.request().map(|request| self.request(request)) {
                 Some(Ok(record)) => requests.push(record),
-                // That it came could not be recorded.
+                // The first event of the request was not recorded.
                 None | Some(Err(GateError::NoSuchRequest(_))) => {}
                 Some(Err(error)) => return Err(error),
             }
@@ -259,25 +250,25 @@ impl History<'_> {
         Ok(requests)
     }
 
-    /// The bytes of a body, as far as they were kept.
+    /// Returns the bytes of a body.
     pub fn body(&self, body: &BodyRecord) -> Result<Vec<u8>, GateError> {
         let mut bytes = Vec::with_capacity(usize::try_from(body.size).unwrap_or_default());
-        for piece in &body.pieces {
-            bytes.extend_from_slice(&self.content(*piece)?.ok_or(GateError::BodyGone)?);
+        for chunk in &body.chunks {
+            bytes.extend_from_slice(&self.content(*chunk)?.ok_or(GateError::BodyGone)?);
         }
         Ok(bytes)
     }
 
-    /// How requests are treated, as it was last said for each session and for all.
+    /// Returns the last mode for each session and for all sessions.
     pub fn request_modes(&self) -> Result<Vec<ModeSet>, GateError> {
         let mut modes: Vec<ModeSet> = Vec::new();
         let mut after = 0;
         loop {
-            let events = self.reader().events_with(MODES, after, SOME)?;
+            let events = self.reader().events_with(MODES, after, PAGE_SIZE)?;
             let Some(last) = events.last() else { return Ok(modes) };
             after = last.number;
             for event in &events {
-                let EventBody::Known(Event::RequestMode(set)) = recorded(event).body else { continue };
+                let EventBody::Known(Event::RequestMode(set)) = decode_event(event).body else { continue };
                 modes.retain(|other| other.session != set.session);
                 modes.push(set);
             }

@@ -1,4 +1,4 @@
-//! Bytes in parts that belong to others as well.
+//! Byte rope of shared parts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use sayso_review::redact::{FILLER, Redaction};
 
 static FILLERS: [u8; 256] = [FILLER; 256];
 
-/// Bytes in parts. What a body shares with an earlier one is in memory once.
+/// Bytes in parts. Bodies share their common parts in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Rope {
     parts: Vec<Bytes>,
@@ -24,22 +24,21 @@ impl From<Bytes> for Rope {
 }
 
 impl Rope {
-    /// How many bytes there are.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The parts, in order. None of them is empty.
+    /// Returns the parts in order. No part is empty.
     pub fn parts(&self) -> &[Bytes] {
         &self.parts
     }
 
-    /// Adds bytes at the end.
+    /// Appends bytes.
     pub fn push(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.len += bytes.len();
@@ -47,14 +46,14 @@ impl Rope {
         }
     }
 
-    /// Adds another at the end.
+    /// Appends another rope.
     pub fn append(&mut self, other: Self) {
         self.len += other.len;
         self.parts.extend(other.parts);
     }
 
-    /// The parts of a range, as far as there is one.
-    fn within(&self, range: Range<usize>) -> impl Iterator<Item = (&Bytes, Range<usize>)> {
+    /// Returns the parts that overlap a range.
+    fn parts_in(&self, range: Range<usize>) -> impl Iterator<Item = (&Bytes, Range<usize>)> {
         let mut start = 0;
         self.parts.iter().filter_map(move |part| {
             let (from, to) = (range.start.max(start), range.end.min(start + part.len()));
@@ -64,19 +63,19 @@ impl Rope {
         })
     }
 
-    /// A range of it, which is not copied.
+    /// Returns a range without copying it.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let mut slice = Self::default();
-        for (part, range) in self.within(range) {
+        for (part, range) in self.parts_in(range) {
             slice.push(part.slice(range));
         }
         slice
     }
 
-    /// A range of it in one piece, copied where it is in several.
+    /// Returns a range as one slice. Copies it only if it spans several parts.
     pub fn bytes(&self, range: Range<usize>) -> Cow<'_, [u8]> {
-        let mut within = self.within(range).map(|(part, range)| &part[range]);
+        let mut within = self.parts_in(range).map(|(part, range)| &part[range]);
         let first = within.next().unwrap_or_default();
         let mut whole = Cow::Borrowed(first);
         for part in within {
@@ -85,7 +84,7 @@ impl Rope {
         whole
     }
 
-    /// The same with fillers in the place of some spans, which are in order and do not overlap. The rest is not copied.
+    /// Returns a copy with fillers instead of some spans, which are sorted and do not overlap. The rest is shared.
     #[must_use]
     pub fn masked(&self, redactions: &[Redaction]) -> Self {
         let (mut masked, mut at) = (Self::default(), 0);
@@ -103,14 +102,14 @@ impl Rope {
         masked
     }
 
-    /// The bytes of some spans, copied, so that nothing else stays in memory for their sake.
-    pub fn values(&self, redactions: &[Redaction]) -> Vec<Bytes> {
+    /// Copies the bytes of some spans, so that they keep no other memory alive.
+    pub fn copy_spans(&self, redactions: &[Redaction]) -> Vec<Bytes> {
         redactions.iter().map(|one| Bytes::copy_from_slice(&self.bytes(one.range()))).collect()
     }
 
-    /// The same in one piece.
+    /// Returns the bytes in one piece.
     #[must_use]
-    pub fn whole(&self) -> Bytes {
+    pub fn to_bytes(&self) -> Bytes {
         match self.parts.as_slice() {
             [] => Bytes::new(),
             [only] => only.clone(),
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_range_of_parts_is_that_of_the_whole() {
+    fn slices_equal_ranges_of_whole() {
         let text: Vec<u8> = (0..12).collect();
         for cuts in [vec![], vec![5], vec![0, 12], vec![1, 2, 7], (0..12).collect()] {
             let mut rope = Rope::default();
@@ -134,16 +133,16 @@ mod tests {
                 start = cut;
             }
             assert_eq!(rope.len(), text.len());
-            assert_eq!(rope.whole(), text);
+            assert_eq!(rope.to_bytes(), text);
             for from in 0..=text.len() {
                 for to in from..=text.len() {
                     assert_eq!(*rope.bytes(from..to), text[from..to]);
                     let slice = rope.slice(from..to);
-                    assert_eq!((slice.len(), &slice.whole()[..]), (to - from, &text[from..to]));
+                    assert_eq!((slice.len(), &slice.to_bytes()[..]), (to - from, &text[from..to]));
                     assert!(slice.parts().iter().all(|part| !part.is_empty()));
                     let mut joined = rope.slice(0..from);
                     joined.append(rope.slice(from..to));
-                    assert_eq!(joined.whole(), text[..to]);
+                    assert_eq!(joined.to_bytes(), text[..to]);
                 }
             }
         }

@@ -1,43 +1,45 @@
-//! The rules in force: those of files, and those that verdicts added to a session.
+//! Rules in force: from configuration files, and from verdicts in a session.
 
 use std::collections::HashMap;
 
-use sayso_review::{Act, Defaults, Layer, OutsidePath, Policy, PolicyError, Rule, Ruled, Standing, Who, WsPath};
+use sayso_review::{
+    Defaults, Layer, LayerTrust, OutsidePath, Policy, PolicyDecision, PolicyError, PolicyQuery, Principal, Rule, WsPath,
+};
 
 use crate::call::RuleSet;
 
-/// The rules in force, compiled.
+/// Compiled rules in force.
 #[derive(Debug)]
 pub struct Rules {
     layers: Vec<Layer>,
     protected: Vec<WsPath>,
     protected_outside: Vec<OutsidePath>,
     policy: Policy,
-    /// For sessions that have rules of their own, with those rules.
+    /// Rules and policies of sessions that have their own rules.
     sessions: HashMap<String, (Vec<Rule>, Policy)>,
 }
 
 impl Rules {
-    /// Compiles the layers of configuration, and names the paths that are sayso's own.
+    /// Compiles the layers of configuration. `protected` are sayso's own paths in the workspace.
     pub fn new(layers: Vec<Layer>, protected: Vec<WsPath>) -> Result<Self, PolicyError> {
         let policy = Policy::new(&layers, &protected)?;
         Ok(Self { layers, protected, protected_outside: Vec::new(), policy, sessions: HashMap::new() })
     }
 
-    /// Protects sayso's own files outside the workspace as well.
+    /// Protects sayso's own files outside the workspace.
     #[must_use]
-    pub fn protecting(mut self, outside: Vec<OutsidePath>) -> Self {
-        self.policy = self.policy.protecting(&outside);
+    pub fn with_protected_outside(mut self, outside: Vec<OutsidePath>) -> Self {
+        self.policy = self.policy.with_protected_outside(&outside);
         self.protected_outside = outside;
         self
     }
 
-    /// The policy without the rules of sessions.
+    /// Returns the policy without the rules of sessions.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The rules as data, with those that were added to a session.
+    /// Returns the rules as data, with the session's own rules.
     pub(crate) fn snapshot(&self, session: Option<&str>, added: &[Rule]) -> RuleSet {
         let mut layers = self.layers.clone();
         layers.extend(session.filter(|_| !added.is_empty()).map(|session| session_layer(session, added)));
@@ -45,35 +47,39 @@ impl Rules {
         RuleSet { layers, protected, protected_outside }
     }
 
-    /// What is to become of an act, given the rules that were added to its session.
-    pub(crate) fn judge(&mut self, act: &Act<'_>, who: &Who<'_>, added: &[Rule]) -> Result<Ruled, PolicyError> {
-        Ok(self.with(who.session, added)?.judge(act, who))
+    /// Evaluates a query with the rules of its session.
+    pub(crate) fn evaluate(
+        &mut self,
+        act: &PolicyQuery<'_>,
+        who: &Principal<'_>,
+        added: &[Rule],
+    ) -> Result<PolicyDecision, PolicyError> {
+        Ok(self.for_session(who.session, added)?.evaluate(act, who))
     }
 
-    /// The policy with further rules, which are not kept.
-    pub(crate) fn tried(&self, added: &[Rule]) -> Result<Policy, PolicyError> {
+    /// Returns the policy with further rules, without storing them.
+    pub(crate) fn with_extra_rules(&self, added: &[Rule]) -> Result<Policy, PolicyError> {
         let mut layers = self.layers.clone();
         let (file, rules) = ("the rule".to_owned(), added.to_vec());
-        layers.push(Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules });
-        Ok(Policy::new(&layers, &self.protected)?.protecting(&self.protected_outside))
+        layers.push(Layer { file, trust: LayerTrust::Trusted, defaults: Defaults::default(), rules });
+        Ok(Policy::new(&layers, &self.protected)?.with_protected_outside(&self.protected_outside))
     }
 
-    /// The policy with the rules that were added to a session.
-    pub(crate) fn with(&mut self, session: Option<&str>, added: &[Rule]) -> Result<&Policy, PolicyError> {
+    /// Returns the policy with the rules of a session. Compiles it only if these changed.
+    pub(crate) fn for_session(&mut self, session: Option<&str>, added: &[Rule]) -> Result<&Policy, PolicyError> {
         let Some(session) = session.filter(|_| !added.is_empty()) else { return Ok(&self.policy) };
         let compiled = self.sessions.get(session).is_some_and(|(rules, _)| rules == added);
         if !compiled {
             let mut layers = self.layers.clone();
             layers.push(session_layer(session, added));
-            let policy = Policy::new(&layers, &self.protected)?.protecting(&self.protected_outside);
+            let policy = Policy::new(&layers, &self.protected)?.with_protected_outside(&self.protected_outside);
             self.sessions.insert(session.to_owned(), (added.to_vec(), policy));
         }
         Ok(self.sessions.get(session).map_or(&self.policy, |(_, policy)| policy))
     }
 }
 
-/// The rules that verdicts added to a session.
 fn session_layer(session: &str, added: &[Rule]) -> Layer {
     let (file, rules) = (format!("session {session}"), added.to_vec());
-    Layer { file, standing: Standing::Full, defaults: Defaults::default(), rules }
+    Layer { file, trust: LayerTrust::Trusted, defaults: Defaults::default(), rules }
 }

@@ -1,74 +1,63 @@
-//! Sessions and turns: one conversation of one agent, and what happens between two prompts.
+//! Sessions and turns. A session is one conversation with one agent; a turn is everything between two prompts.
 
 use sayso_review::{ChangeId, Event, EventBody, Origin, Performer, Recorded, Rule};
 use serde::Serialize;
 
 use crate::engine::Engine;
 use crate::error::GateError;
-use crate::history::{History, recorded};
-use crate::record::{Entry, SESSIONS, conversation_key};
+use crate::history::{History, decode_event};
+use crate::record::{JournalBatch, SESSIONS, session_state_key};
 
-/// Events that are looked at in one go.
-const SOME: usize = 1_000;
-/// How deep subagents are within each other at most, as far as anybody looks.
-const DEEPEST: usize = 16;
+const PAGE_SIZE: usize = 1_000;
+/// Maximum nesting of subagents that is followed.
+const MAX_SUBAGENT_DEPTH: usize = 16;
 
-/// A conversation as its events tell it.
+/// State of a session, folded from its events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionRecord {
-    /// Its id.
     pub session: String,
-    /// The agent's name.
     pub agent: Option<String>,
-    /// Where it works, as it says.
+    /// Working directory, as the agent reports it.
     pub location: Option<String>,
-    /// The session that it is a part of, if it is a subagent's.
+    /// Session of the agent that started this subagent.
     pub parent: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     pub time: i64,
-    /// Whether it goes on.
     pub status: SessionStatus,
-    /// The turn that it is in.
+    /// Current turn.
     pub turn: Option<String>,
-    /// What was decided for all that comes in it.
+    /// Rules that verdicts added.
     pub rules: Vec<Rule>,
-    /// What its agent is to be told at its next opportunity.
-    pub unread: Vec<Unread>,
+    /// Messages that the agent has not received.
+    pub unread: Vec<UnreadMessage>,
 }
 
-/// A message that an agent has not received.
+/// Message that an agent has not received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unread {
-    /// The number of its event.
+pub struct UnreadMessage {
+    /// Number of its event.
     pub number: u64,
-    /// The change that it is about.
     pub change: Option<ChangeId>,
-    /// The tool call that it answers.
+    /// Tool call that the message answers.
     pub call: Option<String>,
-    /// What to say.
     pub text: String,
 }
 
-/// Whether a conversation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// It does.
     Active,
-    /// It ended.
     Ended,
 }
 
-/// A conversation that begins.
+/// Parameters of [`Engine::start_session`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// Its id.
     pub session: String,
-    /// The agent's name.
     pub agent: Option<String>,
-    /// Where it works, as it says.
+    /// Working directory, as the agent reports it.
     pub location: Option<String>,
-    /// The session that it is a part of, if it is a subagent's.
+    /// Session of the agent that started this subagent.
     pub parent: Option<String>,
 }
 
@@ -81,10 +70,10 @@ impl SessionRecord {
                 Event::SessionStarted { session, agent, location, parent } if record.is_none() => {
                     record = Some(Self { agent, location, parent, ..Self::new(session, time) });
                 }
-                // Whatever is about it shows that there is one, whether or not it said so.
+                // Any event of a session implies the session, even if its start was never reported.
                 event => {
                     let record = record.get_or_insert_with(|| Self::new(session.to_owned(), time));
-                    record.play(number, event);
+                    record.apply(number, event);
                 }
             }
         }
@@ -105,19 +94,19 @@ impl SessionRecord {
         }
     }
 
-    fn play(&mut self, number: u64, event: Event) {
+    fn apply(&mut self, number: u64, event: Event) {
         match event {
             Event::SessionResumed { .. } => self.status = SessionStatus::Active,
             Event::SessionEnded { .. } => (self.status, self.turn) = (SessionStatus::Ended, None),
             Event::TurnStarted { turn, .. } => self.turn = Some(turn),
             Event::TurnEnded { .. } => self.turn = None,
             Event::RuleAdded { rule, .. } => self.rules.push(rule),
-            Event::Message { change, call, text, .. } => {
-                // The outcome of a call replaces the verdict on it.
+            Event::MessageQueued { change, call, text, .. } => {
+                // The outcome of a call replaces the message about its verdict.
                 self.unread.retain(|unread| call.is_none() || (unread.change, &unread.call) != (change, &call));
-                self.unread.push(Unread { number, change, call, text });
+                self.unread.push(UnreadMessage { number, change, call, text });
             }
-            Event::Told { message, .. } => self.unread.retain(|unread| unread.number != message),
+            Event::MessageDelivered { message, .. } => self.unread.retain(|unread| unread.number != message),
             // As earlier versions recorded it: everything up to a number.
             Event::Delivered { through, .. } => self.unread.retain(|unread| unread.number > through),
             _ => {}
@@ -126,36 +115,36 @@ impl SessionRecord {
 }
 
 impl History<'_> {
-    /// One session.
+    /// Returns a session; `None` if it has no event.
     pub fn session(&self, session: &str) -> Result<Option<SessionRecord>, GateError> {
         let mut events = Vec::new();
         let mut after = 0;
         loop {
-            let page = self.reader().events_with(&conversation_key(session), after, SOME)?;
+            let page = self.reader().events_with(&session_state_key(session), after, PAGE_SIZE)?;
             let Some(last) = page.last() else { break };
             after = last.number;
-            events.extend(page.iter().map(recorded));
+            events.extend(page.iter().map(decode_event));
         }
         Ok(SessionRecord::fold(session, events))
     }
 
-    /// What was decided for all that comes in a session, and in those that it is a part of.
-    pub(crate) fn rules_of(&self, session: Option<&str>) -> Result<Vec<Rule>, GateError> {
+    /// Returns the rules of a session and of its parents, outermost first.
+    pub(crate) fn session_rules(&self, session: Option<&str>) -> Result<Vec<Rule>, GateError> {
         let mut next = session.map(|session| self.session(session)).transpose()?.flatten();
         let mut rules = Vec::new();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_SUBAGENT_DEPTH {
             let Some(record) = next.take() else { break };
-            // What is said nearer by comes later, and counts.
+            // Later rules take precedence, so inner sessions come last.
             rules.splice(..0, record.rules);
             next = record.parent.map(|parent| self.session(&parent)).transpose()?.flatten();
         }
         Ok(rules)
     }
 
-    /// The session in which an agent still listens: where a subagent's is over, that of whoever started it.
-    pub(crate) fn listener(&self, session: &str) -> Result<String, GateError> {
+    /// Returns the session that can still receive messages: for an ended subagent, that of its parent.
+    pub(crate) fn listening_session(&self, session: &str) -> Result<String, GateError> {
         let mut listener = session.to_owned();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_SUBAGENT_DEPTH {
             match self.session(&listener)? {
                 Some(SessionRecord { status: SessionStatus::Ended, parent: Some(parent), .. }) => listener = parent,
                 _ => break,
@@ -164,11 +153,11 @@ impl History<'_> {
         Ok(listener)
     }
 
-    /// The sessions that said that they began, newest first.
+    /// Returns the sessions with a reported start, newest first.
     pub fn sessions(&self, limit: usize) -> Result<Vec<SessionRecord>, GateError> {
         let mut records: Vec<SessionRecord> = Vec::new();
         for event in self.reader().latest_with(SESSIONS, None, limit)? {
-            let EventBody::Known(Event::SessionStarted { session, .. }) = recorded(&event).body else { continue };
+            let EventBody::Known(Event::SessionStarted { session, .. }) = decode_event(&event).body else { continue };
             records.extend(self.session(&session)?);
         }
         Ok(records)
@@ -176,8 +165,8 @@ impl History<'_> {
 }
 
 impl Engine {
-    /// Begins a session, or goes on with it if there is one of that id. Of a subagent nobody says when it begins, so that whatever it does
-    /// may come with this; one that goes on already just does.
+    /// Starts a session, or resumes the one with that id. Subagents do not report their start, so every action of
+    /// theirs may come with this; for an active subagent it has no effect.
     pub fn start_session(&mut self, new: NewSession, now: i64) -> Result<SessionRecord, GateError> {
         let NewSession { session, agent, location, parent } = new;
         if session.trim().is_empty() || session.chars().any(char::is_control) {
@@ -188,43 +177,43 @@ impl Engine {
             Some(_) => Event::SessionResumed { session: session.clone() },
             None => Event::SessionStarted { session: session.clone(), agent, location, parent },
         };
-        self.write(Entry::of([event]), now)?;
-        self.known_session(&session)
+        self.write(JournalBatch::from_events([event]), now)?;
+        self.existing_session(&session)
     }
 
-    /// Ends a session: what still waits in it is withdrawn, and snapshots that no tool asked for are freed.
+    /// Ends a session. Cancels its pending changes and frees its pending snapshots.
     pub fn end_session(&mut self, session: &str, now: i64) -> Result<(), GateError> {
-        let record = self.known_session(session)?;
+        let record = self.existing_session(session)?;
         let mut waiting: Vec<ChangeId> = Vec::new();
-        for change in self.waiting()? {
+        for change in self.pending_changes()? {
             let record = self.history().change(change)?;
-            // A review is the person's, not the agent's.
+            // A review belongs to the person, not to the agent.
             if record.origin.session.as_deref() == Some(session) && !record.is_review() {
                 waiting.push(change);
             }
         }
         for change in waiting {
-            // One that counted on another may have ended with it.
-            if self.pending(change).is_ok() {
+            // A dependent change may have ended with another one.
+            if self.pending_record(change).is_ok() {
                 self.cancel(change, now)?;
             }
         }
-        self.free_orphans(session, now)?;
-        // Whoever started an agent ends what it left behind, whether or not it said goodbye itself.
+        self.free_session_orphans(session, now)?;
+        // The agent may have ended its session itself.
         if record.status == SessionStatus::Active {
-            self.write(Entry::of([Event::SessionEnded { session: session.to_owned() }]), now)?;
+            self.write(JournalBatch::from_events([Event::SessionEnded { session: session.to_owned() }]), now)?;
         }
         Ok(())
     }
 
-    /// Begins a turn: a prompt came.
+    /// Starts a turn.
     pub fn start_turn(&mut self, session: &str, turn: &str, now: i64) -> Result<(), GateError> {
         let event = Event::TurnStarted { session: session.to_owned(), turn: turn.to_owned() };
-        self.write(Entry::of([event]), now)?;
+        self.write(JournalBatch::from_events([event]), now)?;
         Ok(())
     }
 
-    /// What an agent is to be told, which counts as told from now on.
+    /// Returns the unread messages of a session, and records their delivery.
     pub fn take_messages(&mut self, session: &str, now: i64) -> Result<Vec<String>, GateError> {
         let unread = self.unread_messages(session)?;
         let numbers: Vec<u64> = unread.iter().map(|unread| unread.number).collect();
@@ -232,49 +221,57 @@ impl Engine {
         Ok(unread.into_iter().map(|unread| unread.text).collect())
     }
 
-    /// The messages that an agent has not received, oldest first.
-    pub fn unread_messages(&self, session: &str) -> Result<Vec<Unread>, GateError> {
+    /// Returns the unread messages of a session, oldest first.
+    pub fn unread_messages(&self, session: &str) -> Result<Vec<UnreadMessage>, GateError> {
         Ok(self.history().session(session)?.map(|record| record.unread).unwrap_or_default())
     }
 
-    /// Records that an agent has received messages. A number of no waiting message changes nothing.
+    /// Records the delivery of messages. Ignores numbers of other events.
     pub fn acknowledge_messages(&mut self, session: &str, numbers: &[u64], now: i64) -> Result<(), GateError> {
         let unread = self.unread_messages(session)?;
         let received = unread.into_iter().filter(|unread| numbers.contains(&unread.number));
-        let told =
-            |unread: Unread| Event::Told { session: session.to_owned(), change: unread.change, message: unread.number };
-        let events: Vec<Event> = received.map(told).collect();
+        let delivered = |unread: UnreadMessage| Event::MessageDelivered {
+            session: session.to_owned(),
+            change: unread.change,
+            message: unread.number,
+        };
+        let events: Vec<Event> = received.map(delivered).collect();
         if !events.is_empty() {
-            self.write(Entry::of(events), now)?;
+            self.write(JournalBatch::from_events(events), now)?;
         }
         Ok(())
     }
 
-    /// The message about a change to an agent that asked through a hook; `None` for others, whose answer says it all.
+    /// Returns the event that queues a message about a change; `None` unless a hook of the agent asked.
     ///
-    /// A hook answers with a permission, which has no room for an explanation, and its agent may be gone by now. So the message
-    /// stays with the session until a hook reports that it was handed over.
-    pub(crate) fn message(
+    /// A hook returns a permission without an explanation, and its agent may be gone by then. So the message stays with
+    /// the session until a hook reports its delivery. Other clients have the message in their response.
+    pub(crate) fn queued_message(
         &self,
         origin: &Origin,
         performer: Performer,
         change: ChangeId,
-        told: &str,
+        agent_message: &str,
     ) -> Result<Option<Event>, GateError> {
         let (Performer::Agent, Some(session), Some(call)) = (performer, &origin.session, &origin.call) else {
             return Ok(None);
         };
-        let session = self.history().listener(session)?;
-        Ok(Some(Event::Message { session, change: Some(change), call: Some(call.clone()), text: told.to_owned() }))
+        let session = self.history().listening_session(session)?;
+        Ok(Some(Event::MessageQueued {
+            session,
+            change: Some(change),
+            call: Some(call.clone()),
+            text: agent_message.to_owned(),
+        }))
     }
 
     /// Adds a rule for the rest of a session.
     pub fn add_rule(&mut self, session: &str, rule: Rule, now: i64) -> Result<(), GateError> {
-        self.write(Entry::of([Event::RuleAdded { session: session.to_owned(), rule }]), now)?;
+        self.write(JournalBatch::from_events([Event::RuleAdded { session: session.to_owned(), rule }]), now)?;
         Ok(())
     }
 
-    fn known_session(&self, session: &str) -> Result<SessionRecord, GateError> {
+    fn existing_session(&self, session: &str) -> Result<SessionRecord, GateError> {
         self.history().session(session)?.ok_or_else(|| GateError::NoSuchSession(session.to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! Undo and redo: which recorded changes, in which order, and what they would do to the tree now.
+//! Undo and redo: selection and order of recorded changes, and their effect on the present tree.
 
 use std::collections::BTreeSet;
 
@@ -10,43 +10,41 @@ use sayso_review::{
 use crate::FILE_LIMIT;
 use crate::engine::Engine;
 use crate::error::GateError;
-use crate::history::{History, recorded};
-use crate::proposed::{Decided, Proposing};
+use crate::history::{History, decode_event};
+use crate::pending_change::{DecisionResult, NewChange};
 use crate::record::{call_key, session_key};
 use sayso_review::{ChangeRecord, ChangeStatus};
 
-/// Events that are looked at in one go.
-const SOME: usize = 64;
+const PAGE_SIZE: usize = 64;
 
-/// What an undo or a redo would do. Nothing has happened yet.
+/// Plan of an undo, a redo or a restoration. Not carried out yet.
 #[derive(Clone, Debug)]
 pub struct UndoPlan {
-    /// Why there is a change: what it takes back or makes again.
+    /// Changes to undo or redo, or the snapshot to restore.
     pub cause: Cause,
-    /// What it would do.
     pub preview: Preview,
-    /// What may have changed with the changes that it takes back, and cannot be put back.
+    /// Possible effects of the undone changes that cannot be undone.
     pub uncaptured: Vec<Uncaptured>,
     emptied: Vec<WsPath>,
 }
 
-/// A recorded change and the way in which it is played.
-struct Played {
+/// Recorded change and the direction to replay it.
+struct ReplayStep {
     record: ChangeRecord,
-    way: Way,
+    direction: Direction,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Back,
-    Again,
+enum Direction {
+    Backward,
+    Forward,
 }
 
 impl UndoPlan {
-    /// The changes it takes back or makes again.
+    /// Returns the changes to undo or redo.
     pub fn changes(&self) -> &[ChangeId] {
         match &self.cause {
-            Cause::Undo { of, .. } | Cause::Redo { of, .. } | Cause::Review { of, .. } => of,
+            Cause::Undo { changes: of, .. } | Cause::Redo { changes: of, .. } | Cause::Review { changes: of, .. } => of,
             Cause::Proposal | Cause::Rebase { .. } | Cause::Restore { .. } => &[],
         }
     }
@@ -57,7 +55,7 @@ impl UndoPlan {
 }
 
 impl Engine {
-    /// What taking back would do.
+    /// Plans an undo.
     pub fn plan_undo(&self, target: &Target, if_changed: IfChanged) -> Result<UndoPlan, GateError> {
         let history = self.history();
         let (cause, played) = match target {
@@ -67,14 +65,16 @@ impl Engine {
             },
             Target::Change { change } => undo_one(history, history.change(*change)?)?,
             Target::Files { change, paths } => undo_files(history.change(*change)?, paths)?,
-            Target::Call { call } => undo_all(found(call, history.with_key(&call_key(call))?)?)?,
-            Target::Session { session } => undo_all(found(session, history.with_key(&session_key(session))?)?)?,
-            Target::Turn { change } => undo_all(turn(history, *change, last_applied(history)?)?)?,
+            Target::Call { call } => undo_all(require_changes(call, history.changes_with_key(&call_key(call))?)?)?,
+            Target::Session { session } => {
+                undo_all(require_changes(session, history.changes_with_key(&session_key(session))?)?)?
+            }
+            Target::Turn { change } => undo_all(changes_of_turn(history, *change, last_applied(history)?)?)?,
         };
         self.plan(cause, &played, if_changed)
     }
 
-    /// What making again would do.
+    /// Plans a redo.
     pub fn plan_redo(&self, target: &Target, if_changed: IfChanged) -> Result<UndoPlan, GateError> {
         let history = self.history();
         let (cause, played) = match target {
@@ -84,62 +84,66 @@ impl Engine {
             },
             Target::Change { change } => redo_all(vec![history.change(*change)?], Some("redone"))?,
             Target::Files { change, paths } => redo_files(history.change(*change)?, paths)?,
-            Target::Call { call } => redo_all(found(call, history.with_key(&call_key(call))?)?, None)?,
-            Target::Session { session } => redo_all(found(session, history.with_key(&session_key(session))?)?, None)?,
+            Target::Call { call } => {
+                redo_all(require_changes(call, history.changes_with_key(&call_key(call))?)?, None)?
+            }
+            Target::Session { session } => {
+                redo_all(require_changes(session, history.changes_with_key(&session_key(session))?)?, None)?
+            }
             Target::Turn { change } => {
                 let last = history.changes(None).find(|record| record.as_ref().map_or(true, is_undone)).transpose()?;
-                redo_all(turn(history, *change, last)?, None)?
+                redo_all(changes_of_turn(history, *change, last)?, None)?
             }
         };
         self.plan(cause, &played, if_changed)
     }
 
-    fn plan(&self, cause: Cause, played: &[Played], if_changed: IfChanged) -> Result<UndoPlan, GateError> {
+    fn plan(&self, cause: Cause, played: &[ReplayStep], if_changed: IfChanged) -> Result<UndoPlan, GateError> {
         let history = self.history();
         let mut transitions = Vec::new();
         let mut emptied = BTreeSet::new();
         let mut uncaptured = Vec::new();
-        for Played { record, way } in played {
+        for ReplayStep { record, direction: way } in played {
             let Some(applied) = &record.applied else { continue };
-            if *way == Way::Back && cause.paths().is_empty() {
+            if *way == Direction::Backward && cause.paths().is_empty() {
                 uncaptured.extend(record.uncaptured.iter().cloned());
             }
-            if *way == Way::Back {
+            if *way == Direction::Backward {
                 emptied.extend(applied.directories.iter().cloned());
             }
             let named = cause.paths();
-            // What was taken back by itself stays as it is, unless it is what this is about.
+            // A file that was undone separately stays as it is, unless the target names it.
             let wanted = |path: &WsPath| {
                 if named.is_empty() { !record.undone_files.contains_key(path) } else { named.contains(path) }
             };
             for step in applied.steps.iter().filter(|step| wanted(&step.path)) {
                 let (before, after) = (history.state(&step.before)?, history.state(&step.after)?);
                 let (from, to) = match way {
-                    Way::Back => (after, before),
-                    Way::Again => (before, after),
+                    Direction::Backward => (after, before),
+                    Direction::Forward => (before, after),
                 };
                 transitions.push(Transition { change: record.change, path: step.path.clone(), from, to });
             }
         }
         let paths: BTreeSet<WsPath> = transitions.iter().map(|transition| transition.path.clone()).collect();
-        let sight = self.workspace().look(paths, FILE_LIMIT);
+        let sight = self.workspace().observe(paths, FILE_LIMIT);
         let preview = reverse(&transitions, &sight.files, if_changed);
         Ok(UndoPlan { cause, preview, uncaptured, emptied: emptied.into_iter().collect() })
     }
 
-    /// Carries an undo or a redo out, as a change of its own.
-    pub fn perform(&mut self, plan: UndoPlan, origin: Origin, now: i64) -> Result<Decided, GateError> {
+    /// Carries out a plan as a change of its own.
+    pub fn perform(&mut self, plan: UndoPlan, origin: Origin, now: i64) -> Result<DecisionResult, GateError> {
         Ok(self.perform_as_change(plan, origin, now)?.1)
     }
 
-    /// Carries it out, and gives the number of the change that does so.
+    /// Carries out a plan. Returns the number of its change.
     pub(crate) fn perform_as_change(
         &mut self,
         plan: UndoPlan,
         origin: Origin,
         now: i64,
-    ) -> Result<(ChangeId, Decided), GateError> {
-        // A plan with problems cannot be approved; saying so needs no entry in the history.
+    ) -> Result<(ChangeId, DecisionResult), GateError> {
+        // A plan with problems is rejected without a record.
         if let Some((path, problem)) = plan.preview.problems().next() {
             return Err(GateError::Verdict(sayso_review::VerdictError::Impossible {
                 path: path.clone(),
@@ -147,7 +151,7 @@ impl Engine {
                 kind: problem.kind(),
             }));
         }
-        let proposing = Proposing { emptied: plan.emptied, ..Proposing::files(plan.preview, origin, plan.cause) };
+        let proposing = NewChange { emptied: plan.emptied, ..NewChange::files(plan.preview, origin, plan.cause) };
         let proposed = self.record_proposal(proposing, now)?;
         let approval = proposed.approval();
         let decided = self.decide(&proposed, &approval, now)?;
@@ -156,7 +160,7 @@ impl Engine {
     }
 }
 
-fn found(name: &str, records: Vec<ChangeRecord>) -> Result<Vec<ChangeRecord>, GateError> {
+fn require_changes(name: &str, records: Vec<ChangeRecord>) -> Result<Vec<ChangeRecord>, GateError> {
     if records.is_empty() { Err(GateError::NoSuchChange(format!("of `{name}`"))) } else { Ok(records) }
 }
 
@@ -164,19 +168,19 @@ fn is_undone(record: &ChangeRecord) -> bool {
     record.is_original() && matches!(record.status, ChangeStatus::Undone { .. })
 }
 
-/// The change that was applied last and still is, however long ago it was proposed.
+/// Returns the change that was applied last and is not undone, however long ago it was proposed.
 fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
     let mut before = None;
     loop {
-        let events = history.reader().latest(before, SOME)?;
+        let events = history.reader().latest(before, PAGE_SIZE)?;
         let Some(first) = events.iter().map(|event| event.number).min() else { return Ok(None) };
         for event in &events {
-            // The last event that made a change an applied one is the first that is found from behind.
+            // Searching backwards, the first such event is the last application.
             let EventBody::Known(
                 Event::Ended { change, outcome: Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }, .. }
                 | Event::Redone { change, .. }
                 | Event::Recovered { change, finished: true, .. },
-            ) = recorded(event).body
+            ) = decode_event(event).body
             else {
                 continue;
             };
@@ -192,13 +196,13 @@ fn last_applied(history: History<'_>) -> Result<Option<ChangeRecord>, GateError>
     }
 }
 
-/// The last undo whose changes are all still undone by it.
+/// Returns the last undo whose changes are all still undone by it.
 fn last_undo(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
     for record in history.changes(None) {
         let record = record?;
-        if let Cause::Undo { of, paths } = &record.cause
+        if let Cause::Undo { changes: of, paths } = &record.cause
             && record.status == ChangeStatus::Applied
-            && stands(history, record.change, of, paths)?
+            && is_current(history, record.change, of, paths)?
         {
             return Ok(Some(record));
         }
@@ -206,8 +210,8 @@ fn last_undo(history: History<'_>) -> Result<Option<ChangeRecord>, GateError> {
     Ok(None)
 }
 
-/// Whether an undo still stands: what it took back was not made again or taken back otherwise.
-fn stands(history: History<'_>, undo: ChangeId, of: &[ChangeId], paths: &[WsPath]) -> Result<bool, GateError> {
+/// `true` if all changes of an undo are still undone by it.
+fn is_current(history: History<'_>, undo: ChangeId, of: &[ChangeId], paths: &[WsPath]) -> Result<bool, GateError> {
     for &change in of {
         let record = history.change(change)?;
         let stands = if paths.is_empty() {
@@ -222,34 +226,34 @@ fn stands(history: History<'_>, undo: ChangeId, of: &[ChangeId], paths: &[WsPath
     Ok(true)
 }
 
-/// Takes one change back, which for an undo is to make again what it took back.
-fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<Played>), GateError> {
+/// Selects one change to undo. Undoing an undo is a redo, and the reverse.
+fn undo_one(history: History<'_>, record: ChangeRecord) -> Result<(Cause, Vec<ReplayStep>), GateError> {
     let change = record.change;
     let wrong = |status: String| Err(GateError::WrongStatus { change, verb: "undone", status });
     let backwards = |of: &[ChangeId]| of.iter().rev().copied().collect();
     let cause = match &record.cause {
         _ if record.status != ChangeStatus::Applied => return wrong(record.status.to_string()),
-        // In the order in which they happen now, which is the other way round.
-        Cause::Undo { of, paths } if stands(history, change, of, paths)? => {
-            Cause::Redo { of: backwards(of), paths: paths.clone() }
+        // In reverse order of the undo.
+        Cause::Undo { changes: of, paths } if is_current(history, change, of, paths)? => {
+            Cause::Redo { changes: backwards(of), paths: paths.clone() }
         }
         Cause::Undo { .. } => return wrong("an undo that no longer stands".to_owned()),
-        Cause::Redo { of, paths } => {
+        Cause::Redo { changes: of, paths } => {
             for &redone in of {
                 if history.change(redone)?.status != ChangeStatus::Applied {
                     return wrong("a redo that no longer stands".to_owned());
                 }
             }
-            Cause::Undo { of: backwards(of), paths: paths.clone() }
+            Cause::Undo { changes: backwards(of), paths: paths.clone() }
         }
         _ if record.applied.is_none() => return wrong("applied, but changed nothing".to_owned()),
-        _ => Cause::Undo { of: vec![change], paths: Vec::new() },
+        _ => Cause::Undo { changes: vec![change], paths: Vec::new() },
     };
-    Ok((cause, vec![Played { record, way: Way::Back }]))
+    Ok((cause, vec![ReplayStep { record, direction: Direction::Backward }]))
 }
 
-/// Takes some files of a change back.
-fn undo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<Played>), GateError> {
+/// Selects some files of a change to undo.
+fn undo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<ReplayStep>), GateError> {
     let change = record.change;
     if record.status != ChangeStatus::Applied || !record.is_original() {
         return Err(GateError::WrongStatus { change, verb: "undone in part", status: record.status.to_string() });
@@ -264,23 +268,23 @@ fn undo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<Play
             Some(_) => {}
         }
     }
-    let cause = Cause::Undo { of: vec![change], paths: paths.to_vec() };
-    Ok((cause, vec![Played { record, way: Way::Back }]))
+    let cause = Cause::Undo { changes: vec![change], paths: paths.to_vec() };
+    Ok((cause, vec![ReplayStep { record, direction: Direction::Backward }]))
 }
 
-/// Makes some files of a change again that were taken back by themselves.
-fn redo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<Played>), GateError> {
+/// Selects some files of a change to redo, which were undone separately.
+fn redo_files(record: ChangeRecord, paths: &[WsPath]) -> Result<(Cause, Vec<ReplayStep>), GateError> {
     let change = record.change;
     if let Some(path) = paths.iter().find(|path| !record.undone_files.contains_key(path)) {
         let status = format!("not undone, as far as `{path}` goes");
         return Err(GateError::WrongStatus { change, verb: "redone", status });
     }
-    let cause = Cause::Redo { of: vec![change], paths: paths.to_vec() };
-    Ok((cause, vec![Played { record, way: Way::Again }]))
+    let cause = Cause::Redo { changes: vec![change], paths: paths.to_vec() };
+    Ok((cause, vec![ReplayStep { record, direction: Direction::Forward }]))
 }
 
-/// Takes all changes back that are applied, the last one first.
-fn undo_all(records: Vec<ChangeRecord>) -> Result<(Cause, Vec<Played>), GateError> {
+/// Selects all applied changes to undo, last first.
+fn undo_all(records: Vec<ChangeRecord>) -> Result<(Cause, Vec<ReplayStep>), GateError> {
     let applied = |record: &ChangeRecord| {
         record.is_original() && record.status == ChangeStatus::Applied && record.applied.is_some()
     };
@@ -288,16 +292,16 @@ fn undo_all(records: Vec<ChangeRecord>) -> Result<(Cause, Vec<Played>), GateErro
     if records.is_empty() {
         return Err(GateError::NothingTo("undo"));
     }
-    records.sort_by_key(|record| std::cmp::Reverse(record.since));
+    records.sort_by_key(|record| std::cmp::Reverse(record.status_event));
     let of = records.iter().map(|record| record.change).collect();
     Ok((
-        Cause::Undo { of, paths: Vec::new() },
-        records.into_iter().map(|record| Played { record, way: Way::Back }).collect(),
+        Cause::Undo { changes: of, paths: Vec::new() },
+        records.into_iter().map(|record| ReplayStep { record, direction: Direction::Backward }).collect(),
     ))
 }
 
-/// Makes all changes again that were taken back, the one that was taken back last first.
-fn redo_all(records: Vec<ChangeRecord>, verb: Option<&'static str>) -> Result<(Cause, Vec<Played>), GateError> {
+/// Selects all undone changes to redo, last undone first.
+fn redo_all(records: Vec<ChangeRecord>, verb: Option<&'static str>) -> Result<(Cause, Vec<ReplayStep>), GateError> {
     if let (Some(verb), Some(record)) = (verb, records.iter().find(|record| !is_undone(record))) {
         let status = record.status.to_string();
         return Err(GateError::WrongStatus { change: record.change, verb, status });
@@ -306,16 +310,16 @@ fn redo_all(records: Vec<ChangeRecord>, verb: Option<&'static str>) -> Result<(C
     if records.is_empty() {
         return Err(GateError::NothingTo("redo"));
     }
-    records.sort_by_key(|record| std::cmp::Reverse(record.since));
+    records.sort_by_key(|record| std::cmp::Reverse(record.status_event));
     let of = records.iter().map(|record| record.change).collect();
     Ok((
-        Cause::Redo { of, paths: Vec::new() },
-        records.into_iter().map(|record| Played { record, way: Way::Again }).collect(),
+        Cause::Redo { changes: of, paths: Vec::new() },
+        records.into_iter().map(|record| ReplayStep { record, direction: Direction::Forward }).collect(),
     ))
 }
 
-/// The changes of the turn that a change belongs to.
-fn turn(
+/// Returns the changes of the turn of a change.
+fn changes_of_turn(
     history: History<'_>,
     change: Option<ChangeId>,
     last: Option<ChangeRecord>,
@@ -326,7 +330,7 @@ fn turn(
     };
     let Some(session) = &record.origin.session else { return Ok(vec![record]) };
     let turn = record.origin.turn.clone();
-    let mut records = history.with_key(&session_key(session))?;
+    let mut records = history.changes_with_key(&session_key(session))?;
     records.retain(|other| other.origin.turn == turn);
     Ok(records)
 }

@@ -1,37 +1,37 @@
-//! Events as they come and as they are kept.
+//! Events before and after they are stored.
 
 use sayso_review::ContentHash;
 
-/// An event to be appended.
+/// Event for [`crate::Journal::append`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewEvent {
-    /// The version of the body's form.
+    /// Version of the body's format.
     pub version: u32,
-    /// When it happened, in milliseconds since the epoch.
+    /// In milliseconds since 1970.
     pub time: i64,
-    /// What it can be found by, for instance `change:12`.
+    /// Lookup keys, for instance `change:12`.
     pub keys: Vec<String>,
-    /// The blobs it refers to, which are kept for as long as it does.
+    /// Blobs that are kept as long as the event refers to them.
     pub blobs: Vec<ContentHash>,
-    /// What happened; opaque here.
+    /// Opaque to the journal.
     pub body: Vec<u8>,
 }
 
-/// An event from the journal.
+/// Event as read from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Its place in the journal, from 1.
+    /// Position in the journal, from 1.
     pub number: u64,
-    /// The version of the body's form.
+    /// Version of the body's format.
     pub version: u32,
-    /// When it happened, in milliseconds since the epoch.
+    /// In milliseconds since 1970.
     pub time: i64,
-    /// What happened; opaque here.
+    /// Opaque to the journal.
     pub body: Vec<u8>,
 }
 
-/// A check sum over everything that an event is, so that damage inside a body does not pass for a body.
-pub(crate) fn seal(number: u64, version: u32, time: i64, body: &[u8], scratch: &mut Vec<u8>) -> i64 {
+/// Computes the checksum of an event's columns, which detects damage inside a body. `scratch` is a reused buffer.
+pub(crate) fn checksum(number: u64, version: u32, time: i64, body: &[u8], scratch: &mut Vec<u8>) -> i64 {
     scratch.clear();
     scratch.extend_from_slice(&number.to_le_bytes());
     scratch.extend_from_slice(&version.to_le_bytes());
@@ -42,12 +42,12 @@ pub(crate) fn seal(number: u64, version: u32, time: i64, body: &[u8], scratch: &
     i64::from_le_bytes(eight[0])
 }
 
-/// A number as SQLite keeps it. Those beyond its range are beyond any journal's too.
+/// Converts a number to SQLite's range, which no journal exceeds.
 pub(crate) fn to_sql(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number as SQLite kept it. We never write a negative one.
+/// Converts a number from SQLite. The journal writes no negative number.
 pub(crate) fn from_sql(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

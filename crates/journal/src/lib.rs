@@ -1,49 +1,50 @@
-//! What happened, for good, and the bytes it was about.
+//! Event log with content-addressed blobs, on SQLite.
 //!
-//! A journal is a folder with one SQLite file: numbered events, which are opaque versioned bytes here, found by number or by
-//! any of their keys, and blobs, which are found by the hash of their contents. A batch of both is one transaction and is on
-//! disk when [`Journal::append`] returns, so what was announced after it survives a kill and a power cut, and a batch is
-//! never there in part.
+//! A journal is a folder with one SQLite file. Events are numbered and hold opaque, versioned bytes; they are found by
+//! number or by any of their keys. Blobs are found by the hash of their content. A batch of events and blobs is one
+//! transaction. It is on disk when [`Journal::append`] returns, so it survives a kill and a power failure.
 //!
-//! One process writes ([`Journal`]) and holds a lock for as long as it does; any number read meanwhile ([`Reader`]).
+//! One process writes ([`Journal`]) and holds a lock for that time. Any number of processes read meanwhile
+//! ([`Reader`]).
 //!
-//! Storing must not be felt while an agent waits. So a small blob is compressed at once by something quick, a large one is
-//! stored as it is and compressed by [`Journal::compact`] when there is time; a blob that is there costs a look-up. Events
-//! carry a seal and blobs are their hash, so damage is reported and never handed out.
+//! Appending is fast because an agent waits for it. A small blob is compressed at once with a fast level. A large blob
+//! is stored uncompressed until [`Journal::compact`] runs. A blob that is already stored costs one lookup.
 //!
-//! History stays readable for good, contents do not: [`Journal::collect`] drops the blobs of old events and keeps the events.
+//! Events have checksums and blobs have hashes, so damage is reported and damaged data is never returned.
+//!
+//! Events are kept forever, contents are not: [`Journal::collect`] deletes the blobs of old events and keeps the
+//! events.
 //!
 //! # Limits
 //!
-//! - A batch that was on disk in the write-ahead file only, and was garbled *there*, cannot be told from one that was cut off
-//!   by a crash: it is gone, whole. Anything older is found by [`Reader::check`].
-//! - If the first page is gone, where SQLite keeps what the others mean, a repair saves nothing; the file is still kept.
-//! - Blobs and bodies have at most [`MOST_BYTES`] bytes.
-//! - A network file system without working locks is no place for a journal.
+//! - If a batch is damaged while it is only in the write-ahead log, it looks like a batch that a crash interrupted, and
+//!   is lost. [`Reader::check`] finds all other damage.
+//! - If the first page is lost, where SQLite stores the schema, a repair saves nothing. The file is kept.
+//! - Blobs and bodies have at most [`MAX_BLOB_BYTES`] bytes.
+//! - The folder must not be on a network file system without working locks.
 
 mod append;
 mod blob;
 mod check;
 mod collect;
+mod database_error;
 mod event;
+mod file_identity;
 mod folder;
 mod lock;
-mod migrate;
 mod open;
-mod place;
 mod read;
 mod repair;
 mod reserve;
 mod salvage;
 mod schema;
-mod trouble;
 
 pub use append::{AppendError, Batch};
-pub use blob::MOST_BYTES;
-pub use check::{Checked, Problem};
-pub use collect::{Collected, Compacted, MaintainError, Retention};
+pub use blob::MAX_BLOB_BYTES;
+pub use check::{CheckReport, Damage};
+pub use collect::{CollectReport, CompactReport, MaintainError, Retention};
+pub use database_error::DatabaseError;
 pub use event::{NewEvent, StoredEvent};
 pub use open::{Journal, OpenJournalError, Options};
-pub use read::{ReadJournalError, Reader, Sizes};
-pub use repair::{RepairError, Repaired, repair};
-pub use trouble::DatabaseError;
+pub use read::{JournalSizes, ReadJournalError, Reader};
+pub use repair::{RepairError, RepairReport, repair};

@@ -1,7 +1,7 @@
-//! One writer at a time.
+//! The writer's lock.
 //!
-//! An advisory lock on a file of its own, which the system releases however its holder ends. The holder's process number is
-//! written into it for whoever finds it taken.
+//! It is an advisory lock on a file of its own, which the system releases however its holder ends. The holder writes
+//! its process number into the file, for error messages.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -9,35 +9,34 @@ use std::time::Duration;
 
 use crate::folder::{self, Folder};
 
-/// The lock, held.
+/// A held lock, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
 }
 
-/// What came of asking for it.
 #[derive(Debug)]
-pub(crate) enum Taken {
-    /// It is ours.
-    Ours(Lock),
-    /// It is this process's.
-    Theirs(Option<u32>),
+pub(crate) enum LockAttempt {
+    Acquired(Lock),
+    /// Another process holds the lock; its process number, if the file has one.
+    HeldBy(Option<u32>),
 }
 
-const INTERVAL: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Lock {
-    /// Takes the lock, asking again until `wait` is over. The waits are added up, for no clock is asked.
-    pub(crate) fn take(folder: &Folder, wait: Duration) -> io::Result<Taken> {
+    /// Acquires the lock, with retries until `wait` has passed. The pauses are added up because this crate reads no
+    /// clock.
+    pub(crate) fn acquire(folder: &Folder, wait: Duration) -> io::Result<LockAttempt> {
         let mut file = folder::open_private(&folder.lock())?;
         let mut waited = Duration::ZERO;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if waited >= wait => return Ok(Taken::Theirs(holder(&mut file))),
+                Err(TryLockError::WouldBlock) if waited >= wait => return Ok(LockAttempt::HeldBy(holder(&mut file))),
                 Err(TryLockError::WouldBlock) => {
-                    let pause = INTERVAL.min(wait.saturating_sub(waited));
+                    let pause = RETRY_INTERVAL.min(wait.saturating_sub(waited));
                     std::thread::sleep(pause);
                     waited += pause;
                 }
@@ -46,15 +45,17 @@ impl Lock {
         file.set_len(0)?;
         file.rewind()?;
         writeln!(file, "{}", std::process::id())?;
-        Ok(Taken::Ours(Self { file }))
+        Ok(LockAttempt::Acquired(Self { file }))
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // So that nobody is named who is gone. A crash leaves the number, and the next holder overwrites it.
+        // A later attempt must not name a process that is gone. After a crash the number stays until the next holder
+        // overwrites it.
         let _ = self.file.set_len(0);
-        // Closing is not enough: a child that another thread is just starting holds a copy of the handle until it is itself.
+        // Closing the file is not enough: a child process that another thread just forked may still have a copy of the
+        // handle.
         let _ = self.file.unlock();
     }
 }

@@ -1,6 +1,6 @@
-//! Opening: whose file it is, of which version, and whether it can be read at all. What costs more than a few pages is left
-//! to [`Reader::check`].
+//! Opening a journal: format check, lock and a probe of a few pages. [`Reader::check`] does the full check.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,89 +9,61 @@ use rusqlite::{Connection, OpenFlags};
 use sayso_review::ErrorKind;
 use thiserror::Error;
 
-use crate::blob::Press;
-use crate::folder::{self, Folder, beside};
-use crate::lock::{Lock, Taken};
-use crate::place::Place;
+use crate::blob::BlobCompressor;
+use crate::database_error::DatabaseError;
+use crate::file_identity::FileIdentity;
+use crate::folder::{self, Folder, with_suffix};
+use crate::lock::{Lock, LockAttempt};
 use crate::read::Reader;
-use crate::trouble::DatabaseError;
-use crate::{migrate, schema};
+use crate::schema::{self, FORMAT};
 
-/// More statements than there are.
-const STATEMENTS: usize = 64;
+/// Larger than the number of statements in this crate.
+const MAX_CACHED_STATEMENTS: usize = 64;
 
-/// How long a statement waits for another connection.
-pub(crate) const BUSY: Duration = Duration::from_secs(5);
+/// Maximum wait of a statement for another connection.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A journal, open for writing; nobody else writes until it is dropped.
+/// A journal open for writing. No other process can write until it is dropped.
 #[derive(Debug)]
 pub struct Journal {
-    // Before the lock, so that it is closed by then.
+    // Declared before the lock, so that the connection closes first.
     pub(crate) reader: Reader,
-    pub(crate) press: Press,
-    pub(crate) place: Place,
+    pub(crate) compressor: BlobCompressor,
+    pub(crate) identity: FileIdentity,
     _lock: Lock,
 }
 
-/// How to open a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long to wait for another process that is writing.
+    /// Maximum wait for another process's lock.
     pub wait: Duration,
 }
 
-/// Why a journal could not be opened.
+/// Reason why a journal could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenJournalError {
-    /// Another process is writing.
+    /// Another process has the lock.
     #[error("another sayso{} is writing to this journal: `{}`", process(*holder), folder.display())]
     Locked {
-        /// The journal's folder.
         folder: PathBuf,
-        /// The other process, if it said.
+        /// The other process, if known.
         holder: Option<u32>,
     },
-    /// There is none to read.
+    /// The folder has no journal.
     #[error("there is no journal in `{}`", folder.display())]
-    Missing {
-        /// Where one was expected.
-        folder: PathBuf,
-    },
-    /// The file is another program's.
-    #[error("`{}` is not a journal of sayso, and was left alone", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is from the future.
-    #[error("`{}` was written by a newer sayso: its version is {version}, this one knows up to {known}", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: i64,
-        /// The newest known here.
-        known: i64,
-    },
-    /// The file is from the past, and a reader cannot bring it up to date.
-    #[error("`{}` was written by an older sayso: its version is {version}, this one reads {known}", path.display())]
-    Outdated {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: i64,
-        /// The one that is read here.
-        known: i64,
-    },
-    /// The folder or the lock cannot be had.
-    #[error("`{}` cannot be used for a journal: {error}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
-    /// The file does not serve.
+    Missing { folder: PathBuf },
+    /// Another program wrote the file.
+    #[error("`{}` is not a journal of sayso", path.display())]
+    Foreign { path: PathBuf },
+    /// The file has a later format.
+    #[error("the journal `{}` was written by a newer sayso (format {format}); this one reads format {FORMAT}", path.display())]
+    Newer { path: PathBuf, format: i64 },
+    /// The file has an earlier format.
+    #[error("the journal `{}` was written by an older sayso (format {format}); this one reads format {FORMAT}", path.display())]
+    Outdated { path: PathBuf, format: i64 },
+    /// The folder or its lock cannot be used.
+    #[error("cannot use `{}` for a journal: {error}", folder.display())]
+    Folder { folder: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
@@ -101,7 +73,6 @@ fn process(holder: Option<u32>) -> String {
 }
 
 impl OpenJournalError {
-    /// The kind that programs see.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Locked { .. } | Self::Missing { .. } => ErrorKind::Unavailable,
@@ -111,14 +82,16 @@ impl OpenJournalError {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Newer { .. } => Some("update sayso"),
-            Self::Outdated { .. } => Some("any command that writes brings it up to date, for instance `sayso gc`"),
-            Self::Foreign { .. } => Some("move it elsewhere, or choose another folder"),
+            Self::Outdated { .. } => {
+                Some("move the journal's folder away to start a new journal, or run the older sayso to read this one")
+            }
+            Self::Foreign { .. } => Some("move the file elsewhere, or choose another folder"),
             Self::Folder { .. } => Some(
-                "look at the folder's owner and permissions and at the disk's free space, or set XDG_STATE_HOME to a folder that is yours",
+                "check the folder's owner, its permissions and the free disk space, or set XDG_STATE_HOME to another folder",
             ),
             Self::Locked { .. } | Self::Missing { .. } => None,
             Self::Database(error) => error.hint(),
@@ -126,35 +99,32 @@ impl OpenJournalError {
     }
 }
 
-/// What a file says about itself.
-pub(crate) enum Identity {
+/// Format of a database file, from its header.
+pub(crate) enum FileFormat {
     Foreign,
-    Version(i64),
+    Numbered(i64),
 }
 
 impl Journal {
-    /// Opens the journal in `folder`, for this process alone to write; makes what is missing, brings up to date what is old.
+    /// Opens the journal in `folder` for writing. Creates the folder and the journal if they are missing.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenJournalError> {
-        let (folder, lock) = take(folder, options.wait)?;
+        let (folder, lock) = lock_folder(folder, options.wait)?;
         let path = folder.database();
-        if !is_there(&folder)? {
+        if !database_exists(&folder)? {
             create(&folder)?;
         }
-        let mut connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        let version = known_version(&connection, &path)?;
+        let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        check_format(&connection, &path)?;
         let sqlite = |error: rusqlite::Error| DatabaseError::sqlite(&path, &error);
         schema::tune(&connection).map_err(sqlite)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(sqlite)?;
-        if version < schema::VERSION {
-            migrate::migrate(&mut connection, version).map_err(sqlite)?;
-        }
-        let reader = Reader::new(connection, path).of_the_writer();
-        reader.try_out()?;
-        let press = Press::quick().map_err(|error| DatabaseError::system(reader.path(), &error))?;
-        Ok(Self { reader, press, place: Place::of(&folder), _lock: lock })
+        let reader = Reader::new(connection, path).with_number_cache();
+        reader.probe()?;
+        let compressor = BlobCompressor::fast().map_err(|error| DatabaseError::system(reader.path(), &error))?;
+        Ok(Self { reader, compressor, identity: FileIdentity::current(&folder), _lock: lock })
     }
 
-    /// The reading side, which sees what was appended.
+    /// Returns the reading side, which sees all appended events.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
@@ -162,13 +132,13 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // The last connection to close does this by itself; a reader elsewhere would keep it from happening.
+        // The last connection to close does this by itself, unless a reader elsewhere is open.
         let _ = self.reader.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     }
 }
 
 impl Reader {
-    /// Opens the journal in `folder` for reading, whoever may be writing.
+    /// Opens the journal in `folder` for reading, while another process may write.
     pub fn open(folder: &Path) -> Result<Self, OpenJournalError> {
         let missing = || OpenJournalError::Missing { folder: folder.to_owned() };
         let folder = match Folder::existing(folder) {
@@ -176,24 +146,21 @@ impl Reader {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing()),
             Err(error) => return Err(OpenJournalError::Folder { folder: folder.to_owned(), error }),
         };
-        if !is_there(&folder)? {
+        if !database_exists(&folder)? {
             return Err(missing());
         }
         let path = folder.database();
         let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        let version = known_version(&connection, &path)?;
-        if version < schema::VERSION {
-            return Err(OpenJournalError::Outdated { path, version, known: schema::VERSION });
-        }
+        check_format(&connection, &path)?;
         let reader = Self::new(connection, path);
-        reader.try_out()?;
+        reader.probe()?;
         Ok(reader)
     }
 }
 
 impl Reader {
-    /// Opens the journal in a folder that cannot be written to, as it is: SQLite is told that nobody writes to it, so that it needs no
-    /// files of its own. What an engine that was killed left in the write-ahead log is not seen.
+    /// Opens the journal in a folder without write permission. SQLite treats the file as immutable, so it creates no
+    /// files beside it, and ignores the write-ahead log that a killed engine may have left.
     pub fn open_unwritable(folder: &Path) -> Result<Self, OpenJournalError> {
         let folder_error = |error| OpenJournalError::Folder { folder: folder.to_owned(), error };
         let path = Folder::existing(folder).map_err(folder_error)?.database();
@@ -208,51 +175,48 @@ impl Reader {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(address, flags).map_err(|error| DatabaseError::sqlite(&path, &error))?;
-        let version = known_version(&connection, &path)?;
-        if version < schema::VERSION {
-            return Err(OpenJournalError::Outdated { path, version, known: schema::VERSION });
-        }
+        check_format(&connection, &path)?;
         let reader = Self::new(connection, path);
-        reader.try_out()?;
+        reader.probe()?;
         Ok(reader)
     }
 }
 
-/// Makes the folder if need be, and takes the writer's lock.
-pub(crate) fn take(path: &Path, wait: Duration) -> Result<(Folder, Lock), OpenJournalError> {
+/// Creates the folder if it is missing, and acquires the writer's lock.
+pub(crate) fn lock_folder(path: &Path, wait: Duration) -> Result<(Folder, Lock), OpenJournalError> {
     let failed = |error| OpenJournalError::Folder { folder: path.to_owned(), error };
     let folder = Folder::create(path).map_err(failed)?;
-    match Lock::take(&folder, wait).map_err(failed)? {
-        Taken::Ours(lock) => Ok((folder, lock)),
-        Taken::Theirs(holder) => Err(OpenJournalError::Locked { folder: folder.path().to_owned(), holder }),
+    match Lock::acquire(&folder, wait).map_err(failed)? {
+        LockAttempt::Acquired(lock) => Ok((folder, lock)),
+        LockAttempt::HeldBy(holder) => Err(OpenJournalError::Locked { folder: folder.path().to_owned(), holder }),
     }
 }
 
-/// Looks at the names in the folder, and says whether there is a journal to be opened.
-fn is_there(folder: &Folder) -> Result<bool, DatabaseError> {
+/// Returns `true` if the folder has a journal to open. Fails if the file names show damage or an unfinished repair.
+fn database_exists(folder: &Folder) -> Result<bool, DatabaseError> {
     let path = folder.database();
-    let look = |path: &Path| folder::look(path).map_err(|error| DatabaseError::system(path, &error));
+    let look = |path: &Path| folder::stat(path).map_err(|error| DatabaseError::system(path, &error));
     if look(&folder.repairing())?.is_some() {
-        return Err(DatabaseError::damaged(&path, "a repair of it is under way or was cut off"));
+        return Err(DatabaseError::damaged(&path, "a repair is running or was interrupted"));
     }
     let Some(found) = look(&path)? else {
-        // Left alone by its database, it would be taken for part of the next one.
-        if look(&beside(&path, "-wal"))?.is_some_and(|wal| wal.len() > 0) {
-            return Err(DatabaseError::damaged(&path, "it is missing, and its write-ahead file is still there"));
+        // SQLite would take a leftover log for part of the next database.
+        if look(&with_suffix(&path, "-wal"))?.is_some_and(|wal| wal.len() > 0) {
+            return Err(DatabaseError::damaged(&path, "the file is missing, but its write-ahead log exists"));
         }
         return Ok(false);
     };
     if !found.is_file() {
-        return Err(DatabaseError::damaged(&path, "it is not a regular file"));
+        return Err(DatabaseError::damaged(&path, "the file is not a regular file"));
     }
     if found.len() == 0 {
-        return Err(DatabaseError::damaged(&path, "it is empty"));
+        return Err(DatabaseError::damaged(&path, "the file is empty"));
     }
     folder::make_private(&path, &found).map_err(|error| DatabaseError::system(&path, &error))?;
     Ok(true)
 }
 
-/// Makes an empty journal under another name; [`publish`] gives it its own.
+/// Creates an empty journal under a temporary name. [`publish`] renames it.
 pub(crate) fn make(folder: &Folder) -> Result<Connection, DatabaseError> {
     let path = folder.unfinished();
     let system = |error: std::io::Error| DatabaseError::system(&path, &error);
@@ -265,14 +229,14 @@ pub(crate) fn make(folder: &Folder) -> Result<Connection, DatabaseError> {
     Ok(connection)
 }
 
-/// Closes what [`make`] made, which is complete by now, and makes it the journal.
+/// Closes a journal that [`make`] created, and renames it to its final name.
 pub(crate) fn publish(folder: &Folder, connection: Connection) -> Result<(), DatabaseError> {
     let (unfinished, path) = (folder.unfinished(), folder.database());
-    // Into the one file, and in so many words: closing would do so too, but keep silent if it fails.
+    // An explicit checkpoint, because closing would hide its error.
     let complete = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     match complete {
         Ok(0) => {}
-        Ok(_) => return Err(DatabaseError::damaged(&unfinished, "somebody else has it open")),
+        Ok(_) => return Err(DatabaseError::damaged(&unfinished, "another program has the file open")),
         Err(error) => return Err(DatabaseError::sqlite(&unfinished, &error)),
     }
     connection.close().map_err(|(_, error)| DatabaseError::sqlite(&unfinished, &error))?;
@@ -284,16 +248,17 @@ fn create(folder: &Folder) -> Result<(), DatabaseError> {
     publish(folder, make(folder)?)
 }
 
-/// Opens a file that nothing is known about yet: nothing is written to it, not even when it is closed.
+/// Opens a file of unknown origin without writing to it, not even on close.
 pub(crate) fn connect(path: &Path, access: OpenFlags) -> Result<Connection, DatabaseError> {
     let set_up = || -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, schema::flags(access))?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Otherwise a statement is planned anew for every value that is bound to it, which took a quarter of a decision's time.
+        // Without this SQLite plans a statement again for every bound value, which took a quarter of the time of a
+        // decision.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // For those short moments in which SQLite needs a file for itself.
-        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
+        // SQLite locks the file for short moments, also for readers.
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.pragma_update(None, "cell_size_check", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)
@@ -301,25 +266,31 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Data
     set_up().map_err(|error| DatabaseError::sqlite(path, &error))
 }
 
-/// Reads what a file says about itself.
-pub(crate) fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
+/// Reads the format from a file's header.
+pub(crate) fn identify(connection: &Connection) -> rusqlite::Result<FileFormat> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    if number("application_id")? != schema::APPLICATION {
-        return Ok(Identity::Foreign);
+    if number("application_id")? != schema::APPLICATION_ID {
+        return Ok(FileFormat::Foreign);
     }
-    Ok(Identity::Version(number("user_version")?))
+    Ok(FileFormat::Numbered(number("user_version")?))
 }
 
-fn known_version(connection: &Connection, path: &Path) -> Result<i64, OpenJournalError> {
-    let known = schema::VERSION;
+/// Rejects the files of other programs and of other formats.
+fn check_format(connection: &Connection, path: &Path) -> Result<(), OpenJournalError> {
     match identify(connection).map_err(|error| DatabaseError::sqlite(path, &error))? {
-        Identity::Foreign => Err(OpenJournalError::Foreign { path: path.to_owned() }),
-        Identity::Version(version) if version > known => {
-            Err(OpenJournalError::Newer { path: path.to_owned(), version, known })
+        FileFormat::Foreign => Err(OpenJournalError::Foreign { path: path.to_owned() }),
+        FileFormat::Numbered(format) if format < 1 => {
+            Err(DatabaseError::damaged(path, format!("its format number is {format}")).into())
         }
-        Identity::Version(version) if version < 1 => {
-            Err(DatabaseError::damaged(path, format!("it has the version {version}")).into())
-        }
-        Identity::Version(version) => Ok(version),
+        FileFormat::Numbered(format) => reject_other_format(format, path),
+    }
+}
+
+/// Rejects formats that this version does not read: it neither migrates old journals nor guesses at new ones.
+pub(crate) fn reject_other_format(format: i64, path: &Path) -> Result<(), OpenJournalError> {
+    match format.cmp(&FORMAT) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(OpenJournalError::Outdated { path: path.to_owned(), format }),
+        Ordering::Greater => Err(OpenJournalError::Newer { path: path.to_owned(), format }),
     }
 }

@@ -1,7 +1,7 @@
-//! Saving what can still be read.
+//! Repair of a damaged journal.
 //!
-//! The damaged file is renamed, never changed, and a new one is filled from it. A marker stands in the folder meanwhile: a
-//! repair that is cut off leaves a journal that refuses to open and can be repaired again, never one that is quietly empty.
+//! The damaged file is renamed and never changed, and a new file is filled from it. A marker file exists meanwhile.
+//! After an interrupted repair the journal refuses to open and can be repaired again; it is never silently empty.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,44 +9,42 @@ use std::path::{Path, PathBuf};
 use sayso_review::{ContentHash, ErrorKind};
 use thiserror::Error;
 
-use crate::folder::{self, Folder, beside};
-use crate::open::{self, Identity, OpenJournalError, Options};
+use crate::database_error::DatabaseError;
+use crate::folder::{self, Folder, with_suffix};
+use crate::open::{self, FileFormat, OpenJournalError, Options};
 use crate::salvage;
-use crate::schema;
-use crate::trouble::DatabaseError;
 
-/// What a repair saved and what it could not.
+/// Result of [`repair`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
-    /// Where the damaged file is now, if there was one.
+pub struct RepairReport {
+    /// New path of the damaged file, if there was one.
     pub damaged: Option<PathBuf>,
-    /// Events that are in the new journal, with their numbers.
+    /// Events in the new journal, with their old numbers.
     pub events_saved: u64,
-    /// Events that are known to be lost. What lay behind the last number that was found is not among them.
+    /// Known lost events. Events after the last number that could be read are not counted.
     pub events_lost: u64,
-    /// Blobs that are in the new journal, each of them checked.
+    /// Blobs in the new journal, all of them verified.
     pub blobs_saved: u64,
-    /// Blobs that are known to be lost.
+    /// Known lost blobs.
     pub blobs_lost: u64,
-    /// Those of them whose names could be read.
-    pub lost: Vec<ContentHash>,
-    /// What else could not be read, in words: keys, references, counters.
-    pub troubles: Vec<String>,
+    /// Hashes of lost blobs, as far as they could be read.
+    pub lost_blobs: Vec<ContentHash>,
+    /// Other read errors: of keys, references and counters.
+    pub read_errors: Vec<String>,
 }
 
-/// Why a repair could not be done.
+/// Reason why a repair failed.
 #[derive(Debug, Error)]
 pub enum RepairError {
-    /// It could not be begun.
+    /// The folder cannot be locked, or the file is not for this version to repair.
     #[error(transparent)]
     Open(#[from] OpenJournalError),
-    /// The new file could not be made.
+    /// The new file cannot be written.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
 impl RepairError {
-    /// The kind that programs see.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Open(error) => error.kind(),
@@ -54,7 +52,7 @@ impl RepairError {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Open(error) => error.hint(),
@@ -63,75 +61,70 @@ impl RepairError {
     }
 }
 
-/// Puts a new journal with everything that can still be read in the place of a damaged one, which is kept aside.
-pub fn repair(folder: &Path, options: Options) -> Result<Repaired, RepairError> {
-    let (folder, _lock) = open::take(folder, options.wait)?;
+/// Replaces a damaged journal with a new one that has all readable data. The damaged file is kept under another name.
+pub fn repair(folder: &Path, options: Options) -> Result<RepairReport, RepairError> {
+    let (folder, _lock) = open::lock_folder(folder, options.wait)?;
     let path = folder.database();
-    refuse_what_is_not_ours(&path)?;
+    reject_foreign_file(&path)?;
     let system = |error: std::io::Error| DatabaseError::system(&path, &error);
     let damaged = set_aside(&folder).map_err(system)?;
     let mut target = open::make(&folder)?;
-    let mut repaired = Repaired::default();
-    if folder::look(&damaged).map_err(system)?.is_some() {
+    let mut repaired = RepairReport::default();
+    if folder::stat(&damaged).map_err(system)?.is_some() {
         salvage::salvage(&damaged, &mut target, &mut repaired)?;
         repaired.damaged = Some(damaged.clone());
     }
-    // A journal that a cut-off repair had made has had no other user.
+    // An interrupted repair may have left a new journal here. Because of the marker, no program has used it.
     Folder::remove_database(&path).map_err(system)?;
     open::publish(&folder, target)?;
-    folder::remove(&beside(&damaged, "-shm")).map_err(system)?;
+    folder::remove(&with_suffix(&damaged, "-shm")).map_err(system)?;
     folder::remove(&folder.repairing()).and_then(|()| folder.sync()).map_err(system)?;
     Ok(repaired)
 }
 
-/// Another program's file, a newer one's or an older one's is not ours to take apart. What cannot be read is.
-fn refuse_what_is_not_ours(path: &Path) -> Result<(), OpenJournalError> {
-    let known = schema::VERSION;
-    let Ok(Some(found)) = folder::look(path) else { return Ok(()) };
+/// Rejects files of other programs and other formats. A file with an unreadable header counts as damaged.
+fn reject_foreign_file(path: &Path) -> Result<(), OpenJournalError> {
+    let Ok(Some(found)) = folder::stat(path) else { return Ok(()) };
     if !found.is_file() || found.len() == 0 {
         return Ok(());
     }
     let Ok(connection) = salvage::connect(path) else { return Ok(()) };
     match open::identify(&connection) {
-        Ok(Identity::Foreign) => {
-            let ours = connection.prepare("SELECT number, seal FROM events LIMIT 1").is_ok();
+        Ok(FileFormat::Foreign) => {
+            // Damage can change the application id, but this table is sayso's own.
+            let ours = connection.prepare("SELECT number, checksum FROM events LIMIT 1").is_ok();
             if ours { Ok(()) } else { Err(OpenJournalError::Foreign { path: path.to_owned() }) }
         }
-        Ok(Identity::Version(version)) if version > known => {
-            Err(OpenJournalError::Newer { path: path.to_owned(), version, known })
-        }
-        Ok(Identity::Version(version)) if version < known => {
-            Err(OpenJournalError::Outdated { path: path.to_owned(), version, known })
-        }
-        Ok(Identity::Version(_)) | Err(_) => Ok(()),
+        Ok(FileFormat::Numbered(format)) => open::reject_other_format(format, path),
+        Err(_) => Ok(()),
     }
 }
 
-/// Gives the damaged file and its write-ahead file another name, or finds them where a cut-off repair put them.
+/// Renames the damaged file and its write-ahead log, or finishes the renaming of an interrupted repair. Returns the new path.
 fn set_aside(folder: &Folder) -> std::io::Result<PathBuf> {
     let (marker, path) = (folder.repairing(), folder.database());
-    let begun = match folder::look(&marker)? {
+    let stored = match folder::stat(&marker)? {
         Some(_) => folder::read_text(&marker)?.trim().parse().ok(),
         None => None,
     };
-    let number = begun.map_or_else(|| begin(folder), Ok)?;
+    let number = stored.map_or_else(|| choose_number(folder), Ok)?;
     let damaged = folder.damaged(number);
     for suffix in ["", "-wal"] {
-        let (from, to) = (beside(&path, suffix), beside(&damaged, suffix));
-        if folder::look(&to)?.is_none() && folder::look(&from)?.is_some() {
+        let (from, to) = (with_suffix(&path, suffix), with_suffix(&damaged, suffix));
+        if folder::stat(&to)?.is_none() && folder::stat(&from)?.is_some() {
             folder::rename(&from, &to)?;
         }
     }
-    folder::remove(&beside(&path, "-shm"))?;
+    folder::remove(&with_suffix(&path, "-shm"))?;
     folder.sync()?;
     Ok(damaged)
 }
 
-/// Chooses a name for the damaged file, and writes it down before anything is renamed.
-fn begin(folder: &Folder) -> std::io::Result<u32> {
-    let taken = |path: &Path| folder::look(path).map(|found| found.is_some());
+/// Chooses a number for the name of the damaged file, and stores it in the marker before any rename.
+fn choose_number(folder: &Folder) -> std::io::Result<u32> {
+    let taken = |path: &Path| folder::stat(path).map(|found| found.is_some());
     let mut number = 1;
-    while taken(&folder.damaged(number))? || taken(&beside(&folder.damaged(number), "-wal"))? {
+    while taken(&folder.damaged(number))? || taken(&with_suffix(&folder.damaged(number), "-wal"))? {
         number += 1;
     }
     folder::remove(&folder.repairing())?;

@@ -1,7 +1,8 @@
-//! Reading a damaged file row by row.
+//! Reads a damaged file row by row.
 //!
-//! A page that is broken hides the rows behind it from a scan, but not from a look-up that goes another way. So the numbers
-//! of all rows are gathered first, from every tree that mentions them and from both ends, and then each is looked up alone.
+//! A damaged page hides the rows after it from a scan, but not from a lookup through another tree. So the numbers of
+//! all rows are gathered first, from every tree that has them and from both ends. Then each row is looked up by its
+//! number.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -10,35 +11,39 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OpenFlags, Params, Row, params};
 use sayso_review::ContentHash;
 
-use crate::check::blob_of;
-use crate::event::{from_sql, seal, to_sql};
+use crate::check::read_blob_row;
+use crate::database_error::DatabaseError;
+use crate::event::{checksum, from_sql, to_sql};
 use crate::open;
-use crate::read::event_of;
-use crate::repair::Repaired;
-use crate::trouble::DatabaseError;
+use crate::read::read_event_row;
+use crate::repair::RepairReport;
 
-/// No event takes less room than this, so a number beyond the file's size by it is garbage.
-const LEAST_EVENT: u64 = 16;
+/// Minimum stored size of an event. A number that would need a larger file than this one is garbage.
+const MIN_EVENT_BYTES: u64 = 16;
 
-/// Opens a damaged file without writing to it, and with what SQLite would refuse at first sight.
+/// Opens a damaged file for reading, even if its schema is damaged.
 pub(crate) fn connect(path: &Path) -> Result<Connection, DatabaseError> {
     let connection = open::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    // A file that is cut off is read as far as it goes.
+    // Lets SQLite read a truncated file as far as it goes.
     let lenient = connection.pragma_update(None, "writable_schema", true);
     lenient.map_err(|error| DatabaseError::sqlite(path, &error))?;
     Ok(connection)
 }
 
-/// Copies everything that can be read from `damaged` into the empty `target`.
-pub(crate) fn salvage(damaged: &Path, target: &mut Connection, repaired: &mut Repaired) -> Result<(), DatabaseError> {
+/// Copies all readable data from `damaged` into the empty `target`.
+pub(crate) fn salvage(
+    damaged: &Path,
+    target: &mut Connection,
+    repaired: &mut RepairReport,
+) -> Result<(), DatabaseError> {
     let source = connect(damaged).and_then(|source| {
         let readable = source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
         readable.map(|()| source).map_err(|error| DatabaseError::sqlite(damaged, &error))
     });
     let source = match source {
-        Ok(connection) => Source { connection, troubles: BTreeSet::new() },
+        Ok(connection) => DamagedFile { connection, read_errors: BTreeSet::new() },
         Err(error) => {
-            repaired.troubles.push(format!("nothing could be read: {error}"));
+            repaired.read_errors.push(format!("cannot read any data: {error}"));
             return Ok(());
         }
     };
@@ -46,23 +51,23 @@ pub(crate) fn salvage(damaged: &Path, target: &mut Connection, repaired: &mut Re
     copy(source, target, repaired).map_err(|error| DatabaseError::sqlite(Path::new(&name), &error))
 }
 
-/// The damaged file. Whatever fails on it is noted and gone around.
-struct Source {
+/// The damaged file, with the errors of reading it.
+struct DamagedFile {
     connection: Connection,
-    troubles: BTreeSet<String>,
+    read_errors: BTreeSet<String>,
 }
 
-impl Source {
-    /// The rows of a query, up to where it fails.
+impl DamagedFile {
+    /// Returns the rows of a query up to the first error, which is recorded.
     fn rows<T>(&mut self, what: &str, sql: &str, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
         let mut found = Vec::new();
-        if let Err(error) = each(&self.connection, sql, [], |row| read(row).map(|value| found.push(value))) {
-            self.troubles.insert(format!("not all {what} could be read: {error}"));
+        if let Err(error) = for_each_row(&self.connection, sql, [], |row| read(row).map(|value| found.push(value))) {
+            self.read_errors.insert(format!("cannot read all {what}: {error}"));
         }
         found
     }
 
-    /// The values of a column, from both ends.
+    /// Returns the values of a column, read from both ends.
     fn column<T: FromSql + Ord>(&mut self, what: &str, table: &str, column: &str, order: &str) -> BTreeSet<T> {
         let mut found = BTreeSet::new();
         for direction in ["ASC", "DESC"] {
@@ -73,8 +78,8 @@ impl Source {
     }
 }
 
-/// Calls `found` for each row, and goes on over rows that it cannot make sense of.
-fn each(
+/// Calls `found` for each row. A row that `found` rejects does not stop the iteration.
+fn for_each_row(
     connection: &Connection,
     sql: &str,
     params: impl Params,
@@ -82,14 +87,14 @@ fn each(
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params)?;
-    let mut senseless = None;
+    let mut rejected = None;
     while let Some(row) = rows.next()? {
-        senseless = found(row).err().or(senseless);
+        rejected = found(row).err().or(rejected);
     }
-    senseless.map_or(Ok(()), Err)
+    rejected.map_or(Ok(()), Err)
 }
 
-fn copy(mut source: Source, target: &mut Connection, repaired: &mut Repaired) -> rusqlite::Result<()> {
+fn copy(mut source: DamagedFile, target: &mut Connection, repaired: &mut RepairReport) -> rusqlite::Result<()> {
     let transaction = target.transaction()?;
     let used = copy_events(&mut source, &transaction, repaired)?;
     copy_blobs(&mut source, &transaction, repaired)?;
@@ -119,35 +124,35 @@ fn copy(mut source: Source, target: &mut Connection, repaired: &mut Repaired) ->
     let lost = params![to_sql(used), to_sql(repaired.events_lost)];
     transaction.execute("INSERT INTO losses VALUES (?1, ?2)", lost)?;
     transaction.commit()?;
-    repaired.troubles.extend(source.troubles);
+    repaired.read_errors.extend(source.read_errors);
     Ok(())
 }
 
-/// Copies the events whose seals are whole, and says what the last number was that was ever given.
-fn copy_events(source: &mut Source, target: &Connection, repaired: &mut Repaired) -> rusqlite::Result<u64> {
+/// Copies the events with intact checksums. Returns the last number that any row mentions.
+fn copy_events(source: &mut DamagedFile, target: &Connection, repaired: &mut RepairReport) -> rusqlite::Result<u64> {
     let mut numbers: BTreeSet<i64> = source.column("events", "events", "number", "number");
     numbers.extend(source.column::<i64>("keys of events", "event_keys", "event", "key"));
     numbers.extend(source.column::<i64>("references to blobs", "blob_references", "event", "event"));
     numbers.extend(source.rows::<i64>("losses", "SELECT numbers_used FROM losses", |row| row.get(0)));
     let pages: u64 = source.connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_or(0, from_sql);
-    let most = pages.saturating_mul(1 << 16) / LEAST_EVENT;
+    let most = pages.saturating_mul(1 << 16) / MIN_EVENT_BYTES;
     let used = numbers.into_iter().rev().map(from_sql).find(|number| *number <= most).unwrap_or(0);
     let mut insert = target.prepare("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut scratch = Vec::new();
-    let sql = "SELECT number, version, time, seal, body FROM events WHERE number = ?1";
+    let sql = "SELECT number, version, time, checksum, body FROM events WHERE number = ?1";
     let Ok(mut select) = source.connection.prepare(sql) else { return Ok(used) };
     for number in 1..=used {
-        let read = select.query_row([to_sql(number)], |row| event_of(row, &mut scratch));
+        let read = select.query_row([to_sql(number)], |row| read_event_row(row, &mut scratch));
         let Ok((event, true)) = read else { continue };
-        let seal = seal(number, event.version, event.time, &event.body, &mut scratch);
-        insert.execute(params![to_sql(number), event.version, event.time, seal, event.body])?;
+        let checksum = checksum(number, event.version, event.time, &event.body, &mut scratch);
+        insert.execute(params![to_sql(number), event.version, event.time, checksum, event.body])?;
         repaired.events_saved += 1;
     }
     Ok(used)
 }
 
-/// Copies the blobs that are what they are named after.
-fn copy_blobs(source: &mut Source, target: &Connection, repaired: &mut Repaired) -> rusqlite::Result<()> {
+/// Copies the blobs whose bytes have their hash.
+fn copy_blobs(source: &mut DamagedFile, target: &Connection, repaired: &mut RepairReport) -> rusqlite::Result<()> {
     let mut names: BTreeMap<i64, Option<ContentHash>> = BTreeMap::new();
     names.extend(
         source.column::<i64>("references to blobs", "blob_references", "blob", "event").into_iter().map(unnamed),
@@ -159,26 +164,26 @@ fn copy_blobs(source: &mut Source, target: &Connection, repaired: &mut Repaired)
             source.rows("names of blobs", &sql, |row| Ok((row.get(0)?, Some(ContentHash::from_bytes(row.get(1)?)))));
         names.extend(named);
     }
-    let sql = "SELECT hash, form, raw_size, content FROM blobs NOT INDEXED WHERE id = ?1";
+    let sql = "SELECT hash, encoding, raw_size, content FROM blobs NOT INDEXED WHERE id = ?1";
     let Ok(mut select) = source.connection.prepare(sql) else { return Ok(()) };
     let mut insert = target.prepare("INSERT INTO blobs VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     let mut saved = HashSet::new();
     for (id, name) in names {
         let read = select.query_row([id], |row| {
-            let (form, raw_size): (i64, i64) = (row.get("form")?, row.get("raw_size")?);
-            Ok((blob_of(row)?, form, raw_size, row.get::<_, Vec<u8>>("content")?))
+            let (encoding, raw_size): (i64, i64) = (row.get("encoding")?, row.get("raw_size")?);
+            Ok((read_blob_row(row)?, encoding, raw_size, row.get::<_, Vec<u8>>("content")?))
         });
         match read {
-            Ok(((hash, Some(_)), form, raw_size, content)) if saved.insert(hash) => {
+            Ok(((hash, Some(_)), encoding, raw_size, content)) if saved.insert(hash) => {
                 let size = to_sql(content.len() as u64);
-                insert.execute(params![id, hash.as_bytes(), form, raw_size, size, content])?;
+                insert.execute(params![id, hash.as_bytes(), encoding, raw_size, size, content])?;
                 repaired.blobs_saved += 1;
             }
-            // Only a reference said so, and the table, which can be read there, says no: it was the reference that is garbage.
+            // The table is readable here and has no such row, so the reference was garbage.
             Err(rusqlite::Error::QueryReturnedNoRows) if name.is_none() => {}
             other => {
                 repaired.blobs_lost += 1;
-                repaired.lost.extend(name.or(other.ok().map(|((hash, _), ..)| hash)));
+                repaired.lost_blobs.extend(name.or(other.ok().map(|((hash, _), ..)| hash)));
             }
         }
     }
@@ -189,9 +194,9 @@ fn unnamed(id: i64) -> (i64, Option<ContentHash>) {
     (id, None)
 }
 
-fn copy_keys(source: &mut Source, target: &Connection) -> rusqlite::Result<()> {
+fn copy_keys(source: &mut DamagedFile, target: &Connection) -> rusqlite::Result<()> {
     let mut texts: BTreeMap<i64, String> = BTreeMap::new();
-    // The table and the index over its texts say the same; where one is broken, the other may not be.
+    // The table and the index on its texts have the same rows; one may be intact where the other is damaged.
     for from in ["keys NOT INDEXED ORDER BY id", "keys INDEXED BY sqlite_autoindex_keys_1 ORDER BY text"] {
         for direction in ["ASC", "DESC"] {
             let sql = format!("SELECT id, text FROM {from} {direction}");
@@ -205,9 +210,9 @@ fn copy_keys(source: &mut Source, target: &Connection) -> rusqlite::Result<()> {
     copy_pairs(source, target, "keys of events", "event_keys", ["key", "event"], texts.into_keys())
 }
 
-/// Copies a table of pairs: from both ends, and if that does not reach everything, by each first half alone.
+/// Copies a table of pairs, read from both ends. If that misses rows, reads them by each value of `firsts`.
 fn copy_pairs(
-    source: &mut Source,
+    source: &mut DamagedFile,
     target: &Connection,
     what: &str,
     table: &str,
@@ -219,12 +224,12 @@ fn copy_pairs(
         let sql = format!("SELECT {first}, {second} FROM {table} ORDER BY {first} {direction}, {second} {direction}");
         pairs.extend(source.rows(what, &sql, |row| Ok((row.get(0)?, row.get(1)?))));
     }
-    let noted = source.troubles.iter().any(|trouble| trouble.contains(what));
+    let noted = source.read_errors.iter().any(|error| error.contains(what));
     if noted {
         let sql = format!("SELECT {second} FROM {table} WHERE {first} = ?1");
         for key in firsts {
-            // What fails here was noted above.
-            let _ = each(&source.connection, &sql, [key], |row| {
+            // The error is recorded already.
+            let _ = for_each_row(&source.connection, &sql, [key], |row| {
                 pairs.insert((key, row.get(0)?));
                 Ok(())
             });

@@ -11,7 +11,7 @@ use crate::{MarkError, Scope};
 /// The Landlock domain of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// Abstract sockets and processes outside are out of reach.
+    /// The thread cannot reach abstract sockets and processes outside the domain.
     Entered,
     /// The kernel has no scopes: Landlock is older than ABI 6, or disabled.
     Missing,
@@ -46,7 +46,7 @@ fn is_too_deep(error: &RulesetError) -> bool {
     source.raw_os_error() == Some(Errno::TOOBIG.raw_os_error())
 }
 
-/// `true` if the kernel has both scopes. Restricts nothing.
+/// `true` if the kernel has both scopes. Does not restrict the caller.
 pub(crate) fn is_supported() -> bool {
     let required = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(scopes(Scope::Agent));
     required.and_then(Ruleset::create).is_ok()

@@ -22,39 +22,33 @@ pub struct Namespaces {
     pub pid: String,
 }
 
-/// Everything by which a process is judged.
+/// Marks and namespaces of a process, which decide its authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Its marks.
     pub marks: Marks,
-    /// Its namespaces.
     pub namespaces: Namespaces,
 }
 
-/// The reason why nothing is known about a process. Treat it as marked.
+/// The reason why a process could not be inspected. Callers treat that process as marked.
 #[derive(Debug, Error)]
 pub enum InspectError {
-    /// It has ended, or another process has its number.
+    /// The process has ended, or another one has its number.
     #[error("process {0} has ended")]
     Ended(u32),
-    /// The kernel does not report it to this process.
+    /// The kernel denies this process the information.
     #[error("cannot inspect process {process}: {error}")]
-    Hidden {
-        /// The process.
-        process: u32,
-        /// The kernel's answer.
-        error: io::Error,
-    },
+    Hidden { process: u32, error: io::Error },
 }
 
 impl Marks {
-    /// `true` if a process with these marks runs under the gate, compared with an engine that has `engine`. The engine may itself be in a
-    /// container with a filter of its own.
+    /// `true` if a process with these marks runs under the gate: it has `no_new_privs` and more filters than the engine. The engine may
+    /// itself be in a container with a filter of its own.
     pub fn is_marked_beside(self, engine: Self) -> bool {
         self.no_new_privs && self.filters > engine.filters
     }
 
-    /// `true` if this process itself runs under the gate, as far as it can tell.
+    /// `true` if a process with these marks seems to run under the gate, when the engine's marks are not known. A container may look the
+    /// same.
     pub fn is_marked(self) -> bool {
         self.is_marked_beside(Self { no_new_privs: false, filters: 0 })
     }
@@ -84,7 +78,7 @@ impl Marks {
 }
 
 impl Inspection {
-    /// Inspects the process that has this number now. To be sure that it is still the one that was meant, use [`crate::PeerProcess`].
+    /// Inspects the process that has this number now. [`crate::PeerProcess`] detects a reused number.
     pub fn of(process: u32) -> Result<Self, InspectError> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => InspectError::Ended(process),
@@ -99,7 +93,6 @@ impl Inspection {
         Ok(Self { marks, namespaces: Namespaces { user: namespace("user")?, pid: namespace("pid")? } })
     }
 
-    /// Inspects this process.
     pub fn own() -> Result<Self, InspectError> {
         Self::of(std::process::id())
     }

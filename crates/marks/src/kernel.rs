@@ -7,7 +7,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 use crate::domain;
 use crate::inspect::Inspection;
 
-/// The marks that this kernel has, as far as an unprivileged process can find out.
+/// The marks that this kernel supports, as far as an unprivileged process can find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelSupport {
     /// `no_new_privs` and seccomp filters, which `/proc/PID/status` reports.
@@ -19,7 +19,7 @@ pub struct KernelSupport {
 }
 
 impl KernelSupport {
-    /// Asks the kernel. Nothing is applied.
+    /// Asks the kernel, without applying a mark.
     pub fn find() -> Self {
         let peer_handles = UnixStream::pair().is_ok_and(|(one, _other)| getsockopt(&one, sockopt::PeerPidfd).is_ok());
         Self { marks: Inspection::own().is_ok() && has_filters(), scopes: domain::is_supported(), peer_handles }

@@ -1,27 +1,27 @@
 //! Marks that the kernel keeps on every process under the gate, and that no process can shed.
 //!
-//! A supervisor proves nothing: a child of the same user can kill it, and its orphans go to init. These survive `env -i`, `setsid`, a
-//! double fork, reparenting, and new user and PID namespaces:
+//! A supervisor is no proof: a child of the same user can kill it, and its orphans go to init. The marks survive `env -i`, `setsid`,
+//! a double fork, reparenting, and new user and PID namespaces:
 //!
 //! - `no_new_privs` and one allow-all seccomp filter. `/proc/PID/status` reports both; a process with `NoNewPrivs: 1` and more filters
 //!   than the engine is *marked*, see [`Marks::is_marked_beside`].
 //! - A Landlock domain with scopes only (ABI 6, Linux 6.12). From inside, abstract Unix sockets and processes outside are out of reach:
 //!   `connect` fails with `EPERM`, `ptrace` and `/proc/PID/{environ,fd,mem}` with `EACCES`. Files, mounts and networks are unaffected.
 //!
-//! [`apply`] puts them on the calling thread, and whatever it starts or becomes inherits them. [`PeerProcess`] recognises them at the
+//! [`apply`] marks the calling thread. Its future children and `exec` inherit the marks. [`PeerProcess`] recognises them at the
 //! other end of a socket. [`KernelSupport`] lists which of them this kernel has.
 //!
 //! # What must not happen
 //!
 //! - A marked thread never shares memory with an unmarked one: a process in the same Landlock domain may trace it, and with it the whole
 //!   program. Apply the marks in a process of their own, between `fork` and `exec`.
-//! - A process about which nothing can be learned is never taken for unmarked.
+//! - A process that cannot be inspected never counts as unmarked.
 //!
 //! # Limits
 //!
 //! - Other sandboxes leave the same traces: a terminal inside Flatpak has `no_new_privs` and a filter, and counts as marked.
-//! - Below ABI 6 there is no domain. The engine still recognises the marks, but nothing stops a marked process from tracing an unmarked
-//!   one of the same user, where the system allows that at all.
+//! - Below ABI 6 there is no domain. The engine still recognises the marks, but a marked process can trace an unmarked one of the
+//!   same user, unless the system forbids it (Yama).
 
 #![allow(clippy::disallowed_methods, reason = "marks are read where the kernel reports them, under /proc")]
 

@@ -14,7 +14,7 @@ use crate::inspect::{InspectError, Inspection, start_time};
 pub struct PeerProcess {
     id: u32,
     user: u32,
-    /// Clock ticks since boot; `None` if it had ended when it was first looked at.
+    /// Clock ticks since boot; `None` if it had ended before the first inspection.
     started: Option<u64>,
     /// Refers to the process since it connected. Kernels before 6.5 do not give it.
     handle: Option<OwnedFd>,
@@ -24,7 +24,7 @@ impl PeerProcess {
     /// The process that connected to, or listens at, the other end of a Unix socket.
     pub fn of_socket(socket: &impl AsFd) -> io::Result<Self> {
         let credentials = rustix::net::sockopt::socket_peercred(socket)?;
-        // The handle first: from then on the number is not given to another process without our notice.
+        // The handle comes first: it detects a later reuse of the number.
         let handle = getsockopt(socket, sockopt::PeerPidfd).ok();
         let id = u32::try_from(credentials.pid.as_raw_nonzero().get()).map_err(io::Error::other)?;
         Ok(Self { id, user: credentials.uid.as_raw(), started: start_time(id), handle })
@@ -35,20 +35,19 @@ impl PeerProcess {
         Self { id, user, started: start_time(id), handle: None }
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The user who it belonged to when it connected.
+    /// Its user when it connected.
     pub fn user(&self) -> u32 {
         self.user
     }
 
-    /// Reads its marks and namespaces, and makes sure that they are its own.
+    /// Inspects the process. An error if it ended meanwhile, because another one may have its number.
     pub fn inspect(&self) -> Result<Inspection, InspectError> {
         let inspected = Inspection::of(self.id)?;
-        // Afterwards: if the process still runs now, it was the one that was read.
+        // This order matters: a process that still runs now had its number during the inspection.
         if self.is_running() { Ok(inspected) } else { Err(InspectError::Ended(self.id)) }
     }
 
@@ -62,6 +61,6 @@ impl PeerProcess {
 fn has_exited(handle: &OwnedFd) -> bool {
     let now = Timespec::try_from(Duration::ZERO).ok();
     let mut handles = [PollFd::new(handle, PollFlags::IN)];
-    // An error says nothing good about the process.
+    // After an error the process counts as exited.
     poll(&mut handles, now.as_ref()).map_or(true, |ready| ready > 0)
 }

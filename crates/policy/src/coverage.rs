@@ -1,40 +1,40 @@
-//! How far a rule that allows a command covers the words behind those that it spells out.
+//! Coverage of an allow rule: finds words after the rule's own that it does not cover.
 
 use sayso_shell::Word;
 
-use crate::builtins;
+use crate::command_pattern::CommandWords;
+use crate::decision::OverrideReason;
 use crate::environment::{assigned_name, is_harmless};
 use crate::grammar::vocabulary::Trait;
-use crate::grammar::{Finding, What};
-use crate::ruling::Why;
-use crate::words::Spoken;
+use crate::grammar::{Finding, FindingKind};
+use crate::shell_builtins;
 
-/// The word of a command that keeps a rule from covering it.
+/// A word that prevents an allow rule from covering a command.
 #[derive(Debug)]
-pub(super) enum Hindrance<'c> {
-    /// sayso does not know the options of the program.
+pub(super) enum CoverageBlocker<'c> {
+    /// The program has no grammar.
     NoGrammar(&'c str),
-    /// A builtin with arguments that may change the shell.
+    /// A shell builtin with arguments that may change the shell.
     Builtin(&'c str),
-    /// An effect, or a word that is not understood.
+    /// An effect, or a word that the grammar does not know.
     Finding(&'c Finding),
 }
 
-impl Hindrance<'_> {
-    pub(super) fn why(&self) -> Why {
+impl CoverageBlocker<'_> {
+    pub(super) fn reason(&self) -> OverrideReason {
         match self {
-            Self::NoGrammar(_) => Why::FurtherWords,
-            Self::Finding(finding) if matches!(finding.what, What::Effect(_)) => Why::FurtherEffect,
-            Self::Builtin(_) | Self::Finding(_) => Why::Unclear,
+            Self::NoGrammar(_) => OverrideReason::FurtherWords,
+            Self::Finding(finding) if matches!(finding.what, FindingKind::Effect(_)) => OverrideReason::FurtherEffect,
+            Self::Builtin(_) | Self::Finding(_) => OverrideReason::Unclear,
         }
     }
 
-    /// The hindrance as one clause for a person.
-    pub(super) fn clause(&self, spoken: &Spoken<'_>) -> String {
-        let command = spoken.reading.map_or("", |reading| reading.command.as_str());
+    /// Describes the blocker in one clause for a person.
+    pub(super) fn clause(&self, command_words: &CommandWords<'_>) -> String {
+        let command = command_words.parsed.map_or("", |parsed| parsed.command.as_str());
         match self {
             Self::NoGrammar(program) => {
-                format!("sayso does not know the options of `{program}`, so a rule covers its very words only")
+                format!("sayso has no grammar for `{program}`, so a rule covers its own words only")
             }
             Self::Builtin(program) => format!("`{program}` may change the shell with these words"),
             Self::Finding(finding) => finding.clause(command),
@@ -42,28 +42,29 @@ impl Hindrance<'_> {
     }
 }
 
-/// The first word that does more than the words spell out, by their indices. Places and other commands are judged by themselves.
-pub(super) fn hindrance<'c>(spoken: &'c Spoken<'_>, spelled: &[usize]) -> Option<Hindrance<'c>> {
-    let words = spoken.plain();
+/// Returns the first blocker outside `spelled`, the indices of the rule's own words. Paths and nested commands never block,
+/// because policy decides them separately.
+pub(super) fn find_blocker<'c>(command_words: &'c CommandWords<'_>, spelled: &[usize]) -> Option<CoverageBlocker<'c>> {
+    let words = command_words.own_words();
     let program = words.first().map(|word| word.text.as_str()).unwrap_or_default();
-    match builtins::is_effect_free(words) {
+    match shell_builtins::is_effect_free(words) {
         Some(true) => return None,
-        Some(false) => return Some(Hindrance::Builtin(program)),
+        Some(false) => return Some(CoverageBlocker::Builtin(program)),
         None => {}
     }
-    let Some(reading) = spoken.reading else {
-        return (words.len() > spelled.len()).then_some(Hindrance::NoGrammar(program));
+    let Some(parsed) = command_words.parsed else {
+        return (words.len() > spelled.len()).then_some(CoverageBlocker::NoGrammar(program));
     };
-    let has_further = words.len() > spelled.len() + reading.skipped.len();
+    let has_further = words.len() > spelled.len() + parsed.skipped.len();
     let further = |finding: &&Finding| match finding.what {
-        // Nobody can say what the words behind it do.
-        What::Effect(Trait::Unknown) => has_further || !spelled.contains(&finding.at),
-        _ => !finding.is_judged_apart() && !spelled.contains(&finding.at),
+        // The grammar does not describe the words after it.
+        FindingKind::Effect(Trait::Unknown) => has_further || !spelled.contains(&finding.at),
+        _ => !finding.is_decided_separately() && !spelled.contains(&finding.at),
     };
-    reading.findings.iter().find(further).map(Hindrance::Finding)
+    parsed.findings.iter().find(further).map(CoverageBlocker::Finding)
 }
 
-/// `true` for a variable in front of a command that does not hinder.
+/// `true` for an assignment of a variable that no program depends on.
 pub(super) fn is_harmless_assignment(word: &Word) -> bool {
     assigned_name(&word.text).is_some_and(is_harmless)
 }

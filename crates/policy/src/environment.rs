@@ -1,18 +1,18 @@
-//! Variables that a command sets, by their class in [`sayso_shell`].
+//! Assignments of environment variables, by their [`VariableClass`].
 
 use sayso_shell::program::{VariableClass, is_name, variable_class};
 
-/// `true` for a variable that does not hinder a rule from covering the command behind it.
+/// `true` for a variable that an allow rule tolerates before a command.
 pub(crate) fn is_harmless(name: &str) -> bool {
     variable_class(name) == VariableClass::Harmless
 }
 
-/// `true` for a variable that no script sets without a question.
+/// `true` for a variable whose assignment is always asked about.
 pub(crate) fn is_dangerous(name: &str) -> bool {
     variable_class(name) == VariableClass::Dangerous
 }
 
-/// Returns the name that an assignment sets, if it is a plain one: no array, no `+=`.
+/// Returns the name in a plain `NAME=value`; `None` for an array element or `+=`.
 pub(crate) fn assigned_name(assignment: &str) -> Option<&str> {
     let (name, _) = assignment.split_once('=')?;
     is_name(name).then_some(name)
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_load_code_are_dangerous() {
+    fn variables_that_load_code_are_dangerous() {
         for name in [
             "PATH",
             "LD_PRELOAD",

@@ -1,37 +1,36 @@
-//! Finding the rules that are about something, without asking each.
+//! Indexes that find the matching rules without testing each rule.
 
 use std::collections::HashMap;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use sayso_base::{OutsidePath, WsPath};
 
-use crate::always::fold;
-use crate::words::{Words, base_name};
+use crate::builtin_rules::fold_case;
+use crate::command_pattern::{CommandPattern, base_name};
 
-/// A rule, by its place in the list of all rules.
-pub(super) type Number = u32;
+/// Index of a rule in [`Policy::rules`](crate::Policy).
+pub(super) type RuleNumber = u32;
 
-/// Which spelling a pattern is compared in.
+/// Treatment of case in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
-    /// As it is written.
+pub(super) enum CaseMatching {
     Exact,
-    /// In whatever case as well: what is denied stays denied where the file system ignores case.
-    Any,
+    /// Ignores case, so that a denial holds on a case-insensitive file system.
+    Folded,
 }
 
-/// Rules by patterns over texts.
+/// Rules by patterns over paths or names.
 #[derive(Clone, Debug, Default)]
 struct Globs {
     set: GlobSet,
-    /// The rule of each pattern.
-    owners: Vec<Number>,
-    /// Whole paths and what is below them.
-    trees: HashMap<String, Vec<Number>>,
+    /// Rule of each pattern of `set`.
+    owners: Vec<RuleNumber>,
+    /// Patterns without wildcards, which match a path and everything below it.
+    trees: HashMap<String, Vec<RuleNumber>>,
 }
 
 impl Globs {
-    fn find(&self, text: &str, found: &mut Vec<Number>) {
+    fn find(&self, text: &str, found: &mut Vec<RuleNumber>) {
         if !self.owners.is_empty() {
             let mut matched = Vec::new();
             self.set.matches_candidate_into(&Candidate::new(text), &mut matched);
@@ -55,12 +54,12 @@ impl Globs {
 #[derive(Default)]
 struct GlobsBuilder {
     globs: Vec<Glob>,
-    owners: Vec<Number>,
-    trees: HashMap<String, Vec<Number>>,
+    owners: Vec<RuleNumber>,
+    trees: HashMap<String, Vec<RuleNumber>>,
 }
 
 impl GlobsBuilder {
-    fn glob(&mut self, glob: Glob, rule: Number) {
+    fn glob(&mut self, glob: Glob, rule: RuleNumber) {
         self.globs.push(glob);
         self.owners.push(rule);
     }
@@ -77,36 +76,37 @@ impl GlobsBuilder {
 
 /// Rules about paths or names.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct TextIndex {
     exact: Globs,
     folded: Globs,
-    /// What patterns that deny begin with, folded and sorted: what lies below a directory that is touched as a whole.
-    below: Vec<(String, Number)>,
+    /// Literal prefixes of deny patterns, case-folded and sorted. They find denied paths below a directory that an action affects
+    /// as a whole.
+    below: Vec<(String, RuleNumber)>,
 }
 
-/// Collects patterns for [`Texts`].
+/// Collects patterns for [`TextIndex`].
 #[derive(Default)]
-pub(super) struct TextsBuilder {
+pub(super) struct TextIndexBuilder {
     exact: GlobsBuilder,
     folded: GlobsBuilder,
-    below: Vec<(String, Number)>,
+    below: Vec<(String, RuleNumber)>,
 }
 
-impl TextsBuilder {
+impl TextIndexBuilder {
     /// Adds a pattern over paths, as [`PathGlobs`](sayso_base::PathGlobs) reads them.
-    pub(super) fn path(&mut self, pattern: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
-        // Checked as a path too: `..` in a pattern could only ever be a mistake.
+    pub(super) fn path(&mut self, pattern: &str, rule: RuleNumber, case: CaseMatching) -> Result<(), String> {
+        // Parsing as a path rejects `..`, which could never match.
         let path = WsPath::parse(pattern).map_err(|error| error.to_string())?;
-        self.add_path(path.as_str(), rule, spelling)
+        self.add_path(path.as_str(), rule, case)
     }
 
     /// Adds a pattern over absolute paths.
-    pub(super) fn outside(&mut self, pattern: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
+    pub(super) fn outside(&mut self, pattern: &str, rule: RuleNumber, case: CaseMatching) -> Result<(), String> {
         let path = OutsidePath::parse(pattern).map_err(|error| error.to_string())?;
-        self.add_path(path.below_root(), rule, spelling)
+        self.add_path(path.below_root(), rule, case)
     }
 
-    fn add_path(&mut self, path: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
+    fn add_path(&mut self, path: &str, rule: RuleNumber, case: CaseMatching) -> Result<(), String> {
         let wild = |text: &str| text.contains(['*', '?', '[', '{']);
         let glob = |text: &str| {
             GlobBuilder::new(text).literal_separator(true).build().map_err(|error| error.kind().to_string())
@@ -117,15 +117,15 @@ impl TextsBuilder {
                 return Ok(());
             }
             builder.glob(glob(text)?, rule);
-            // Whoever denies what is in a directory denies doing away with the directory.
-            if let (Spelling::Any, Some(directory)) = (spelling, text.strip_suffix("/**")) {
+            // A denial of everything in a directory also denies removing the directory.
+            if let (CaseMatching::Folded, Some(directory)) = (case, text.strip_suffix("/**")) {
                 builder.glob(glob(directory)?, rule);
             }
             Ok(())
         };
         add(&mut self.exact, path)?;
-        if spelling == Spelling::Any {
-            let folded = fold(path);
+        if case == CaseMatching::Folded {
+            let folded = fold_case(path);
             add(&mut self.folded, &folded)?;
             let names: Vec<&str> = folded.split('/').take_while(|name| !wild(name)).collect();
             self.below.push((names.join("/"), rule));
@@ -133,8 +133,8 @@ impl TextsBuilder {
         Ok(())
     }
 
-    /// Adds a pattern over names, in which `*` is any text.
-    pub(super) fn name(&mut self, pattern: &str, rule: Number, spelling: Spelling) -> Result<(), String> {
+    /// Adds a pattern over names; `*` matches any text.
+    pub(super) fn name(&mut self, pattern: &str, rule: RuleNumber, case: CaseMatching) -> Result<(), String> {
         if pattern.trim().is_empty() {
             return Err("it is empty".to_owned());
         }
@@ -143,102 +143,102 @@ impl TextsBuilder {
             Glob::new(&escaped.join("*")).map_err(|error| error.kind().to_string())
         };
         self.exact.glob(glob(pattern)?, rule);
-        if spelling == Spelling::Any {
-            self.folded.glob(glob(&fold(pattern))?, rule);
+        if case == CaseMatching::Folded {
+            self.folded.glob(glob(&fold_case(pattern))?, rule);
         }
         Ok(())
     }
 
-    pub(super) fn build(mut self) -> Result<Texts, String> {
+    pub(super) fn build(mut self) -> Result<TextIndex, String> {
         self.below.sort_unstable();
-        Ok(Texts { exact: self.exact.build()?, folded: self.folded.build()?, below: self.below })
+        Ok(TextIndex { exact: self.exact.build()?, folded: self.folded.build()?, below: self.below })
     }
 }
 
-impl Texts {
-    /// The rules that match, in order.
-    pub(super) fn find(&self, text: &str) -> Vec<Number> {
+impl TextIndex {
+    /// Returns the matching rules in order.
+    pub(super) fn find(&self, text: &str) -> Vec<RuleNumber> {
         let mut found = Vec::new();
         self.exact.find(text, &mut found);
         if !self.folded.owners.is_empty() || !self.folded.trees.is_empty() {
-            self.folded.find(&fold(text), &mut found);
+            self.folded.find(&fold_case(text), &mut found);
         }
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    /// The rules that deny something below a directory, if it is one.
-    pub(super) fn below(&self, directory: &str) -> impl Iterator<Item = Number> {
-        let start = format!("{}/", fold(directory));
+    /// Returns the rules that deny a path below `directory`.
+    pub(super) fn below(&self, directory: &str) -> impl Iterator<Item = RuleNumber> {
+        let start = format!("{}/", fold_case(directory));
         let from = self.below.partition_point(|(path, _)| path.as_str() < start.as_str());
         self.below[from..].iter().take_while(move |(path, _)| path.starts_with(&start)).map(|(_, rule)| *rule)
     }
 }
 
-/// Rules about commands, by their first word.
+/// Rules about commands, indexed by their first word.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Commands {
-    patterns: Vec<(Words, Number)>,
-    /// Those that make milder, by the program as it is written.
-    milder: HashMap<String, Vec<usize>>,
-    /// Those that make stricter, by the last name of the program in lower case.
-    stricter: HashMap<String, Vec<usize>>,
-    /// Those about any program.
-    any_milder: Vec<usize>,
-    any_stricter: Vec<usize>,
+pub(super) struct CommandIndex {
+    patterns: Vec<(CommandPattern, RuleNumber)>,
+    /// Allow and later rules, by the program as written.
+    allowing: HashMap<String, Vec<usize>>,
+    /// Ask and deny rules, by the lower-case base name of the program.
+    restricting: HashMap<String, Vec<usize>>,
+    /// Rules that begin with `*`.
+    any_allowing: Vec<usize>,
+    any_restricting: Vec<usize>,
 }
 
-impl Commands {
-    pub(super) fn milder(&mut self, words: Words, rule: Number) {
+impl CommandIndex {
+    pub(super) fn add_allowing(&mut self, words: CommandPattern, rule: RuleNumber) {
         let at = self.patterns.len();
         match words.program() {
-            Some(program) => self.milder.entry(program.to_owned()).or_default().push(at),
-            None => self.any_milder.push(at),
+            Some(program) => self.allowing.entry(program.to_owned()).or_default().push(at),
+            None => self.any_allowing.push(at),
         }
         self.patterns.push((words, rule));
     }
 
-    pub(super) fn stricter(&mut self, words: Words, rule: Number) {
+    pub(super) fn add_restricting(&mut self, words: CommandPattern, rule: RuleNumber) {
         let at = self.patterns.len();
         match words.program() {
-            Some(program) => self.stricter.entry(base_name(program).to_ascii_lowercase()).or_default().push(at),
-            None => self.any_stricter.push(at),
+            Some(program) => self.restricting.entry(base_name(program).to_ascii_lowercase()).or_default().push(at),
+            None => self.any_restricting.push(at),
         }
         self.patterns.push((words, rule));
     }
 
-    /// The patterns of milder rules that may be about one of these programs.
-    pub(super) fn milder_about<'a>(
+    /// Returns the allow patterns that may match one of these programs.
+    pub(super) fn allowing_for<'a>(
         &'a self,
         programs: impl Iterator<Item = &'a str>,
-    ) -> impl Iterator<Item = &'a (Words, Number)> {
-        let known = programs.filter_map(|program| self.milder.get(program)).flatten();
-        known.chain(&self.any_milder).map(|&at| &self.patterns[at])
+    ) -> impl Iterator<Item = &'a (CommandPattern, RuleNumber)> {
+        let known = programs.filter_map(|program| self.allowing.get(program)).flatten();
+        known.chain(&self.any_allowing).map(|&at| &self.patterns[at])
     }
 
-    /// The patterns of stricter rules that may be about one of these programs.
-    pub(super) fn stricter_about<'a>(
+    /// Returns the ask and deny patterns that may match one of these programs.
+    pub(super) fn restricting_for<'a>(
         &'a self,
         programs: impl Iterator<Item = &'a str>,
-    ) -> impl Iterator<Item = &'a (Words, Number)> {
+    ) -> impl Iterator<Item = &'a (CommandPattern, RuleNumber)> {
         let known =
-            programs.filter_map(|program| self.stricter.get(&base_name(program).to_ascii_lowercase())).flatten();
-        known.chain(&self.any_stricter).map(|&at| &self.patterns[at])
+            programs.filter_map(|program| self.restricting.get(&base_name(program).to_ascii_lowercase())).flatten();
+        known.chain(&self.any_restricting).map(|&at| &self.patterns[at])
     }
 
-    /// The patterns of stricter rules that name this program.
-    pub(super) fn stricter_named(&self, program: &str) -> impl Iterator<Item = &(Words, Number)> {
-        let known = self.stricter.get(&base_name(program).to_ascii_lowercase()).into_iter().flatten();
+    /// Returns the ask and deny patterns that name this program.
+    pub(super) fn restricting_named(&self, program: &str) -> impl Iterator<Item = &(CommandPattern, RuleNumber)> {
+        let known = self.restricting.get(&base_name(program).to_ascii_lowercase()).into_iter().flatten();
         known.map(|&at| &self.patterns[at])
     }
 
-    pub(super) fn has_no_stricter(&self) -> bool {
-        self.stricter.is_empty()
+    pub(super) fn has_no_restricting(&self) -> bool {
+        self.restricting.is_empty()
     }
 
-    /// All patterns of milder rules.
-    pub(super) fn all_milder(&self) -> impl Iterator<Item = &(Words, Number)> {
-        self.milder.values().flatten().chain(&self.any_milder).map(|&at| &self.patterns[at])
+    /// Returns all allow patterns.
+    pub(super) fn all_allowing(&self) -> impl Iterator<Item = &(CommandPattern, RuleNumber)> {
+        self.allowing.values().flatten().chain(&self.any_allowing).map(|&at| &self.patterns[at])
     }
 }

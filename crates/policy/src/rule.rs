@@ -1,70 +1,67 @@
-//! Rules and defaults as they are written.
+//! Rules and defaults as the configuration writes them.
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ruling::{Access, Ruling};
+use crate::decision::{Access, Ruling};
 
-/// What is to become of some things, as somebody wrote it.
-///
-/// A rule is about everything that any of its patterns matches.
+/// A rule of the configuration. It matches an action if any of its patterns does.
 ///
 /// - `read` and `write`: paths, as in [`PathGlobs`](sayso_base::PathGlobs). `*` stays within a name, `**` crosses directories, a path
-///   without wildcards stands for itself and all below it. A deny also matches names that differ in case only.
-/// - `run`: the first words of a command. `*` is any one word; a `$` at the end means that nothing follows. Words with spaces,
-///   and a `*` or `$` that mean themselves, are quoted as in a shell. A rule that allows covers further words only as far as the
-///   grammar of the program says that they have no effect of their own; `options = "any"` covers all of them.
-/// - `tool`, `delegate`, `send`: names, in which `*` is any text.
+///   without wildcards covers itself and everything below. A deny rule ignores case.
+/// - `run`: the first words of a command. `*` is any one word; a final `$` excludes further words. Words with spaces, and a
+///   literal `*` or `$`, are quoted as in a shell. An allow rule covers further words only if the grammar of the program
+///   classifies them as free of effects; `options = "any"` covers all of them.
+/// - `tool`, `delegate`, `send`: names in which `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What to call it.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Files that are read.
+    /// Paths of files that are read.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// Files that are written.
+    /// Paths of files that are written.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
-    /// Commands, by their first words.
+    /// First words of commands.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
-    /// Tools, by name.
+    /// Names of tools.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub tool: Vec<String>,
-    /// Agents that work is handed to, by name.
+    /// Names of agents that work is delegated to.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub delegate: Vec<String>,
-    /// Upstreams that requests are sent to, by name.
+    /// Names of upstreams that requests are sent to.
     #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub send: Vec<String>,
-    /// Widens `run` of a rule that allows to all words that follow, whatever they do.
+    /// Extends `run` of an allow rule to all further words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<RuleOptions>,
-    /// Only for this agent.
+    /// Limits the rule to this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Only in this session.
+    /// Limits the rule to this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What is to become of it.
     pub then: Ruling,
-    /// What the agent is told if it is denied.
+    /// Sent to the agent with a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Options and operands that an allowed command may have beyond the words of the rule.
+/// Extent of an allow rule beyond its own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleOptions {
-    /// All of them, known or not.
+    /// All options and operands, known to the grammar or not.
     Any,
 }
 
 impl Rule {
-    /// A rule about nothing yet.
+    /// Creates a rule without patterns.
     pub fn new(then: Ruling) -> Self {
         Self {
             name: None,
@@ -82,7 +79,7 @@ impl Rule {
         }
     }
 
-    /// Its patterns of one kind.
+    /// Returns the patterns for one kind of action.
     pub fn patterns(&self, access: Access) -> &[String] {
         match access {
             Access::Read => &self.read,
@@ -94,8 +91,8 @@ impl Rule {
         }
     }
 
-    /// Its patterns in one line, for a person: ``run `touch a $`, write `a` ``.
-    pub fn about(&self) -> String {
+    /// Returns all patterns in one line for display: ``run `touch a $`, write `a` ``.
+    pub fn summary(&self) -> String {
         let mut parts = Vec::new();
         for access in [Access::Run, Access::Tool, Access::Delegate, Access::Send, Access::Read, Access::Write] {
             parts.extend(self.patterns(access).iter().map(|pattern| format!("{access} `{pattern}`")));
@@ -103,39 +100,39 @@ impl Rule {
         parts.join(", ")
     }
 
-    /// Whether it makes anything milder than asking.
+    /// `true` for `allow` and `later`, which untrusted files may not use.
     pub fn loosens(&self) -> bool {
         self.then < Ruling::Ask
     }
 }
 
-/// What is to become of things that no rule is about.
+/// Rulings for actions that no rule matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// Of reading; allowed if not said.
+    /// Reading files; absent means allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Ruling>,
-    /// Of writing; asked if not said.
+    /// Writing files; absent means ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<Ruling>,
-    /// Of commands; asked if not said.
+    /// Running commands; absent means ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Ruling>,
-    /// Of tools; asked if not said.
+    /// Calling tools; absent means ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Ruling>,
-    /// Of handing work to other agents; asked if not said.
+    /// Delegating to other agents; absent means ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegate: Option<Ruling>,
-    /// Of requests to models; allowed if not said.
+    /// Sending requests to models; absent means allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Ruling>,
 }
 
 impl Defaults {
-    /// What is said about one kind.
-    pub fn of(&self, access: Access) -> Option<Ruling> {
+    /// Returns the default for one kind of action, if it is set.
+    pub fn ruling_for(&self, access: Access) -> Option<Ruling> {
         match access {
             Access::Read => self.read,
             Access::Write => self.write,
@@ -147,30 +144,28 @@ impl Defaults {
     }
 }
 
-/// Rules from one place.
+/// Rules of one source: a configuration file or a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
-    /// The file, or what else to call the place.
+    /// Path of the file, or a name for a source without file.
     pub file: String,
-    /// Whose it is.
-    pub standing: Standing,
-    /// What it says of things that no rule is about.
+    pub trust: LayerTrust,
     pub defaults: Defaults,
-    /// Its rules, in the order they are written.
+    /// Rules in the order of the file.
     pub rules: Vec<Rule>,
 }
 
-/// What the rules of a layer may do.
+/// Trust in the author of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Anything: they are the user's, or the user trusts them.
-    Full,
-    /// Make things stricter: the user has not seen them.
-    Tightens,
+pub enum LayerTrust {
+    /// The user wrote or trusted the rules. They may loosen and tighten.
+    Trusted,
+    /// The user has not reviewed the rules. They may only tighten.
+    TightenOnly,
 }
 
-/// Reads one text or a list of them. None at all is a mistake: a rule that is about nothing protects nothing.
+/// Deserializes a string or a list of strings. An empty list is an error, because such a rule would never match.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     struct Patterns;
     impl<'de> Visitor<'de> for Patterns {

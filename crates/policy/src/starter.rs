@@ -1,4 +1,4 @@
-//! Rules to begin with, as text for a configuration file.
+//! Starter rules for a new configuration file.
 
-/// Rules for looking around, building and testing, each with a comment that explains it.
+/// Commented rules for reading, building and testing, as TOML.
 pub const STARTER_RULES: &str = include_str!("starter.toml");

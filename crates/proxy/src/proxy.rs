@@ -1,136 +1,132 @@
-//! The gateway of a workspace.
+//! The gateway of a workspace: shared state of all its requests.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use http::{HeaderMap, Uri};
 use sayso_review::{Event, EventBody};
 use tokio::sync::Semaphore;
 
-use crate::desk::Desk;
-use crate::entrance::Entrances;
+use crate::endpoint::AgentEndpoints;
 use crate::http::headers::{self, SecretQuery};
-use crate::http::{Sender, Way, Ways};
+use crate::http::{Route, RouteCache, Sender};
+use crate::interceptor::Interceptor;
+use crate::lock;
 
-/// How many requests are looked at at a time.
-const MOST_LOOKING: usize = 16;
+/// Requests that are parsed and admitted at the same time.
+const MAX_CONCURRENT_ADMISSIONS: usize = 16;
+/// Runs per upstream whose credentials are cached. The run that was idle longest is evicted.
+const MAX_CACHED_RUNS: usize = 32;
 
 /// The gateway of a workspace.
 #[derive(Debug)]
 pub struct Proxy {
-    /// Where requests wait.
-    pub desk: Arc<Desk>,
-    /// Where agents come in.
-    pub entrances: Entrances,
-    /// The ways of the last requests.
-    pub(crate) ways: Ways,
-    /// Places for those that are looked at at a time.
-    pub(crate) looking: Arc<Semaphore>,
-    /// How many requests are under way.
-    places: Arc<AtomicUsize>,
-    /// Made when it is first needed: certificates are many.
+    pub interceptor: Arc<Interceptor>,
+    pub endpoints: AgentEndpoints,
+    pub(crate) routes: RouteCache,
+    pub(crate) admissions: Arc<Semaphore>,
+    in_progress: Arc<AtomicUsize>,
+    /// Created on first use: loading the system's certificates is slow.
     sender: OnceLock<Sender>,
-    /// The credentials of the last requests to each upstream, in memory only, and where they went; the newest run's at the end.
-    credentials: Mutex<BTreeMap<String, Vec<Remembered>>>,
+    /// Credentials by upstream, the run of the last request at the end. Never written to disk.
+    credentials: Mutex<BTreeMap<String, Vec<CachedCredentials>>>,
 }
 
-/// How many runs are remembered.
-const MOST_RUNS: usize = 32;
-
-/// The last request of a run to an upstream.
+/// Credentials and server of a run's last request to an upstream. Two runs may use the same upstream name for different servers.
 #[derive(Clone)]
-pub(crate) struct Remembered {
-    /// Two runs may have two servers, and two keys, by one name.
+pub(crate) struct CachedCredentials {
     run: String,
     pub(crate) base: Uri,
     pub(crate) credentials: HeaderMap,
     pub(crate) query: SecretQuery,
 }
 
-/// What is remembered of requests to an upstream.
+/// Result of a credential lookup.
 #[derive(Debug)]
-pub(crate) enum Found {
-    Nothing,
-    One(Box<Remembered>),
-    /// They went to several servers.
-    Several,
+pub(crate) enum CredentialLookup {
+    Missing,
+    Found(Box<CachedCredentials>),
+    /// The run is unknown, and the cached runs used several servers.
+    Ambiguous,
 }
 
-impl std::fmt::Debug for Remembered {
+impl std::fmt::Debug for CachedCredentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remembered").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("CachedCredentials").field("base", &self.base).finish_non_exhaustive()
     }
 }
 
 impl Proxy {
-    /// A gateway with a desk and entrances.
-    pub fn new(desk: Arc<Desk>, entrances: Entrances) -> Self {
-        let places = Arc::new(AtomicUsize::new(0));
+    pub fn new(interceptor: Arc<Interceptor>, endpoints: AgentEndpoints) -> Self {
         Self {
-            desk,
-            entrances,
-            ways: Ways::default(),
-            looking: Arc::new(Semaphore::new(MOST_LOOKING)),
-            places,
+            interceptor,
+            endpoints,
+            routes: RouteCache::default(),
+            admissions: Arc::new(Semaphore::new(MAX_CONCURRENT_ADMISSIONS)),
+            in_progress: Arc::default(),
             sender: OnceLock::new(),
             credentials: Mutex::default(),
         }
     }
 
-    /// Follows what happens in the workspace: with a session, all that belongs to it here is over.
+    /// Follows the event stream of the workspace, and ends sessions here when they end there.
     pub async fn follow(self: Arc<Self>) {
-        let mut stream = self.desk.gate.subscribe(self.desk.gate.last_event());
+        let mut stream = self.interceptor.gate.subscribe(self.interceptor.gate.last_event());
         while let Ok(Some(recorded)) = stream.next().await {
             if let EventBody::Known(Event::SessionEnded { session }) = &recorded.body {
-                let (desk, session) = (Arc::clone(&self.desk), session.clone());
-                // It waits for what is yet to be recorded. Should it fail, those after it are over all the same.
-                let _ = tokio::task::spawn_blocking(move || desk.session_over(&session)).await;
+                let (interceptor, session) = (Arc::clone(&self.interceptor), session.clone());
+                // Flushes the recorder, which blocks. A panic must not stop the loop.
+                let _ = tokio::task::spawn_blocking(move || interceptor.end_session(&session)).await;
             }
         }
     }
 
-    /// Remembers the credentials of a request, for those that are sent again.
-    pub(crate) fn remember(&self, way: &Way, headers: &HeaderMap) {
-        let Way { run, upstream, base, path, .. } = way;
+    /// Caches the credentials of a request for replays.
+    pub(crate) fn cache_credentials(&self, route: &Route, headers: &HeaderMap) {
+        let Route { run, upstream, base, path, .. } = route;
         let query = SecretQuery::of(path);
-        let mut all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: &Remembered| {
-            known.run == run.name
-                && known.base == *base
-                && known.query == query
-                && headers::are_credentials(&known.credentials, headers)
+        let mut all = lock(&self.credentials);
+        let is_same = |cached: &CachedCredentials| {
+            cached.run == run.name
+                && cached.base == *base
+                && cached.query == query
+                && headers::are_credentials(&cached.credentials, headers)
         };
-        if all.get(upstream).and_then(|runs| runs.last()).is_some_and(same) {
+        if all.get(upstream).and_then(|runs| runs.last()).is_some_and(is_same) {
             return;
         }
         let runs = all.entry(upstream.clone()).or_default();
-        runs.retain(|known| known.run != run.name);
-        if runs.len() == MOST_RUNS {
+        runs.retain(|cached| cached.run != run.name);
+        if runs.len() == MAX_CACHED_RUNS {
             runs.remove(0);
         }
         let (run, base) = (run.name.clone(), base.clone());
-        runs.push(Remembered { run, base, credentials: headers::credentials(headers), query });
+        runs.push(CachedCredentials { run, base, credentials: headers::credentials(headers), query });
     }
 
-    /// Where the last request of a run to an upstream went, and its credentials. If the run is not known, that of any run, if all of them
-    /// went to one server: what was said to one is not for another.
-    pub(crate) fn remembered(&self, upstream: &str, run: Option<&str>) -> Found {
-        let all = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((last, others)) = all.get(upstream).and_then(|runs| runs.split_last()) else { return Found::Nothing };
-        let own = run.and_then(|run| others.iter().chain([last]).find(|known| known.run == run));
+    /// Looks up the credentials of a run. For an unknown run, the credentials of any run are used if all runs sent to one server: a
+    /// credential must not reach another server.
+    pub(crate) fn cached_credentials(&self, upstream: &str, run: Option<&str>) -> CredentialLookup {
+        let all = lock(&self.credentials);
+        let Some((last, others)) = all.get(upstream).and_then(|runs| runs.split_last()) else {
+            return CredentialLookup::Missing;
+        };
+        let own = run.and_then(|run| others.iter().chain([last]).find(|cached| cached.run == run));
         match own {
-            Some(own) => Found::One(Box::new(own.clone())),
-            None if others.iter().all(|other| other.base == last.base) => Found::One(Box::new(last.clone())),
-            None => Found::Several,
+            Some(own) => CredentialLookup::Found(Box::new(own.clone())),
+            None if others.iter().all(|other| other.base == last.base) => {
+                CredentialLookup::Found(Box::new(last.clone()))
+            }
+            None => CredentialLookup::Ambiguous,
         }
     }
 
-    /// A place for a request, unless as many are taken as may be.
-    pub(crate) fn place(&self, most: usize) -> Option<Place> {
-        let place = Place(Arc::clone(&self.places));
-        // One too many gives its own back when it is dropped.
-        (self.places.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
+    /// Takes a permit for a request; `None` if `max` requests are in progress.
+    pub(crate) fn try_acquire(&self, max: usize) -> Option<ConcurrencyPermit> {
+        let permit = ConcurrencyPermit(Arc::clone(&self.in_progress));
+        // Above the limit, dropping the permit subtracts the increment again.
+        (self.in_progress.fetch_add(1, Ordering::AcqRel) < max).then_some(permit)
     }
 
     pub(crate) fn sender(&self) -> &Sender {
@@ -138,10 +134,10 @@ impl Proxy {
     }
 }
 
-/// A place of a request that is under way.
-pub(crate) struct Place(Arc<AtomicUsize>);
+/// Counts a request as in progress until it is dropped.
+pub(crate) struct ConcurrencyPermit(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -1,4 +1,4 @@
-//! What the user has configured, as far as requests go.
+//! The `[request]` and `[upstream]` sections of the configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,62 +6,61 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use sayso_wire::Scope;
+use sayso_wire::price::PriceTable;
 
-/// How requests are treated.
+/// Settings of the gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a paused request is held without a byte, so that every status and error stays faithful.
+    /// Grace period: until it ends, a held client gets no byte, so the upstream's own status can still be forwarded.
     pub grace: Duration,
-    /// How often a held stream says that it is alive.
+    /// Interval of keep-alive events in a held stream.
     pub keep_alive: Duration,
-    /// What is recorded.
     pub keep: Keep,
-    /// How many runs of subagents the monitor shows.
+    /// Number of subagent runs that the monitor displays.
     pub monitor: usize,
-    /// The largest body of a request, in bytes.
-    pub largest_body: usize,
-    /// How many requests are under way at a time.
-    pub most_at_once: usize,
-    /// What pauses, whatever the mode, and what does not: the first that fits decides.
+    /// Maximum body size of a request, in bytes.
+    pub max_body_size: usize,
+    /// Maximum number of requests in progress; held requests do not count.
+    pub max_concurrent: usize,
+    /// Rules that precede the mode. The first match applies.
     pub rules: Vec<PauseRule>,
-    /// Tools whose calls wait in the answer for a person, by name.
+    /// Names of the tools whose calls are held in the response; `*` for all.
     pub hold_tools: Vec<String>,
-    /// Where captured edits are saved.
+    /// Scope of the overrides that are saved when a captured turn is resumed.
     pub scope: Scope,
-    /// How many sections, from the first on, are shown and saved when edits are captured.
+    /// Number of sections, from the first, that are displayed and saved when a turn is captured; `None` for all.
     pub preview_limit: Option<usize>,
-    /// The upstreams by name.
     pub upstreams: BTreeMap<String, Upstream>,
-    /// How an upstream that is overloaded is tried again once a client has its status.
+    /// Retries of an overloaded upstream after the client received its status.
     pub retry: Retry,
+    pub prices: PriceTable,
 }
 
-/// What of requests is recorded.
+/// Selects the requests that are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Everything.
     All,
-    /// Those that wait for a person or that saved edits apply to.
+    /// Held requests, and requests with overrides.
     WhatPauses,
 }
 
-/// How an upstream that is overloaded is tried again.
+/// Exponential backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often.
+    /// Maximum number of retries.
     pub times: u32,
-    /// How long after the first time; twice as long each time after.
+    /// Delay before the first retry; doubled for each further one.
     pub first: Duration,
-    /// And no longer than this.
+    /// Upper limit of the delay.
     pub longest: Duration,
 }
 
-/// Where requests go.
+/// A server that requests are forwarded to.
 #[derive(Clone)]
 pub struct Upstream {
-    /// What comes before the path.
+    /// URL before the path of the request.
     pub base: Uri,
-    /// The credential for requests that are sent again, where none is in memory.
+    /// Credential header for replays. It precedes cached credentials.
     pub credential: Option<(HeaderName, HeaderValue)>,
 }
 
@@ -72,63 +71,61 @@ impl fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    /// An upstream without a credential of its own.
     pub fn new(base: Uri) -> Self {
         Self { base, credential: None }
     }
 }
 
-/// What pauses, or does not: all that it says has to be so.
+/// A pause rule. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PauseRule {
-    /// What a person calls it.
+    /// Name as written in the configuration.
     pub name: String,
-    /// Whether it pauses.
     pub pause: Pause,
-    /// The agent's name.
     pub agent: Option<String>,
-    /// Whether it is a subagent's.
+    /// `true` matches requests of subagents, `false` all others.
     pub subagent: Option<bool>,
-    /// More bytes than this.
+    /// Matches bodies with more bytes.
     pub larger_than: Option<usize>,
-    /// A new result of a tool with more tokens than this.
+    /// Matches a new tool result with more tokens.
     pub tool_result_tokens: Option<u64>,
-    /// A text that is in what is new.
+    /// Matches a text in the new messages, ignoring case.
     pub text: Option<String>,
 }
 
-/// Whether what a rule fits pauses.
+/// Effect of a matching rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pause {
-    /// It does, whatever the mode.
+    /// Holds the request in every mode.
     #[default]
     Yes,
-    /// It does not.
+    /// Forwards the request in every mode.
     No,
 }
 
 impl Settings {
-    /// What suits people, with the upstreams of the three large makers.
+    /// Default settings, with the upstreams of Anthropic, OpenAI and Google.
     pub fn usual() -> Self {
-        let maker = |name: &str, base: &'static str| (name.to_owned(), Upstream::new(Uri::from_static(base)));
+        let vendor = |name: &str, base: &'static str| (name.to_owned(), Upstream::new(Uri::from_static(base)));
         Self {
             grace: Duration::from_secs(20),
             keep_alive: Duration::from_secs(10),
             keep: Keep::All,
             monitor: 10,
-            largest_body: 64 << 20,
-            most_at_once: 1_024,
+            max_body_size: 64 << 20,
+            max_concurrent: 1_024,
             rules: Vec::new(),
             hold_tools: Vec::new(),
             scope: Scope::Session,
             preview_limit: None,
             upstreams: BTreeMap::from([
-                maker("anthropic", "https://api.anthropic.com"),
-                maker("openai", "https://api.openai.com"),
-                maker("gemini", "https://generativelanguage.googleapis.com"),
-                maker("chatgpt", "https://chatgpt.com/backend-api/codex"),
+                vendor("anthropic", "https://api.anthropic.com"),
+                vendor("openai", "https://api.openai.com"),
+                vendor("gemini", "https://generativelanguage.googleapis.com"),
+                vendor("chatgpt", "https://chatgpt.com/backend-api/codex"),
             ]),
             retry: Retry { times: 8, first: Duration::from_secs(1), longest: Duration::from_secs(30) },
+            prices: PriceTable::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A change as its events tell it.
+//! The state of a change, folded from its events.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,116 +6,111 @@ use std::fmt;
 use sayso_base::{ContentHash, WsPath};
 use serde::Serialize;
 
+use crate::agent_message::failure_message;
 use crate::event::{
-    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, OutsideFile, Performer, Recorded, Refresh,
+    Cause, ChangeId, Event, EventBody, FileRecord, Origin, Outcome, OutsideFile, Performer, Recorded, RefreshReason,
     RulingRecord, Subject, Uncaptured,
 };
 use crate::plan::{ApplyRecord, RecordedStep};
 use crate::preview::Operation;
-use crate::told::told_failure;
 use crate::verdict::{Answer, Verdict};
 
-/// A change as its events tell it: a fold over them and nothing else.
+/// The state of a change, computed from its events only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangeRecord {
-    /// Its number.
     pub change: ChangeId,
-    /// When it was proposed, in milliseconds since 1970.
+    /// Time of the proposal, in milliseconds since 1970.
     pub time: i64,
-    /// How it stands.
     #[serde(flatten)]
     pub status: ChangeStatus,
-    /// Where it comes from.
     pub origin: Origin,
-    /// Why there is one.
     #[serde(flatten)]
     pub cause: Cause,
-    /// What it was about.
+    /// Effects on files, as previewed.
     pub files: Vec<FileRecord>,
-    /// What a verdict on it is bound to.
+    /// Hash of the preview; a verdict must carry it.
     pub preview: ContentHash,
-    /// What was decided.
     pub verdict: Option<Verdict>,
-    /// The message to the agent.
-    pub told: Option<String>,
-    /// How far that message has come.
+    /// Message to the agent.
+    pub agent_message: Option<String>,
+    /// Delivery state of that message.
     #[serde(skip_serializing_if = "Delivery::is_not_tracked")]
     pub delivery: Delivery,
-    /// What happened to the tree.
+    /// Recorded steps, once the change reached the tree.
     pub applied: Option<ApplyRecord>,
-    /// Files that a start after a crash found to be neither as before nor as planned.
+    /// Files that crash recovery left untouched, because they equal neither the old nor the new content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left_alone: Vec<WsPath>,
-    /// Where somebody's work is that was displaced in the moment of a crash.
+    pub skipped_files: Vec<WsPath>,
+    /// Rescue copies of edits by others that an interrupted plan had displaced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub saved: Vec<WsPath>,
-    /// Whether less was approved, or something else, than was proposed.
-    pub in_part: bool,
-    /// What it is about besides files.
+    pub rescued_files: Vec<WsPath>,
+    /// `true` if only a part of the proposal, or other content, was approved.
+    pub partial: bool,
+    /// The command or tool call, if the change is more than file edits.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What policy said.
+    /// Decision of the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ruled: Option<RulingRecord>,
-    /// Who carries it out.
+    pub ruling: Option<RulingRecord>,
+    /// Party that carries out the change.
     pub performer: Performer,
-    /// The intent as it came.
+    /// Blob with the submitted intent.
     #[serde(skip)]
     pub intent: Option<ContentHash>,
-    /// When it is denied if nobody has decided, in milliseconds since 1970.
+    /// Time at which an undecided change is denied, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<i64>,
-    /// Changes of the same files that were waiting when it came.
+    /// Pending changes of the same files at the time of submission.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<ChangeId>,
-    /// Those of them that did not happen, although it may have counted on them.
+    pub predecessors: Vec<ChangeId>,
+    /// Predecessors that were dropped, although this change may depend on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<ChangeId>,
-    /// What whoever carries it out is expected to do to files.
+    pub dropped_predecessors: Vec<ChangeId>,
+    /// Expected effect of the performer on files.
     #[serde(skip)]
     pub expected: Vec<RecordedStep>,
-    /// Files outside the workspace that it may write, as they were before.
+    /// Files outside the workspace that the performer may write, with their previous content.
     #[serde(skip)]
     pub outside: Vec<OutsideFile>,
-    /// Files that whoever carried it out left otherwise than was approved.
+    /// Files that the performer left with other content than approved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<WsPath>,
-    /// What may have changed and cannot be put back.
+    pub differing_files: Vec<WsPath>,
+    /// Changed paths that cannot be undone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uncaptured: Vec<Uncaptured>,
-    /// The review at the end of the turn, if there was one.
+    /// Review at the end of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<ChangeId>,
-    /// What it ended with, if it is a command that ran.
+    /// Exit code of a command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<i32>,
-    /// How it ran, if it is a command that did not run as usual.
+    pub exit_code: Option<i32>,
+    /// Deviation from a normal run of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_note: Option<String>,
-    /// Files of it that were taken back by themselves, and by which change.
+    /// Files that were undone one by one, with the change that undid each.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub undone_files: BTreeMap<WsPath, ChangeId>,
-    /// The number of the event with which it was let go ahead.
+    /// Number of the event that permitted the change; 0 before.
     #[serde(skip)]
-    pub permitted: u64,
-    /// The number of the event with which it reached the tree.
+    pub permitted_event: u64,
+    /// Number of the event that applied or observed the change; 0 before.
     #[serde(skip)]
-    pub happened: u64,
-    /// The number of the event that made it what it is.
+    pub applied_event: u64,
+    /// Number of the event that set the status.
     #[serde(skip)]
-    pub since: u64,
+    pub status_event: u64,
 }
 
-/// How far the message about a change has come on its way to the agent.
+/// The delivery state of the message about a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// The answer to the call carries it, or there is nothing to say beyond it.
+    /// The response to the call carries the message, or there is no message.
     #[default]
     NotTracked,
-    /// No hook of the agent has carried it yet.
+    /// The message is queued for a hook of the agent.
     Waiting,
-    /// A hook handed it to the agent.
+    /// A hook delivered the message to the agent.
     Delivered,
 }
 
@@ -126,43 +121,38 @@ impl Delivery {
     }
 }
 
-/// How much of a file's change happened.
+/// The applied share of a proposed file change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// All of it.
+pub enum AppliedPart {
     All,
-    /// Some of it, or something else.
-    Part,
-    /// Nothing.
+    /// A part of the proposal, or other content.
+    Partial,
     Nothing,
 }
 
-/// How a change stands.
+/// The status of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ChangeStatus {
-    /// It waits for a verdict.
+    /// It is waiting for a verdict.
     Pending,
-    /// A plan was on its way when something ended it.
+    /// A plan was started and no outcome is recorded.
     Interrupted,
-    /// Whoever wanted to do it was let go ahead.
+    /// It was approved, and its performer has not finished.
     Permitted,
     /// It is in the tree.
     Applied,
-    /// It was taken back.
     Undone {
-        /// By this change.
         by: ChangeId,
     },
-    /// Nobody wanted it.
+    /// A person or a rule denied it.
     Denied,
-    /// The files were no longer those that were shown.
+    /// Files changed after the preview was made.
     Stale,
-    /// It was withdrawn.
+    /// The agent withdrew it.
     Cancelled,
-    /// It could not be done.
+    /// It failed, and the tree is unchanged.
     Failed {
-        /// Why.
         reason: String,
     },
 }
@@ -184,11 +174,11 @@ impl fmt::Display for ChangeStatus {
 }
 
 impl ChangeRecord {
-    /// Reads a change from its events, in order. `None` if they do not begin with its proposal.
+    /// Folds the events of one change, in order. Returns `None` if its proposal is missing.
     pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
         let mut record: Option<Self> = None;
         for Recorded { number, time, body } in events {
-            // What a later version added does not change what this one knows.
+            // Skip events of a later version; they do not affect the state known here.
             let EventBody::Known(event) = body else { continue };
             match (&mut record, event) {
                 (
@@ -200,31 +190,31 @@ impl ChangeRecord {
                         files,
                         preview,
                         subject,
-                        ruled,
+                        ruling,
                         performer,
                         intent,
                         deadline,
-                        after,
+                        predecessors,
                     },
                 ) => {
                     record = Some(Self {
                         subject,
-                        ruled,
+                        ruling,
                         performer,
                         intent,
                         deadline,
-                        after,
-                        without: Vec::new(),
+                        predecessors,
+                        dropped_predecessors: Vec::new(),
                         expected: Vec::new(),
                         outside: Vec::new(),
-                        differs: Vec::new(),
+                        differing_files: Vec::new(),
                         uncaptured: Vec::new(),
                         reviewed: None,
-                        code: None,
+                        exit_code: None,
                         run_note: None,
                         undone_files: BTreeMap::new(),
-                        permitted: 0,
-                        happened: 0,
+                        permitted_event: 0,
+                        applied_event: 0,
                         change,
                         time,
                         status: ChangeStatus::Pending,
@@ -233,97 +223,97 @@ impl ChangeRecord {
                         files,
                         preview,
                         verdict: None,
-                        told: None,
+                        agent_message: None,
                         delivery: Delivery::NotTracked,
                         applied: None,
-                        left_alone: Vec::new(),
-                        saved: Vec::new(),
-                        in_part: false,
-                        since: number,
+                        skipped_files: Vec::new(),
+                        rescued_files: Vec::new(),
+                        partial: false,
+                        status_event: number,
                     });
                 }
-                (Some(record), event) => record.play(number, event),
+                (Some(record), event) => record.apply(number, event),
                 (None, _) => {}
             }
         }
         if let Some(record) = &mut record {
-            record.in_part = record.files.iter().any(|file| record.extent(file) != Extent::All);
+            record.partial = record.files.iter().any(|file| record.applied_part(file) != AppliedPart::All);
         }
         record
     }
 
-    /// How much of what was proposed for a file is what happened.
-    pub fn extent(&self, file: &FileRecord) -> Extent {
-        let Some(applied) = &self.applied else { return Extent::All };
+    /// Returns the applied share of the change proposed for a file.
+    pub fn applied_part(&self, file: &FileRecord) -> AppliedPart {
+        let Some(applied) = &self.applied else { return AppliedPart::All };
         let chosen = self.verdict.as_ref().is_some_and(|verdict| matches!(verdict.answer, Answer::Files { .. }));
-        // Of what others did, all was let happen, unless somebody chose from it.
+        // A performing agent applies the whole change, unless the verdict selected files or hunks.
         if self.performer == Performer::Agent && !(chosen && self.subject.is_files()) {
-            return Extent::All;
+            return AppliedPart::All;
         }
         if matches!(self.cause, Cause::Review { .. }) {
             return match applied.steps.iter().find(|step| step.path == file.location) {
-                None => Extent::All,
-                Some(step) if step.after == file.before => Extent::Nothing,
-                Some(_) => Extent::Part,
+                None => AppliedPart::All,
+                Some(step) if step.after == file.before => AppliedPart::Nothing,
+                Some(_) => AppliedPart::Partial,
             };
         }
         match applied.steps.iter().find(|step| step.path == file.location) {
-            _ if file.before == file.after && !matches!(file.operation, Operation::Rename { .. }) => Extent::All,
-            None => Extent::Nothing,
-            Some(step) if step.after == file.after => Extent::All,
-            Some(_) => Extent::Part,
+            _ if file.before == file.after && !matches!(file.operation, Operation::Rename { .. }) => AppliedPart::All,
+            None => AppliedPart::Nothing,
+            Some(step) if step.after == file.after => AppliedPart::All,
+            Some(_) => AppliedPart::Partial,
         }
     }
 
-    fn play(&mut self, number: u64, event: Event) {
+    fn apply(&mut self, number: u64, event: Event) {
         let status = match event {
-            Event::Refreshed { files, preview, why, .. } => {
+            Event::Refreshed { files, preview, reason, .. } => {
                 (self.files, self.preview) = (files, preview);
-                if let Refresh::Without { before } = why {
-                    self.without.push(before);
+                if let RefreshReason::PredecessorDropped { predecessor } = reason {
+                    self.dropped_predecessors.push(predecessor);
                 }
                 return;
             }
             Event::Permitted { expected, outside, .. } => {
-                (self.expected, self.outside, self.permitted) = (expected, outside, number);
+                (self.expected, self.outside, self.permitted_event) = (expected, outside, number);
                 ChangeStatus::Permitted
             }
-            Event::Observed { record, differs, uncaptured, .. } => {
-                (self.applied, self.happened) = (Some(record), number);
-                (self.differs, self.uncaptured) = (differs, uncaptured);
+            Event::Observed { record, differing_files, uncaptured, .. } => {
+                (self.applied, self.applied_event) = (Some(record), number);
+                (self.differing_files, self.uncaptured) = (differing_files, uncaptured);
                 return;
             }
             Event::Reviewed { by, .. } => {
                 self.reviewed = Some(by);
                 return;
             }
-            Event::Decided { verdict, told, .. } => {
+            Event::Decided { verdict, agent_message, .. } => {
                 self.verdict = Some(verdict);
-                self.told = Some(told);
+                self.agent_message = Some(agent_message);
                 return;
             }
-            Event::Message { .. } => {
+            Event::MessageQueued { .. } => {
                 self.delivery = Delivery::Waiting;
                 return;
             }
-            Event::Told { .. } => {
+            Event::MessageDelivered { .. } => {
                 self.delivery = Delivery::Delivered;
                 return;
             }
             Event::Applying { record, .. } => {
-                (self.applied, self.happened) = (Some(record), number);
+                (self.applied, self.applied_event) = (Some(record), number);
                 ChangeStatus::Interrupted
             }
-            Event::Ended { outcome, told, .. } => {
-                self.told = told.or(self.told.take());
+            Event::Ended { outcome, agent_message, .. } => {
+                self.agent_message = agent_message.or(self.agent_message.take());
                 if !matches!(outcome, Outcome::Applied | Outcome::Sent | Outcome::Ran { .. }) {
-                    // A plan that found the files changed was on its way and never reached them.
+                    // The plan found the files changed and wrote nothing.
                     self.applied = None;
                 }
                 match outcome {
                     Outcome::Applied | Outcome::Sent => ChangeStatus::Applied,
-                    Outcome::Ran { code, note } => {
-                        (self.code, self.run_note) = (code, note);
+                    Outcome::Ran { exit_code, note } => {
+                        (self.exit_code, self.run_note) = (exit_code, note);
                         ChangeStatus::Applied
                     }
                     Outcome::Denied => ChangeStatus::Denied,
@@ -345,24 +335,24 @@ impl ChangeRecord {
                 self.undone_files.retain(|path, _| !paths.is_empty() && !paths.contains(path));
                 ChangeStatus::Applied
             }
-            Event::Recovered { finished, left_alone, saved, .. } => {
-                (self.left_alone, self.saved) = (left_alone, saved);
+            Event::Recovered { finished, skipped_files, rescued_files, .. } => {
+                (self.skipped_files, self.rescued_files) = (skipped_files, rescued_files);
                 if finished {
                     ChangeStatus::Applied
                 } else {
-                    let reason = "it was interrupted, and taken back at the next start".to_owned();
-                    self.told = Some(told_failure(&reason));
+                    let reason = "it was interrupted, and rolled back at the next start".to_owned();
+                    self.agent_message = Some(failure_message(&reason));
                     self.applied = None;
                     ChangeStatus::Failed { reason }
                 }
             }
             _ => return,
         };
-        self.since = number;
+        self.status_event = number;
         self.status = status;
     }
 
-    /// What it is about besides files, with the edits of whoever approved it.
+    /// Returns the subject with the edits of the approving person.
     pub fn approved(&self) -> Subject {
         match self.verdict.as_ref().map(|verdict| &verdict.answer) {
             Some(Answer::Command { command }) => self.subject.with_command(command),
@@ -371,24 +361,24 @@ impl ChangeRecord {
         }
     }
 
-    /// The message to the agent, if the agent has it: by the answer to its call, or through a hook.
+    /// Returns the message to the agent if the agent has received it, in the response to its call or through a hook.
     pub fn delivered(&self) -> Option<&str> {
-        // A hook answers with a permission. The text of a plain approval goes nowhere.
+        // A hook answers with a permission only, so the text of a plain approval is never delivered.
         let by_answer = self.performer == Performer::Gate && self.delivery == Delivery::NotTracked;
-        self.told.as_deref().filter(|_| by_answer || self.delivery == Delivery::Delivered)
+        self.agent_message.as_deref().filter(|_| by_answer || self.delivery == Delivery::Delivered)
     }
 
-    /// The message to the agent, if no hook has delivered it yet.
+    /// Returns the message to the agent while no hook has delivered it.
     pub fn undelivered(&self) -> Option<&str> {
-        self.told.as_deref().filter(|_| self.delivery == Delivery::Waiting)
+        self.agent_message.as_deref().filter(|_| self.delivery == Delivery::Waiting)
     }
 
-    /// Whether it is the review at the end of a turn.
+    /// `true` for the review at the end of a turn.
     pub fn is_review(&self) -> bool {
         matches!(self.cause, Cause::Review { .. })
     }
 
-    /// Whether it changed the tree by itself, and not to take back or repeat others.
+    /// `true` unless the change undoes or redoes other changes.
     pub fn is_original(&self) -> bool {
         !matches!(self.cause, Cause::Undo { .. } | Cause::Redo { .. })
     }

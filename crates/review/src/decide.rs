@@ -1,4 +1,4 @@
-//! From a preview and a verdict to a plan, and to what the agent is told.
+//! Turns a preview and a verdict into a plan and a message to the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,90 +6,74 @@ use sayso_base::{ErrorKind, FileState, WsPath};
 use sayso_diff::{Encoding, Selection};
 use thiserror::Error;
 
+use crate::agent_message;
 use crate::plan::{Plan, PlanStep};
 use crate::preview::{CONTEXT, FilePreview, Operation, Placement, Preview};
-use crate::told;
 use crate::verdict::{Answer, FileAnswer, HunkId, Verdict};
 
-/// What follows from a verdict.
+/// The result of applying a verdict to a preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What is to happen; nothing, if nothing was approved.
+    /// Steps to apply; empty if everything was denied.
     pub plan: Plan,
-    /// What was decided about each file.
     pub files: Vec<FileDecision>,
-    /// What the agent is told, once the plan was carried out.
-    pub told: String,
+    /// Message to the agent for the case that the plan is applied.
+    pub agent_message: String,
 }
 
-/// What was decided about a file.
+/// The decision on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDecision {
-    /// The file as it was shown.
     pub path: WsPath,
-    /// How much of it.
-    pub taken: Taken,
+    pub acceptance: Acceptance,
 }
 
-/// How much of a file's change was approved.
+/// The approved share of a file's change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// All of it.
+pub enum Acceptance {
     All,
-    /// Some hunks.
+    /// Some hunks were approved.
     Hunks {
-        /// Those approved.
-        taken: BTreeSet<HunkId>,
-        /// The hunks of which at least a part was not.
-        refused: BTreeSet<usize>,
-        /// How many there are.
+        /// Approved hunks and parts.
+        accepted: BTreeSet<HunkId>,
+        /// Hunks that were not approved completely.
+        rejected: BTreeSet<usize>,
         count: usize,
     },
-    /// Another content instead.
+    /// Other content was approved instead.
     Edited,
-    /// Nothing.
-    Nothing {
-        /// Why.
+    /// The file was denied.
+    Denied {
         reason: Option<String>,
     },
 }
 
-/// Why a verdict does not fit the preview.
+/// The reason why a verdict does not fit a preview.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum VerdictError {
-    /// It answers something else.
+    /// The verdict answers another preview.
     #[error("the verdict answers another preview than this one")]
     OtherPreview,
-    /// A file that the preview does not have.
+    /// The preview does not have this file.
     #[error("`{0}` is not part of this change")]
     UnknownFile(WsPath),
-    /// A hunk that the file does not have.
+    /// The file does not have this hunk.
     #[error("`{path}` has no hunk {hunk}; it has {count}")]
     UnknownHunk {
-        /// The file.
         path: WsPath,
-        /// The number.
         hunk: HunkId,
-        /// How many there are.
+        /// Number of hunks in the file.
         count: usize,
     },
-    /// An answer to something else.
-    #[error("that is no answer about {0}")]
+    /// The kind of answer does not fit the subject.
+    #[error("this answer does not apply to {0}")]
     NotAnAnswer(&'static str),
-    /// What cannot be done cannot be approved.
+    /// The proposal has a problem and cannot be approved.
     #[error("`{path}` cannot be changed as proposed: {reason}")]
-    Impossible {
-        /// The file.
-        path: WsPath,
-        /// Why.
-        reason: String,
-        /// What sort of failure that is.
-        kind: ErrorKind,
-    },
+    Impossible { path: WsPath, reason: String, kind: ErrorKind },
 }
 
 impl VerdictError {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::OtherPreview => ErrorKind::Stale,
@@ -100,7 +84,7 @@ impl VerdictError {
 }
 
 impl Preview {
-    /// Makes a plan of what a verdict approves, bound to the bytes that were shown.
+    /// Creates the plan that a verdict approves, bound to the previewed bytes.
     pub fn decide(&self, verdict: &Verdict) -> Result<Decision, VerdictError> {
         if verdict.preview != self.hash() {
             return Err(VerdictError::OtherPreview);
@@ -117,10 +101,10 @@ impl Preview {
         let mut renames = BTreeMap::new();
         let mut files = Vec::new();
         for file in &self.files {
-            let (taken, after) = file.take(&self.answer_for(file, &verdict.answer))?;
-            files.push(FileDecision { path: file.path.clone(), taken });
+            let (acceptance, after) = file.accept(&self.answer_for(file, &verdict.answer))?;
+            files.push(FileDecision { path: file.path.clone(), acceptance });
             if self.placement == Placement::InPlace {
-                // What was shown is there; what was not taken of it goes.
+                // The previewed content is already in the tree. A denial reverts it.
                 let after = after.unwrap_or_else(|| file.before.clone());
                 let path = file.location.clone();
                 steps.insert(path.clone(), PlanStep { path, before: file.after.clone(), after });
@@ -135,13 +119,13 @@ impl Preview {
             }
         }
         let plan = Plan::new(steps.into_values().filter(|step| step.before != step.after).collect(), renames);
-        let told = told::compose(self, verdict, &files, &plan);
-        Ok(Decision { plan, files, told })
+        let told = agent_message::compose(self, verdict, &files, &plan);
+        Ok(Decision { plan, files, agent_message: told })
     }
 
     fn answer_for(&self, file: &FilePreview, answer: &Answer) -> FileAnswer {
         match answer {
-            // `decide` refuses the other two, which are no answers about files.
+            // `decide` rejects the last two before, because they do not answer files.
             Answer::Approve | Answer::Command { .. } | Answer::Arguments { .. } => FileAnswer::Approve,
             Answer::Deny { reason } => FileAnswer::Deny { reason: reason.clone() },
             Answer::Files { files, reason } => match files.get(&file.path) {
@@ -154,29 +138,29 @@ impl Preview {
 }
 
 impl FilePreview {
-    /// How much of the file an answer takes, and what the file is afterwards.
-    fn take(&self, answer: &FileAnswer) -> Result<(Taken, Option<FileState>), VerdictError> {
+    /// Returns the approved share and the resulting state; `None` as the state leaves the file unchanged.
+    fn accept(&self, answer: &FileAnswer) -> Result<(Acceptance, Option<FileState>), VerdictError> {
         if let FileAnswer::Deny { reason } = answer {
-            return Ok((Taken::Nothing { reason: reason.clone() }, None));
+            return Ok((Acceptance::Denied { reason: reason.clone() }, None));
         }
         if let Some(problem) = &self.problem {
             let (reason, kind) = (problem.to_string(), problem.kind());
             return Err(VerdictError::Impossible { path: self.path.clone(), reason, kind });
         }
         match answer {
-            FileAnswer::Approve => Ok((Taken::All, Some(self.after.clone()))),
-            FileAnswer::Hunks { hunks } => self.take_hunks(hunks),
+            FileAnswer::Approve => Ok((Acceptance::All, Some(self.after.clone()))),
+            FileAnswer::Hunks { hunks } => self.accept_hunks(hunks),
             FileAnswer::EditedText { text } => {
                 let base = self.before.bytes().or(self.after.bytes()).unwrap_or_default();
-                let alike = sayso_diff::like(base, text);
-                if !alike.unrepresentable.is_empty() {
-                    let characters: String = alike.unrepresentable.iter().collect();
+                let encoded = sayso_diff::encode_like(base, text);
+                if !encoded.unrepresentable.is_empty() {
+                    let characters: String = encoded.unrepresentable.iter().collect();
                     return Err(self.impossible(format!("its encoding has no way to write {characters}")));
                 }
-                Ok(self.replace(alike.bytes))
+                Ok(self.replace(encoded.bytes))
             }
             FileAnswer::EditedBytes { bytes } => Ok(self.replace(bytes.as_bytes().to_vec())),
-            FileAnswer::Deny { .. } => Ok((Taken::Nothing { reason: None }, None)),
+            FileAnswer::Deny { .. } => Ok((Acceptance::Denied { reason: None }, None)),
         }
     }
 
@@ -184,8 +168,7 @@ impl FilePreview {
         VerdictError::Impossible { path: self.path.clone(), reason, kind: ErrorKind::Conflict }
     }
 
-    /// Whether the bytes stand for characters in another way afterwards, so that a part of the change would leave a file in two
-    /// encodings.
+    /// `true` if the encoding changes. Accepting a part of such a change would leave a file in two encodings.
     pub fn changes_encoding(&self) -> bool {
         match (self.before.bytes(), self.after.bytes()) {
             (Some(before), Some(after)) if !before.is_ascii() => {
@@ -195,24 +178,24 @@ impl FilePreview {
         }
     }
 
-    fn replace(&self, bytes: Vec<u8>) -> (Taken, Option<FileState>) {
+    fn replace(&self, bytes: Vec<u8>) -> (Acceptance, Option<FileState>) {
         let mode = self.after.mode().or(self.before.mode()).unwrap_or(crate::FileMode::PLAIN);
         let edited = FileState::file(bytes, mode);
         if edited == self.after {
-            (Taken::All, Some(edited))
+            (Acceptance::All, Some(edited))
         } else if edited == self.before && !matches!(self.operation, Operation::Rename { .. }) {
-            // Whoever edits a change until nothing of it is left has refused it.
-            (Taken::Nothing { reason: None }, None)
+            // Editing a change until none of it is left denies it.
+            (Acceptance::Denied { reason: None }, None)
         } else {
-            (Taken::Edited, Some(edited))
+            (Acceptance::Edited, Some(edited))
         }
     }
 
-    fn take_hunks(&self, wanted: &BTreeSet<HunkId>) -> Result<(Taken, Option<FileState>), VerdictError> {
+    fn accept_hunks(&self, wanted: &BTreeSet<HunkId>) -> Result<(Acceptance, Option<FileState>), VerdictError> {
         let diff = self.diff();
-        // The smallest units, which are the hunks without context, numbered through the file.
+        // Diff numbers single changes across the file, as hunks without context. Map hunks and parts to these numbers.
         let mut chosen = BTreeSet::new();
-        let mut refused = BTreeSet::new();
+        let mut rejected = BTreeSet::new();
         let mut known = BTreeSet::new();
         let mut before = 0;
         for hunk in diff.hunks(CONTEXT) {
@@ -230,7 +213,7 @@ impl FilePreview {
                 }
             }
             if !all {
-                refused.insert(hunk.number);
+                rejected.insert(hunk.number);
             }
             before += parts;
         }
@@ -238,28 +221,28 @@ impl FilePreview {
         if let Some(hunk) = wanted.iter().find(|id| !known.contains(id)) {
             return Err(VerdictError::UnknownHunk { path: self.path.clone(), hunk: *hunk, count });
         }
-        if refused.is_empty() && !known.is_empty() {
-            return Ok((Taken::All, Some(self.after.clone())));
+        if rejected.is_empty() && !known.is_empty() {
+            return Ok((Acceptance::All, Some(self.after.clone())));
         }
         let links = [&self.before, &self.after].iter().any(|state| matches!(state, FileState::Link { .. }));
-        // A symbolic link leads to one place or to another, and to nothing in between.
+        // A symbolic link has no intermediate state, so its target changes completely or not at all.
         if chosen.is_empty() || links {
-            return Ok((Taken::Nothing { reason: None }, None));
+            return Ok((Acceptance::Denied { reason: None }, None));
         }
         if self.changes_encoding() {
             return Err(self.impossible("its encoding changes, which is all of it or nothing".to_owned()));
         }
-        // Every number is one of a hunk that was counted just now, so nothing is rejected.
+        // All numbers were counted above, so this call cannot fail.
         let Ok(Some(bytes)) = diff.accept(0, &Selection::Hunks(chosen)) else {
-            return Ok((Taken::Nothing { reason: None }, None));
+            return Ok((Acceptance::Denied { reason: None }, None));
         };
-        // The mode belongs to the change as a whole.
+        // A partial acceptance keeps the file mode.
         let mode = self.before.mode().or(self.after.mode()).unwrap_or(crate::FileMode::PLAIN);
-        let taken = Taken::Hunks { taken: wanted.clone(), refused, count };
-        Ok((taken, Some(FileState::file(bytes, mode))))
+        let acceptance = Acceptance::Hunks { accepted: wanted.clone(), rejected, count };
+        Ok((acceptance, Some(FileState::file(bytes, mode))))
     }
 
-    /// What happens at which path, if this is the file's state afterwards.
+    /// Returns the plan steps that lead to the given state; a rename has two.
     pub fn steps(&self, after: FileState) -> Vec<PlanStep> {
         let path = self.location.clone();
         match &self.operation {

@@ -1,4 +1,4 @@
-//! A proposal whose paths are known to lie in the workspace, as steps over single files.
+//! Drafts: proposals resolved to workspace paths, as steps over single files.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use sayso_diff::{FilePatch, NO_FILE, Patch, Section, SectionAction, SectionPatch
 
 use crate::intent::{FileIntent, NewContent, Proposal, ProposalError};
 
-/// What [`FilePreview::labels`](crate::FilePreview::labels) puts behind a name.
+/// Suffixes that [`FilePreview::labels`](crate::FilePreview::labels) appends to names.
 const LABELS: [&str; 3] = [" (current)", " (proposed)", " (new file)"];
 
-/// A proposal that can be previewed as soon as its paths were looked at.
+/// A resolved proposal, which can be previewed once its paths have been observed.
 #[derive(Debug)]
 pub struct Draft<'p> {
     pub(crate) steps: Vec<DraftStep<'p>>,
 }
 
-/// One step over one file.
+/// A step over one file.
 #[derive(Debug)]
 pub(crate) enum DraftStep<'p> {
     Put { path: WsPath, content: &'p NewContent, exists: Exists },
@@ -27,7 +27,7 @@ pub(crate) enum DraftStep<'p> {
     Sections { path: WsPath, to: WsPath, section: Section },
 }
 
-/// What a write says about the file before it.
+/// The requirement of a write on the existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exists {
     Must,
@@ -36,7 +36,7 @@ pub(crate) enum Exists {
 }
 
 impl Proposal {
-    /// Finds the files that the proposal is about. `locate` reads a path as the agent wrote it.
+    /// Resolves the paths of the proposal. `locate` maps a path as the agent wrote it to a workspace path.
     pub fn draft(&self, locate: impl Fn(&str) -> Result<WsPath, WsPathError>) -> Result<Draft<'_>, ProposalError> {
         let mut steps = Vec::new();
         for (index, change) in self.changes.iter().enumerate() {
@@ -84,7 +84,7 @@ fn patch_steps<'p>(
     let mut steps = Vec::new();
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| sayso_diff::is_begin_patch(text)) {
         let SectionPatch { sections, problems } = SectionPatch::parse(text);
-        // A part that was not understood would be missing from what is approved, so nothing of it is taken.
+        // A section that was not understood would silently be missing from the approved change. Reject the whole patch.
         if let Some(problem) = problems.first() {
             return Err(bad(problem.to_string()));
         }
@@ -98,13 +98,13 @@ fn patch_steps<'p>(
         }
     } else {
         let patch = Patch::parse(bytes);
-        // A hunk with fewer lines than it promises may have been cut off, so a wrong count is not overlooked either.
+        // A hunk with fewer lines than its header promises may be truncated. Reject wrong counts too.
         if let Some(problem) = patch.problems.first() {
             return Err(bad(problem.to_string()));
         }
         let strips = strips_prefixes(&patch);
         for file in patch.files {
-            // Read as a rename it would remove the original, and read as an edit it would miss the content.
+            // Applied as a rename, a copy would remove the original. Applied as an edit, it would lack the content.
             if file.extended.iter().any(|line| line.starts_with(b"copy from ")) {
                 return Err(bad("it copies a file; give the content of the new file instead".to_owned()));
             }
@@ -123,11 +123,11 @@ fn patch_steps<'p>(
             };
             let to = match renamed("rename to ") {
                 Some(path) => path?,
-                // Without a git header, two names are the same file before and after.
+                // Without a git header, two names denote the same file before and after.
                 None if new == none || old == none => path.clone(),
                 None => name(new)?,
             };
-            // `diff -u old new` of two versions that lie side by side is about the file that is to change.
+            // `diff -u old new` compares two versions side by side; the patch applies to the second one.
             let path = if is_git(&file) { path } else { to.clone() };
             steps.push(DraftStep::Unified { path, to, patch: file });
         }
@@ -139,7 +139,7 @@ fn is_git(file: &FilePatch<'_>) -> bool {
     !file.extended.is_empty()
 }
 
-/// Whether the two names are one behind `a/` and `b/`.
+/// `true` if both names are the same path after prefixes such as `a/` and `b/`.
 fn is_prefixed(file: &FilePatch<'_>) -> bool {
     let cut = |path: &[u8]| match path {
         [letter, b'/', rest @ ..] if GIT_LETTERS.contains(letter) => Some((*letter, rest.to_vec())),
@@ -149,19 +149,19 @@ fn is_prefixed(file: &FilePatch<'_>) -> bool {
     old.zip(new).is_some_and(|((old_letter, old), (new_letter, new))| old_letter != new_letter && old == new)
 }
 
-/// What git puts before names: `a` and `b`, or with `diff.mnemonicPrefix` the commit, the index, an object and the work tree.
+/// Prefix letters of git: `a` and `b`, or with `diff.mnemonicPrefix` commit, index, object, tree and others.
 const GIT_LETTERS: &[u8] = b"abciow";
 
-/// Whether all names begin with `a/` and `b/`, as git writes them.
+/// `true` if all names begin with `a/` and `b/`, as in git's format.
 fn strips_prefixes(patch: &Patch<'_>) -> bool {
     let prefixed = |path: &[u8], prefix: &[u8]| path == NO_FILE.as_bytes() || path.starts_with(prefix);
     patch.files.iter().all(|file| prefixed(&file.old_path, b"a/") && prefixed(&file.new_path, b"b/"))
 }
 
-/// The name of a file without what diff tools, ours among them, put around it.
+/// Removes the prefixes and labels that diff tools, including sayso, add to a file name.
 fn file_name(bytes: &[u8], prefixes: &[u8]) -> String {
     let name = String::from_utf8_lossy(bytes);
-    // Under our own labels a name is whole: `b/x (new file)` lies in `b`.
+    // Names with our own labels have no prefix: `b/x (new file)` is the file `x` in directory `b`.
     if let Some(name) = LABELS.iter().find_map(|label| name.strip_suffix(label)) {
         return name.to_owned();
     }
@@ -172,7 +172,7 @@ fn file_name(bytes: &[u8], prefixes: &[u8]) -> String {
 }
 
 impl Draft<'_> {
-    /// The paths that have to be looked at.
+    /// Returns the paths to observe for the preview.
     pub fn paths(&self) -> BTreeSet<WsPath> {
         let mut paths = BTreeSet::new();
         for step in &self.steps {

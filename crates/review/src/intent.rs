@@ -1,93 +1,79 @@
-//! What an agent is about to do, as it says it. Nothing here has been checked against the workspace yet.
+//! Intents: actions as the agent states them, not yet checked against the workspace.
 
 use sayso_base::{ContentHash, ErrorKind};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What an agent is about to do.
+/// An action that an agent is about to take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "intent", rename_all = "snake_case")]
 pub enum Intent {
-    /// Change files.
     ChangeFiles(Proposal),
-    /// Run a command.
     RunCommand {
-        /// As the shell would get it.
+        /// Script text for the shell.
         command: String,
-        /// Where, from the root of the workspace.
+        /// Working directory relative to the workspace root.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         directory: Option<String>,
-        /// What the agent says it is for.
+        /// Purpose, as stated by the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },
-    /// Call a tool.
     CallTool {
-        /// The tool's name.
         name: String,
-        /// Its arguments.
         arguments: serde_json::Value,
     },
-    /// Send a request to a model.
     SendRequest {
-        /// The upstream's name.
+        /// Name of the upstream.
         upstream: String,
-        /// The path of the request.
+        /// Path of the request URL.
         path: String,
-        /// The hash of its body, which is kept as a blob.
+        /// Hash of the body, which is stored as a blob.
         body: ContentHash,
     },
 }
 
-/// A set of changes to files that belong together: all of them happen or none.
+/// A set of file changes, applied all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// One after the other; a later one sees what an earlier one made.
+    /// Changes in order; each one applies to the result of the previous ones.
     pub changes: Vec<FileIntent>,
 }
 
-/// A change to a file. Paths are as the agent wrote them: relative to the workspace, or absolute beneath its root.
+/// A change to a file. Paths are relative to the workspace, or absolute beneath its root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 pub enum FileIntent {
-    /// Make a file that must not exist.
+    /// Creates a file, which must not exist.
     Create(NewContent),
-    /// Replace the content of a file that must exist.
+    /// Replaces the content of an existing file.
     Update(NewContent),
-    /// Make a file or replace its content.
+    /// Creates a file or replaces its content.
     Write(NewContent),
-    /// Replace a piece of text.
+    /// Replaces a piece of text.
     Edit {
-        /// The file.
         #[serde(alias = "file_path")]
         path: String,
-        /// The text to replace. Line endings do not matter. If it is empty, the file must not exist or be empty.
+        /// Text to replace, compared without regard to line endings. If it is empty, the file must be absent or empty.
         #[serde(alias = "old_str", alias = "old")]
         old_string: String,
-        /// The text to put there.
         #[serde(alias = "new_str", alias = "new")]
         new_string: String,
-        /// Whether to replace it wherever it occurs; else it must occur exactly once.
+        /// Replaces every occurrence; if `false`, the text must occur exactly once.
         #[serde(default, alias = "allow_multiple", skip_serializing_if = "std::ops::Not::not")]
         replace_all: bool,
     },
-    /// Apply a patch, unified or of the `*** Begin Patch` form; it may name many files.
-    Patch {
-        /// The patch.
-        patch: Bytes,
-    },
-    /// Remove a file, or a symbolic link itself.
+    /// Applies a unified or `*** Begin Patch` patch, which may name many files.
+    Patch { patch: Bytes },
+    /// Deletes a file, or a symbolic link without its target.
     Delete {
-        /// The file.
         #[serde(alias = "file_path")]
         path: String,
     },
-    /// Give a file another name.
     Rename {
-        /// The file.
         #[serde(alias = "from", alias = "file_path")]
         path: String,
-        /// Its new name, which must be free.
+        /// New path, which must not exist.
         #[serde(alias = "new_path")]
         to: String,
     },
@@ -96,38 +82,34 @@ pub enum FileIntent {
 /// The whole content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewContent {
-    /// The file.
     #[serde(alias = "file_path")]
     pub path: String,
-    /// Its text. It is written in the encoding and with the line endings that the file has, unless `exact` is set.
+    /// Text of the file. Its encoding and line endings are adapted to the existing file, unless `exact` is set.
     #[serde(alias = "content", alias = "file_text")]
     pub new_content: String,
-    /// Whether to write the text's own bytes, whatever the file has now.
+    /// `true` to write the text's own UTF-8 bytes without adaptation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// Whether the file can be run; as it is now, if not said.
+    /// Executable bit; `None` keeps the current mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<bool>,
-    /// What the author started from, if that is known: should the file differ from it, the two are merged.
+    /// Content that the author started from. If the file differs from it, both changes are merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_content: Option<String>,
 }
 
-/// Bytes that are most often text: a string where they are UTF-8.
+/// Bytes that serialize as a string if they are valid UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Bytes {
-    /// Text.
     Text(String),
-    /// What is not UTF-8.
+    /// Bytes that are not valid UTF-8.
     Raw {
-        /// The bytes.
         bytes: Vec<u8>,
     },
 }
 
 impl Bytes {
-    /// Takes bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
@@ -135,7 +117,6 @@ impl Bytes {
         }
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -144,35 +125,31 @@ impl Bytes {
     }
 }
 
-/// Why a proposal cannot be previewed at all.
+/// The reason why a proposal cannot be previewed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProposalError {
-    /// It is no proposal.
-    #[error("the proposal is not understood: {0}")]
+    /// The input is neither a valid proposal nor a patch.
+    #[error("cannot parse the proposal: {0}")]
     NotUnderstood(String),
-    /// It changes nothing.
     #[error("the proposal has no changes")]
     Empty,
-    /// A path that cannot be in the workspace.
+    /// A path is outside the workspace or invalid.
     #[error("{change}: {reason}")]
     BadPath {
-        /// Which change, for a person.
+        /// Position of the change, for a person.
         change: String,
-        /// What is wrong.
         reason: String,
     },
-    /// A patch that says nothing, or not what it should.
-    #[error("{change}: the patch is not understood: {reason}")]
+    /// A patch cannot be parsed.
+    #[error("{change}: cannot parse the patch: {reason}")]
     BadPatch {
-        /// Which change, for a person.
+        /// Position of the change, for a person.
         change: String,
-        /// What is wrong.
         reason: String,
     },
 }
 
 impl ProposalError {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotUnderstood(_) | Self::Empty | Self::BadPatch { .. } => ErrorKind::InvalidArgs,
@@ -180,7 +157,7 @@ impl ProposalError {
         }
     }
 
-    /// The name of the built-in rule that refuses it.
+    /// Returns the name of the built-in rule that denies the proposal.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NotUnderstood(_) | Self::Empty | Self::BadPatch { .. } => "a proposal that is not understood",
@@ -188,7 +165,7 @@ impl ProposalError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a hint on how to correct the proposal.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::BadPath { .. } => "paths are relative to the workspace, or absolute beneath its root",
@@ -202,7 +179,7 @@ impl ProposalError {
 }
 
 impl Proposal {
-    /// Reads a proposal: JSON (an object with `changes`, a list of changes, or one change) or a patch.
+    /// Parses a proposal: a patch, or JSON with `changes`, a list of changes, or a single change.
     pub fn parse(input: &[u8]) -> Result<Self, ProposalError> {
         let start = input.trim_ascii_start();
         if start.is_empty() {
@@ -248,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seeds_form_is_read() {
+    fn seed_format_parses() {
         let proposal = parse(
             r#"{"changes":[{"path":"a","operation":"create","new_content":"x"},{"path":"b","operation":"delete","new_content":null}]}"#,
         );
@@ -260,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_own_words_are_read() {
+    fn agent_field_aliases_parse() {
         let edit = parse(r#"{"operation":"edit","file_path":"/w/a","old_str":"x","new_str":"y"}"#);
         assert!(matches!(&edit.changes[0], FileIntent::Edit { replace_all: false, .. }));
         let rename = parse(r#"[{"operation":"rename","from":"a","to":"b"}]"#);
@@ -269,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn proposal_survives_serialization() {
         let proposal = parse(r#"[{"operation":"write","path":"a","content":"x","executable":true}]"#);
         assert_eq!(parse(&serde_json::to_string(&proposal).unwrap()), proposal);
         let bytes = Proposal::parse(b"--- a\n+++ b\n@@ -1 +1 @@\n-\xFC\n+u\n").unwrap();
@@ -277,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_change() {
+    fn parse_errors_name_change() {
         let error = |text: &str| Proposal::parse(text.as_bytes()).unwrap_err().to_string();
         assert!(
             error(r#"{"changes":[{"path":"a","operation":"chmod"}]}"#).contains("change 1: unknown variant `chmod`")

@@ -1,69 +1,76 @@
-//! What is asked, and what may be answered.
+//! Intents, previews, verdicts and plans: the review of an agent's actions as pure data and functions.
 //!
-//! The vocabulary that every other part shares, as data, and the one flow over it, as functions that touch nothing: no file,
-//! clock or network, so that a preview, a decision or a path check gives the same answer on any machine.
+//! This crate accesses no file, clock or network, so a preview or a decision is the same on every machine.
 //!
-//! Each stage is a type that only the one before it makes: a [`Proposal`] is what an agent said; a [`Draft`] knows which files
-//! that is about; with what was [`Seen`] there it becomes a [`Preview`]; a [`Verdict`] on it makes a [`Plan`], and there is no
-//! other way to one. Undo ([`reverse`]) and a change that went stale ([`Plan::rebase`]) come back as previews too, so that
-//! they are shown and decided like anything else.
+//! Each stage is a type that only the previous stage can produce. A [`Proposal`] is the agent's request. A [`Draft`] is
+//! a proposal with resolved paths. Together with an [`Observation`] of these paths it becomes a [`Preview`], and a
+//! [`Verdict`] on the preview produces a [`Plan`]. There is no other way to a plan. Undo ([`reverse`]) and rebase
+//! ([`Plan::rebase`]) produce previews too, which are shown and decided in the same way.
 //!
 //! # Limits
 //!
 //! - Whole contents are held in memory; the workspace refuses to read very large files.
-//! - Hunks are numbered with three lines of context, whatever a surface shows around them.
+//! - Hunks are numbered with three lines of context, whatever context a surface displays.
 
 mod action;
+mod agent_message;
 mod change;
-mod command;
 mod decide;
 mod draft;
 mod event;
 mod intent;
 mod note;
+mod observed;
 mod plan;
 mod preview;
 pub mod redact;
 mod request;
 mod seen;
-mod told;
+mod surface;
+mod target;
 mod verdict;
 
 pub use action::{
-    CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, GuessedFrom, ShownArgument, ShownCommand,
-    Syntax, ToolPreview, ToolProblem, Touch,
+    CommandPreview, DelegationPreview, DryRun, DryRunEnd, DryRunOutput, FileAccess, GuessedFrom, ShownArgument,
+    ShownCommand, Syntax, ToolPreview, ToolProblem,
 };
-pub use change::{ChangeRecord, ChangeStatus, Delivery, Extent};
-pub use command::{Command, Target};
-pub use decide::{Decision, FileDecision, Taken, VerdictError};
+pub use agent_message::{DENIED, action_message, dependency_denied, failure_message, unperformed_message};
+pub use change::{AppliedPart, ChangeRecord, ChangeStatus, Delivery};
+pub use decide::{Acceptance, Decision, FileDecision, VerdictError};
 pub use draft::Draft;
 pub use event::{
-    Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, Freed, Origin, Outcome, OutsideFile, Performer,
-    Recorded, Refresh, RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
+    CardLine, CardLineKind, Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, FreeReason, InlineCard,
+    Origin, Outcome, OutsideFile, Performer, Recorded, RefreshReason, RulingRecord, Snapshot, SnapshotId,
+    SnapshotRecord, Subject, Tier, Uncaptured,
 };
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, notes};
+pub use observed::{MAX_FILE_BYTES, Observation, ObservedFile, Obstacle};
 pub use plan::{ApplyRecord, Plan, PlanStep, RecordedStep};
 pub use preview::{
-    CONTEXT, Clash, FilePreview, Happened, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,
-    ProposedChanges, ProposedHunk, ProposedNote, Rebased, Review, Transition, net, reverse,
+    AppliedChange, CONTEXT, Conflict, FilePreview, IfChanged, Operation, Placement, Preview, Problem, ProposedChange,
+    ProposedChanges, ProposedHunk, ProposedNote, Rebased, ReviewState, Transition, net_change, reverse,
 };
 pub use request::{
-    BodyRecord, EditKind, Handover, MAX_REDACTIONS, ModeSet, OverridesSet, PIECE, PauseReason, RequestAnswer,
-    RequestEnd, RequestEvent, RequestId, RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus,
-    RequestStep, Resumer, SavedEdits, SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
+    BodyRecord, CHUNK_SIZE, EditKind, Handover, MAX_REDACTIONS, ModeSet, OverrideReport, OverridesSet, PauseReason,
+    RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestMode, RequestReceived, RequestRecord, RequestStatus,
+    RequestStep, Resumer, SkippedEdit, SubagentMark, TokenUsage, TurnEditReport, UpstreamRetry, ViewEvent,
 };
-pub use seen::{MOST_BYTES, Obstacle, Seen, Sight};
-pub use told::{DENIED, told_action, told_failure, told_unmade, told_without};
+pub use seen::SeenMarks;
+pub use surface::{Surface, SurfaceKind};
+pub use target::Target;
 pub use verdict::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict};
 
-// The vocabulary of the crates below, so that those above need one name for all of it.
+// Re-exports of the pure crates below, so that dependents import one crate.
 pub use sayso_base::{
     BadGlob, Content, ContentHash, ErrorKind, FileMode, FileState, Fingerprint, Grants, NotAHash, OutsidePath,
     OutsidePathError, PathGlobs, Severity, WsPath, WsPathError,
 };
 pub use sayso_policy::{
-    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Ignored, Layer, Lost, Part, Place, Policy, PolicyError,
-    Rule, RuleId, RuleOptions, RuleScope, Ruled, Ruling, STARTER_RULES, Standing, Who, Why,
+    Access, Defaults, Effect, IgnoredRule, Layer, LayerTrust, OverriddenRule, OverrideReason, PartDecision, PathTarget,
+    Policy, PolicyDecision, PolicyError, PolicyQuery, Principal, RememberAs, RememberError, Rule, RuleId, RuleOptions,
+    RuleScope, Ruling, STARTER_RULES,
 };
-pub use sayso_shell::{Certainty, Course, Doubt, Redirect, RedirectAccess, Script, SimpleCommand, Word};
+pub use sayso_shell::{
+    Certainty, Flow, Redirect, RedirectAccess, Script, SimpleCommand, UncertainSpan, Uncertainty, Word,
+};

@@ -1,4 +1,4 @@
-//! What the person, or a policy, says to a preview.
+//! Verdicts: the answers of a person or a policy to a preview.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,55 +9,51 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::intent::Bytes;
+use crate::surface::Surface;
 
-/// The answer to a preview. It covers the bytes that were shown and nothing else.
+/// The answer to a preview. It covers exactly the previewed bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The preview it answers, by [`Preview::hash`](crate::Preview::hash).
+    /// Hash of the answered preview, see [`Preview::hash`](crate::Preview::hash).
     pub preview: ContentHash,
-    /// Yes, no, or in part.
     pub answer: Answer,
-    /// What to tell the agent about lines.
+    /// Line comments, delivered to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comments: Vec<Comment>,
-    /// Who says so.
     pub by: Decider,
 }
 
-/// Yes, no, or in part.
+/// The decision on a whole change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// All of it.
     Approve,
-    /// File by file. A file that is not named is denied, unless it was approved before.
+    /// Decides file by file. An unnamed file is denied, unless it was approved earlier.
     Files {
-        /// By the path that was shown.
+        /// Answers by the previewed path.
         files: BTreeMap<WsPath, FileAnswer>,
-        /// Why the rest is denied.
+        /// Reason for denying the rest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Another command instead.
+    /// Approves another command instead.
     Command {
-        /// As the shell gets it.
+        /// Script text for the shell.
         command: String,
     },
-    /// Other arguments of the tool instead.
+    /// Approves the tool call with other arguments.
     Arguments {
-        /// All of them.
+        /// All arguments, as a JSON object.
         arguments: serde_json::Value,
     },
-    /// Nothing of it.
     Deny {
-        /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
 }
 
 impl Answer {
-    /// What is said about all that is denied.
+    /// Returns the reason that applies to every denied part.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Deny { reason } | Self::Files { reason, .. } => reason.as_deref(),
@@ -66,51 +62,47 @@ impl Answer {
     }
 }
 
-/// The answer about one file.
+/// The decision on one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum FileAnswer {
-    /// All of it.
     Approve,
-    /// These hunks.
+    /// Approves the listed hunks.
     Hunks {
-        /// By their numbers as shown.
+        /// Hunk numbers, as previewed.
         hunks: BTreeSet<HunkId>,
     },
-    /// Another text instead, in the file's own encoding and line endings.
+    /// Replaces the proposal with edited text, written in the file's encoding and line endings.
     EditedText {
-        /// The whole text.
+        /// The whole file as text.
         text: String,
     },
-    /// Other bytes instead, exactly.
+    /// Replaces the proposal with exact bytes.
     EditedBytes {
-        /// The whole content.
         bytes: Bytes,
     },
-    /// Nothing of it.
     Deny {
-        /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
 }
 
-/// A hunk by its number, or a part of one by its own: `3`, `3.2`.
+/// The number of a hunk, or of a part of a hunk: `3`, `3.2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HunkId {
-    /// The hunk, from 1.
+    /// Hunk number, from 1.
     pub hunk: usize,
-    /// The part that splitting it gives, from 1; all of it if not said.
+    /// Number of the part after splitting the hunk, from 1; `None` for the whole hunk.
     pub part: Option<usize>,
 }
 
-/// A text that names no hunk.
+/// An invalid hunk number.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not a hunk: hunks are numbered as shown, such as 3, or 3.2 for the second part of hunk 3")]
 pub struct NotAHunk(String);
 
 impl HunkId {
-    /// A whole hunk.
+    /// Returns the id of a whole hunk.
     pub fn whole(hunk: usize) -> Self {
         Self { hunk, part: None }
     }
@@ -159,42 +151,50 @@ impl<'de> Deserialize<'de> for HunkId {
     }
 }
 
-/// A remark on a line, delivered to the model as in a code review.
+/// A comment on a line, delivered to the agent as in a code review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The file.
     pub path: WsPath,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Whether the line is one of the file as it is, or as proposed.
+    /// Content in which the line is counted.
     #[serde(default)]
     pub side: CommentSide,
-    /// What to say.
     pub text: String,
 }
 
-/// Which content a line is counted in.
+/// The content in which a comment's line is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommentSide {
-    /// The file as it is.
     Current,
-    /// The file as proposed.
     #[default]
     Proposed,
 }
 
-/// Who decided.
+/// The author of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Decider {
-    /// A person.
-    Person,
-    /// A rule.
+    Person {
+        /// Surface on which the person decided, if the surface named itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<Surface>,
+    },
+    /// A rule of the policy.
     Policy {
-        /// Its name.
+        /// Name of the rule.
         rule: String,
     },
+}
+
+impl Decider {
+    /// A person on an unnamed surface.
+    pub const PERSON: Self = Self::Person { surface: None };
+
+    pub fn is_person(&self) -> bool {
+        matches!(self, Self::Person { .. })
+    }
 }
 
 #[cfg(test)]
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hunks_are_read_as_they_are_shown() {
+    fn hunk_id_parses_its_display() {
         for text in ["1", "12", "3.2"] {
             assert_eq!(text.parse::<HunkId>().unwrap().to_string(), text);
         }

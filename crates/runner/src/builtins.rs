@@ -29,7 +29,7 @@ const BROKEN_PIPE: u8 = 141;
 pub(crate) type Arguments<'a> = [&'a [u8]];
 
 impl Walker<'_> {
-    /// Runs a builtin.
+    /// Runs a builtin with its expanded arguments.
     pub(crate) fn builtin(&self, builtin: Builtin, command: &PreparedCommand, shell: &mut Shell) -> Step {
         let arguments: Vec<&[u8]> = command.argv.iter().skip(1).map(|word| word.as_bytes()).collect();
         match builtin {

@@ -20,11 +20,8 @@ use crate::judge::PreparedCommand;
 /// A signal that ends a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupt {
-    /// SIGHUP
     HangUp,
-    /// SIGINT
     Interrupt,
-    /// SIGTERM
     Terminate,
 }
 

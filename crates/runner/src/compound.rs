@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::Access;
-use sayso_shell::program::{Compound, Condition, Construct, List, UnaryTest, Word};
+use sayso_shell::program::{Compound, Condition, Construct, List, UnaryTest, UnexpandedWord};
 
 use crate::files;
 use crate::judge::{PreparedCommand, Target};
@@ -71,7 +71,7 @@ impl Walker<'_> {
         }
     }
 
-    fn for_loop(&self, variable: &str, words: &[Word], body: &List, shell: &mut Shell) -> Step {
+    fn for_loop(&self, variable: &str, words: &[UnexpandedWord], body: &List, shell: &mut Shell) -> Step {
         let mut status = 0;
         for value in self.arguments(words, shell)? {
             self.check()?;
@@ -112,7 +112,7 @@ impl Walker<'_> {
         otherwise.map_or(Ok(0), |body| self.list(body, shell))
     }
 
-    fn case(&self, subject: &Word, arms: &[(Vec<Word>, List)], shell: &mut Shell) -> Step {
+    fn case(&self, subject: &UnexpandedWord, arms: &[(Vec<UnexpandedWord>, List)], shell: &mut Shell) -> Step {
         let subject = self.single(subject, shell)?;
         for (patterns, body) in arms {
             for pattern in patterns {

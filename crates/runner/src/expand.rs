@@ -1,9 +1,9 @@
-//! Expansion of words.
+//! Expansion of words into fields: variables, substitutions, globs.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use sayso_shell::program::{Part, Wildcard, Word};
+use sayso_shell::program::{UnexpandedWord, Wildcard, WordPart};
 
 use crate::fields::{Field, Fields};
 use crate::glob;
@@ -13,7 +13,7 @@ use crate::walk::{Stop, Walker};
 
 impl Walker<'_> {
     /// Expands words into arguments.
-    pub(crate) fn arguments(&self, words: &[Word], shell: &mut Shell) -> Result<Vec<OsString>, Stop> {
+    pub(crate) fn arguments(&self, words: &[UnexpandedWord], shell: &mut Shell) -> Result<Vec<OsString>, Stop> {
         let mut arguments = Vec::new();
         for word in words {
             if word.is_assignment {
@@ -25,14 +25,14 @@ impl Walker<'_> {
         Ok(arguments)
     }
 
-    fn word(&self, word: &Word, shell: &mut Shell, arguments: &mut Vec<OsString>) -> Result<(), Stop> {
+    fn word(&self, word: &UnexpandedWord, shell: &mut Shell, arguments: &mut Vec<OsString>) -> Result<(), Stop> {
         let mut choice = Choice::first(&word.parts);
         loop {
             let mut fields = Fields::default();
             let mut picked = choice.indices.iter();
             for part in &word.parts {
                 match part {
-                    Part::Braces(texts) => {
+                    WordPart::Braces(texts) => {
                         let text = picked.next().and_then(|index| texts.get(*index));
                         fields.plain(text.map(String::as_bytes).unwrap_or_default());
                     }
@@ -48,8 +48,8 @@ impl Walker<'_> {
         }
     }
 
-    fn part(&self, part: &Part, shell: &mut Shell, fields: &mut Fields) -> Result<(), Stop> {
-        if let Part::Literal { text, is_quoted } = part {
+    fn part(&self, part: &WordPart, shell: &mut Shell, fields: &mut Fields) -> Result<(), Stop> {
+        if let WordPart::Literal { text, is_quoted } = part {
             if *is_quoted {
                 fields.quoted(text.as_bytes());
             } else {
@@ -57,7 +57,7 @@ impl Walker<'_> {
             }
             return Ok(());
         }
-        if let Part::Wildcard(wildcard) = part {
+        if let WordPart::Wildcard(wildcard) = part {
             fields.plain(sign(wildcard));
             return Ok(());
         }
@@ -71,29 +71,29 @@ impl Walker<'_> {
     }
 
     /// The value of an expansion, and whether it is quoted.
-    fn value(&self, part: &Part, shell: &mut Shell) -> Result<(Vec<u8>, bool), Stop> {
+    fn value(&self, part: &WordPart, shell: &mut Shell) -> Result<(Vec<u8>, bool), Stop> {
         match part {
-            Part::Literal { text, is_quoted } => Ok((text.clone().into_bytes(), *is_quoted)),
-            Part::Variable { name, is_quoted } => Ok((variable(name, shell)?, *is_quoted)),
-            Part::Status { is_quoted } => Ok((shell.status.to_string().into_bytes(), *is_quoted)),
-            Part::Substitution { body, is_quoted } => Ok((self.substitute(body, shell)?, *is_quoted)),
-            Part::Wildcard(wildcard) => Ok((sign(wildcard).to_vec(), false)),
-            Part::Braces(texts) => Ok((texts.first().cloned().unwrap_or_default().into_bytes(), false)),
-            Part::Tilde => Ok((shell.get("HOME").unwrap_or(b"~").to_vec(), true)),
+            WordPart::Literal { text, is_quoted } => Ok((text.clone().into_bytes(), *is_quoted)),
+            WordPart::Variable { name, is_quoted } => Ok((variable(name, shell)?, *is_quoted)),
+            WordPart::Status { is_quoted } => Ok((shell.status.to_string().into_bytes(), *is_quoted)),
+            WordPart::Substitution { body, is_quoted } => Ok((self.substitute(body, shell)?, *is_quoted)),
+            WordPart::Wildcard(wildcard) => Ok((sign(wildcard).to_vec(), false)),
+            WordPart::Braces(texts) => Ok((texts.first().cloned().unwrap_or_default().into_bytes(), false)),
+            WordPart::Tilde => Ok((shell.get("HOME").unwrap_or(b"~").to_vec(), true)),
         }
     }
 
     /// Expands a word that is neither split nor matched against files.
-    pub(crate) fn single(&self, word: &Word, shell: &mut Shell) -> Result<Vec<u8>, Stop> {
+    pub(crate) fn single(&self, word: &UnexpandedWord, shell: &mut Shell) -> Result<Vec<u8>, Stop> {
         Ok(self.single_field(word, shell)?.bytes)
     }
 
     /// Expands a word into a pattern.
-    pub(crate) fn pattern(&self, word: &Word, shell: &mut Shell) -> Result<Pattern, Stop> {
+    pub(crate) fn pattern(&self, word: &UnexpandedWord, shell: &mut Shell) -> Result<Pattern, Stop> {
         Ok(Pattern::new(&self.single_field(word, shell)?))
     }
 
-    fn single_field(&self, word: &Word, shell: &mut Shell) -> Result<Field, Stop> {
+    fn single_field(&self, word: &UnexpandedWord, shell: &mut Shell) -> Result<Field, Stop> {
         let mut field = Field::default();
         for part in &word.parts {
             let (value, is_quoted) = self.value(part, shell)?;
@@ -141,15 +141,15 @@ struct Choice {
 }
 
 impl Choice {
-    fn first(parts: &[Part]) -> Self {
-        let count = parts.iter().filter(|part| matches!(part, Part::Braces(_))).count();
+    fn first(parts: &[WordPart]) -> Self {
+        let count = parts.iter().filter(|part| matches!(part, WordPart::Braces(_))).count();
         Self { indices: vec![0; count] }
     }
 
     /// Moves on to the next choice, the last pair of braces varying fastest.
-    fn advance(&mut self, parts: &[Part]) -> bool {
+    fn advance(&mut self, parts: &[WordPart]) -> bool {
         let lengths = parts.iter().filter_map(|part| match part {
-            Part::Braces(texts) => Some(texts.len()),
+            WordPart::Braces(texts) => Some(texts.len()),
             _ => None,
         });
         let lengths: Vec<usize> = lengths.collect();

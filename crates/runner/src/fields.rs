@@ -48,7 +48,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Adds quoted text.
+    /// Adds text that is neither split nor matched.
     pub(crate) fn quoted(&mut self, bytes: &[u8]) {
         self.current.exists = true;
         self.current.push(bytes, false);

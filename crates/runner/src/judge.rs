@@ -9,16 +9,15 @@ use sayso_shell::program::Builtin;
 
 /// Decides about each command right before it runs. Called from several threads.
 pub trait Judge: Sync {
-    /// Judges one command with its redirections. Nothing of it has happened yet.
+    /// Judges one command with its redirections, before any of its effects.
     fn judge(&self, command: &PreparedCommand) -> Judgement;
 }
 
 /// The answer about one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// The command runs.
     Proceed,
-    /// The whole script ends.
+    /// The script ends, and its running programs get SIGTERM.
     Refuse {
         /// Written to standard error.
         reason: String,
@@ -49,16 +48,16 @@ pub enum Target {
     Program(PathBuf),
     /// A command of the runner itself.
     Builtin(Builtin),
-    /// No program has this name: nothing runs, but redirections take effect.
+    /// No program has this name. The command fails, but its redirections take effect.
     Missing,
-    /// There is no word: a construct's redirections, or assignments.
+    /// The command has no word: redirections of a construct, or assignments.
     Nothing,
 }
 
 /// A file that a redirection opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedRedirect {
-    /// The descriptor that the command gets it as.
+    /// The number of the descriptor in the command.
     pub descriptor: u8,
     /// Absolute path, with symbolic links and `..` as written.
     pub path: PathBuf,

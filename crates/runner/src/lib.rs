@@ -15,7 +15,11 @@
 //! - A file without `#!` that the kernel cannot execute gives status 126; bash would read it as a script.
 //! - `/dev/stdin`, `/dev/stdout`, `/dev/stderr` and `/dev/fd/N` as redirections duplicate the descriptor, so a regular file
 //!   behind it keeps its offset.
-//! - A child sees a closed standard descriptor as one that it cannot read or write.
+//! - In a child, a closed standard descriptor is open but can neither be read nor written.
+//! - All redirections of a command are expanded before the first one is opened, so that the judge sees every file. bash stops
+//!   at the first one that fails, and never expands the others.
+//! - An unset variable under `set -u` fails a subshell of one negated command, as in `( ! cat $x )`. bash reports success.
+//! - A stage of a pipeline whose words all vanish has status 1 if its redirection fails. bash reports success.
 //! - `_` and `SHLVL` are not maintained.
 //! - A relative path is opened as folder plus path, so a folder that is renamed while the script stands in it is lost.
 
@@ -61,7 +65,6 @@ pub struct RunOptions {
     pub directory: PathBuf,
     /// Standard input; `/dev/null` if absent.
     pub stdin: Option<OwnedFd>,
-    /// Standard output.
     pub stdout: OwnedFd,
     /// Standard error, which also gets the messages of the runner itself.
     pub stderr: OwnedFd,

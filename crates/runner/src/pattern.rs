@@ -10,9 +10,7 @@ pub(crate) struct Pattern {
 enum Token {
     /// One character, or one byte that belongs to none.
     Exactly(Vec<u8>),
-    /// `?`
     One,
-    /// `*`
     Any,
     Class(Class),
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use sayso_shell::RedirectAccess;
-use sayso_shell::program::{Operation, Redirection, Word};
+use sayso_shell::program::{Operation, Redirection, UnexpandedWord};
 
 use crate::descriptors::{Descriptors, error_text};
 use crate::files;
@@ -15,7 +15,7 @@ use crate::judge::PreparedRedirect;
 use crate::shell::Shell;
 use crate::walk::{Stop, Walker};
 
-/// Largest text that a pipe takes before somebody reads it, on every system.
+/// Capacity of a pipe on every system, without a reader.
 const PIPE_BYTES: usize = 4096;
 
 /// A redirection with its words expanded.
@@ -66,7 +66,13 @@ impl Walker<'_> {
         Ok(plans)
     }
 
-    fn file(&self, word: &Word, access: RedirectAccess, is_both: bool, shell: &mut Shell) -> Result<Step, Stop> {
+    fn file(
+        &self,
+        word: &UnexpandedWord,
+        access: RedirectAccess,
+        is_both: bool,
+        shell: &mut Shell,
+    ) -> Result<Step, Stop> {
         let mut names = self.arguments(std::slice::from_ref(word), shell)?;
         let (Some(name), true) = (names.pop(), names.is_empty()) else {
             let shown = self.program().source.get(word.span.clone()).unwrap_or_default();
@@ -129,7 +135,7 @@ fn complain(shell: &Shell, subject: &[u8], error: &io::Error) -> FailedRedirecti
     FailedRedirection
 }
 
-/// Opens a file. The names of open descriptors mean those of the shell, not of this process.
+/// Opens a file. `/dev/fd/N` and the like name descriptors of the shell rather than of this process.
 fn open(path: &Path, access: RedirectAccess, descriptors: &Descriptors) -> io::Result<std::sync::Arc<std::fs::File>> {
     if let Some(number) = descriptor_named(path) {
         let missing = || io::Error::from(rustix::io::Errno::NOENT);

@@ -40,7 +40,7 @@ pub struct RanCommand {
 pub struct Refusal {
     /// The command as it was judged.
     pub command: PreparedCommand,
-    /// The judge's reason.
+    /// Reason of the judge, as written to standard error.
     pub reason: String,
 }
 

@@ -13,7 +13,7 @@ use crate::descriptors::Descriptors;
 #[derive(Clone)]
 pub(crate) struct Shell {
     variables: BTreeMap<OsString, Variable>,
-    /// Absolute path, kept as `cd` was told.
+    /// Absolute path, with symbolic links as in the operand of `cd`.
     pub(crate) directory: PathBuf,
     pub(crate) options: Options,
     pub(crate) descriptors: Descriptors,
@@ -117,7 +117,7 @@ impl Shell {
         self.variables.insert(name.to_owned(), Variable { value: Some(value), is_exported: true });
     }
 
-    /// Exports a variable with its value, or with the one that it gets later.
+    /// Exports a variable with its current or future value.
     pub(crate) fn export_existing(&mut self, name: &OsStr) {
         let empty = Variable { value: None, is_exported: true };
         self.variables.entry(name.to_owned()).or_insert(empty).is_exported = true;

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use sayso_shell::program::{Condition, Word};
+use sayso_shell::program::{Condition, UnexpandedWord};
 
 use crate::shell::Shell;
 use crate::walk::{Stop, Walker};
 
 impl Walker<'_> {
-    pub(crate) fn trace_loop(&self, variable: &str, words: &[Word], shell: &Shell) {
+    pub(crate) fn trace_loop(&self, variable: &str, words: &[UnexpandedWord], shell: &Shell) {
         if shell.options.traces {
             let written = words.iter().filter_map(|word| self.program().source.get(word.span.clone()));
             let words: Vec<&str> = written.collect();

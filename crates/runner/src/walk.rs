@@ -14,16 +14,16 @@ use crate::shell::Shell;
 use crate::substitute::cannot;
 use crate::{REFUSED, RunOptions, files};
 
-/// Reason to leave commands undone.
+/// Reason to skip the remaining commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// This shell ends with a status; the one around a subshell goes on.
+    /// This shell ends with a status; its parent shell continues.
     Exit(u8),
     /// The whole script ends: it was refused or interrupted.
     Abort,
 }
 
-/// Status of a command, or the reason why nothing behind it runs.
+/// Status of a command, or the reason to skip the commands behind it.
 pub(crate) type Step = Result<u8, Stop>;
 
 /// The parts of a run that all its threads share.
@@ -59,7 +59,7 @@ impl Walker<'_> {
         self.program
     }
 
-    /// Ends the walk once the script was refused or interrupted.
+    /// Returns an error once the script was refused or interrupted.
     pub(crate) fn check(&self) -> Result<(), Stop> {
         if self.handle.is_stopped() { Err(Stop::Abort) } else { Ok(()) }
     }
@@ -77,7 +77,7 @@ impl Walker<'_> {
     pub(crate) fn refuse(&self, command: &PreparedCommand, reason: String, shell: &Shell) -> Stop {
         let words: Vec<_> = command.argv.iter().map(|word| word.to_string_lossy()).collect();
         let message = format!("sayso: refused `{}`: {reason}\n", words.join(" "));
-        // The report has the same words.
+        // The write may fail: the report has the command and the reason, too.
         let _ = shell.descriptors.write(2, message.as_bytes());
         self.log.refused(Refusal { command: command.clone(), reason });
         self.handle.refuse();
@@ -101,6 +101,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Runs pipelines that `&&` and `||` connect.
     fn and_or(&self, item: &AndOr, shell: &mut Shell) -> Step {
         let last = item.rest.len();
         let mut status = self.pipeline(&item.first, shell, last > 0)?;
@@ -116,6 +117,7 @@ impl Walker<'_> {
         Ok(status)
     }
 
+    /// Runs a pipeline. In a condition its failure does not end the script despite `set -e`.
     fn pipeline(&self, pipeline: &Pipeline, shell: &mut Shell, is_condition: bool) -> Step {
         let outer = shell.is_condition;
         shell.is_condition |= is_condition || pipeline.is_negated;
@@ -126,7 +128,7 @@ impl Walker<'_> {
         let can_exit = !shell.is_condition;
         shell.is_condition = outer;
         let mut status = result?;
-        // bash does not turn around the status of a construct that it left undone.
+        // A construct is left undone if its redirection fails. bash then ignores a `!` before it.
         let is_undone = std::mem::take(&mut shell.has_failed_redirection) && pipeline.stages.len() == 1;
         if pipeline.is_negated && !is_undone {
             status = u8::from(status == 0);
@@ -145,7 +147,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Runs several stages, each in a copy of the shell.
+    /// Runs the stages of a pipeline at the same time, each in a copy of the shell: the last on this thread, the others on their own.
     fn stages(&self, stages: &[Stage], shell: &mut Shell) -> Step {
         let mut shells = match connected(stages, shell) {
             Ok(shells) => shells,
@@ -173,6 +175,7 @@ impl Walker<'_> {
         Ok(if shell.options.fails_in_pipe { failed } else { status })
     }
 
+    /// Runs a stage. An exit ends only its copy of the shell.
     fn stage(&self, stage: &Stage, mut shell: Shell) -> Step {
         shell.is_subshell = true;
         let result = match &stage.command {

@@ -1,38 +1,40 @@
-//! Processes that speak for an agent: what `sayso exec` runs, and everything beneath. None of them decides.
+//! Processes that act for an agent: the children of `sayso exec` and `sayso run`. None of them may decide.
 
-use sayso_server::agents::Notes;
-pub(crate) use sayso_server::agents::{MARK, Registered};
+use sayso_server::agent_registry::AgentRegistry;
+pub(crate) use sayso_server::agent_registry::{MARK, Registration};
+pub(crate) use sayso_server::is_marked;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::say;
-use crate::state::State;
+use crate::workspace_location::WorkspaceLocation;
 
-fn notes(state: &State) -> Notes {
-    Notes::new(&state.home)
+fn registry(location: &WorkspaceLocation) -> AgentRegistry {
+    AgentRegistry::new(&location.home)
 }
 
-/// Notes that everything beneath this process speaks for an agent, on behalf of a change. Should this process be killed, the change
-/// does not wait for ever.
-pub(crate) fn register(state: &State, change: u64) -> Result<Registered, Failure> {
-    notes(state).register(Some(change), &state.folder).map_err(|error| {
-        Failure::bad_input("what runs under the gate cannot be noted").why(&error).hint("look at the disk's free space")
-    })
+/// Registers the children of this process as acting for an agent, for a change. If this process is killed, the engine cancels the change.
+pub(crate) fn register(location: &WorkspaceLocation, change: u64) -> Result<Registration, CliError> {
+    registry(location).register(Some(change), &location.folder).map_err(|error| registration_error(&error))
 }
 
-/// Fails if this process was started by an agent: it cannot decide about what it does.
-pub(crate) fn refuse(state: &State) -> Result<(), Failure> {
-    Ok(notes(state).refuse(std::process::id())?)
+pub(crate) fn registration_error(error: &std::io::Error) -> CliError {
+    CliError::io("cannot register the process under the gate", error).hint("look at the disk's free space")
 }
 
-/// Whether this process was started by an agent.
-pub(crate) fn speaks_for_one(state: &State) -> bool {
-    refuse(state).is_err()
+/// Fails if an agent started this process.
+pub(crate) fn refuse(location: &WorkspaceLocation) -> Result<(), CliError> {
+    Ok(registry(location).reject(std::process::id())?)
 }
 
-/// Says which commands go on although whoever started them was killed.
-pub(crate) fn tell_what_still_runs(state: &State) {
-    for abandoned in notes(state).abandoned(&state.folder) {
-        if let (Some(change), true) = (abandoned.change, abandoned.still_runs) {
+/// `true` if an agent started this process.
+pub(crate) fn acts_for_agent(location: &WorkspaceLocation) -> bool {
+    refuse(location).is_err()
+}
+
+/// Reports commands that still run although their `sayso exec` was killed.
+pub(crate) fn report_orphaned_commands(location: &WorkspaceLocation) {
+    for abandoned in registry(location).abandoned(&location.folder) {
+        if let (Some(change), false) = (abandoned.change, abandoned.running.is_empty()) {
             say(&format!(
                 "note: change {change} still runs, though its `sayso exec` is gone; it is settled when it is over"
             ));

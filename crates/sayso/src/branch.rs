@@ -1,4 +1,4 @@
-//! `sayso branch`: a git branch for a task, with uncommitted work left as it is.
+//! `sayso branch`: creates or switches to a git branch for a task. Uncommitted work stays as it is.
 
 use std::process::ExitCode;
 
@@ -6,57 +6,61 @@ use sayso_api::proto::BranchTask;
 use serde_json::Value;
 
 use crate::cli::BranchArguments;
-use crate::engine::Connected;
-use crate::failure::Failure;
+use crate::engine::EngineConnection;
+use crate::error::CliError;
 use crate::output::{Output, say};
-use crate::state::State;
-use crate::visible::visible;
+use crate::workspace_location::WorkspaceLocation;
+use sayso_present::escape::escape_unprintable;
 
-pub(crate) fn run(arguments: &BranchArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    let connected = Connected::asking(&state)?;
-    if arguments.task.is_empty() { show(&connected, arguments) } else { take_up(&state, &connected, arguments) }
+pub(crate) fn run(arguments: &BranchArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    let engine = EngineConnection::read_only(&location)?;
+    if arguments.task.is_empty() { show(&engine, arguments) } else { check_out(&location, &engine, arguments) }
 }
 
-fn object(text: &str) -> Result<Value, Failure> {
+fn object(text: &str) -> Result<Value, CliError> {
     serde_json::from_str(text).map_err(|error| {
-        Failure::of(sayso_review::ErrorKind::Internal, "the engine's answer was not understood").why(&error)
+        CliError::new(sayso_review::ErrorKind::Internal, "cannot read the engine's response").caused_by(&error)
     })
 }
 
-/// Text of several lines, each made safe for a terminal.
+/// Escapes a text of several lines.
 fn lines(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", visible(line))).collect()
+    text.lines().map(|line| format!("{}\n", escape_unprintable(line))).collect()
 }
 
-fn show(connected: &Connected, arguments: &BranchArguments) -> Result<ExitCode, Failure> {
-    let found = connected.block(connected.client().get_branch(arguments.prefix.as_deref()))?;
+fn show(engine: &EngineConnection, arguments: &BranchArguments) -> Result<ExitCode, CliError> {
+    let found = engine.block(engine.client().get_branch(arguments.prefix.as_deref()))?;
     let mut output = Output::stdout();
-    if arguments.place.json {
+    if arguments.common.json {
         output.json(&object(&found.details_json)?)?;
     } else {
         for line in &found.lines {
-            output.write(format!("{:<12} {}\n", line.name, visible(&line.text)).as_bytes())?;
+            output.write(format!("{:<12} {}\n", line.name, escape_unprintable(&line.text)).as_bytes())?;
         }
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn take_up(state: &State, connected: &Connected, arguments: &BranchArguments) -> Result<ExitCode, Failure> {
+fn check_out(
+    location: &WorkspaceLocation,
+    engine: &EngineConnection,
+    arguments: &BranchArguments,
+) -> Result<ExitCode, CliError> {
     let task = BranchTask {
         task: arguments.task.join(" "),
         prefix: arguments.prefix.clone(),
         initialise: arguments.init,
         ..Default::default()
     };
-    let client = connected.client();
+    let client = engine.client();
     let mut output = Output::stdout();
     if arguments.dry_run {
-        let plan = connected.block(client.plan_branch(task))?;
-        state.tell_where();
-        tell(&plan.notes);
-        if arguments.place.json {
+        let plan = engine.block(client.plan_branch(task))?;
+        location.announce();
+        say_notes(&plan.notes);
+        if arguments.common.json {
             output.json(&object(&plan.details_json)?)?;
         } else {
             output.write(format!("{}Nothing was done: --dry-run.\n", lines(&plan.text)).as_bytes())?;
@@ -64,19 +68,19 @@ fn take_up(state: &State, connected: &Connected, arguments: &BranchArguments) ->
         output.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let done = connected.block(client.take_up_branch(task))?;
-    state.tell_where();
-    if arguments.place.json {
+    let done = engine.block(client.check_out_branch(task))?;
+    location.announce();
+    if arguments.common.json {
         output.json(&object(&done.details_json)?)?;
     } else {
         output.write(lines(&done.text).as_bytes())?;
     }
     output.finish()?;
-    tell(&done.notes);
+    say_notes(&done.notes);
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(notes: &[String]) {
+fn say_notes(notes: &[String]) {
     for note in notes {
         say(&format!("note: {note}"));
     }

@@ -1,4 +1,4 @@
-//! A program that runs under the gate with our terminal, while we stay to see what it did.
+//! Programs under the gate that run in our terminal.
 
 use std::io;
 use std::path::Path;
@@ -7,47 +7,47 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use sayso_gate::Process;
-use sayso_server::agents::marked_beneath;
+use sayso_server::agent_registry::marked_descendants;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::under_gate;
 
-/// How long a stopped program has to stay so before we stop as well. A shell continues both of us, one after the other.
+/// Time that a stopped program stays stopped before we stop as well. A shell continues both processes one after the other.
 const STOP_DELAY: Duration = Duration::from_millis(20);
 
-/// How often processes that a program left behind are looked at before they count, and after which pause.
-const MAX_LOOKS: usize = 10;
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+/// Checks of processes that a program left behind, and the pause between them.
+const MAX_CHECKS: usize = 10;
+const CHECK_PAUSE: Duration = Duration::from_millis(10);
 
-/// A program that runs marked. The marks are applied between `fork` and `exec`, by this very program in the child's place.
+/// Returns a command that runs marked. This program starts in its place, applies the marks and executes it.
 pub(crate) fn marked(program: &Path) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([under_gate::NAME, under_gate::COMMAND]).arg(program);
     command
 }
 
-/// An agent that runs marked, and ends with all that it started when this process does, however that ends: a guardian stays between us.
+/// Returns a command for a marked agent under a guardian, which ends the agent and its descendants if this process ends in any way.
 pub(crate) fn guarded(program: &Path) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([under_gate::NAME, under_gate::AGENT, &std::process::id().to_string()]).arg(program);
     command
 }
 
-/// Runs a program to its end, and gives its exit code as a shell would. `started` gets its process.
+/// Runs a program to its end, and returns its exit code as a shell does. `started` gets its process id.
 pub(crate) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Result<i32> {
-    // Whoever loses their parent stays below us, and speaks for an agent still.
+    // Orphans become our children, so that they are still known as acting for an agent.
     let _ = rustix::process::set_child_subreaper(Pid::from_raw(1));
-    // What a terminal sends reaches the program as well; we stay until it is over.
+    // The terminal sends signals to the program as well. We outlive it.
     let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])?;
     let child = command.spawn()?;
-    // Known by itself, should it end us.
+    // Registered at once, because the program could kill us.
     started(child.id());
     let handle = signals.handle();
     let pid = Pid::from_child(&child);
     let forward = std::thread::spawn(move || {
         for signal in &mut signals {
-            // These come to us alone.
+            // Other signals come from the terminal, which sends them to the program itself.
             let forwarded = match signal {
                 SIGTERM => Signal::TERM,
                 SIGHUP => Signal::HUP,
@@ -58,15 +58,14 @@ pub(crate) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Resul
     });
     let status = wait(pid);
     handle.close();
-    // It has nothing left to wait for.
     let _ = forward.join();
     let status = status?;
-    // As shells report a program that a signal has ended.
+    // Shells report a signal as 128 and its number.
     Ok(status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0)))
 }
 
-/// Waits until a program has ended. An agent that stops its process group does not reach us, since its signals stay within it: we stop
-/// when it does, so that the shell gets its terminal back.
+/// Waits for the end of a program. A program that stops its own process group does not stop us, so that we stop after it: then the
+/// shell gets its terminal back.
 fn wait(pid: Pid) -> io::Result<WaitStatus> {
     loop {
         let waited = match rustix::process::waitpid(Some(pid), WaitOptions::UNTRACED) {
@@ -91,20 +90,20 @@ fn is_stopped(pid: Pid) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
 }
 
-/// The processes that a program has left behind. Those of a pipeline may end a little later than the shell that waited for the last.
+/// Returns the processes that a program left behind. A pipeline's processes may end shortly after its shell.
 pub(crate) fn left_behind() -> Vec<u32> {
-    let mut left = marked_beneath(std::process::id());
-    for _ in 0..MAX_LOOKS {
+    let mut left = marked_descendants(std::process::id());
+    for _ in 0..MAX_CHECKS {
         if left.is_empty() {
             break;
         }
-        std::thread::sleep(LOOK_PAUSE);
-        left.retain(|process| Process::find(*process).is_some());
+        std::thread::sleep(CHECK_PAUSE);
+        left.retain(|process| Process::find_running(*process).is_some());
     }
     left
 }
 
-/// Names processes that a program has left behind.
+/// Formats the ids of processes that a program left behind.
 pub(crate) fn still_running(processes: &[u32]) -> String {
     let ids = processes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     match processes.len() {

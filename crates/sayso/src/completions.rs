@@ -1,17 +1,16 @@
-//! `sayso completions`.
+//! `sayso completions`: prints a completion script.
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
-use crate::failure::Failure;
+use crate::cli::command;
+use crate::error::CliError;
 use crate::output::Output;
 
-pub(crate) fn run(shell: Shell) -> Result<ExitCode, Failure> {
+pub(crate) fn run(shell: Shell) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "sayso", &mut script);
+    clap_complete::generate(shell, &mut command(), "sayso", &mut script);
     let mut output = Output::stdout();
     output.write(&script)?;
     output.finish()?;

@@ -1,5 +1,7 @@
-//! The engine that commands speak to: the one that runs, or else one in this process. Either way through a socket: the one for verdicts,
-//! or under the gate, where that is out of reach, the one for proposals.
+//! The connection to the engine of a workspace. This process starts an engine if none runs.
+//!
+//! Either way commands talk through a socket and `api`. A process outside the gate uses the socket for verdicts. A process under the
+//! gate cannot reach that socket and uses the one for proposals.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -7,176 +9,177 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sayso_api::LocalStream;
-use sayso_api::client::{Client, ClientError, Connection, Dial, Extent, Patience, Role, Watch};
+use sayso_api::client::{Client, ClientError, Connection, Dial, RetryBudget, Role, StatusDetail, Watch};
+pub(crate) use sayso_gate::DEADLINE_RULE;
 use sayso_review::ErrorKind;
-use sayso_server::agents::Notes;
-use sayso_server::{EnginePlace, Here, StartError, Wanting, is_marked, marked_peer};
+use sayso_server::agent_registry::AgentRegistry;
+use sayso_server::{EngineSocket, InProcessEngine, StartError, TakeoverRequest, is_marked, marked_peer};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::settings::engine_options;
-use crate::state::{State, check_clock, tell};
+use crate::workspace_location::{WorkspaceLocation, check_clock, report_recovery};
 
-/// How long to wait for another sayso that is about to have the engine, or to let go of it.
-const WAIT: Duration = Duration::from_secs(10);
-/// How long until it is looked at again.
-const PAUSE: Duration = Duration::from_millis(10);
-/// How long an engine that went away is looked for.
-const PATIENCE: Patience = Patience::For(Duration::from_secs(1));
+/// Time for another sayso process to start its engine or to hand it over.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause between attempts to connect.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
+/// Time for a lost engine to come back.
+const RETRY_BUDGET: RetryBudget = RetryBudget::Limited(Duration::from_secs(1));
 
 /// A connection to the engine of a workspace.
-pub(crate) struct Connected {
-    // Dropped in this order: an engine in this process waits for connections that are open, ours among them.
+pub(crate) struct EngineConnection {
+    // Fields are dropped in this order. An engine in this process waits for open connections, ours among them, so that the client
+    // has to go before the locator, which holds the engine.
     runtime: Runtime,
     client: Client,
-    finding: Arc<Finding>,
+    locator: Arc<EngineLocator>,
 }
 
-impl Connected {
-    /// Speaks to the engine of a workspace.
-    pub(crate) fn to(state: &State) -> Result<Self, Failure> {
-        Self::over(state, None)
+impl EngineConnection {
+    /// Connects to the engine of a workspace, and starts it in this process if none runs.
+    pub(crate) fn open(location: &WorkspaceLocation) -> Result<Self, CliError> {
+        Self::with_scratch(location, None)
     }
 
-    /// The same for what only asks: where nothing was ever recorded, no trace of it is left.
-    pub(crate) fn asking(state: &State) -> Result<Self, Failure> {
-        if state.has_history() {
-            return Self::to(state);
+    /// Connects for a command that only reads. A workspace without a history gets none: the journal is temporary.
+    pub(crate) fn read_only(location: &WorkspaceLocation) -> Result<Self, CliError> {
+        if location.has_history() {
+            return Self::open(location);
         }
-        let failed = |error: io::Error| Failure::bad_input("there is no room for temporary files").why(&error);
-        Self::over(state, Some(tempfile::tempdir().map_err(failed)?))
+        let scratch =
+            tempfile::tempdir().map_err(|error| CliError::io("cannot create a temporary directory", &error))?;
+        Self::with_scratch(location, Some(scratch))
     }
 
-    fn over(state: &State, scratch: Option<TempDir>) -> Result<Self, Failure> {
+    fn with_scratch(location: &WorkspaceLocation, scratch: Option<TempDir>) -> Result<Self, CliError> {
         check_clock()?;
-        let mut state = state.clone();
+        let mut location = location.clone();
         if let Some(scratch) = &scratch {
-            scratch.path().clone_into(&mut state.folder);
+            scratch.path().clone_into(&mut location.folder);
         }
-        let place = EnginePlace::new(&state.folder);
-        let finding = Arc::new(Finding {
-            state,
-            place,
-            here: Mutex::default(),
+        let locator = Arc::new(EngineLocator {
+            socket: EngineSocket::new(&location.folder),
+            location,
+            in_process: Mutex::default(),
             first: Mutex::default(),
-            wanting: Mutex::default(),
+            takeover: Mutex::default(),
             scratch,
         });
-        // Found before anything is asked, so that what is in the way is told in its own words.
+        // Connected before the first call, so that a failure is reported with its own text and hint.
         let mut waited = Duration::ZERO;
-        while !finding.is_found()? {
-            if waited >= WAIT {
-                return Err(finding.taken());
+        while !locator.connect_first()? {
+            if waited >= HANDOVER_TIMEOUT {
+                return Err(locator.busy());
             }
-            std::thread::sleep(PAUSE);
-            waited += PAUSE;
+            std::thread::sleep(RETRY_PAUSE);
+            waited += RETRY_PAUSE;
         }
-        if finding.scratch.is_none() {
-            finding.state.remember();
+        if locator.scratch.is_none() {
+            locator.location.record_root();
         }
-        let client = finding.client();
-        Ok(Self { runtime: runtime()?, client, finding })
+        let client = locator.client();
+        Ok(Self { runtime: runtime()?, client, locator })
     }
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Whoever makes connections, for another thread.
-    pub(crate) fn finding(&self) -> Arc<Finding> {
-        Arc::clone(&self.finding)
+    /// The locator, for connections of another thread.
+    pub(crate) fn locator(&self) -> Arc<EngineLocator> {
+        Arc::clone(&self.locator)
     }
 
-    /// Waits for a call to end.
-    pub(crate) fn block<T>(&self, call: impl Future<Output = Result<T, ClientError>>) -> Result<T, Failure> {
+    /// Waits for a call.
+    pub(crate) fn block<T>(&self, call: impl Future<Output = Result<T, ClientError>>) -> Result<T, CliError> {
         Ok(self.wait(call)?)
     }
 
-    /// Waits for something to end.
-    pub(crate) fn wait<T>(&self, call: impl Future<Output = T>) -> T {
-        self.runtime.block_on(call)
+    /// Waits for a future.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
-    /// Says that a person decides here, so that what waits need not be announced, for as long as the stream is held.
-    pub(crate) fn attach(&self) -> Result<Watch, Failure> {
-        let last = self.block(self.client.status(Extent::Counts))?.last_event;
-        let mut watch = self.client.watch(last, Role::Surface, PATIENCE);
+    /// Registers this process as a surface. While the stream is held, pending changes trigger no notification.
+    pub(crate) fn attach(&self) -> Result<Watch, CliError> {
+        let last = self.block(self.client.status(StatusDetail::Counts))?.last_event;
+        let mut watch = self.client.watch(last, Role::Surface, RETRY_BUDGET);
         self.block(watch.next())?;
         Ok(watch)
     }
 }
 
-pub(crate) fn runtime() -> Result<Runtime, Failure> {
-    let failed = |error: io::Error| Failure::bad_input("nothing can be waited for").why(&error);
-    Builder::new_current_thread().enable_all().build().map_err(failed)
+pub(crate) fn runtime() -> Result<Runtime, CliError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CliError::io("cannot start the async runtime", &error))
 }
 
-/// How the engine of a workspace is found, or started here if there is none.
+/// Finds the engine of a workspace, or starts it in this process.
 #[derive(Debug)]
-pub(crate) struct Finding {
-    state: State,
-    place: EnginePlace,
-    here: Mutex<Option<Here>>,
-    /// The connection by which it was found.
+pub(crate) struct EngineLocator {
+    location: WorkspaceLocation,
+    socket: EngineSocket,
+    in_process: Mutex<Option<InProcessEngine>>,
+    /// The connection by which the engine was found. The first dial takes it.
     first: Mutex<Option<UnixStream>>,
-    /// The engine under the gate that is asked to make room, and how.
-    wanting: Mutex<Option<(u32, Wanting)>>,
-    /// Where the records are of an engine that leaves none, for as long as it is there.
+    /// A request to an engine under the gate to hand over, with the id of its process.
+    takeover: Mutex<Option<(u32, TakeoverRequest)>>,
+    /// The journal of a read-only engine. Deleted with the locator.
     scratch: Option<TempDir>,
 }
 
-impl Finding {
-    /// A client with connections of its own.
+impl EngineLocator {
+    /// Returns a client with connections of its own.
     pub(crate) fn client(self: &Arc<Self>) -> Client {
-        Client::new(Arc::new(Dialling(Arc::clone(self))), None).with_patience(PATIENCE)
+        Client::new(Arc::new(EngineDialer(Arc::clone(self))), None).with_retry_budget(RETRY_BUDGET)
     }
 
-    fn is_found(&self) -> Result<bool, Failure> {
-        let found = self.find()?;
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        *first = found;
-        Ok(first.is_some())
+    fn connect_first(&self) -> Result<bool, CliError> {
+        let stream = self.connect_or_start()?;
+        let is_found = stream.is_some();
+        *lock(&self.first) = stream;
+        Ok(is_found)
     }
 
-    /// Connects to the engine that runs, or starts one. `None` if another process is about to do so, or wants to.
-    fn find(&self) -> Result<Option<UnixStream>, Failure> {
+    /// Connects to the running engine, or starts one. `None` while another process is starting or taking over the engine.
+    fn connect_or_start(&self) -> Result<Option<UnixStream>, CliError> {
         if let Some(stream) = self.connect()? {
             return Ok(Some(stream));
         }
-        if self.place.wanted(&Notes::new(&self.state.home)).is_some() {
+        if self.socket.takeover_requested(&AgentRegistry::new(&self.location.home)).is_some() {
             return Ok(None);
         }
-        let started = match Here::start(engine_options(&self.state)) {
+        let started = match InProcessEngine::start(engine_options(&self.location)) {
             Ok(started) => started,
             Err(StartError::Taken) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         if let Some(recovered) = &started.recovered {
-            tell(recovered);
+            report_recovery(recovered);
         }
-        *self.here.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+        *lock(&self.in_process) = Some(started);
         self.connect()
     }
 
-    fn connect(&self) -> Result<Option<UnixStream>, Failure> {
+    fn connect(&self) -> Result<Option<UnixStream>, CliError> {
         let failed = |error: io::Error| {
-            let socket = self.place.socket();
-            Failure::bad_input(format!("the engine's socket `{}` cannot be used", socket.display())).why(&error)
+            CliError::io(format!("cannot use the engine's socket `{}`", self.socket.path().display()), &error)
         };
         if !is_marked()
-            && let Some(stream) = self.place.connect_to_decide().map_err(failed)?
+            && let Some(stream) = self.socket.connect_to_decide().map_err(failed)?
         {
-            *self.wanting() = None;
+            *lock(&self.takeover) = None;
             return Ok(Some(stream));
         }
-        let Some(stream) = self.place.connect().map_err(failed)? else { return Ok(None) };
-        // An engine under the gate takes no verdicts, and makes room for one outside.
+        let Some(stream) = self.socket.connect().map_err(failed)? else { return Ok(None) };
         match marked_peer(&stream) {
+            // An engine under the gate accepts no verdicts, so that it hands over to a process outside.
             Some(engine) if !is_marked() => {
-                let mut wanting = self.wanting();
-                if wanting.is_none() {
-                    *wanting = Some((engine, self.place.want().map_err(failed)?));
+                let mut takeover = lock(&self.takeover);
+                if takeover.is_none() {
+                    *takeover = Some((engine, self.socket.request_takeover().map_err(failed)?));
                 }
                 Ok(None)
             }
@@ -184,55 +187,52 @@ impl Finding {
         }
     }
 
-    fn wanting(&self) -> MutexGuard<'_, Option<(u32, Wanting)>> {
-        self.wanting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says who has the engine and does not let go of it.
-    fn taken(&self) -> Failure {
-        match &*self.wanting() {
+    /// Creates the error about an engine that is not handed over in time.
+    fn busy(&self) -> CliError {
+        match &*lock(&self.takeover) {
             None => StartError::Taken.into(),
-            Some((engine, _)) => Failure::of(
+            Some((engine, _)) => CliError::new(
                 ErrorKind::Unavailable,
-                format!("process {engine} under the gate has the engine of this workspace, and does not make room"),
+                format!("process {engine} under the gate has the engine of this workspace, and does not hand it over"),
             )
             .hint(format!("end it: `kill {engine}`")),
         }
     }
 }
 
-#[derive(Debug)]
-struct Dialling(Arc<Finding>);
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl Dial for Dialling {
+/// Dials the engine for each new connection of a client.
+#[derive(Debug)]
+struct EngineDialer(Arc<EngineLocator>);
+
+impl Dial for EngineDialer {
     fn dial(&self) -> futures::future::BoxFuture<'static, io::Result<Connection>> {
-        let finding = Arc::clone(&self.0);
+        let locator = Arc::clone(&self.0);
         Box::pin(async move {
             let mut waited = Duration::ZERO;
             loop {
-                let first = finding.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let found = match first {
+                let first = lock(&locator.first).take();
+                let stream = match first {
                     Some(stream) => Some(stream),
-                    None => finding.find().map_err(|failure| io::Error::other(failure.message()))?,
+                    None => locator.connect_or_start().map_err(|error| io::Error::other(error.message()))?,
                 };
-                match found {
+                match stream {
                     Some(stream) => return Ok(Box::new(LocalStream::new(stream)?) as Connection),
-                    None if waited >= WAIT => return Err(io::Error::other(finding.taken().message())),
+                    None if waited >= HANDOVER_TIMEOUT => return Err(io::Error::other(locator.busy().message())),
                     None => {}
                 }
-                tokio::time::sleep(PAUSE).await;
-                waited += PAUSE;
+                tokio::time::sleep(RETRY_PAUSE).await;
+                waited += RETRY_PAUSE;
             }
         })
     }
 }
 
-impl From<ClientError> for Failure {
+impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
-        let failure = Self::of(error.kind(), error.to_string());
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::new(error.kind(), error.to_string()).optional_hint(error.hint())
     }
 }

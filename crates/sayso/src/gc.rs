@@ -1,47 +1,44 @@
-//! `sayso gc`: drops what is old, and repairs.
+//! `sayso gc`: deletes old contents, cancels orphaned changes, and repairs the journal.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use sayso_api::proto;
 use sayso_journal::Options;
+use sayso_present::words::{count, format_size};
 use sayso_review::ErrorKind;
-use sayso_server::EnginePlace;
+use sayso_server::EngineSocket;
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::GcArguments;
-use crate::engine::Connected;
-use crate::failure::Failure;
-use crate::history::megabytes;
+use crate::engine::EngineConnection;
+use crate::error::CliError;
 use crate::output::{Output, say};
-use crate::state::{State, now};
+use crate::workspace_location::{WorkspaceLocation, now};
 
-pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    agents::refuse(&state)?;
+/// Time for another process to close the journal.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    agents::refuse(&location)?;
     let mut output = Output::stdout();
     let repaired = if arguments.repair {
-        if let Ok(Some(_)) = EnginePlace::new(&state.folder).connect() {
-            let text = format!("an engine works with the records of {}", state.root.display());
+        if let Ok(Some(_)) = EngineSocket::new(&location.folder).connect() {
+            let text = format!("an engine works with the records of {}", location.root.display());
             return Err(
-                Failure::of(ErrorKind::Conflict, text).hint("end it first; `sayso doctor` says which process it is")
+                CliError::new(ErrorKind::Conflict, text).hint("end it first; `sayso doctor` says which process it is")
             );
         }
-        let repaired =
-            sayso_journal::repair(&state.folder, Options { wait: Duration::from_secs(10) }).map_err(|error| {
-                let failure = Failure::of(error.kind(), error.to_string());
-                match error.hint() {
-                    Some(hint) => failure.hint(hint),
-                    None => failure,
-                }
-            })?;
-        if !arguments.place.json {
+        let repaired = sayso_journal::repair(&location.folder, Options { wait: LOCK_TIMEOUT })
+            .map_err(|error| CliError::new(error.kind(), error.to_string()).optional_hint(error.hint()))?;
+        if !arguments.common.json {
             say(&format!(
                 "Saved {} events and {} contents; lost {} and {}.",
                 repaired.events_saved, repaired.blobs_saved, repaired.events_lost, repaired.blobs_lost
             ));
-            repaired.troubles.iter().for_each(|trouble| say(&format!("note: {trouble}")));
+            repaired.read_errors.iter().for_each(|error| say(&format!("note: {error}")));
             if let Some(damaged) = &repaired.damaged {
                 say(&format!("The damaged file is kept as {}", damaged.display()));
             }
@@ -52,15 +49,15 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     };
     let before = now() - i64::from(arguments.older_than) * 24 * 3600 * 1000;
     let most = arguments.most.map(|megabytes| megabytes.saturating_mul(1_000_000));
-    if !state.has_history() {
-        say(&format!("Nothing is recorded for {}.", state.root.display()));
+    if !location.has_history() {
+        say(&format!("Nothing is recorded for {}.", location.root.display()));
         return Ok(ExitCode::SUCCESS);
     }
-    let connected = Connected::to(&state)?;
-    agents::tell_what_still_runs(&state);
-    let collected = connected.block(connected.client().collect(before, most))?;
+    let engine = EngineConnection::open(&location)?;
+    agents::report_orphaned_commands(&location);
+    let collected = engine.block(engine.client().collect(before, most))?;
     let cancelled = &collected.cancelled;
-    if arguments.place.json {
+    if arguments.common.json {
         output.json(&json!({
             "cancelled_changes": cancelled,
             "dropped_contents": collected.dropped,
@@ -74,7 +71,7 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     } else {
         if !cancelled.is_empty() {
             let numbers: Vec<String> = cancelled.iter().map(ToString::to_string).collect();
-            output.write(format!("Cancelled what nobody is left to decide: {}.\n", numbers.join(", ")).as_bytes())?;
+            output.write(format!("Cancelled orphaned changes: {}.\n", numbers.join(", ")).as_bytes())?;
         }
         output.write(format!("{}\n", dropped(&collected, arguments)).as_bytes())?;
     }
@@ -82,15 +79,14 @@ pub(crate) fn run(arguments: &GcArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was dropped, and why it could be.
+/// Describes the deleted contents.
 fn dropped(collected: &proto::CollectResponse, arguments: &GcArguments) -> String {
     let days = arguments.older_than;
-    let count = match collected.dropped {
-        0 => return format!("Nothing to drop: all that is kept is needed, and younger than {days} days."),
-        1 => "1 content".to_owned(),
-        count => format!("{count} contents"),
-    };
+    if collected.dropped == 0 {
+        return format!("Nothing to drop: all that is kept is needed, and younger than {days} days.");
+    }
+    let contents = count(collected.dropped, "content");
     let most = arguments.most.map(|most| format!(", or are more than {most} MB")).unwrap_or_default();
-    let freed = megabytes(collected.freed_bytes);
-    format!("Dropped {count} that no change needs any more, or none younger than {days} days{most}; freed {freed}.")
+    let freed = format_size(collected.freed_bytes);
+    format!("Dropped {contents} that no change needs any more, or none younger than {days} days{most}; freed {freed}.")
 }

@@ -1,4 +1,4 @@
-//! The server's log: written by a thread of its own, so that whoever reads it slowly, or not at all, holds up nobody.
+//! The server's log. A thread of its own writes it, so that a slow reader blocks no request.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,54 +8,54 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that wait to be written at most. What comes beyond is left out, and counted.
-const WAITING: usize = 4_096;
-/// How long what was said last is waited for.
-const LAST: Duration = Duration::from_secs(1);
+/// Queued lines. Further lines are dropped and counted.
+const MAX_QUEUED_LINES: usize = 4_096;
+/// Time for the last lines to be written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A log.
+/// A handle of the log. Clones write to the same log.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     entries: SyncSender<Entry>,
-    lost: Arc<AtomicU64>,
+    dropped_lines: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// Everything before it is written.
-    End(SyncSender<()>),
+    /// Answered once all lines before it are written.
+    Flush(SyncSender<()>),
 }
 
 impl Log {
-    /// A log that ends up in a writer.
-    pub(crate) fn to(writer: impl Write + Send + 'static) -> io::Result<Self> {
-        let (entries, received) = sync_channel(WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        let log = Self { entries, lost: Arc::clone(&lost) };
-        std::thread::Builder::new().name("log".to_owned()).spawn(move || write(writer, &received, &lost))?;
+    /// Starts a log to a writer.
+    pub(crate) fn start(writer: impl Write + Send + 'static) -> io::Result<Self> {
+        let (entries, received) = sync_channel(MAX_QUEUED_LINES);
+        let dropped_lines = Arc::new(AtomicU64::new(0));
+        let log = Self { entries, dropped_lines: Arc::clone(&dropped_lines) };
+        std::thread::Builder::new().name("log".to_owned()).spawn(move || write(writer, &received, &dropped_lines))?;
         Ok(log)
     }
 
-    /// Waits until all is written, but not for somebody who does not read.
-    pub(crate) fn end(&self) {
+    /// Waits until all lines are written, at most for [`FLUSH_TIMEOUT`].
+    pub(crate) fn flush_lines(&self) {
         let (done, written) = sync_channel(1);
-        if self.entries.try_send(Entry::End(done)).is_ok() {
-            let _ = written.recv_timeout(LAST);
+        if self.entries.try_send(Entry::Flush(done)).is_ok() {
+            let _ = written.recv_timeout(FLUSH_TIMEOUT);
         }
     }
 }
 
-fn write(mut writer: impl Write, entries: &Receiver<Entry>, lost: &AtomicU64) {
+fn write(mut writer: impl Write, entries: &Receiver<Entry>, dropped_lines: &AtomicU64) {
     for entry in entries {
-        let left_out = lost.swap(0, Ordering::Relaxed);
-        if left_out > 0 {
-            // A log that cannot be written has nobody to tell.
-            let _ = writeln!(writer, "note: {left_out} lines of the log were left out, since nobody read them");
+        let dropped = dropped_lines.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            // There is no other channel to report a failure of this one.
+            let _ = writeln!(writer, "note: {dropped} lines of the log were dropped, because the reader is too slow");
         }
         match entry {
             Entry::Line(line) => drop(writer.write_all(&line)),
-            Entry::End(done) => {
+            Entry::Flush(done) => {
                 let _ = writer.flush();
                 let _ = done.try_send(());
             }
@@ -66,7 +66,7 @@ fn write(mut writer: impl Write, entries: &Receiver<Entry>, lost: &AtomicU64) {
 impl Write for Log {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.entries.try_send(Entry::Line(line.to_vec())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.dropped_lines.fetch_add(1, Ordering::Relaxed);
         }
         Ok(line.len())
     }
@@ -92,14 +92,14 @@ mod tests {
 
     use super::*;
 
-    struct Slow {
+    struct BlockedWriter {
         released: Receiver<()>,
         written: Arc<Mutex<Vec<u8>>>,
     }
 
-    impl Write for Slow {
+    impl Write for BlockedWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Blocks until somebody reads; from then on, never again.
+            // Blocks until the sender is dropped; from then on, returns at once.
             let _ = self.released.recv();
             self.written.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -111,27 +111,24 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_nobody_reads_holds_up_nobody() {
+    fn blocked_reader_does_not_block_the_log() {
         let (release, released) = channel();
         let written = Arc::new(Mutex::new(Vec::new()));
-        let mut log = Log::to(Slow { released, written: Arc::clone(&written) }).unwrap();
-        for number in 0..3 * WAITING {
-            // In one piece, as lines of a log come.
+        let mut log = Log::start(BlockedWriter { released, written: Arc::clone(&written) }).unwrap();
+        for number in 0..3 * MAX_QUEUED_LINES {
             log.write_all(format!("line {number}\n").as_bytes()).unwrap();
         }
         drop(release);
-        // Sent by this thread, so that there is room for it once some were written.
         while log.entries.try_send(Entry::Line(b"last\n".to_vec())).is_err() {
             std::thread::yield_now();
         }
         let (done, ended) = sync_channel(1);
-        log.entries.send(Entry::End(done)).unwrap();
+        log.entries.send(Entry::Flush(done)).unwrap();
         ended.recv().unwrap();
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        // What was left out may be said before, if nobody was there to write yet.
         assert!(text.contains("line 0\n"), "{text}");
-        assert!(text.contains(&format!("line {}\n", WAITING - 1)));
-        assert!(text.contains("lines of the log were left out"), "{text}");
+        assert!(text.contains(&format!("line {}\n", MAX_QUEUED_LINES - 1)));
+        assert!(text.contains("lines of the log were dropped"), "{text}");
         assert!(text.ends_with("last\n"));
     }
 }

@@ -1,28 +1,28 @@
-//! `sayso login`: a login for verdicts over HTTP.
+//! `sayso login`: prints a login for verdicts over HTTP.
 
 use std::process::ExitCode;
 
-use sayso_server::EnginePlace;
+use sayso_server::EngineSocket;
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::LoginArguments;
-use crate::engine::Connected;
-use crate::failure::Failure;
+use crate::engine::EngineConnection;
+use crate::error::CliError;
 use crate::output::Output;
-use crate::state::State;
+use crate::workspace_location::WorkspaceLocation;
 
-pub(crate) fn run(arguments: &LoginArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    agents::refuse(&state)?;
-    if EnginePlace::new(&state.folder).server().is_none() {
-        return Err(Failure::bad_input("no `sayso serve` runs in this workspace, so there is nowhere to log in")
-            .hint("start `sayso serve` and try again"));
+pub(crate) fn run(arguments: &LoginArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    agents::refuse(&location)?;
+    if EngineSocket::new(&location.folder).server().is_none() {
+        return Err(CliError::invalid_input("no `sayso serve` runs in this workspace, so there is nowhere to log in")
+            .hint("start `sayso serve` and run this again"));
     }
-    let connected = Connected::to(&state)?;
-    let login = connected.block(connected.client().create_login(arguments.link))?;
+    let engine = EngineConnection::open(&location)?;
+    let login = engine.block(engine.client().create_login(arguments.link))?;
     let mut output = Output::stdout();
-    if arguments.place.json {
+    if arguments.common.json {
         let name = if arguments.link { "link" } else { "login" };
         output.json(&json!({ "url": login.url, name: login.secret }))?;
     } else {

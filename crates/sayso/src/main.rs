@@ -1,11 +1,12 @@
-//! The `sayso` program: reads the command line, the environment and the terminal, and hands values down.
+//! The `sayso` program: the only crate that reads the command line, the environment and the terminal.
 //!
-//! The libraries below it know none of the three. What a command found is an exit code: 0 done, 1 a difference or a denial,
-//! 2 wrong usage or bad input, 3 refused by policy, 4 stale or conflict, 70 our fault.
+//! Most commands are surfaces: they talk to an engine through `api` and take texts and decisions from `present`. A few modules start an
+//! engine or inspect its files; the architecture test lists them. `sayso --help` lists the exit codes.
 
 #![allow(clippy::disallowed_methods, reason = "the program is where files are named and the environment is read")]
 
 mod agents;
+mod ansi;
 mod branch;
 mod call;
 mod child;
@@ -14,10 +15,11 @@ mod completions;
 mod config;
 mod diff;
 mod doctor;
+mod endpoint;
 mod engine;
 mod env;
+mod error;
 mod exec;
-mod failure;
 mod gc;
 mod history;
 mod hook;
@@ -34,17 +36,16 @@ mod run;
 mod serve;
 mod session;
 mod settings;
+mod signals;
 mod snapshot;
-mod state;
 mod terminal;
 mod tool;
-mod traffic;
 mod trust;
 mod typing;
 mod under_gate;
 mod undo;
-mod visible;
 mod watch;
+mod workspace_location;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -54,19 +55,19 @@ use rustix::process::{Resource, Rlimit};
 use crate::cli::Command;
 use crate::undo::Direction;
 
-/// What agents send is allocated on one thread and freed on another, for which the system's own takes a fifth of all time.
+/// Request bodies are allocated on one thread and freed on another. With the system's allocator that takes a fifth of all time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A change set holds every directory open that it writes to, and the usual limit is from times of smaller programs.
+/// Raises the limit of open files, because an apply holds every directory open that it writes to.
 fn raise_open_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    // Where that is not allowed, a set that is too large says so.
+    // Best effort: an apply beyond the limit fails with its own error.
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn main() -> ExitCode {
-    // First, and without the rest of the command line: every command under the gate goes through it.
+    // These skip the parser of the command line for speed, because every command under the gate starts here.
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next().as_deref().and_then(OsStr::to_str) {
         Some(under_gate::NAME) => return under_gate::run(arguments),
@@ -109,7 +110,7 @@ fn main() -> ExitCode {
     };
     match code {
         Ok(code) => code,
-        Err(failure) if json => failure.report_json(),
-        Err(failure) => failure.report(),
+        Err(error) if json => error.report_json(),
+        Err(error) => error.report(),
     }
 }

@@ -1,51 +1,54 @@
-//! `sayso review`: what waits, and what happened at once.
+//! `sayso review`: decides pending changes, and reviews changes that rules applied at once.
 
 mod follow;
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_api::client::{Extent, Shown, View};
-use sayso_gate::GateError;
-use sayso_review::{Answer, ChangeStatus, Placement, Subject};
+use sayso_api::client::{PreviewDetail, PreviewOf, StatusDetail};
+use sayso_present::change::{change_summary, review_heading};
+use sayso_present::command::render_subject;
+use sayso_present::command_prompt::deny;
+use sayso_present::escape::escape_unprintable;
+use sayso_present::file_review::Leave;
+use sayso_present::inbox::{Inbox, LeaveResult, held_requests_text, still_pending_text};
+use sayso_present::preview::render_preview;
+use sayso_review::{Answer, ChangeStatus, ErrorKind, Subject};
 use serde_json::json;
 
 use crate::agents;
-use crate::cli::{Answers, ReviewArguments};
-use crate::engine::Connected;
-use crate::exec::Verdict;
-use crate::exec::decide::Asking;
-use crate::exec::show;
-use crate::failure::Failure;
-use crate::history;
+use crate::ansi::highlighting;
+use crate::cli::{ReviewArguments, VerdictOptions};
+use crate::engine::EngineConnection;
+use crate::error::{CliError, DENIED};
+use crate::exec::review::{CommandOutcome, CommandReview};
 use crate::output::{Output, say};
 use crate::pending::{Pending, settled};
-use crate::propose::ask::{Leaving, Questions};
-use crate::propose::{Deciding, Reviewed, preview};
+use crate::propose::prompt::Prompter;
+use crate::propose::{FileReview, Reviewed};
+use crate::records;
 use crate::session;
-use crate::settings::tell_of_unconfirmed_rules;
-use crate::state::{DENIED, State};
+use crate::settings::report_unconfirmed_rules;
 use crate::terminal::Terminal;
-use crate::visible::visible;
+use crate::workspace_location::WorkspaceLocation;
 
-pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    agents::refuse(&state)?;
-    tell_of_unconfirmed_rules(&state);
+pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    agents::refuse(&location)?;
+    report_unconfirmed_rules(&location);
     if arguments.follow {
-        return follow::run(&state, arguments);
+        return follow::run(&location, arguments);
     }
-    let mut code = here(&state, arguments)?;
-    if arguments.changes.is_empty() && !arguments.place.json {
-        for (nested, waits) in history::waiting_below(&state) {
+    let mut code = review_workspace(&location, arguments)?;
+    if arguments.changes.is_empty() && !arguments.common.json {
+        for (nested, pending) in records::pending_in_nested(&location) {
             let root = nested.root.to_string_lossy();
             if !arguments.everywhere {
-                say(&format!("{waits} in {}: `sayso review --everywhere`", visible(&root)));
+                say(&format!("{pending} in {}: `sayso review --everywhere`", escape_unprintable(&root)));
                 continue;
             }
-            say(&format!("In {}:", visible(&root)));
-            let ended = here(&nested, arguments)?;
+            say(&format!("In {}:", escape_unprintable(&root)));
+            let ended = review_workspace(&nested, arguments)?;
             if ended != ExitCode::SUCCESS {
                 code = ended;
             }
@@ -54,124 +57,125 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Reviews what waits in one workspace.
-fn here(state: &State, arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
-    if !state.has_history() {
+fn review_workspace(location: &WorkspaceLocation, arguments: &ReviewArguments) -> Result<ExitCode, CliError> {
+    if !location.has_history() {
         say("Nothing waits. `sayso propose` and `sayso exec` bring something up.");
         return Ok(ExitCode::SUCCESS);
     }
-    state.tell_where();
-    let connected = Connected::to(state)?;
-    agents::tell_what_still_runs(state);
-    let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
+    location.announce();
+    let engine = EngineConnection::open(location)?;
+    agents::report_orphaned_commands(location);
+    let session = session::find_or_given(&engine, arguments.session.as_deref())?;
     let session = session.as_deref();
-    let answered = arguments.answers.approve.is_some() || arguments.answers.deny.is_some();
-    if let (Some(what), [_, _, ..]) = (&arguments.answers.approve, &arguments.changes[..])
-        && what != "all"
-        && what != "none"
+    let has_answer = arguments.verdict.approve.is_some() || arguments.verdict.deny.is_some();
+    if let (Some(given), [_, _, ..]) = (&arguments.verdict.approve, &arguments.changes[..])
+        && given != "all"
+        && given != "none"
     {
-        return Err(Failure::bad_input(format!(
-            "`--approve {what}` can only be about one change; nothing was decided"
-        ))
-        .hint("name one change, or give all or none"));
+        let message = format!("`--approve {given}` can only be about one change; nothing was decided");
+        return Err(CliError::invalid_input(message).hint("name one change, or give all or none"));
     }
-    let changes =
-        if arguments.changes.is_empty() { waiting(&connected, session)? } else { named(&connected, arguments)? };
-    if arguments.place.json && !answered {
+    let changes = if arguments.changes.is_empty() {
+        pending_changes(&engine, session)?
+    } else {
+        named_changes(&engine, arguments)?
+    };
+    if arguments.common.json && !has_answer {
         let mut changes = changes;
-        changes.extend(turn_reviews(&connected, session)?);
+        changes.extend(turn_reviews(&engine, session)?);
         changes.sort_unstable();
         changes.dedup();
-        return list(&connected, &changes);
+        return print_json(&engine, &changes);
     }
-    let mut reviewing = Reviewing::new(state, &connected, arguments);
-    if answered {
-        // Only what waited when the command was started is answered.
-        let changes = if arguments.changes.is_empty() { the_only_one(&connected, changes, session)? } else { changes };
-        let pending = changes.into_iter().map(|change| Pending::get(&connected, change));
+    let mut reviewer = Reviewer::new(location, &engine, arguments);
+    if has_answer {
+        // Only changes that were pending when the command started are answered.
+        let changes = if arguments.changes.is_empty() { only_change(&engine, changes, session)? } else { changes };
+        let pending = changes.into_iter().map(|change| Pending::get(&engine, change));
         for pending in pending.collect::<Result<Vec<_>, _>>()? {
-            reviewing.one(pending, None)?;
+            reviewer.review(pending, None)?;
         }
     } else {
-        let left = reviewing.all(changes.into())?;
-        if arguments.changes.is_empty() && left != Some(Leaving::Quit) {
-            reviewing.turns(session)?;
+        let left = reviewer.review_all(Inbox::new(changes))?;
+        if arguments.changes.is_empty() && left != Some(Leave::Quit) {
+            reviewer.review_turns(session)?;
         }
     }
-    let requests = connected.block(connected.client().status(Extent::Counts))?.requests_waiting;
-    name_requests(requests);
-    if requests == 0 && !reviewing.any {
+    let held = engine.block(engine.client().status(StatusDetail::Counts))?.held_requests;
+    report_held_requests(held);
+    if held == 0 && !reviewer.has_reviewed {
         say("Nothing waits.");
     }
-    Ok(reviewing.code)
+    Ok(reviewer.code)
 }
 
-/// Says where requests to models are decided about, if any wait: they are looked at and edited elsewhere.
-fn name_requests(waiting: u64) {
-    let waits = match waiting {
-        0 => return,
-        1 => "1 request waits".to_owned(),
-        waiting => format!("{waiting} requests wait"),
-    };
-    say(&format!("{waits}: `sayso request list --waiting`"));
+/// Points to the command for held requests. They are not decided here.
+fn report_held_requests(held: u64) {
+    if let Some(text) = held_requests_text(held) {
+        say(&text);
+    }
 }
 
-/// The turns in which something happened at once that nobody has looked at.
-fn turns(connected: &Connected, session: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
-    let mut turns = connected.block(connected.client().status(Extent::Counts))?.turns_to_review;
+/// Lists the turns with changes to review.
+fn turns_to_review(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<(String, String)>, CliError> {
+    let mut turns = engine.block(engine.client().status(StatusDetail::Counts))?.turns_to_review;
     turns.retain(|(of, _)| session.is_none_or(|session| session == of));
     Ok(turns)
 }
 
-/// The changes that are named, all of which wait.
-fn named(connected: &Connected, arguments: &ReviewArguments) -> Result<Vec<u64>, Failure> {
+/// Returns the changes of the command line. Fails unless all are pending.
+fn named_changes(engine: &EngineConnection, arguments: &ReviewArguments) -> Result<Vec<u64>, CliError> {
     for &change in &arguments.changes {
-        let record = connected.block(connected.client().get_change(change, View::Nothing, Shown::Proposed))?.record;
-        if record.status != ChangeStatus::Pending {
-            let status = record.status.to_string();
-            return Err(GateError::WrongStatus { change, verb: "decided", status }.into());
+        let details = engine.client().get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
+        let status = engine.block(details)?.record.status;
+        if status != ChangeStatus::Pending {
+            let message = format!("change {change} cannot be decided: it is {status}");
+            return Err(
+                CliError::new(ErrorKind::Conflict, message).hint("`sayso log` lists the changes of this workspace")
+            );
         }
     }
     Ok(arguments.changes.clone())
 }
 
-/// The reviews of the turns in which something happened at once.
-fn turn_reviews(connected: &Connected, session: Option<&str>) -> Result<Vec<u64>, Failure> {
+/// Opens the reviews of all turns, and returns their numbers.
+fn turn_reviews(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<u64>, CliError> {
     let mut changes = Vec::new();
-    for (session, turn) in turns(connected, session)? {
-        let review = connected.block(connected.client().review_turn(&session, &turn, View::Nothing))?;
+    for (session, turn) in turns_to_review(engine, session)? {
+        let review = engine.block(engine.client().review_turn(&session, &turn, PreviewDetail::Omitted))?;
         changes.extend(review.map(|review| review.record.change));
     }
     Ok(changes)
 }
 
-/// What an answer without a number is about: refused if several things wait.
-fn the_only_one(connected: &Connected, waiting: Vec<u64>, session: Option<&str>) -> Result<Vec<u64>, Failure> {
-    let mut changes = waiting;
-    changes.extend(turn_reviews(connected, session)?);
+/// Returns the change that an answer without a number is about. Fails if several are pending.
+fn only_change(engine: &EngineConnection, pending: Vec<u64>, session: Option<&str>) -> Result<Vec<u64>, CliError> {
+    let mut changes = pending;
+    changes.extend(turn_reviews(engine, session)?);
     if changes.len() < 2 {
         return Ok(changes);
     }
-    let mut text = format!("{} things wait, and none is named; nothing was decided", changes.len());
+    let mut text = format!("{} changes wait, and none is named; nothing was decided", changes.len());
     for &change in &changes {
-        let record = connected.block(connected.client().get_change(change, View::Nothing, Shown::Proposed))?.record;
-        text.push_str(&format!("\n  {change}  {}", history::summary(&record)));
+        let details = engine.client().get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
+        let record = engine.block(details)?.record;
+        text.push_str(&format!("\n  {change}  {}", change_summary(&record)));
     }
-    let names = changes.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-    Err(Failure::bad_input(text).hint(format!("name those that are meant: `sayso review {names} …`")))
+    let numbers = changes.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    Err(CliError::invalid_input(text).hint(format!("name the changes to decide: `sayso review {numbers} …`")))
 }
 
-/// What waits, less reviews, which come with their turns.
-fn waiting(connected: &Connected, session: Option<&str>) -> Result<Vec<u64>, Failure> {
-    let pending = connected.block(connected.client().list_pending(session, View::Nothing))?;
-    let records = pending.into_iter().map(|progress| progress.record);
+/// Lists pending changes without turn reviews, which come with their turns.
+fn pending_changes(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<u64>, CliError> {
+    let pending = engine.block(engine.client().list_pending(session, PreviewDetail::Omitted))?;
+    let records = pending.into_iter().map(|details| details.record);
     Ok(records.filter(|record| !record.is_review()).map(|record| record.change).collect())
 }
 
-fn list(connected: &Connected, changes: &[u64]) -> Result<ExitCode, Failure> {
+fn print_json(engine: &EngineConnection, changes: &[u64]) -> Result<ExitCode, CliError> {
     let mut objects = Vec::new();
     for &change in changes {
-        let Pending { record, preview } = Pending::get(connected, change)?;
+        let Pending { record, preview } = Pending::get(engine, change)?;
         objects.push(json!({ "change": change, "subject": record.subject, "preview": preview.object() }));
     }
     let mut output = Output::stdout();
@@ -180,71 +184,59 @@ fn list(connected: &Connected, changes: &[u64]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Somebody who decides one thing after the other.
-struct Reviewing<'a> {
-    state: &'a State,
-    connected: &'a Connected,
+/// A person who decides one change after the other.
+struct Reviewer<'a> {
+    location: &'a WorkspaceLocation,
+    engine: &'a EngineConnection,
     arguments: &'a ReviewArguments,
     terminal: Terminal,
     code: ExitCode,
-    any: bool,
+    /// `true` once a pending change was shown.
+    has_reviewed: bool,
 }
 
-impl<'a> Reviewing<'a> {
-    fn new(state: &'a State, connected: &'a Connected, arguments: &'a ReviewArguments) -> Self {
-        let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
-        Self { state, connected, arguments, terminal, code: ExitCode::SUCCESS, any: false }
+impl<'a> Reviewer<'a> {
+    fn new(location: &'a WorkspaceLocation, engine: &'a EngineConnection, arguments: &'a ReviewArguments) -> Self {
+        let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
+        Self { location, engine, arguments, terminal, code: ExitCode::SUCCESS, has_reviewed: false }
     }
 
-    /// Asks about one change after the other. What is put off comes again after the others, until nothing else is left.
-    fn all(&mut self, mut waiting: VecDeque<u64>) -> Result<Option<Leaving>, Failure> {
-        let mut put_off = 0;
-        while put_off < waiting.len()
-            && let Some(change) = waiting.pop_front()
-        {
-            match self.one(Pending::get(self.connected, change)?, None)? {
-                None => put_off = 0,
-                Some(Leaving::Later) => {
-                    waiting.push_back(change);
-                    put_off += 1;
-                }
-                Some(Leaving::Back) => {
-                    waiting.push_front(change);
-                    // What was put off last is the one before that still can be decided.
-                    match waiting.pop_back().filter(|_| put_off > 0) {
-                        Some(before) => {
-                            waiting.push_front(before);
-                            put_off -= 1;
-                        }
-                        None => say("There is nothing before it that waits."),
-                    }
-                }
-                Some(Leaving::Quit) => {
-                    self.tell_what_waits(waiting.len() + 1);
-                    return Ok(Some(Leaving::Quit));
+    /// Reviews all changes of the inbox. Returns the direction if some are left pending.
+    fn review_all(&mut self, mut inbox: Inbox) -> Result<Option<Leave>, CliError> {
+        while let Some(change) = inbox.next_change() {
+            let Some(leave) = self.review(Pending::get(self.engine, change)?, None)? else {
+                inbox.decided();
+                continue;
+            };
+            match inbox.leave(change, leave) {
+                LeaveResult::Continue => {}
+                LeaveResult::NoPrevious => say("There is nothing before it that waits."),
+                LeaveResult::Quit { pending } => {
+                    self.report_still_pending(pending);
+                    return Ok(Some(Leave::Quit));
                 }
             }
         }
+        let put_off = inbox.put_off();
         if put_off > 0 {
-            self.tell_what_waits(put_off);
-            return Ok(Some(Leaving::Later));
+            self.report_still_pending(put_off);
+            return Ok(Some(Leave::Later));
         }
         Ok(None)
     }
 
-    fn tell_what_waits(&mut self, count: usize) {
+    fn report_still_pending(&mut self, count: usize) {
         self.code = ExitCode::from(DENIED);
-        let wait = if count == 1 { "1 change still waits".to_owned() } else { format!("{count} changes still wait") };
-        say(&format!("{wait}: `sayso review`."));
+        say(&still_pending_text(count));
     }
 
-    /// Reviews turn by turn what happened at once. One after the other: what is taken back of one turn may be what another is about.
-    fn turns(&mut self, session: Option<&str>) -> Result<(), Failure> {
-        let client = self.connected.client();
-        for (session, turn) in turns(self.connected, session)? {
-            let review = self.connected.block(client.review_turn(&session, &turn, View::Nothing))?;
+    /// Reviews turns one after the other, because a denied part of one turn may change the next review.
+    fn review_turns(&mut self, session: Option<&str>) -> Result<(), CliError> {
+        let client = self.engine.client();
+        for (session, turn) in turns_to_review(self.engine, session)? {
+            let review = self.engine.block(client.review_turn(&session, &turn, PreviewDetail::Omitted))?;
             if let Some(review) = review
-                && self.one(Pending::get(self.connected, review.record.change)?, None)? == Some(Leaving::Quit)
+                && self.review(Pending::get(self.engine, review.record.change)?, None)? == Some(Leave::Quit)
             {
                 break;
             }
@@ -252,115 +244,100 @@ impl<'a> Reviewing<'a> {
         Ok(())
     }
 
-    /// Shows a change and takes the verdict. Gives where the person goes who decides nothing.
-    fn one(&mut self, pending: Pending, questions: Option<&mut Questions>) -> Result<Option<Leaving>, Failure> {
-        // Somebody may have decided meanwhile, or it ended with another.
-        if !pending.waits() {
+    /// Shows a change and takes the verdict. Returns the direction if the person leaves it pending.
+    fn review(&mut self, pending: Pending, prompter: Option<&mut Prompter>) -> Result<Option<Leave>, CliError> {
+        if !pending.is_pending() {
             let change = pending.change();
-            let status = settled(self.connected, change)?.status;
+            let status = settled(self.engine, change)?.status;
             say(&format!("Change {change} is {status} by now."));
             return Ok(None);
         }
-        self.any = true;
-        match self.decide(pending, questions)? {
-            Reviewed::Left(leaving) => return Ok(Some(leaving)),
-            Reviewed::Ended(ended) if ended != ExitCode::SUCCESS => self.code = ended,
+        self.has_reviewed = true;
+        match self.decide(pending, prompter)? {
+            Reviewed::Left(leave) => return Ok(Some(leave)),
+            Reviewed::Ended(code) if code != ExitCode::SUCCESS => self.code = code,
             Reviewed::Ended(_) => {}
         }
         Ok(None)
     }
 
-    fn decide(&self, pending: Pending, questions: Option<&mut Questions>) -> Result<Reviewed, Failure> {
-        let Self { connected, arguments, terminal, .. } = *self;
+    fn decide(&self, pending: Pending, prompter: Option<&mut Prompter>) -> Result<Reviewed, CliError> {
+        let Self { engine, arguments, terminal, .. } = *self;
         let mut output = Output::stdout();
-        if !arguments.place.json {
-            output.write(title(&pending).as_bytes())?;
+        if !arguments.common.json {
+            output.write(review_heading(&pending.record, &pending.preview).as_bytes())?;
         }
         if pending.record.subject.is_files() {
-            let deciding = Deciding::new(connected, &arguments.answers, &arguments.place, Path::new(""), output);
-            return match questions {
-                Some(questions) => deciding.asking(questions).review(pending),
-                None => { deciding }.review(pending),
+            let mut review = FileReview::new(engine, &arguments.verdict, &arguments.common, Path::new(""), output);
+            return match prompter {
+                Some(prompter) => review.with_prompter(prompter).review(pending),
+                None => review.review(pending),
             };
         }
-        let answer = answer_to_action(&pending, &arguments.answers)?;
-        output.write(show::text(&pending.record.subject, terminal).as_bytes())?;
-        output.write(preview::text(&pending.preview, terminal).as_bytes())?;
+        let answer = action_answer(&pending, &arguments.verdict)?;
+        output.styled(&render_subject(&pending.record.subject), terminal)?;
+        output.styled(&render_preview(&pending.preview, highlighting(terminal)), terminal)?;
         let Some(answer) = answer else {
             let mut own;
-            let questions = if let Some(questions) = questions {
-                questions
+            let prompter = if let Some(prompter) = prompter {
+                prompter
             } else {
-                own = Questions::open(Path::new(""), terminal);
+                own = Prompter::open(Path::new(""), terminal);
                 &mut own
             };
-            return self.ask(&pending, questions, output);
+            return self.ask_about_action(&pending, prompter, output);
         };
         output.finish()?;
-        let denied = matches!(answer, Answer::Deny { .. });
+        let is_denied = matches!(answer, Answer::Deny { .. });
         let verdict = pending.verdict(answer, Vec::new());
-        connected.block(connected.client().decide(pending.change(), verdict, None, View::Nothing))?;
-        say(&format!("Change {} {}.", pending.change(), if denied { "is denied" } else { "may go ahead" }));
-        Ok(Reviewed::Ended(if denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS }))
+        engine.block(engine.client().decide(pending.change(), verdict, None, PreviewDetail::Omitted))?;
+        say(&format!("Change {} {}.", pending.change(), if is_denied { "is denied" } else { "may go ahead" }));
+        Ok(Reviewed::Ended(if is_denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS }))
     }
 
-    /// Asks about a command or a call of a tool.
-    fn ask(&self, pending: &Pending, questions: &mut Questions, mut output: Output) -> Result<Reviewed, Failure> {
-        let root = self.state.root.to_string_lossy();
-        let mut asking = Asking { connected: self.connected, root: &root, questions, terminal: self.terminal };
-        let verdict = asking.decide(pending, &mut output)?;
+    /// Asks about a command or a tool call.
+    fn ask_about_action(
+        &self,
+        pending: &Pending,
+        prompter: &mut Prompter,
+        mut output: Output,
+    ) -> Result<Reviewed, CliError> {
+        let root = self.location.root.to_string_lossy();
+        let mut review = CommandReview { engine: self.engine, root: &root, prompter, terminal: self.terminal };
+        let outcome = review.decide(pending, &mut output)?;
         output.finish()?;
         let change = pending.change();
-        say(&match verdict {
-            Verdict::Permitted(_) => format!("Change {change} may go ahead."),
-            Verdict::Denied(told) => format!("Denied. The agent is told: {told}"),
-            Verdict::Left(leaving) => return Ok(Reviewed::Left(leaving)),
-            Verdict::Undecided => "Nothing was decided.".to_owned(),
-            Verdict::Over(status) => format!("Change {change} is {status}."),
+        say(&match outcome {
+            CommandOutcome::Permitted(_) => format!("Change {change} may go ahead."),
+            CommandOutcome::Denied(message) => format!("Denied. The agent is told: {message}"),
+            CommandOutcome::Left(leave) => return Ok(Reviewed::Left(leave)),
+            CommandOutcome::Undecided => "Nothing was decided.".to_owned(),
+            CommandOutcome::Ended(status) => format!("Change {change} is {status}."),
         });
         Ok(Reviewed::Ended(ExitCode::SUCCESS))
     }
 }
 
-/// The answer to a command or a tool call that the arguments give, if they give one.
-fn answer_to_action(pending: &Pending, answers: &Answers) -> Result<Option<Answer>, Failure> {
+/// Returns the answer of the options to a command or tool call. `None` without one.
+fn action_answer(pending: &Pending, verdict: &VerdictOptions) -> Result<Option<Answer>, CliError> {
     let change = pending.change();
-    let what = if matches!(pending.record.subject, Subject::Command { .. }) { "a command" } else { "a tool call" };
-    if !answers.comment.is_empty() {
-        return Err(Failure::bad_input(format!("change {change} is {what}, which has no lines to comment on"))
-            .hint("give a reason with --deny, or leave out --comment"));
+    let is_command = matches!(pending.record.subject, Subject::Command { .. });
+    let action = if is_command { "a command" } else { "a tool call" };
+    if !verdict.comment.is_empty() {
+        let message = format!("change {change} is {action}, which has no lines to comment on");
+        return Err(CliError::invalid_input(message).hint("give a reason with --deny, or leave out --comment"));
     }
-    Ok(match (answers.approve.as_deref(), &answers.deny) {
-        (_, Some(reason)) => Some(Answer::Deny { reason: Some(reason.clone()).filter(|reason| !reason.is_empty()) }),
+    Ok(match (verdict.approve.as_deref(), &verdict.deny) {
+        (_, Some(reason)) => Some(deny(reason)),
         (Some("all"), None) => Some(Answer::Approve),
-        (Some("none"), None) => Some(Answer::Deny { reason: None }),
-        (Some(other), None) => {
+        (Some("none"), None) => Some(deny("")),
+        (Some(given), None) => {
+            let message = format!(
+                "`--approve {given}`: change {change} is {action}, which takes `all` or `none`; nothing was decided"
+            );
             let hint = format!("give `sayso review {change} --approve all`, or --deny with a reason");
-            return Err(Failure::bad_input(format!(
-                "`--approve {other}`: change {change} is {what}, which takes `all` or `none`; nothing was decided"
-            ))
-            .hint(hint));
+            return Err(CliError::invalid_input(message).hint(hint));
         }
         (None, None) => None,
     })
-}
-
-fn title(pending: &Pending) -> String {
-    let record = &pending.record;
-    let who = match (&record.origin.agent, &record.origin.session) {
-        (Some(agent), Some(session)) => format!(" by {} in session {}", visible(agent), visible(session)),
-        (Some(agent), None) => format!(" by {}", visible(agent)),
-        (None, Some(session)) => format!(" in session {}", visible(session)),
-        (None, None) => String::new(),
-    };
-    let mut text = match pending.preview.placement() {
-        Placement::InPlace if record.subject.is_files() => {
-            format!("Change {}: what happened at once{who}. What you refuse is taken back.\n", record.change)
-        }
-        _ => format!("Change {}{who} waits:\n", record.change),
-    };
-    for before in &record.without {
-        text.push_str(&format!("note: {}\n", sayso_review::told_without(*before)));
-    }
-    text
 }

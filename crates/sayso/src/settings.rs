@@ -1,4 +1,4 @@
-//! The user's configuration as an engine asks for it, and what an engine of this program is made of.
+//! The user's configuration for an engine, and the options of an engine of this program.
 
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,84 +6,90 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use sayso_gate::{Announce, Announcement};
+use sayso_gate::{Notification, Notify};
 use sayso_review::Rule;
-use sayso_server::agents::MARK;
-use sayso_server::{Current, EngineOptions, Settings};
+use sayso_server::agent_registry::MARK;
+use sayso_server::{Current, EngineOptions, RuleText, Settings};
 use sayso_workspace::git::Environment;
 
-use crate::config::{Config, WORKSPACE_FILE, append_rule, confirm, trust_file, user_file};
-use crate::failure::Failure;
+use crate::config::{Config, WORKSPACE_FILE, append_rule, confirm, rule_toml, trust_file, user_file};
+use crate::error::CliError;
 use crate::output::say;
-use crate::state::State;
+use crate::workspace_location::WorkspaceLocation;
 
-/// The files that settings are in, and how they were when they were last read.
+/// The configuration files of a workspace, read again after they change.
 #[derive(Debug)]
-pub(crate) struct Configured {
-    state: State,
-    read: Mutex<Option<Vec<Stamp>>>,
+pub(crate) struct ConfigurationFiles {
+    location: WorkspaceLocation,
+    /// The stamps of the files at the last reading.
+    read: Mutex<Option<Vec<FileStamp>>>,
 }
 
-/// How a file is, so that it is noticed if it becomes another.
+/// Metadata that changes with a file's content: inode, size, modification and change times. `None` for no file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp(Option<(u64, u64, i64, i64, i64, i64)>);
+struct FileStamp(Option<(u64, u64, i64, i64, i64, i64)>);
 
-impl Stamp {
+impl FileStamp {
     fn of(path: &Path) -> Self {
-        let found = std::fs::metadata(path).ok();
+        let metadata = std::fs::metadata(path).ok();
         Self(
-            found.map(|file| {
+            metadata.map(|file| {
                 (file.ino(), file.size(), file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec())
             }),
         )
     }
 }
 
-impl Configured {
-    pub(crate) fn new(state: &State) -> Self {
-        Self { state: state.clone(), read: Mutex::new(None) }
+impl ConfigurationFiles {
+    pub(crate) fn new(location: &WorkspaceLocation) -> Self {
+        Self { location: location.clone(), read: Mutex::new(None) }
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let mut files = vec![self.state.root.join(WORKSPACE_FILE), trust_file(&self.state)];
+        let mut files = vec![self.location.root.join(WORKSPACE_FILE), trust_file(&self.location)];
         files.extend(user_file());
-        files.extend(Config::accepted_files(&self.state));
+        files.extend(Config::accepted_files(&self.location));
         files
     }
 }
 
-impl Settings for Configured {
-    fn changed(&self, under_way: &dyn Fn() -> bool) -> Result<Option<Current>, sayso_server::Failure> {
+impl Settings for ConfigurationFiles {
+    fn changed(&self, has_running_writer: &dyn Fn() -> bool) -> Result<Option<Current>, sayso_server::Failure> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken before the files are read: what is written meanwhile is noticed the next time.
-        let stamps: Vec<Stamp> = self.files().iter().map(|file| Stamp::of(file)).collect();
+        // Stamped before reading, so that a write in between is noticed the next time.
+        let stamps: Vec<FileStamp> = self.files().iter().map(|file| FileStamp::of(file)).collect();
         if read.as_ref() == Some(&stamps) {
             return Ok(None);
         }
-        let current = current(&Config::load_while(&self.state, under_way).map_err(told)?)?;
+        let current = current(&Config::load_while(&self.location, has_running_writer)?)?;
         *read = Some(stamps);
         Ok(Some(current))
     }
 
     fn strictest(&self) -> Result<Current, sayso_server::Failure> {
-        current(&Config::strictest(&self.state))
+        current(&Config::strictest(&self.location))
     }
 
-    fn keep(&self, rule: &Rule) -> Result<String, sayso_server::Failure> {
+    fn append_rule(&self, rule: &Rule) -> Result<String, sayso_server::Failure> {
         let path = user_file().ok_or_else(|| {
-            told(Failure::bad_input("there is no configuration to keep a rule in").hint("set HOME or XDG_CONFIG_HOME"))
+            CliError::invalid_input("there is no configuration file to write a rule to")
+                .hint("set HOME or XDG_CONFIG_HOME")
         })?;
-        append_rule(&path, rule).map_err(told)?;
-        // A person's verdict wrote it.
-        confirm(&self.state).map_err(told)?;
+        append_rule(&path, rule)?;
+        // A person's verdict wrote the rule, so that it needs no confirmation.
+        confirm(&self.location)?;
         Ok(path.display().to_string())
+    }
+
+    fn rule_text(&self, rule: &Rule) -> Result<RuleText, sayso_server::Failure> {
+        let file = user_file().map_or_else(String::new, |path| path.display().to_string());
+        Ok(RuleText { file, toml: rule_toml(rule) })
     }
 }
 
-/// The configuration as an engine needs it.
 fn current(config: &Config) -> Result<Current, sayso_server::Failure> {
     Ok(Current {
-        rules: config.rules().map_err(told)?,
+        rules: config.rules()?,
         snapshots: config.snapshots(),
         deadline: config.deadline.value,
         branch_prefix: config.branch_prefix.value.clone(),
@@ -91,56 +97,55 @@ fn current(config: &Config) -> Result<Current, sayso_server::Failure> {
     })
 }
 
-/// Says what is wrong with the configuration, for commands that go on without it, and what of it does not count yet.
-pub(crate) fn tell_of_bad_configuration(state: &State) {
-    tell_of_unconfirmed_rules(state);
-    if let Some(problem) = configuration_problem(state) {
+/// Reports problems of the configuration, for commands that work without it.
+pub(crate) fn report_configuration_problems(location: &WorkspaceLocation) {
+    report_unconfirmed_rules(location);
+    if let Some(problem) = configuration_problem(location) {
         say(&format!("note: {problem}. Everything is denied until it is corrected."));
     }
 }
 
-/// Says which rules do not count yet.
-pub(crate) fn tell_of_unconfirmed_rules(state: &State) {
-    for file in Config::load(state).map(|config| config.unconfirmed).unwrap_or_default() {
+/// Reports files whose present rules do not count until a person confirms them.
+pub(crate) fn report_unconfirmed_rules(location: &WorkspaceLocation) {
+    for file in Config::load(location).map(|config| config.unconfirmed).unwrap_or_default() {
         say(&format!(
             "note: {file} became milder while something ran under the gate. The rules before that count until you confirm it: `sayso trust --rules`."
         ));
     }
 }
 
-/// What is wrong with the configuration, if something is.
-pub(crate) fn configuration_problem(state: &State) -> Option<String> {
-    let failure = Config::load(state).and_then(|config| config.rules().map(drop)).err()?;
-    Some(told(failure).message)
+/// Describes the configuration's first error. `None` if it has none.
+pub(crate) fn configuration_problem(location: &WorkspaceLocation) -> Option<String> {
+    let error = Config::load(location).and_then(|config| config.rules().map(drop)).err()?;
+    Some(error.message())
 }
 
-/// A failure of this program as the server knows them.
-fn told(failure: Failure) -> sayso_server::Failure {
-    match failure {
-        Failure::Told { kind, what, why, hint } => {
-            let message = why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"));
-            sayso_server::Failure { kind, message, hint }
+impl From<CliError> for sayso_server::Failure {
+    fn from(error: CliError) -> Self {
+        let failure = Self::new(error.kind(), error.message());
+        match error.hint_text() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
-        Failure::BrokenPipe => sayso_server::Failure::new(sayso_review::ErrorKind::Unavailable, "a pipe is closed"),
     }
 }
 
-/// Makes people look: rings where we own a terminal, and runs the user's own command.
+/// Notifies by the terminal's bell and by the user's own command.
 #[derive(Debug)]
-struct Ringing {
-    notify: Option<Vec<String>>,
+struct UserNotifier {
+    command: Option<Vec<String>>,
 }
 
-impl Announce for Ringing {
-    fn announce(&self, announcement: &Announcement) {
+impl Notify for UserNotifier {
+    fn notify(&self, notification: &Notification) {
         if let Ok(mut terminal) = std::fs::OpenOptions::new().write(true).open("/dev/tty") {
-            // Nobody is left to tell if this fails.
-            let _ = terminal.write_all(announcement.for_terminal().as_bytes());
+            // Best effort.
+            let _ = terminal.write_all(notification.for_terminal().as_bytes());
         }
-        let Some([program, arguments @ ..]) = self.notify.as_deref() else { return };
+        let Some([program, arguments @ ..]) = self.command.as_deref() else { return };
         let started = Command::new(program)
             .args(arguments)
-            .arg(announcement.to_string())
+            .arg(notification.to_string())
             .env(MARK, "notify")
             .env_remove("SAYSO_AUTH_TOKEN")
             .stdin(Stdio::null())
@@ -148,28 +153,28 @@ impl Announce for Ringing {
             .stderr(Stdio::null())
             .spawn();
         match started {
-            // Waited for, or what is left of it stays until the engine ends.
+            // Reaped, because a zombie would stay until the engine ends.
             Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-            Err(error) => say(&format!("note: the command `{program}` of [notify] could not be started: {error}")),
+            Err(error) => say(&format!("note: cannot start the command `{program}` of [notify]: {error}")),
         }
     }
 }
 
-/// What an engine of a workspace is made of.
-pub(crate) fn engine_options(state: &State) -> EngineOptions {
+/// Returns the options of an engine for a workspace.
+pub(crate) fn engine_options(location: &WorkspaceLocation) -> EngineOptions {
     let variable = |name: &str| std::env::var_os(name);
     let path = variable("PATH").unwrap_or_default();
     EngineOptions {
-        root: state.root.clone(),
-        journal: state.folder.clone(),
-        home: state.home.clone(),
-        settings: Box::new(Configured::new(state)),
-        announce: Box::new(Ringing { notify: Config::load(state).ok().and_then(|config| config.notify.value) }),
+        root: location.root.clone(),
+        journal: location.folder.clone(),
+        home: location.home.clone(),
+        settings: Box::new(ConfigurationFiles::new(location)),
+        notify: Box::new(UserNotifier { command: Config::load(location).ok().and_then(|config| config.notify.value) }),
         environment: Environment {
             path,
             home: variable("HOME"),
             config_home: variable("XDG_CONFIG_HOME"),
-            // A repository's hooks are not the user's own words.
+            // A repository's hooks run under this mark, so that they cannot decide.
             mark: Some((MARK, "git")),
         },
         version: env!("CARGO_PKG_VERSION"),

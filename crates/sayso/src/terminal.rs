@@ -1,4 +1,4 @@
-//! What the terminal can show.
+//! Capabilities of the terminal.
 
 use std::fs::File;
 use std::io::IsTerminal as _;
@@ -10,12 +10,11 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::cli::{ThemeChoice, When};
 
-/// Whether another program has the terminal.
+/// `true` while another program has the terminal.
 static LENT: AtomicBool = AtomicBool::new(false);
 
-/// Lets another program, such as an editor, have the terminal. Its modes are afterwards what they were before, however the program ended.
+/// Lends the terminal to another program, such as an editor. Restores its modes afterwards, however the program ended.
 pub(crate) fn lend<T>(run: impl FnOnce() -> T) -> T {
-    // Without a terminal there are no modes to restore.
     let terminal = File::open("/dev/tty").ok();
     let modes = terminal.as_ref().and_then(|terminal| tcgetattr(terminal).ok());
     LENT.store(true, Ordering::Release);
@@ -27,15 +26,15 @@ pub(crate) fn lend<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Whether another program has the terminal: Ctrl-C is meant for that one.
+/// `true` while another program has the terminal. Ctrl-C is for that program.
 pub(crate) fn is_lent() -> bool {
     LENT.load(Ordering::Acquire)
 }
 
-/// How to show things to whoever reads our standard output.
+/// Capabilities of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// Whether a person reads it as we write it.
+    /// `true` if standard output is a terminal.
     pub(crate) interactive: bool,
     pub(crate) palette: Palette,
     pub(crate) background: Background,
@@ -76,12 +75,12 @@ impl Terminal {
         Self { interactive, palette, background }
     }
 
-    /// Whether to draw for a person rather than write a patch.
+    /// `true` to draw for a person, `false` to write for a program.
     pub(crate) fn draws(self) -> bool {
         self.interactive || self.palette != Palette::None
     }
 
-    /// The nearest colour that the terminal has.
+    /// Returns the terminal's nearest colour.
     pub(crate) fn colour(self, RgbColor(red, green, blue): RgbColor) -> Color {
         if self.palette == Palette::True {
             return RgbColor(red, green, blue).into();
@@ -100,7 +99,7 @@ impl Terminal {
     }
 }
 
-/// Some terminals say "foreground;background" as numbers of the 16 colours.
+/// Reads COLORFGBG: `foreground;background`, as numbers of the 16 colours.
 fn background(colorfgbg: &str) -> Background {
     match colorfgbg.rsplit(';').next().and_then(|number| number.parse::<u8>().ok()) {
         Some(7 | 9..=15) => Background::Light,
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backgrounds() {
+    fn colorfgbg_tells_the_background() {
         assert_eq!(background("15;0"), Background::Dark);
         assert_eq!(background("0;15"), Background::Light);
         assert_eq!(background("0;default;7"), Background::Light);
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_256_colours() {
+    fn true_colour_maps_to_nearest_of_256() {
         let terminal = Terminal { interactive: true, palette: Palette::Indexed, background: Background::Dark };
         assert_eq!(terminal.colour(RgbColor(0, 0, 0)), Ansi256Color(16).into());
         assert_eq!(terminal.colour(RgbColor(255, 255, 255)), Ansi256Color(231).into());

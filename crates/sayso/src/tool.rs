@@ -1,4 +1,4 @@
-//! `sayso tool`: the built-in tools as an agent would call them. One JSON value comes out, whatever happens.
+//! `sayso tool`: runs a built-in tool as an agent would. Prints one JSON value, also on failure.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -10,14 +10,14 @@ use sayso_workspace::Workspace;
 use serde_json::{Value, json};
 
 use crate::cli::ToolArguments;
-use crate::engine::Connected;
-use crate::failure::{Failure, exit_code};
+use crate::engine::EngineConnection;
+use crate::error::{CliError, exit_code};
 use crate::output::Output;
-use crate::state::State;
+use crate::workspace_location::WorkspaceLocation;
 
-pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &ToolArguments) -> Result<ExitCode, CliError> {
     let result = if arguments.name == "list" {
-        // The same in every workspace.
+        // The list does not depend on the workspace.
         Ok(json!(Registry::builtin().descriptions().collect::<Vec<_>>()))
     } else {
         call(arguments)
@@ -43,7 +43,7 @@ fn call(arguments: &ToolArguments) -> Result<Value, ToolError> {
         .map_err(|error| invalid(error.to_string(), "name a directory with --workspace"))?;
     let globs = |patterns: &[String]| -> Result<Vec<String>, ToolError> {
         let relative: Vec<String> = patterns.iter().map(|pattern| relative(&workspace, pattern)).collect();
-        // Looked at here, so that a mistake is told in the words in which it was made.
+        // Checked here, so that an error quotes the pattern as it was given.
         PathGlobs::new(relative.iter().map(String::as_str)).map_err(|error| bad_glob(&error))?;
         Ok(relative)
     };
@@ -52,20 +52,15 @@ fn call(arguments: &ToolArguments) -> Result<Value, ToolError> {
     let text = if arguments.args == "-" { standard_input()? } else { arguments.args.clone() };
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| invalid(format!("--args is not JSON: {error}"), "give a JSON object, such as --args '{}'"))?;
-    let asked = || {
-        let state = State::at(&arguments.workspace)?;
-        let connected = Connected::asking(&state)?;
-        connected.block(connected.client().run_tool(&arguments.name, &value, Some(grants)))
+    let run_tool = || {
+        let location = WorkspaceLocation::at(&arguments.workspace)?;
+        let engine = EngineConnection::read_only(&location)?;
+        engine.block(engine.client().run_tool(&arguments.name, &value, Some(grants)))
     };
-    asked().map_err(|failure| match failure {
-        Failure::Told { kind, what, why, hint } => {
-            ToolError { kind, message: why.map_or_else(|| what.clone(), |why| format!("{what}: {why}")), hint }
-        }
-        Failure::BrokenPipe => invalid("a pipe is closed".to_owned(), "try it again"),
-    })
+    run_tool().map_err(CliError::into_tool_error)
 }
 
-/// A pattern with the workspace's full path before it means the same as without.
+/// Removes the workspace's path from a pattern.
 fn relative(workspace: &Workspace, pattern: &str) -> String {
     let root = workspace.path().to_string_lossy();
     match pattern.strip_prefix(root.as_ref()) {
@@ -79,7 +74,7 @@ fn standard_input() -> Result<String, ToolError> {
     let mut text = String::new();
     match std::io::stdin().read_to_string(&mut text) {
         Ok(_) => Ok(text),
-        Err(error) => Err(invalid(format!("standard input could not be read: {error}"), "give UTF-8 text")),
+        Err(error) => Err(invalid(format!("cannot read standard input: {error}"), "give UTF-8 text")),
     }
 }
 

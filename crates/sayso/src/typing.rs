@@ -1,7 +1,7 @@
-//! What a person types in answer to a question.
+//! Typed answers.
 //!
-//! Nothing is read unless an answer is waited for, so that an editor has the terminal to itself. On a terminal, what was typed before a
-//! question was shown is no answer to it: it is discarded.
+//! Input is read only while a question waits for an answer, so that an editor has the terminal to itself. On a terminal, input that was
+//! typed before its question was shown is discarded.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -9,19 +9,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::termios::{QueueSelector, tcflush};
 
-/// Where answers come from.
-pub(crate) trait Answers {
-    /// Discards what was typed so far, since the next question was not shown yet.
+/// A source of answers.
+pub(crate) trait AnswerSource {
+    /// Discards input from before the next question.
     fn discard(&mut self);
 
-    /// Waits for a line; `None` if nobody answers.
+    /// Waits for a line. `None` at the end of input.
     fn line(&mut self) -> io::Result<Option<String>>;
 }
 
-/// Nobody, who answers nothing.
-pub(crate) struct Nobody;
+/// A source without answers.
+pub(crate) struct NoAnswers;
 
-impl Answers for Nobody {
+impl AnswerSource for NoAnswers {
     fn discard(&mut self) {}
 
     fn line(&mut self) -> io::Result<Option<String>> {
@@ -33,7 +33,7 @@ impl Answers for Nobody {
 pub(crate) struct Typing {
     /// A terminal other than standard input.
     terminal: Option<File>,
-    /// What was read and is not an answer yet.
+    /// Bytes that were read and not returned.
     read: Vec<u8>,
     ended: bool,
 }
@@ -43,12 +43,12 @@ impl Typing {
         Self { terminal: None, read: Vec::new(), ended: false }
     }
 
-    /// The terminal that this process belongs to, whatever its standard input is.
+    /// The controlling terminal of this process. Standard input may be a file.
     pub(crate) fn terminal() -> io::Result<Self> {
         Ok(Self { terminal: Some(File::open("/dev/tty")?), ..Self::stdin() })
     }
 
-    /// Whether a person's own typing shows their answers.
+    /// `true` if a terminal shows typed answers.
     pub(crate) fn is_echoed(&self) -> bool {
         self.terminal.is_some() || io::stdin().is_terminal()
     }
@@ -56,17 +56,17 @@ impl Typing {
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         match &self.terminal {
             Some(terminal) => terminal.as_fd(),
-            // It is open for as long as the process runs.
+            // Standard input stays open as long as the process runs.
             None => rustix::stdio::stdin(),
         }
     }
 
-    /// Whether nothing more can be read.
+    /// `true` at the end of input.
     pub(crate) fn is_over(&self) -> bool {
         self.ended
     }
 
-    /// A line that was read; at the end of input, what is left.
+    /// Returns a line that was read. At the end of input, also one without a line break.
     pub(crate) fn read_line(&mut self) -> Option<String> {
         let end = match self.read.iter().position(|&byte| byte == b'\n') {
             Some(at) => at + 1,
@@ -78,13 +78,13 @@ impl Typing {
         Some(String::from_utf8_lossy(&line).into_owned())
     }
 
-    /// Reads one byte, and waits if there is none. Not more: what follows a line is for whoever reads next, such as an editor.
+    /// Waits for one byte and reads it. Not more, because input after the line is for the next reader, such as an editor.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         let mut buffer = [0; 1];
         let count = loop {
             match rustix::io::read(self.fd(), &mut buffer) {
                 Err(rustix::io::Errno::INTR) => {}
-                // A terminal that was hung up.
+                // The terminal hung up.
                 Err(rustix::io::Errno::IO) => break 0,
                 read => break read?,
             }
@@ -95,11 +95,11 @@ impl Typing {
     }
 }
 
-impl Answers for Typing {
+impl AnswerSource for Typing {
     fn discard(&mut self) {
         if self.is_echoed() {
             self.read.clear();
-            // Without a terminal there is nothing to discard.
+            // Fails without a terminal, where no input has to be discarded.
             let _ = tcflush(self.fd(), QueueSelector::IFlush);
         }
     }

@@ -1,20 +1,20 @@
-//! The authority that each call needs: one table for all services.
+//! The authority that each call needs, as one table for all services.
 //!
-//! A listener looks a call up here before any service sees it. A method that is missing counts as one that admits, the most that
-//! there is; a test compares the table with the protocol.
+//! A listener checks it before it dispatches a call. A missing method needs the highest authority. A test compares the table with the
+//! protocol.
 
-/// What a caller has to be allowed to.
+/// Required right of a caller, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Authority {
-    /// Look at what anybody under the gate may see.
+    /// Read state that agents may see.
     Read,
-    /// Look at what agents may not see, such as requests to models. For unmarked processes, on any channel.
+    /// Read state that agents may not see, such as requests to models. For unmarked processes, on any channel.
     Inspect,
-    /// Ask for something, wait for the verdict, and report what became of it: everything that agents and their hooks need.
+    /// Submit an intent, await its outcome and report its end, as agents and their hooks do.
     Propose,
-    /// Give a verdict, or do what one would have to allow. On the verdict socket, or over TCP with a login.
+    /// Decide, or change state without a verdict. On the verdict socket, or over TCP with a login.
     Decide,
-    /// Hand out logins. On the verdict socket only.
+    /// Create logins. On the verdict socket only.
     Admit,
 }
 
@@ -22,6 +22,9 @@ use Authority::{Admit, Decide, Inspect, Propose, Read};
 
 /// Every method of every service, sorted.
 const METHODS: &[(&str, Authority)] = &[
+    ("ConversationService/GetConversationBlock", Inspect),
+    ("ConversationService/GetConversationPreview", Inspect),
+    ("ConversationService/WatchConversation", Inspect),
     ("IntentService/AcknowledgeMessages", Propose),
     ("IntentService/Await", Propose),
     ("IntentService/Capture", Propose),
@@ -29,7 +32,7 @@ const METHODS: &[(&str, Authority)] = &[
     ("IntentService/EndTurn", Propose),
     ("IntentService/Finish", Propose),
     ("IntentService/ListMessages", Propose),
-    // Writes an order for a command that was let go ahead; the order grants nothing that the caller could not run itself.
+    // Writes an order for a permitted command, which the caller could run itself.
     ("IntentService/PrepareCall", Propose),
     ("IntentService/StartSession", Propose),
     ("IntentService/StartTurn", Propose),
@@ -38,16 +41,17 @@ const METHODS: &[(&str, Authority)] = &[
     ("IntentService/Withdraw", Propose),
     ("RequestService/CancelRequest", Decide),
     ("RequestService/CaptureNext", Decide),
-    ("RequestService/CloseEntrance", Decide),
+    ("RequestService/CloseEndpoint", Decide),
     ("RequestService/DiffRequest", Inspect),
     ("RequestService/EditRequest", Decide),
+    ("RequestService/GetCost", Inspect),
     ("RequestService/GetModes", Inspect),
+    ("RequestService/GetPersistentEndpoint", Decide),
     ("RequestService/GetRequestBody", Inspect),
-    ("RequestService/LastingEntrance", Decide),
     ("RequestService/ListOverrides", Inspect),
     ("RequestService/ListRequests", Inspect),
     ("RequestService/ListSubagents", Inspect),
-    ("RequestService/OpenEntrance", Decide),
+    ("RequestService/OpenEndpoint", Decide),
     ("RequestService/PauseNext", Decide),
     ("RequestService/RemoveOverrides", Decide),
     ("RequestService/ReplayRequest", Decide),
@@ -55,38 +59,50 @@ const METHODS: &[(&str, Authority)] = &[
     ("RequestService/SaveOverrides", Decide),
     ("RequestService/SetMode", Decide),
     ("RequestService/ShowRequest", Inspect),
+    ("ReviewService/AwaitChange", Read),
     ("ReviewService/Collect", Decide),
     ("ReviewService/CreateLogin", Admit),
     ("ReviewService/Decide", Decide),
+    ("ReviewService/DryRun", Decide),
     ("ReviewService/GetChange", Read),
+    // Contents that an agent may not read are withheld. The edits of a request need a person.
+    ("ReviewService/GetDiff", Read),
     ("ReviewService/ListChanges", Read),
+    // Without requests for agents.
+    ("ReviewService/ListInbox", Read),
     ("ReviewService/ListPending", Read),
     ("ReviewService/ListSessions", Read),
     ("ReviewService/ListSnapshots", Read),
+    ("ReviewService/ListSurfaces", Read),
+    ("ReviewService/MarkRead", Decide),
+    // A mark claims that a person has seen a hunk.
+    ("ReviewService/MarkSeen", Decide),
     ("ReviewService/PlanRedo", Read),
     ("ReviewService/PlanRestore", Read),
     ("ReviewService/PlanUndo", Read),
     ("ReviewService/Propose", Propose),
     ("ReviewService/Redo", Decide),
-    ("ReviewService/Rehearse", Decide),
+    ("ReviewService/ResolveSession", Read),
     ("ReviewService/Restore", Decide),
-    // Puts a turn up for review; the review itself waits for a verdict.
+    // Opens a review, which then needs a verdict.
     ("ReviewService/ReviewTurn", Propose),
     ("ReviewService/Status", Read),
+    ("ReviewService/SuggestRule", Read),
     ("ReviewService/Undo", Decide),
     ("ReviewService/Watch", Read),
+    ("ReviewService/WatchInbox", Read),
     ("ToolService/ListTools", Read),
-    // Runs what policy allows. What a caller grants beyond that counts only where it could decide as well.
+    // Limited to what policy allows. Grants beyond that require a caller that could decide.
     ("ToolService/RunTool", Propose),
+    ("WorkspaceService/CheckOutBranch", Decide),
     ("WorkspaceService/ExplainPolicy", Read),
     ("WorkspaceService/GetBranch", Read),
     ("WorkspaceService/ListDirectory", Read),
     ("WorkspaceService/PlanBranch", Read),
     ("WorkspaceService/ReadFile", Read),
-    ("WorkspaceService/TakeUpBranch", Decide),
 ];
 
-/// The authority that a call to this path needs.
+/// Authority for a call to this path.
 pub(crate) fn of_path(path: &str) -> Authority {
     let method = path.strip_prefix("/sayso.v1.").unwrap_or_default();
     METHODS.binary_search_by_key(&method, |(name, _)| name).map_or(Admit, |at| METHODS[at].1)
@@ -98,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Every method of every service, from the protocol itself.
+    /// All methods in the proto files, sorted.
     fn protocol() -> Vec<String> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto/sayso/v1");
         let mut methods = Vec::new();
@@ -120,12 +136,12 @@ mod tests {
     #[test]
     fn authority_table_lists_every_method_once() {
         let listed: Vec<&str> = METHODS.iter().map(|(method, _)| *method).collect();
-        assert!(listed.is_sorted(), "the table is searched by halves");
+        assert!(listed.is_sorted(), "binary search needs a sorted table");
         assert_eq!(protocol(), listed, "a new method needs an authority");
     }
 
     #[test]
-    fn unknown_method_needs_the_most() {
+    fn unknown_method_needs_highest_authority() {
         for path in ["/sayso.v1.ReviewService/Approve", "/sayso.v1.Other/Status", "/", "ReviewService/Status"] {
             assert_eq!(of_path(path), Admit, "{path}");
         }

@@ -1,38 +1,38 @@
-//! A git branch for a task, with uncommitted work left as it is.
+//! Git branches for tasks. Uncommitted work is kept.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sayso_api::proto;
 use sayso_workspace::git::{
-    BranchName, BranchPlan, BranchPrefix, Checkout, Counts, Deed, Git, GitError, GitState, Head, Performed, Refusal,
-    Repository, WithoutRepository,
+    BranchAction, BranchName, BranchOutcome, BranchPlan, BranchPrefix, Checkout, Counts, Git, GitError, GitState, Head,
+    Refusal, Repository, WithoutRepository,
 };
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::host::Host;
 
-/// Long enough for the status of a large tree on a slow disk; hooks count too.
-const LIMIT: Duration = Duration::from_mins(2);
+/// Time limit for one git command, including hooks. Fits the status of a large tree on a slow disk.
+const GIT_TIMEOUT: Duration = Duration::from_mins(2);
 
 const WITHOUT_GIT: &str =
-    "run `sayso branch TASK --init` to make a repository here, or go on without: `sayso propose` needs no git";
+    "run `sayso branch TASK --init` to create a repository, or use `sayso propose`, which needs no git";
 
 fn git(host: &Host) -> Git {
-    Git::new(host.environment.clone(), LIMIT)
+    Git::new(host.environment.clone(), GIT_TIMEOUT)
 }
 
 fn prefix(host: &Host, task: &proto::BranchTask) -> Result<BranchPrefix, Failure> {
     Ok(task.prefix.clone().unwrap_or_else(|| host.branch_prefix()).parse()?)
 }
 
-/// How the repository stands.
+/// Reads the state of the repository.
 pub(crate) fn state(host: &Host, task: &proto::BranchTask) -> Result<proto::GetBranchResponse, Failure> {
     host.refresh()?;
     let prefix = prefix(host, task)?;
     let found = git(host).state(&host.workspace)?;
-    let line = |(name, text): (&str, String)| proto::Line { name: name.to_owned(), text, ..Default::default() };
+    let line = |(name, text): (&str, String)| proto::StatusLine { name: name.to_owned(), text, ..Default::default() };
     let mut response = proto::GetBranchResponse {
         state: state_name(&found).to_owned(),
         lines: state_lines(&prefix, &found).into_iter().map(line).collect(),
@@ -74,46 +74,46 @@ fn planned(host: &Host, task: &proto::BranchTask) -> Result<(BranchPlan, Vec<Str
         && !repository.inside.as_os_str().is_empty()
     {
         notes.push(format!(
-            "a branch is the whole repository's, so files beside the workspace change too: {}",
+            "the branch covers the whole repository, so files outside the workspace change too: {}",
             repository.root.display()
         ));
     }
     Ok((plan, notes))
 }
 
-/// What taking up a branch would do.
+/// Returns the effect of [`check_out`].
 pub(crate) fn plan(host: &Host, task: &proto::BranchTask) -> Result<proto::PlanBranchResponse, Failure> {
     let (plan, notes) = planned(host, task)?;
     let object = plan_object(&plan, "planned");
     Ok(proto::PlanBranchResponse {
         branch: plan.branch().as_str().to_owned(),
         plan: object["plan"].as_str().unwrap_or_default().to_owned(),
-        text: would(&plan),
+        text: plan_text(&plan),
         details_json: object.to_string(),
         notes,
         ..Default::default()
     })
 }
 
-/// Makes a branch, or goes to it. Nothing else happens to the tree meanwhile.
-pub(crate) fn take_up(host: &Host, task: &proto::BranchTask) -> Result<proto::TakeUpBranchResponse, Failure> {
+/// Creates a branch or switches to it. The gate changes no files meanwhile.
+pub(crate) fn check_out(host: &Host, task: &proto::BranchTask) -> Result<proto::CheckOutBranchResponse, Failure> {
     let (plan, mut notes) = planned(host, task)?;
-    let done = host.gate.holding(|workspace| git(host).perform(workspace, &plan))?;
+    let done = host.gate.with_workspace(|workspace| git(host).execute(workspace, &plan))?;
     let paths =
         |paths: &[PathBuf]| -> Vec<String> { paths.iter().map(|path| path.to_string_lossy().into_owned()).collect() };
-    let mut object = plan_object(&plan, deed_name(done.deed));
+    let mut object = plan_object(&plan, action_name(done.action));
     object["uncommitted"] = counts_object(Counts::of(&done.uncommitted));
     object["settled"] = json!(paths(&done.settled));
     object["appeared"] = json!(paths(&done.appeared));
     for path in &done.settled {
-        notes.push(format!("`{}` was uncommitted before, and is not any more or in another way", path.display()));
+        notes.push(format!("the checkout altered the uncommitted changes of `{}`", path.display()));
     }
     for path in &done.appeared {
-        notes.push(format!("`{}` is uncommitted now and was not before", path.display()));
+        notes.push(format!("the checkout left uncommitted changes in `{}`", path.display()));
     }
-    Ok(proto::TakeUpBranchResponse {
+    Ok(proto::CheckOutBranchResponse {
         branch: plan.branch().as_str().to_owned(),
-        deed: deed_name(done.deed).to_owned(),
+        action: action_name(done.action).to_owned(),
         text: done_text(&plan, &done, &host.root),
         notes,
         details_json: object.to_string(),
@@ -121,49 +121,49 @@ pub(crate) fn take_up(host: &Host, task: &proto::BranchTask) -> Result<proto::Ta
     })
 }
 
-/// What a plan would do, for a person.
-fn would(plan: &BranchPlan) -> String {
+/// The effect of a plan, for display.
+fn plan_text(plan: &BranchPlan) -> String {
     match plan {
         BranchPlan::AlreadyThere { branch } => format!("Already on {branch}."),
         BranchPlan::Create { branch, from } => {
-            format!("Would make the branch {branch} from {from}; no file would be touched.")
+            format!("Would create branch {branch} from {from}; no file would change.")
         }
         BranchPlan::Switch { branch, from } => {
             format!(
-                "Would switch from {from} to {branch}, unless uncommitted work is in the way, which git then names."
+                "Would switch from {from} to {branch}, unless uncommitted work conflicts; git then names the files."
             )
         }
-        BranchPlan::Initialise { branch } => format!("Would make a git repository here, on the branch {branch}."),
+        BranchPlan::Initialise { branch } => format!("Would create a git repository here, on branch {branch}."),
         BranchPlan::Refused { reason, .. } => reason.to_string(),
     }
 }
 
-/// What was done, for a person.
-fn done_text(plan: &BranchPlan, done: &Performed, root: &Path) -> String {
+/// The result of a checkout, for display.
+fn done_text(plan: &BranchPlan, done: &BranchOutcome, root: &Path) -> String {
     let branch = &done.branch;
     let first = match plan {
         BranchPlan::Create { from: Head::Unborn { .. }, .. } => {
-            format!("On the new branch {branch}. Nothing is committed yet.")
+            format!("On new branch {branch}. No commits yet.")
         }
-        BranchPlan::Create { from, .. } => format!("On the new branch {branch}, made from {from}."),
+        BranchPlan::Create { from, .. } => format!("On new branch {branch}, created from {from}."),
         BranchPlan::Switch { from, .. } => format!("Switched from {from} to {branch}."),
         BranchPlan::Initialise { .. } => {
-            format!("Made a git repository in {}, on the branch {branch}. Nothing is committed yet.", root.display())
+            format!("Created a git repository in {}, on branch {branch}. No commits yet.", root.display())
         }
         BranchPlan::AlreadyThere { .. } | BranchPlan::Refused { .. } => format!("Already on {branch}."),
     };
     let counts = counts_text(Counts::of(&done.uncommitted));
     let work = if !done.settled.is_empty() || !done.appeared.is_empty() {
         format!("Uncommitted now: {counts}.")
-    } else if counts == NOTHING {
-        "Nothing is uncommitted.".to_owned()
+    } else if counts == NO_FILES {
+        "No uncommitted work.".to_owned()
     } else {
-        format!("Uncommitted work is as it was: {counts}.")
+        format!("Uncommitted work is unchanged: {counts}.")
     };
     let back = match plan {
         BranchPlan::Create { from, .. } | BranchPlan::Switch { from, .. } => match from {
-            Head::Branch { name, .. } => format!("`git switch {name}` goes back.\n"),
-            Head::Detached { commit } => format!("`git switch --detach {commit}` goes back.\n"),
+            Head::Branch { name, .. } => format!("To go back, run `git switch {name}`.\n"),
+            Head::Detached { commit } => format!("To go back, run `git switch --detach {commit}`.\n"),
             Head::Unborn { .. } => String::new(),
         },
         _ => String::new(),
@@ -171,19 +171,19 @@ fn done_text(plan: &BranchPlan, done: &Performed, root: &Path) -> String {
     format!("{first}\n{work}\n{back}")
 }
 
-/// What there is to say of a state, line by line, the last one being what to do next.
+/// Labelled lines for display. The last one names the next step.
 fn state_lines(prefix: &BranchPrefix, state: &GitState) -> Vec<(&'static str, String)> {
     match state {
         GitState::NoGit => vec![
-            ("Git", "the program `git` was not found".into()),
-            ("Next", "install git, or go on without: `sayso propose` needs no git".into()),
+            ("Git", "program `git` not found".into()),
+            ("Next", "install git, or use `sayso propose`, which needs no git".into()),
         ],
         GitState::NotARepository => {
-            vec![("Repository", "none: this directory is in no git repository".into()), ("Next", WITHOUT_GIT.into())]
+            vec![("Repository", "none: this directory is not in a git repository".into()), ("Next", WITHOUT_GIT.into())]
         }
         GitState::Bare { directory } => vec![
-            ("Repository", format!("{}, without a working tree here", directory.display())),
-            ("Next", "go to a working tree; `git worktree add` makes one".into()),
+            ("Repository", format!("{}, without a working tree", directory.display())),
+            ("Next", "go to a working tree, or create one with `git worktree add`".into()),
         ],
         GitState::Repository(repository) => repository_lines(prefix, repository),
     }
@@ -194,7 +194,7 @@ fn repository_lines(prefix: &BranchPrefix, repository: &Repository) -> Vec<(&'st
     if !repository.inside.as_os_str().is_empty() {
         lines.push((
             "Workspace",
-            format!("its directory {}; a branch is the whole repository's", repository.inside.display()),
+            format!("directory {} of the repository; a branch covers all of it", repository.inside.display()),
         ));
     }
     if let Checkout::Linked { main } = &repository.checkout {
@@ -203,26 +203,26 @@ fn repository_lines(prefix: &BranchPrefix, repository: &Repository) -> Vec<(&'st
     if let Some(superproject) = &repository.superproject {
         lines.push(("Submodule", format!("of {}", superproject.display())));
     }
-    let upstream = repository.upstream.as_ref().map_or_else(String::new, |upstream| format!(", follows {upstream}"));
+    let upstream = repository.upstream.as_ref().map_or_else(String::new, |upstream| format!(", tracks {upstream}"));
     lines.push((
         "Branch",
         match &repository.head {
             Head::Branch { name, .. } => format!("{name}{upstream}"),
-            Head::Unborn { name } => format!("{name}, without a commit yet"),
+            Head::Unborn { name } => format!("{name}, without commits"),
             Head::Detached { .. } => format!("none: at commit {}, detached", repository.head),
         },
     ));
     lines.push(("Uncommitted", counts_text(repository.counts())));
     if let Some(operation) = repository.in_progress {
         lines.push(("In progress", operation.to_string()));
-        lines.push(("Next", format!("{}; then `sayso branch TASK`", operation.ways_out())));
+        lines.push(("Next", format!("{}; then run `sayso branch TASK`", operation.ways_out())));
     } else if repository.counts().conflicted > 0 {
-        lines.push(("Next", "settle the conflicted files and `git add` them; then `sayso branch TASK`".into()));
+        lines.push(("Next", "resolve the conflicts and `git add` the files; then run `sayso branch TASK`".into()));
     } else if on_task_branch(prefix, repository) {
-        lines.push(("Next", "this is a task's branch: `git diff` and `git commit`, as on any".into()));
+        lines.push(("Next", "review and commit with `git diff` and `git commit`".into()));
     } else {
         let next =
-            format!("`sayso branch TASK` makes {}TASK from here; uncommitted work stays as it is", prefix.as_str());
+            format!("run `sayso branch TASK` to create {}TASK from here; uncommitted work is kept", prefix.as_str());
         lines.push(("Next", next));
     }
     lines
@@ -232,14 +232,14 @@ fn on_task_branch(prefix: &BranchPrefix, repository: &Repository) -> bool {
     repository.head.branch().is_some_and(|branch| branch.starts_with(prefix.as_str()))
 }
 
-const NOTHING: &str = "nothing";
+const NO_FILES: &str = "none";
 
 fn counts_text(counts: Counts) -> String {
     let Counts { staged, unstaged, untracked, conflicted } = counts;
     let named = [(staged, "staged"), (unstaged, "unstaged"), (untracked, "untracked"), (conflicted, "conflicted")];
     let parts: Vec<String> =
         named.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
-    if parts.is_empty() { NOTHING.to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { NO_FILES.to_owned() } else { parts.join(", ") }
 }
 
 fn counts_object(counts: Counts) -> Value {
@@ -301,12 +301,12 @@ fn plan_object(plan: &BranchPlan, outcome: &str) -> Value {
     json!({ "branch": plan.branch().as_str(), "plan": name, "outcome": outcome, "from": from.map(head_object) })
 }
 
-fn deed_name(deed: Deed) -> &'static str {
-    match deed {
-        Deed::AlreadyThere => "already_there",
-        Deed::Created => "created",
-        Deed::Switched => "switched",
-        Deed::Initialised => "initialised",
+fn action_name(action: BranchAction) -> &'static str {
+    match action {
+        BranchAction::AlreadyThere => "already_there",
+        BranchAction::Created => "created",
+        BranchAction::Switched => "switched",
+        BranchAction::Initialised => "initialised",
     }
 }
 

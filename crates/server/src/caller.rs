@@ -1,4 +1,4 @@
-//! Who calls: known by their process on the sockets, and by what they show and, where the system tells, their process over TCP.
+//! Identification of callers: by process on Unix sockets, by credential and, on this machine, process over TCP.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,76 +6,73 @@ use std::path::Path;
 use connectrpc::RequestContext;
 use sayso_review::{ChangeId, ErrorKind};
 
-use crate::agents::{Notes, Run};
+use crate::agent_registry::{AgentRegistry, Run};
 use crate::authority::Authority;
 use crate::failure::Failure;
-use crate::standing;
+use crate::kernel_marks;
 
 /// The other end of a connection, as an extension of every request on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Peer {
-    /// A process on a Unix socket.
     Process {
-        /// Its number.
+        /// Process id. 0 if unknown.
         id: u32,
-        /// The socket that it came by.
         socket: SocketKind,
     },
-    /// Somebody over TCP.
+    /// A client over TCP.
     Address {
-        /// Their end.
+        /// Address of the client.
         theirs: SocketAddr,
-        /// Ours.
+        /// Address of this server.
         ours: SocketAddr,
-        /// The credential that came with the request.
         shown: Credential,
     },
 }
 
-/// Unix sockets of an engine at which services are served.
+/// Unix sockets of an engine that serve calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketKind {
-    /// The one with a path, which agents and their hooks use.
+    /// The socket with a path, for agents and their hooks.
     Path,
-    /// The abstract one, which the kernel keeps marked processes from.
+    /// The abstract socket, which marked processes cannot reach.
     Verdicts,
 }
 
 /// Credentials of a request over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credential {
-    /// The bearer token, which lies in a file; or none, where none is asked for.
+    /// The bearer token, which is stored in a file; or no credential, if the server requires none.
     Token,
-    /// A login that was handed out on the verdict socket.
+    /// A login, which was created on the verdict socket.
     Login,
 }
 
 impl Peer {
-    /// The other end of the connection that a call came by.
+    /// The peer of the connection of a call.
     pub(crate) fn of(context: &RequestContext) -> Option<Self> {
         context.extensions().get::<Self>().copied()
     }
 
-    /// The same end of a connection, with what a request on it has shown.
-    pub(crate) fn showing(self, credential: Credential) -> Self {
+    /// Sets the credential of a request over TCP.
+    pub(crate) fn with_credential(self, credential: Credential) -> Self {
         match self {
             Self::Address { theirs, ours, .. } => Self::Address { theirs, ours, shown: credential },
             Self::Process { .. } => self,
         }
     }
 
-    /// The run of an agent that the other end belongs to, if it does.
-    pub(crate) fn run(peer: Option<Self>, notes: &Notes) -> Option<Run> {
-        peer?.processes().into_iter().find_map(|process| notes.run_of(process))
+    /// The run of an agent that the peer belongs to.
+    pub(crate) fn run(peer: Option<Self>, agents: &AgentRegistry) -> Option<Run> {
+        peer?.processes().into_iter().find_map(|process| agents.run_of(process))
     }
 
-    /// Whether the other end has noted that it waits for a change of the workspace with that journal.
-    pub(crate) fn has_noted(peer: Option<Self>, notes: &Notes, change: ChangeId, journal: &Path) -> bool {
+    /// `true` if the peer has registered itself for a change of the workspace with that journal.
+    pub(crate) fn is_registered(peer: Option<Self>, agents: &AgentRegistry, change: ChangeId, journal: &Path) -> bool {
         let mut processes = peer.map(Self::processes).unwrap_or_default().into_iter();
-        processes.any(|process| notes.is_noted(process, change, journal))
+        processes.any(|process| agents.is_registered(process, change, journal))
     }
 
-    /// The processes that have the other end, as far as they are known.
+    /// Known processes that hold the peer end of the connection.
     fn processes(self) -> Vec<u32> {
         match self {
             Self::Process { id, .. } => vec![id],
@@ -86,61 +83,60 @@ impl Peer {
         }
     }
 
-    /// Refuses whoever speaks for an agent (invariant 13: an agent cannot approve itself).
-    pub(crate) fn person(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
+    /// Rejects processes that act for an agent (invariant 13: an agent cannot approve its own changes).
+    pub(crate) fn require_person(peer: Option<Self>, agents: &AgentRegistry) -> Result<(), Failure> {
         match peer {
-            Some(Self::Process { id, .. }) => notes.refuse(id)?,
+            Some(Self::Process { id, .. }) => agents.reject(id)?,
             Some(Self::Address { theirs, ours, .. }) => {
-                // Should an agent have found a token or a login, its process gives it away.
+                // An agent may have stolen a token or a login, so its process is checked, too.
                 match tcp::owners(theirs, ours) {
-                    // Somebody of this user who does not let themselves be looked at.
-                    tcp::Owners::Known(processes) if processes.is_empty() => return Err(unknown()),
+                    // A process of this machine that hides its files.
+                    tcp::Owners::Known(processes) if processes.is_empty() => return Err(unverified()),
                     tcp::Owners::Known(processes) => {
                         for process in processes {
-                            notes.refuse(process)?;
+                            agents.reject(process)?;
                         }
                     }
-                    // Gone before the answer came, so that it cannot be asked who it was.
-                    tcp::Owners::Gone => return Err(unknown()),
+                    // The client has disconnected, so its process cannot be identified.
+                    tcp::Owners::Gone => return Err(unverified()),
                     tcp::Owners::Elsewhere => {}
                 }
             }
-            // Of whom nothing is known, the worst is assumed.
-            None => return Err(unknown()),
+            None => return Err(unverified()),
         }
         Ok(())
     }
 
-    /// Refuses whoever could not give a verdict here: agents, and everybody on a channel that agents can reach.
-    pub(crate) fn decides(peer: Option<Self>, notes: &Notes) -> Result<(), Failure> {
-        let Some(known) = peer else { return Err(unknown()) };
-        known.channel_takes(Authority::Decide)?;
-        Self::person(peer, notes)
+    /// Rejects callers whose verdicts this engine would reject: agents, and all callers on a channel that agents can reach.
+    pub(crate) fn require_decider(peer: Option<Self>, agents: &AgentRegistry) -> Result<(), Failure> {
+        let Some(known) = peer else { return Err(unverified()) };
+        known.require_channel(Authority::Decide)?;
+        Self::require_person(peer, agents)
     }
 
-    /// Refuses calls that the channel does not take, whoever calls.
-    pub(crate) fn channel_takes(self, authority: Authority) -> Result<(), Failure> {
+    /// Rejects calls that need more authority than the channel has.
+    pub(crate) fn require_channel(self, authority: Authority) -> Result<(), Failure> {
         if authority < Authority::Decide {
             return Ok(());
         }
-        if standing::is_marked() {
-            return Err(denied("this engine was started under the gate, and takes no verdicts")
-                .hint("end the process that has it, or run `sayso serve` in a terminal that no agent started"));
+        if kernel_marks::is_marked() {
+            return Err(denied("an agent started this engine, so it accepts no verdicts")
+                .hint("stop its process, or run `sayso serve` in a terminal of your own"));
         }
         match self {
             Self::Process { socket: SocketKind::Verdicts, .. } => Ok(()),
             Self::Process { socket: SocketKind::Path, .. } => {
-                Err(denied("this socket takes proposals, not verdicts: agents can reach it, and an agent cannot decide")
-                    .hint("use the command line, which finds the socket for verdicts"))
+                Err(denied("this socket accepts no verdicts, because agents can reach it")
+                    .hint("decide with the command line, which uses the verdict socket"))
             }
             Self::Address { shown: Credential::Login, .. } if authority == Authority::Decide => Ok(()),
             Self::Address { shown: Credential::Login, .. } => {
-                Err(denied("logins are handed out on the engine's own socket only").hint("run `sayso login`"))
+                Err(denied("logins are created on the verdict socket only").hint("run `sayso login`"))
             }
-            Self::Address { shown: Credential::Token, .. } => Err(denied(
-                "the token takes proposals, not verdicts: it lies in a file that agents can read, and an agent cannot decide",
-            )
-            .hint("run `sayso login` in a terminal, and show the login instead of the token")),
+            Self::Address { shown: Credential::Token, .. } => {
+                Err(denied("the token authorizes no verdicts, because agents can read its file")
+                    .hint("run `sayso login` in a terminal and send the login in place of the token"))
+            }
         }
     }
 }
@@ -149,45 +145,45 @@ fn denied(message: &str) -> Failure {
     Failure::new(ErrorKind::ToolDenied, message)
 }
 
-fn unknown() -> Failure {
-    let message = "whoever asks cannot be told from an agent, and an agent cannot decide about what it does";
-    Failure::new(ErrorKind::ToolDenied, message).hint("stay connected until the answer is there")
+fn unverified() -> Failure {
+    let message = "cannot verify that this caller is not an agent; agents may not approve their own changes";
+    Failure::new(ErrorKind::ToolDenied, message).hint("keep the connection open until the response arrives")
 }
 
-/// Which processes hold the other end of a connection within this machine.
+/// Lookup of the processes that hold the client end of a connection within this machine.
 mod tcp {
     use std::net::{IpAddr, SocketAddr, UdpSocket};
     use std::path::PathBuf;
     use std::time::Duration;
 
-    /// What is known of the other end.
+    /// Owners of the client end.
     pub(super) enum Owners {
-        /// These processes hold it; none, if they hide.
+        /// Processes that hold it. Empty if they hide their files.
         Known(Vec<u32>),
-        /// It was within this machine, and is closed.
+        /// It was on this machine and is closed.
         Gone,
-        /// It is on another machine, or the system does not tell.
+        /// It is on another machine, or `/proc` is not readable.
         Elsewhere,
     }
 
-    /// How often it is looked at again before it counts as gone, or as nobody's that is to be seen, and after which pause: a
-    /// process that ends lets go of its files before they are gone from the table, and the table is read piece by piece.
-    const LOOKS: usize = 4;
-    const PAUSE: Duration = Duration::from_millis(2);
+    // A single lookup can miss a live connection: the kernel returns the table in pieces, and an exiting process closes its files
+    // before the table changes.
+    const LOOKUP_ATTEMPTS: usize = 4;
+    const LOOKUP_DELAY: Duration = Duration::from_millis(2);
 
     pub(super) fn owners(theirs: SocketAddr, ours: SocketAddr) -> Owners {
         if !std::fs::exists("/proc/net/tcp").unwrap_or(false) {
             return Owners::Elsewhere;
         }
-        // Looked for whatever address it shows: a process of this machine may show any of the machine's own. Only where it cannot be one
-        // is a single look enough.
+        // Addresses cannot prove that a client is remote: a local process may use any address of this machine. If this one is not
+        // local and not in the table, one lookup is enough.
         if !is_within(theirs, ours) && inode(theirs, ours).is_none() {
             return Owners::Elsewhere;
         }
         let mut found = None;
-        for look in 0..LOOKS {
-            if look > 0 {
-                std::thread::sleep(PAUSE);
+        for attempt in 0..LOOKUP_ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(LOOKUP_DELAY);
             }
             found = inode(theirs, ours);
             let owners = found.map(holders).unwrap_or_default();
@@ -198,14 +194,14 @@ mod tcp {
         if found.is_some() { Owners::Known(Vec::new()) } else { Owners::Gone }
     }
 
-    /// Whether a connection begins and ends on this machine. What arrives at a loopback address does, whatever it says of where it began;
-    /// elsewhere, an address that can be bound is one of this machine's own.
+    /// `true` if both ends of a connection are on this machine. The loopback address accepts local clients only, whatever their
+    /// source address. Otherwise, a source address that can be bound belongs to this machine.
     pub(super) fn is_within(theirs: SocketAddr, ours: SocketAddr) -> bool {
         let (theirs, ours) = (theirs.ip().to_canonical(), ours.ip().to_canonical());
         ours.is_loopback() || theirs.is_loopback() || theirs == ours || UdpSocket::bind((theirs, 0)).is_ok()
     }
 
-    /// The processes that have a socket open.
+    /// Processes with an open file descriptor for a socket.
     fn holders(inode: u64) -> Vec<u32> {
         let socket = PathBuf::from(format!("socket:[{inode}]"));
         let mut holders = Vec::new();
@@ -219,9 +215,9 @@ mod tcp {
         holders
     }
 
-    /// The socket whose own end is theirs.
+    /// Inode of the socket with these local and remote addresses.
     fn inode(theirs: SocketAddr, ours: SocketAddr) -> Option<u64> {
-        let wanted = (written(theirs), written(ours));
+        let wanted = (table_forms(theirs), table_forms(ours));
         for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
             let text = std::fs::read_to_string(table).unwrap_or_default();
             for line in text.lines().skip(1) {
@@ -237,11 +233,11 @@ mod tcp {
         None
     }
 
-    /// An address as the system's table writes it, in each of the ways it may: words in the machine's own byte order.
-    fn written(address: SocketAddr) -> Vec<String> {
+    /// The forms of an address in the kernel's table: hexadecimal words in native byte order.
+    fn table_forms(address: SocketAddr) -> Vec<String> {
         let port = address.port();
         let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
-        // An address of IPv4 that came in at a socket of IPv6 stands in the table of whoever made the connection, as either.
+        // For an IPv6 server, the entry of an IPv4 client is in the table of its own socket: IPv4, or IPv4-mapped IPv6.
         match address.ip().to_canonical() {
             IpAddr::V4(ip) => {
                 let plain = word(ip.octets());
@@ -268,9 +264,8 @@ mod tests {
 
     use super::*;
 
-    /// A loopback server is reached from any address of this machine, so that no address makes somebody a stranger.
     #[test]
-    fn nobody_at_a_loopback_address_is_from_elsewhere() {
+    fn loopback_client_is_never_remote() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         for (theirs, ours) in [
             ("203.0.113.9:50000", "127.0.0.1:7777"),
@@ -279,16 +274,16 @@ mod tests {
         ] {
             let (theirs, ours) = (address(theirs), address(ours));
             assert!(tcp::is_within(theirs, ours), "{theirs}");
-            // None of these is connected, so that nobody can be told from an agent.
+            // Not connected, so no process holds them.
             assert!(matches!(tcp::owners(theirs, ours), tcp::Owners::Gone), "{theirs}");
         }
-        // What comes from another machine to an address that others reach does not.
+        // A remote client of a public address.
         assert!(!tcp::is_within(address("203.0.113.9:50000"), address("203.0.113.1:7777")));
     }
 
     #[test]
-    fn whoever_comes_by_ipv4_to_a_server_of_both_is_found() {
-        // A machine without IPv6 has none.
+    fn ipv4_client_of_ipv6_server_is_identified() {
+        // Not available on a machine without IPv6.
         let Ok(listener) = TcpListener::bind(("::", 0)) else { return };
         let port = listener.local_addr().unwrap().port();
         let Ok(ours) = TcpStream::connect(("127.0.0.1", port)) else { return };

@@ -1,114 +1,131 @@
-//! Why a call failed, on its way to the client.
+//! Errors of calls.
+
+use std::fmt;
 
 use connectrpc::ConnectError;
 use sayso_api::convert::BadMessage;
+use sayso_api::error::{ErrorData, to_connect, to_connect_with};
 use sayso_gate::GateError;
 use sayso_journal::ReadJournalError;
 use sayso_proxy::ReplayError;
-use sayso_proxy::desk::{EditRequestError, EndError, SavedError};
+use sayso_proxy::interceptor::{EditRequestError, ResumeError, StateFileError};
 use sayso_review::{ErrorKind, PolicyError, ProposalError, WsPathError};
 use sayso_tools::ToolError;
 use sayso_workspace::OpenError;
 use sayso_workspace::git::{BranchNameError, GitError};
 
-/// Why a call failed. Becomes an RPC error in one place.
+/// Error of a call. All errors become RPC errors here.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What sort of failure it is.
     pub kind: ErrorKind,
-    /// What happened and why, for a person.
+    /// Failure and cause, for a person.
     pub message: String,
-    /// What to do about it.
+    /// Imperative, for a person.
     pub hint: Option<String>,
+    /// The failure as data, for a program.
+    pub data: Option<ErrorData>,
 }
 
 impl Failure {
-    /// A failure without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, data: None }
     }
 
-    /// The same with what to do about it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Work that panicked, which is a fault of ours and nobody's input.
-    pub(crate) fn panicked(error: &dyn std::fmt::Display) -> Self {
+    #[must_use]
+    pub(crate) fn data(self, data: ErrorData) -> Self {
+        Self { data: Some(data), ..self }
+    }
+
+    pub(crate) fn panicked(error: &dyn fmt::Display) -> Self {
         tracing::error!(%error, "a call panicked");
-        Self::new(ErrorKind::Internal, "a fault of sayso ended this call")
-            .hint("what was recorded is whole; the engine's log says more")
+        Self::new(ErrorKind::Internal, "internal error: the call panicked")
+            .hint("check the engine's log; recorded data is intact")
     }
 }
 
 impl From<Failure> for ConnectError {
     fn from(failure: Failure) -> Self {
-        // Here every call comes by that fails, within the span that names it.
+        // Every failed call passes here, inside the span with its request id.
         let Failure { kind, message: reason, .. } = &failure;
         match kind {
             ErrorKind::Internal => tracing::error!(%kind, %reason, "a call failed"),
             ErrorKind::Unavailable => tracing::warn!(%kind, %reason, "a call failed"),
             _ => tracing::info!(%kind, %reason, "a call failed"),
         }
-        sayso_api::error::to_connect(failure.kind, failure.message, failure.hint)
+        let Failure { kind, message, hint, data } = failure;
+        match data {
+            Some(data) => to_connect_with(kind, message, hint, data),
+            None => to_connect(kind, message, hint),
+        }
     }
 }
 
-/// Errors that know their kind and their hint.
+/// Implements `From` for errors with a kind and a hint.
 macro_rules! from_errors {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                let hint: Option<String> = MaybeHint::maybe(error.hint());
-                Self { kind: error.kind(), message: error.to_string(), hint }
+                let hint = error.hint().into_hint();
+                Self { hint, ..Self::new(error.kind(), error.to_string()) }
             }
         }
     )*};
 }
 
-/// What there is to do about an error, in whatever form the error says so.
-trait MaybeHint {
-    fn maybe(self) -> Option<String>;
+/// The forms in which errors return a hint.
+trait IntoHint {
+    fn into_hint(self) -> Option<String>;
 }
 
-impl MaybeHint for Option<String> {
-    fn maybe(self) -> Option<String> {
+impl IntoHint for Option<String> {
+    fn into_hint(self) -> Option<String> {
         self
     }
 }
 
-impl MaybeHint for String {
-    fn maybe(self) -> Option<String> {
+impl IntoHint for String {
+    fn into_hint(self) -> Option<String> {
         Some(self)
     }
 }
 
-impl MaybeHint for Option<&str> {
-    fn maybe(self) -> Option<String> {
+impl IntoHint for Option<&str> {
+    fn into_hint(self) -> Option<String> {
         self.map(str::to_owned)
     }
 }
 
-impl MaybeHint for &str {
-    fn maybe(self) -> Option<String> {
+impl IntoHint for &str {
+    fn into_hint(self) -> Option<String> {
         Some(self.to_owned())
     }
 }
 
-from_errors!(BadMessage, BranchNameError, GateError, GitError, PolicyError, ProposalError, ReadJournalError);
-from_errors!(EditRequestError, EndError, ReplayError, SavedError);
+from_errors!(BranchNameError, GateError, GitError, PolicyError, ProposalError, ReadJournalError);
+from_errors!(EditRequestError, ResumeError, ReplayError, StateFileError);
+
+impl From<BadMessage> for Failure {
+    fn from(error: BadMessage) -> Self {
+        let failure = Self::new(error.kind(), error.to_string()).hint(error.hint());
+        failure.data(ErrorData::InvalidField { field: error.field, reason: error.reason })
+    }
+}
 
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
-        Self { kind: error.kind, message: error.message, hint: error.hint }
+        Self { hint: error.hint, ..Self::new(error.kind, error.message) }
     }
 }
 
 impl From<WsPathError> for Failure {
     fn from(error: WsPathError) -> Self {
         Self::new(ErrorKind::FsDenied, error.to_string())
-            .hint("paths are relative to the workspace, or absolute beneath its root")
+            .hint("use a path relative to the workspace, or absolute below its root")
     }
 }
 

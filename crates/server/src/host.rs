@@ -1,4 +1,4 @@
-//! The engine as the services share it.
+//! The engine's shared state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,72 +9,78 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::proto;
-use sayso_gate::{Asking, Gate, Process};
+use sayso_gate::{AskMode, Gate, Process};
 use sayso_proxy::Proxy;
 use sayso_review::{ChangeId, ErrorKind, Origin, OutsidePath, Recorded};
 use sayso_workspace::Workspace;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
-use crate::agents::{Notes, Run};
+use crate::agent_registry::{AgentRegistry, Run};
+use crate::call_files::CallFiles;
 use crate::caller::Peer;
-use crate::calls::CallFiles;
+use crate::conversation::Conversations;
+use crate::diff_cache::DiffCache;
 use crate::failure::Failure;
+use crate::inbox::Inbox;
+use crate::kernel_marks;
 use crate::login::Logins;
 use crate::settings::Settings;
-use crate::standing;
+use crate::surfaces::Surfaces;
 
-/// Calls that are carried out where they came in at a time. Each takes a thread of the runtime's, of which there are some hundreds, and
-/// those who only wait need some as well.
-const IN_PLACE: usize = 64;
-/// Events that are kept as they are sent, for all who are nearly up to date.
-const ENCODED: usize = 256;
+/// Calls that run inline at the same time. Each occupies one of the runtime's blocking threads, of which tokio has 512.
+const MAX_INLINE_CALLS: usize = 64;
+/// Recent events whose encoded form is cached for all watchers.
+const ENCODED_EVENTS: usize = 256;
 
-/// The engine and what belongs to it.
+/// An engine and its context, shared by all services.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) gate: Gate,
-    /// The gateway for requests to models.
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) settings: Box<dyn Settings>,
-    pub(crate) notes: Notes,
+    pub(crate) agents: AgentRegistry,
     pub(crate) calls: CallFiles,
-    /// The workspace, for those who only look.
+    /// For reads that bypass the gate.
     pub(crate) workspace: Workspace,
-    /// The workspace's root.
     pub(crate) root: PathBuf,
-    /// The journal's folder.
+    /// Directory of the journal.
     pub(crate) journal: PathBuf,
+    /// In milliseconds since 1970.
     pub(crate) started: i64,
     pub(crate) version: &'static str,
-    /// The address of the HTTP server, once there is one.
+    /// Address of the HTTP server. Unset if none runs.
     pub(crate) url: OnceLock<String>,
-    /// How programs that the engine starts find others.
+    /// Environment of programs that the engine starts.
     pub(crate) environment: sayso_workspace::git::Environment,
+    /// Serialises reloads of the configuration.
     refreshing: Mutex<()>,
-    /// What was wrong with the configuration when it was last said.
-    unreadable: Mutex<Option<String>>,
-    /// How many wait for what becomes of a change.
+    /// The last logged error of the configuration, so that each is logged once.
+    logged_error: Mutex<Option<String>>,
+    /// Number of `Await` calls per change.
     awaited: Mutex<BTreeMap<ChangeId, usize>>,
-    /// Held while it is noted which run of an agent has which session.
+    /// Serialises the assignment of sessions to runs.
     claiming: Mutex<()>,
+    /// Time after which a pending change is denied.
     deadline: Mutex<Option<Duration>>,
     branch_prefix: Mutex<String>,
     encoded: Mutex<VecDeque<(u64, PreEncoded<proto::WatchResponse>)>>,
-    /// How many calls are carried out where they came in.
-    in_place: AtomicUsize,
-    /// Whether the engine is to stop.
+    inline_calls: AtomicUsize,
+    /// Becomes `true` when the engine is to stop.
     pub(crate) stopping: watch::Sender<bool>,
-    /// Why it stops, if nobody asked for it.
-    pub(crate) ended_by: OnceLock<String>,
-    /// What verdicts over TCP have to show.
+    /// The reason, if the engine stops by itself.
+    pub(crate) stop_reason: OnceLock<String>,
     pub(crate) logins: Logins,
+    pub(crate) conversations: Conversations,
+    pub(crate) inbox: Inbox,
+    pub(crate) surfaces: Arc<Surfaces>,
+    pub(crate) diffs: DiffCache,
 }
 
-/// Who a host is, before it has an engine.
-pub(crate) struct Hosting {
+/// Parts of a [`Host`] that do not depend on its engine.
+pub(crate) struct HostOptions {
     pub(crate) settings: Box<dyn Settings>,
-    pub(crate) notes: Notes,
+    pub(crate) agents: AgentRegistry,
     pub(crate) calls: CallFiles,
     pub(crate) workspace: Workspace,
     pub(crate) root: PathBuf,
@@ -86,14 +92,24 @@ pub(crate) struct Hosting {
 }
 
 impl Host {
-    pub(crate) fn new(gate: Gate, proxy: Arc<Proxy>, hosting: Hosting) -> Arc<Self> {
-        let Hosting { settings, notes, calls, workspace, root, journal, version, environment, deadline, branch_prefix } =
-            hosting;
+    pub(crate) fn new(gate: Gate, proxy: Arc<Proxy>, options: HostOptions) -> Arc<Self> {
+        let HostOptions {
+            settings,
+            agents,
+            calls,
+            workspace,
+            root,
+            journal,
+            version,
+            environment,
+            deadline,
+            branch_prefix,
+        } = options;
         Arc::new(Self {
             gate,
             proxy,
             settings,
-            notes,
+            agents,
             calls,
             workspace,
             root,
@@ -103,175 +119,184 @@ impl Host {
             url: OnceLock::new(),
             environment,
             refreshing: Mutex::new(()),
-            unreadable: Mutex::new(None),
+            logged_error: Mutex::new(None),
             awaited: Mutex::default(),
             claiming: Mutex::default(),
             deadline: Mutex::new(deadline),
             branch_prefix: Mutex::new(branch_prefix),
             encoded: Mutex::new(VecDeque::new()),
-            in_place: AtomicUsize::new(0),
+            inline_calls: AtomicUsize::new(0),
             stopping: watch::Sender::new(false),
-            ended_by: OnceLock::new(),
+            stop_reason: OnceLock::new(),
             logins: Logins::default(),
+            conversations: Conversations::default(),
+            inbox: Inbox::default(),
+            surfaces: Arc::default(),
+            diffs: DiffCache::default(),
         })
     }
 
-    /// Takes up what the user has configured since. What cannot be understood judges nothing: it may forbid something.
+    /// Reloads a changed configuration. Fails if it is unreadable: the call must not proceed, because it might be denied now.
     pub(crate) fn refresh(&self) -> Result<(), Failure> {
-        // One after the other, so that whoever comes second judges by what the first has read.
+        // A second caller waits, so that it uses the configuration that the first one loads.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(current) = self.settings.changed(&|| self.gate.has_writer_under_way())? {
+        if let Some(current) = self.settings.changed(&|| self.gate.has_running_writer())? {
             *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = current.deadline;
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
             self.gate.use_rules(current.rules, current.snapshots);
-            self.proxy.desk.configure(current.requests);
-            *self.unreadable.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            tracing::info!("the configuration changed");
+            self.proxy.interceptor.configure(current.requests);
+            *self.logged_error.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            tracing::info!("configuration reloaded");
         }
         Ok(())
     }
 
-    /// The same for what does not go by rules: what cannot be understood is no reason not to do it, and the last configuration counts.
+    /// Reloads a changed configuration for operations without policy. An unreadable one is logged once, and the previous one stays.
     pub(crate) fn refresh_if_readable(&self) {
         if let Err(failure) = self.refresh() {
-            let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.as_ref() != Some(&failure.message) {
-                tracing::warn!(reason = failure.message, "the configuration cannot be read; the last one counts");
-                *told = Some(failure.message);
+            let mut logged = self.logged_error.lock().unwrap_or_else(PoisonError::into_inner);
+            if logged.as_ref() != Some(&failure.message) {
+                tracing::warn!(reason = failure.message, "cannot read the configuration; using the previous one");
+                *logged = Some(failure.message);
             }
         }
     }
 
-    /// When something that comes now is denied if nobody decides.
+    /// Time at which a new change is denied if still pending, in milliseconds since 1970; `None` is never.
     pub(crate) fn deadline(&self) -> Option<i64> {
         let span = (*self.deadline.lock().unwrap_or_else(PoisonError::into_inner))?;
         Some(now().saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// Whether a person has to be asked. An engine under the gate lets nothing through by itself: an agent may have started it to have
-    /// its rules applied by a program of its own.
-    pub(crate) fn asking(wants_a_person: bool) -> Asking {
-        if wants_a_person || standing::is_marked() { Asking::Always } else { Asking::AsPolicySays }
+    /// Returns [`AskMode::Always`] if requested, or if this engine runs under the gate: an agent may have started it with rules of
+    /// its own.
+    pub(crate) fn ask_mode(always: bool) -> AskMode {
+        if always || kernel_marks::is_marked() { AskMode::Always } else { AskMode::ByPolicy }
     }
 
-    /// How names of branches begin.
+    /// Configured prefix of task branches.
     pub(crate) fn branch_prefix(&self) -> String {
         self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Settles changes whose process is gone.
-    pub(crate) fn settle(&self) -> Result<(), Failure> {
-        for abandoned in self.notes.abandoned(&self.journal) {
-            if abandoned.still_runs {
+    /// Finishes changes whose process has exited.
+    pub(crate) fn finish_abandoned(&self) -> Result<(), Failure> {
+        for abandoned in self.agents.abandoned(&self.journal) {
+            if !abandoned.running.is_empty() {
                 continue;
             }
             if let Some(change) = abandoned.change {
-                tracing::info!(change, "whoever wanted it is gone");
-                self.gate.abandon(change, abandoned.code, now())?;
+                tracing::info!(change, "finishing a change whose process has exited");
+                self.gate.abandon(change, abandoned.exit_code, now())?;
             }
-            abandoned.settled();
+            abandoned.remove();
         }
         Ok(())
     }
 
-    /// Counts somebody who waits for a change, for as long as what is returned is held.
-    pub(crate) fn awaiting(self: &Arc<Self>, change: ChangeId) -> Awaiting {
+    /// Counts an `Await` call for a change until the guard is dropped.
+    pub(crate) fn count_await(self: &Arc<Self>, change: ChangeId) -> AwaitGuard {
         *self.awaited.lock().unwrap_or_else(PoisonError::into_inner).entry(change).or_default() += 1;
-        Awaiting { host: Arc::clone(self), change }
+        AwaitGuard { host: Arc::clone(self), change }
     }
 
-    /// The changes for which somebody waits.
+    /// Changes with an `Await` call.
     pub(crate) fn awaited(&self) -> BTreeSet<ChangeId> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
-    /// Whatever an agent says of itself, it speaks under its own name, and in sessions that no other run has. Gives the folders outside
-    /// the workspace that the user handed to its run.
-    pub(crate) fn own(&self, peer: Option<Peer>, origin: &mut Origin) -> Result<Vec<OutsidePath>, Failure> {
-        let run = Peer::run(peer, &self.notes);
+    /// Checks the origin that a caller claims: an agent acts under its own name only, and never in a session of another run. Corrects
+    /// the agent name. Returns the directories outside the workspace that the user granted to the run.
+    pub(crate) fn authorize_origin(
+        &self,
+        peer: Option<Peer>,
+        origin: &mut Origin,
+    ) -> Result<Vec<OutsidePath>, Failure> {
+        let run = Peer::run(peer, &self.agents);
         if let Some(session) = &origin.session {
             self.claim(peer, run.as_ref(), session)?;
         }
         let Some(run) = run else { return Ok(Vec::new()) };
         origin.agent = Some(run.agent);
-        Ok(run.folders)
+        Ok(run.directories)
     }
 
-    /// The same for what is about a session alone.
-    pub(crate) fn own_session(&self, peer: Option<Peer>, session: &str) -> Result<(), Failure> {
-        self.claim(peer, Peer::run(peer, &self.notes).as_ref(), session)
+    /// Checks that a caller may act in a session.
+    pub(crate) fn authorize_session(&self, peer: Option<Peer>, session: &str) -> Result<(), Failure> {
+        self.claim(peer, Peer::run(peer, &self.agents).as_ref(), session)
     }
 
-    /// The same for what is about a change: a person's is theirs alone.
-    pub(crate) fn own_change(&self, peer: Option<Peer>, change: ChangeId) -> Result<(), Failure> {
-        let run = Peer::run(peer, &self.notes);
+    /// Checks that a caller may act on a change: a person on any, an agent on its own.
+    pub(crate) fn authorize_change(&self, peer: Option<Peer>, change: ChangeId) -> Result<(), Failure> {
+        let run = Peer::run(peer, &self.agents);
         let origin = self.gate.read(|history| history.change(change))?.origin;
         match (origin.session, origin.agent, &run) {
             (Some(session), _, _) => self.claim(peer, run.as_ref(), &session),
             (None, Some(agent), Some(run)) if agent == run.agent => Ok(()),
             (None, agent, _) => {
-                // What `sayso exec` runs is no run of an agent, and may have asked for something itself.
-                if Peer::person(peer, &self.notes).is_ok() || Peer::has_noted(peer, &self.notes, change, &self.journal)
+                // A process of `sayso exec` belongs to no run, but may have registered itself for a change.
+                if Peer::require_person(peer, &self.agents).is_ok()
+                    || Peer::is_registered(peer, &self.agents, change, &self.journal)
                 {
                     return Ok(());
                 }
-                let whose = agent.map_or_else(|| "no agent's".to_owned(), |agent| format!("of {agent}"));
-                Err(another(format!("change {change} is {whose}, so that it is not for this agent to end it")))
+                let owner = agent.map_or_else(|| "a person".to_owned(), |agent| format!("agent `{agent}`"));
+                Err(foreign(format!("change {change} belongs to {owner}, not to this agent")))
             }
         }
     }
 
     fn claim(&self, peer: Option<Peer>, run: Option<&Run>, session: &str) -> Result<(), Failure> {
         let Some(run) = run else {
-            // What `sayso exec` runs is no run of an agent, and still no person.
-            return match self.notes.holder(&self.journal, session) {
-                Some(other) if Peer::person(peer, &self.notes).is_err() => Err(of_another_run(session, other)),
+            // A process of `sayso exec` belongs to no run, but is not a person either.
+            return match self.agents.holder(&self.journal, session) {
+                Some(other) if Peer::require_person(peer, &self.agents).is_err() => Err(of_another_run(session, other)),
                 _ => Ok(()),
             };
         };
-        // One after the other, so that of two that want the same one gets it.
+        // Between the check and the assignment, no other run may take the session.
         let _claiming = self.claiming.lock().unwrap_or_else(PoisonError::into_inner);
-        let claimed = self.notes.claim(run, &self.journal, session).map_err(|error| {
-            Failure::new(ErrorKind::Unavailable, format!("it cannot be noted whose session this is: {error}"))
-                .hint("look at the disk's free space")
+        let claimed = self.agents.claim(run, &self.journal, session).map_err(|error| {
+            Failure::new(ErrorKind::Unavailable, format!("cannot record the owner of session `{session}`: {error}"))
+                .hint("check the free disk space")
         })?;
         claimed.map_or(Ok(()), |other| Err(of_another_run(session, other)))
     }
 
-    /// An event as it is sent, made once for all who get it.
+    /// Returns the encoded form of an event, which all watchers share.
     pub(crate) fn encoded(&self, event: &Recorded) -> PreEncoded<proto::WatchResponse> {
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = encoded.iter().rev().find(|(number, _)| *number == event.number) {
             return found.clone();
         }
         let response = proto::WatchResponse { kind: Some(proto::Event::from(event).into()), ..Default::default() };
-        let made = PreEncoded::from_message(&response);
+        let new = PreEncoded::from_message(&response);
         if encoded.back().is_none_or(|(number, _)| *number < event.number) {
-            if encoded.len() == ENCODED {
+            if encoded.len() == ENCODED_EVENTS {
                 encoded.pop_front();
             }
-            encoded.push_back((event.number, made.clone()));
+            encoded.push_back((event.number, new.clone()));
         }
-        made
+        new
     }
 }
 
 fn of_another_run(session: &str, run: Process) -> Failure {
-    another(format!("session `{session}` is of another run, by process {}", run.id))
+    foreign(format!("session `{session}` belongs to another run, of process {}", run.id))
 }
 
-fn another(message: String) -> Failure {
-    Failure::new(ErrorKind::ToolDenied, message).hint("an agent speaks for itself only")
+fn foreign(message: String) -> Failure {
+    Failure::new(ErrorKind::ToolDenied, message).hint("use a session of this run; agents act for themselves only")
 }
 
-/// Somebody who waits for a change.
+/// A counted `Await` call.
 #[derive(Debug)]
-pub(crate) struct Awaiting {
+pub(crate) struct AwaitGuard {
     host: Arc<Host>,
     change: ChangeId,
 }
 
-impl Drop for Awaiting {
+impl Drop for AwaitGuard {
     fn drop(&mut self) {
         let mut awaited = self.host.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = awaited.get_mut(&self.change) {
@@ -283,7 +308,7 @@ impl Drop for Awaiting {
     }
 }
 
-/// Does what may take a while away from those who only wait. Goes on to its end even if the caller goes away.
+/// Runs work on a blocking thread. It completes even if the caller disconnects.
 pub(crate) async fn blocking<T: Send + 'static>(
     host: &Arc<Host>,
     work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
@@ -293,53 +318,53 @@ pub(crate) async fn blocking<T: Send + 'static>(
     Ok(done.unwrap_or_else(|error| Err(Failure::panicked(&error)))?)
 }
 
-/// The same for what is quickly done: carried out where it came in, which spares two changes of threads. Those who only wait go on
-/// elsewhere meanwhile, and since nothing is waited for in between, it goes on to its end as well.
-pub(crate) async fn promptly<T: Send + 'static>(
+/// Runs short work on the current thread, which saves two switches of threads. Tokio moves other tasks to another thread meanwhile.
+/// Without an await point, the work completes even if the caller disconnects.
+pub(crate) async fn run_inline<T: Send + 'static>(
     host: &Arc<Host>,
     work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, ConnectError> {
-    let Some(_place) = InPlace::take(host) else { return blocking(host, work).await };
-    // As on a thread of its own: what panics ends the call, and not the connection.
+    let Some(_permit) = InlinePermit::try_acquire(host) else { return blocking(host, work).await };
+    // As on a blocking thread, a panic ends the call and not the connection.
     let done = tokio::task::block_in_place(|| catch_unwind(AssertUnwindSafe(|| work(host))));
     Ok(done.unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<&str>().copied();
-        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(Failure::panicked(&said.unwrap_or("nothing was said")))
+        let message = panic.downcast_ref::<&str>().copied();
+        let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Failure::panicked(&message.unwrap_or("panic without a message")))
     })?)
 }
 
-/// One of the calls that are carried out where they came in.
-struct InPlace<'h>(&'h Host);
+/// Permission to run a call inline.
+struct InlinePermit<'h>(&'h Host);
 
-impl<'h> InPlace<'h> {
-    /// Takes a place, if there is one, and others can go on elsewhere.
-    fn take(host: &'h Host) -> Option<Self> {
+impl<'h> InlinePermit<'h> {
+    /// Returns `None` at the limit, or if the runtime has one thread only and inline work would block all tasks.
+    fn try_acquire(host: &'h Host) -> Option<Self> {
         if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
             return None;
         }
-        let taken = host.in_place.fetch_add(1, Ordering::Relaxed);
-        // Given back at once where there is none.
-        let place = Self(host);
-        (taken < IN_PLACE).then_some(place)
+        let before = host.inline_calls.fetch_add(1, Ordering::Relaxed);
+        // At the limit, dropping the permit restores the count.
+        let permit = Self(host);
+        (before < MAX_INLINE_CALLS).then_some(permit)
     }
 }
 
-impl Drop for InPlace<'_> {
+impl Drop for InlinePermit<'_> {
     fn drop(&mut self) {
-        self.0.in_place.fetch_sub(1, Ordering::Relaxed);
+        self.0.inline_calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The same for what only a person may say.
-pub(crate) async fn by_a_person<T: Send + 'static>(
+/// Runs work on a blocking thread after checking that the caller is not an agent.
+pub(crate) async fn run_as_person<T: Send + 'static>(
     host: &Arc<Host>,
     context: &RequestContext,
     work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, ConnectError> {
     let peer = Peer::of(context);
     blocking(host, move |host| {
-        Peer::person(peer, &host.notes)?;
+        Peer::require_person(peer, &host.agents)?;
         work(host)
     })
     .await

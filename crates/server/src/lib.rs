@@ -1,55 +1,56 @@
-//! The engine behind its protocol: over HTTP on this machine, and over a Unix socket.
+//! The engine behind its protocol: over HTTP, and over Unix sockets.
 //!
-//! One `Host` holds the gate of a workspace; the services read a call, carry it out on a thread of its own, and answer from
-//! what the journal says. Whoever calls is known by their process on the socket and by a token over TCP, and whoever speaks for an
-//! agent decides nothing by either way. Streams pull: nothing is queued for anybody, so that a client that is slow or gone costs
-//! only itself.
+//! One `Host` holds the gate of a workspace. A service reads a call, runs it on a blocking thread and responds from the journal. Over
+//! a Unix socket, the kernel identifies the caller's process; over TCP, a token or login does, and `/proc` where the peer is local.
+//! Processes of agents never decide, on any channel. Streams are pulled by their client and queue nothing, so that a slow client
+//! costs no memory.
 //!
 //! # What must not happen
 //!
-//! - No request over TCP reaches a service without the token, under a foreign host or from a page of a foreign origin.
-//! - No call changes the tree but through the gate; this crate writes only its socket and its notes, beside the journal.
-//! - Nothing that is secret is logged: neither the token nor what a request holds.
+//! - No request over TCP reaches a service without a token, with a foreign host or from a page of a foreign origin.
+//! - No call changes the tree except through the gate. This crate writes only its sockets and files beside the journal.
+//! - No secret is logged: neither tokens nor contents of requests.
 //!
 //! # Limits
 //!
-//! - Processes are told apart as Linux tells of them. Elsewhere a caller on the socket is known by their user alone.
+//! - Processes are identified through Linux's `/proc`. Elsewhere, the user id alone identifies a caller on the socket.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the server owns sockets, the clock, and the notes beside the journal by which it is found"
-)]
+#![allow(clippy::disallowed_methods, reason = "the server owns sockets, the clock and the files beside the journal")]
 
-pub mod agents;
-mod answer;
+pub mod agent_registry;
 mod authority;
-mod bodies;
+mod body_timeout;
 mod branch;
+mod call_files;
 mod caller;
-mod calls;
+mod change_details;
+mod conversation;
+mod diff_cache;
+mod engine_socket;
 mod explain;
 mod failure;
 mod guard;
 mod host;
+mod inbox;
+mod kernel_marks;
 mod listen;
 mod login;
-mod place;
-mod progress;
+mod proxy_thread;
+mod respond;
 mod service;
 mod settings;
-mod standing;
 mod start;
+mod surfaces;
+mod takeover;
 mod token;
-mod traffic;
-mod wanted;
 
-pub use calls::{CallFiles, CallReport};
+pub use call_files::{CallFiles, CallReport};
+pub use engine_socket::{EngineSocket, ServerNote};
 pub use failure::Failure;
+pub use kernel_marks::{is_marked, marked_peer};
 pub use listen::Timing;
 pub use login::Logins;
-pub use place::{EnginePlace, ServerNote};
-pub use settings::{Current, Settings};
-pub use standing::{is_marked, marked_peer};
-pub use start::{EngineOptions, Here, HttpOptions, PORT, PortChoice, Server, StartError, Stop, loopback};
+pub use settings::{Current, RuleText, Settings};
+pub use start::{EngineOptions, HttpOptions, InProcessEngine, PORT, PortChoice, Server, StartError, Stop, loopback};
+pub use takeover::TakeoverRequest;
 pub use token::{BadToken, Token};
-pub use wanted::Wanting;

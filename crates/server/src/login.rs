@@ -1,4 +1,4 @@
-//! Logins: what a verdict over TCP has to show. They are handed out on the verdict socket and kept in memory only.
+//! Logins: credentials for verdicts over TCP. Created on the verdict socket, and kept in memory only.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,16 +11,14 @@ use http::header::COOKIE;
 use crate::host::now;
 use crate::token::Token;
 
-/// Logins that count at a time. The oldest is dropped for a new one.
+/// Limit on valid logins. A new one replaces the oldest.
 const MAX_LOGINS: usize = 64;
-/// Links that can be redeemed at a time.
+/// Limit on redeemable links. A new one replaces the oldest.
 const MAX_LINKS: usize = 16;
-/// How long a link can be redeemed.
 pub(crate) const LINK_LIFETIME: Duration = Duration::from_mins(5);
-/// The cookie that a redeemed link becomes.
 const COOKIE_NAME: &str = "sayso-login";
 
-/// The logins of an engine. Clones share them.
+/// Logins of an engine. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Logins(Arc<Mutex<Issued>>);
 
@@ -33,19 +31,19 @@ struct Issued {
 #[derive(Debug)]
 struct Link {
     code: Token,
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     expires: i64,
 }
 
 impl Logins {
-    /// Makes a login, which counts until the engine ends.
+    /// Creates a login, which is valid until the engine stops.
     pub fn create(&self) -> io::Result<Token> {
         let login = Token::random()?;
         push(&mut self.issued().logins, login.clone(), MAX_LOGINS);
         Ok(login)
     }
 
-    /// Makes the code of a link that becomes a login once, within [`LINK_LIFETIME`].
+    /// Creates the code of a login link. Redeemable once, within [`LINK_LIFETIME`].
     pub(crate) fn create_link(&self) -> io::Result<Token> {
         let code = Token::random()?;
         let expires = now().saturating_add(i64::try_from(LINK_LIFETIME.as_millis()).unwrap_or(i64::MAX));
@@ -53,7 +51,7 @@ impl Logins {
         Ok(code)
     }
 
-    /// Turns the code of a link into a login. `None` if it was used, is too old, or never was one.
+    /// Exchanges the code of a link for a login. `None` if it is used, expired or unknown.
     pub(crate) fn redeem(&self, code: &[u8]) -> io::Result<Option<Token>> {
         let redeemed = {
             let mut issued = self.issued();
@@ -65,12 +63,12 @@ impl Logins {
         redeemed.map(|_| self.create()).transpose()
     }
 
-    /// `true` if this is a login.
+    /// `true` if `shown` is a valid login.
     pub(crate) fn accepts(&self, shown: &[u8]) -> bool {
         self.issued().logins.iter().any(|login| login.is(shown))
     }
 
-    /// `true` if a request has a login in its cookie.
+    /// `true` if a cookie contains a valid login.
     pub(crate) fn accepts_cookie(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
         let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -78,12 +76,12 @@ impl Logins {
     }
 
     fn issued(&self) -> MutexGuard<'_, Issued> {
-        // A list of secrets is never half changed.
+        // Each update is a single push or removal, so poisoned lists are intact.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The header value by which a browser keeps a login. No script reads it, and no other site has it sent.
+/// Value of `Set-Cookie`. Scripts cannot read the cookie, and requests from other sites do not send it.
 pub(crate) fn cookie(login: &Token) -> String {
     format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", login.reveal())
 }
@@ -102,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_becomes_a_login_once() {
+    fn login_link_is_redeemable_once() {
         let logins = Logins::default();
         let code = logins.create_link().unwrap();
         assert!(!logins.accepts(code.reveal().as_bytes()), "a link is not a login");
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn link_expires() {
+    fn expired_login_link_is_rejected() {
         let logins = Logins::default();
         let code = logins.create_link().unwrap();
         logins.issued().links[0].expires = now() - 1;
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn cookie_is_read_among_others() {
+    fn login_cookie_is_found_among_others() {
         let logins = Logins::default();
         let login = logins.create().unwrap();
         let pair = cookie(&login).split(';').next().unwrap().to_owned();
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn oldest_login_makes_room() {
+    fn new_login_replaces_oldest_at_limit() {
         let logins = Logins::default();
         let first = logins.create().unwrap();
         for _ in 0..MAX_LOGINS {

@@ -1,4 +1,4 @@
-//! What the user has configured, as far as an engine needs it.
+//! The user's configuration, as far as an engine needs it.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,29 +8,38 @@ use sayso_review::Rule;
 
 use crate::failure::Failure;
 
-/// What is in force.
+/// Values of one version of the configuration.
 #[derive(Debug)]
 pub struct Current {
-    /// The rules.
     pub rules: Rules,
-    /// How much is kept for the sake of undoing what commands do.
+    /// Limits on content stored to undo commands.
     pub snapshots: SnapshotLimits,
-    /// When what nobody decided is denied.
+    /// Time after which a pending change is denied; `None` is never.
     pub deadline: Option<Duration>,
-    /// How names of branches begin.
+    /// Prefix of task branches.
     pub branch_prefix: String,
-    /// How requests to models are treated.
+    /// Interception of requests to models.
     pub requests: sayso_proxy::Settings,
 }
 
-/// Whoever knows the user's configuration: the program, not the server.
+/// Source of the configuration. The program implements it, so that the server reads no configuration files.
 pub trait Settings: Send + Sync + fmt::Debug {
-    /// The configuration in force, if it may have changed since the last call. Called before every judgement, so it is quick.
-    /// `under_way` says whether a change that the engine let go ahead is not over: what it did to the configuration meanwhile
-    /// does not count by itself.
-    fn changed(&self, under_way: &dyn Fn() -> bool) -> Result<Option<Current>, Failure>;
-    /// What is in force where the configuration cannot be understood: everything is denied.
+    /// Returns the configuration if it may have changed since the last call. Must be fast: called before every policy decision.
+    /// `has_running_writer` tells if a permitted change is not finished. Its edits of the configuration need an approval of their
+    /// own before they count.
+    fn changed(&self, has_running_writer: &dyn Fn() -> bool) -> Result<Option<Current>, Failure>;
+    /// Returns the fallback for an unreadable configuration. It denies everything.
     fn strictest(&self) -> Result<Current, Failure>;
-    /// Writes a rule into the user's configuration, and says where, for a person.
-    fn keep(&self, rule: &Rule) -> Result<String, Failure>;
+    /// Appends a rule to the user's configuration and returns the file name for display.
+    fn append_rule(&self, rule: &Rule) -> Result<String, Failure>;
+    /// Returns the text that [`Settings::append_rule`] would write. Changes nothing.
+    fn rule_text(&self, rule: &Rule) -> Result<RuleText, Failure>;
+}
+
+/// A rule as text of a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// File name for display.
+    pub file: String,
+    pub toml: String,
 }

@@ -1,7 +1,6 @@
-//! Starts: one engine for each workspace, whoever comes first.
+//! Start of an engine. The first process that starts one serves the workspace.
 //!
-//! The journal's lock says who that is, so that there is no moment at which two believe it of themselves: only its holder binds the
-//! socket, and takes it away again before letting go of the lock.
+//! The journal's lock guarantees a single engine: only its holder binds the sockets, and it removes them before it releases the lock.
 
 mod address;
 mod error;
@@ -14,50 +13,49 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sayso_gate::{Announce, Engine, Gate, GateError, RecoveredChange};
+use sayso_gate::{Engine, Gate, GateError, Notify, RecoveredChange};
 use sayso_journal::{Journal, OpenJournalError, Options};
-use sayso_proxy::{Desk, Entrances, Proxy};
+use sayso_proxy::{AgentEndpoints, Interceptor, Proxy};
 use sayso_workspace::Workspace;
 use sayso_workspace::git::Environment;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::agents::Notes;
-use crate::calls::CallFiles;
+use crate::agent_registry::AgentRegistry;
+use crate::call_files::CallFiles;
+use crate::engine_socket::{EngineSocket, Listeners};
 use crate::failure::Failure;
 use crate::guard::Guard;
-use crate::host::{Host, Hosting, now};
-use crate::listen::{Door, Serving, Timing};
+use crate::host::{Host, HostOptions, now};
+use crate::kernel_marks;
+use crate::listen::{ConnectionServer, Listener, Timing};
 use crate::login::Logins;
-use crate::place::{EnginePlace, Listeners};
+use crate::proxy_thread::ProxyThread;
 use crate::settings::Settings;
-use crate::standing;
 use crate::token::Token;
-use crate::traffic::Traffic;
 pub use address::{PORT, PortChoice, loopback};
-use address::{listen, reached_at};
+use address::{listen, reachable_address};
 pub use error::StartError;
 
-/// How often what is due is done.
+/// Interval of periodic maintenance.
 const TICK: Duration = Duration::from_secs(1);
-/// How long work in progress is waited for at the end. An apply takes milliseconds; a scan of a large tree, seconds.
-const LAST_WORK: Duration = Duration::from_secs(30);
+/// Time limit for blocking work at shutdown. An apply takes milliseconds; a scan of a large tree, seconds.
+const BLOCKING_SHUTDOWN_LIMIT: Duration = Duration::from_secs(30);
 
-/// What an engine is made of.
+/// Parameters of an engine.
 pub struct EngineOptions {
-    /// The workspace's root.
+    /// Root of the workspace.
     pub root: PathBuf,
-    /// The folder of its journal.
+    /// Directory of its journal.
     pub journal: PathBuf,
-    /// The folder of all of sayso's records, which no change touches.
+    /// sayso's state directory, which no change may touch.
     pub home: PathBuf,
-    /// What the user has configured.
     pub settings: Box<dyn Settings>,
-    /// Whoever makes people look.
-    pub announce: Box<dyn Announce>,
-    /// How git is found.
+    /// Notifies a person of pending decisions.
+    pub notify: Box<dyn Notify>,
+    /// Environment of git.
     pub environment: Environment,
-    /// The version of the program.
+    /// Version of the program.
     pub version: &'static str,
 }
 
@@ -67,114 +65,115 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
-/// Who may call over TCP, and where.
+/// Parameters of an HTTP server.
 #[derive(Debug)]
 pub struct HttpOptions {
-    /// The address; the next free port is taken if this one is not, unless it was asked for by name.
     pub address: SocketAddr,
-    /// Whether another port will do.
     pub port: PortChoice,
-    /// What has to be shown; `None` if nothing has.
+    /// `None` if no token is required.
     pub token: Option<Token>,
-    /// Names of this server besides those of this machine.
+    /// Host names of this server in addition to those of this machine.
     pub hosts: Vec<String>,
-    /// Origins of pages that may call.
+    /// Origins of pages that may call in addition to its own.
     pub origins: Vec<String>,
-    /// How long clients may take, over TCP and on the socket.
+    /// Time limits for clients, on all sockets.
     pub timing: Timing,
 }
 
-/// How an engine is served over TCP.
+/// A bound HTTP server.
 struct Http {
     listener: TcpListener,
     guard: Arc<Guard>,
-    /// Where requests to models pass.
-    traffic: Handle,
+    /// Runtime for requests to models.
+    proxy_runtime: Handle,
 }
 
-/// An engine that was opened and is not served yet.
+/// An engine that does not serve connections yet.
 struct Opened {
     host: Arc<Host>,
-    place: EnginePlace,
+    socket: EngineSocket,
     listeners: Listeners,
     recovered: Option<RecoveredChange>,
 }
 
 impl Opened {
     fn new(options: EngineOptions) -> Result<Self, StartError> {
-        let EngineOptions { root, journal: folder, home, settings, announce, environment, version } = options;
+        let EngineOptions { root, journal: directory, home, settings, notify, environment, version } = options;
         let open = || Ok::<_, StartError>(Workspace::open(&root)?.protecting(&home));
-        let journal = match Journal::open(&folder, Options { wait: Duration::ZERO }) {
+        let journal = match Journal::open(&directory, Options { wait: Duration::ZERO }) {
             Err(OpenJournalError::Locked { .. }) => return Err(StartError::Taken),
             opened => opened.map_err(GateError::from)?,
         };
         let (engine, recovered) = Engine::open(open()?, journal, now())?;
-        let current = match settings.changed(&|| engine.has_writer_under_way()) {
+        let current = match settings.changed(&|| engine.has_running_writer()) {
             Ok(Some(current)) => current,
-            Ok(None) => return Err(StartError::System(io::Error::other("no configuration"))),
-            // What happened can be looked at and taken back all the same. Nothing is judged until it is understood.
+            Ok(None) => return Err(StartError::System(io::Error::other("the configuration is missing"))),
+            // History and undo work without a readable configuration. Until it is readable, policy denies everything.
             Err(_) => settings.strictest().map_err(StartError::Settings)?,
         };
-        let gate = Gate::taken_over(engine.keeping(current.snapshots), current.rules, announce);
-        let desk = Desk::open(gate.clone(), current.requests, &folder, &home)?;
-        let proxy = Arc::new(Proxy::new(desk, Entrances::load(&folder)));
-        let place = EnginePlace::new(&folder);
-        let socket = || place.socket().display().to_string();
-        let listeners = place.listen().map_err(|error| StartError::Socket { path: socket(), error })?;
-        let hosting = Hosting {
+        let gate = Gate::new(engine.with_limits(current.snapshots), current.rules, notify, now())?;
+        let interceptor = Interceptor::open(gate.clone(), current.requests, &directory, &home)?;
+        let proxy = Arc::new(Proxy::new(interceptor, AgentEndpoints::load(&directory)));
+        let socket = EngineSocket::new(&directory);
+        let path = || socket.path().display().to_string();
+        let listeners = socket.listen().map_err(|error| StartError::Socket { path: path(), error })?;
+        let options = HostOptions {
             settings,
-            notes: Notes::new(&home),
+            agents: AgentRegistry::new(&home),
             calls: CallFiles::new(&home),
             workspace: open()?,
             root,
-            journal: folder,
+            journal: directory,
             version,
             environment,
             deadline: current.deadline,
             branch_prefix: current.branch_prefix,
         };
-        let host = Host::new(gate, proxy, hosting);
-        if let Err(failure) = host.settle() {
-            tracing::warn!(reason = failure.message, "what was left behind could not be settled");
+        let host = Host::new(gate, proxy, options);
+        if let Err(failure) = host.finish_abandoned() {
+            tracing::warn!(reason = failure.message, "cannot finish abandoned changes");
         }
-        Ok(Self { host, place, listeners, recovered })
+        Ok(Self { host, socket, listeners, recovered })
     }
 
-    /// Serves until told to stop, and then until those who are served have their answers.
+    /// Serves until the engine is told to stop, and then until open requests have their responses.
     async fn serve(self, http: Option<Http>, timing: Timing) {
-        let Self { host, place, listeners, .. } = self;
-        // Whoever serves this machine was asked to; an engine in a command makes room for them.
-        let makes_room = (http.is_none() || standing::is_marked()).then(|| place.clone());
-        let here = Handle::current();
-        let elsewhere = http.as_ref().map(|http| http.traffic.clone());
-        let serving = Serving::new(&host, timing, elsewhere.clone());
+        let Self { host, socket, listeners, .. } = self;
+        // Only an engine inside another command yields to `sayso serve`.
+        let yields = (http.is_none() || kernel_marks::is_marked()).then(|| socket.clone());
+        let runtime = Handle::current();
+        let proxy_runtime = http.as_ref().map(|http| http.proxy_runtime.clone());
+        let server = ConnectionServer::new(&host, timing, proxy_runtime.clone());
         let mut tasks = tokio::task::JoinSet::new();
-        let models = elsewhere.unwrap_or_else(|| here.clone());
-        let Listeners { services, traffic, verdicts } = listeners;
-        let doors = [(Some(services), Door::Services, here.clone()), (verdicts, Door::Verdicts, here)];
-        let doors = doors.into_iter().chain([(Some(traffic), Door::Models, models)]);
-        for (listener, door, on) in doors.filter_map(|(listener, door, on)| Some((listener?, door, on))) {
-            let serving = serving.clone();
+        let proxy_runtime = proxy_runtime.unwrap_or_else(|| runtime.clone());
+        let Listeners { services, models, verdicts } = listeners;
+        let listeners = [
+            (Some(services), Listener::Api, &runtime),
+            (verdicts, Listener::Verdicts, &runtime),
+            (Some(models), Listener::Proxy, &proxy_runtime),
+        ];
+        for (bound, listener, runtime) in listeners {
+            let (Some(bound), server) = (bound, server.clone()) else { continue };
             let serve = async move {
-                match UnixListener::from_std(listener) {
-                    Ok(listener) => serving.unix(listener, door).await,
-                    Err(error) => tracing::error!(%error, "the socket cannot be served"),
+                match UnixListener::from_std(bound) {
+                    Ok(bound) => server.serve_unix(bound, listener).await,
+                    Err(error) => tracing::error!(%error, "cannot serve a Unix socket"),
                 }
             };
-            tasks.spawn_on(serve, &on);
+            tasks.spawn_on(serve, runtime);
         }
         if let Some(Http { listener, guard, .. }) = http {
-            tasks.spawn(serving.clone().tcp(listener, guard));
+            tasks.spawn(server.clone().serve_tcp(listener, guard));
         }
-        drop(serving);
-        let ticking = tokio::spawn(tick(Arc::clone(&host), makes_room));
+        drop(server);
+        let ticking = tokio::spawn(tick(Arc::clone(&host), yields));
         let following = tokio::spawn(Arc::clone(&host.proxy).follow());
         let mut stopping = host.stopping.subscribe();
-        // It cannot go away while we hold it.
+        // Cannot fail: this function holds the sender.
         let _ = stopping.wait_for(|stopping| *stopping).await;
-        // Before anything else: whoever comes now looks for another engine.
-        place.leave();
-        host.proxy.desk.stop();
+        // First, so that new clients look for another engine.
+        socket.remove_all();
+        host.proxy.interceptor.stop();
         host.gate.end_stream();
         while tasks.join_next().await.is_some() {}
         ticking.abort();
@@ -183,85 +182,86 @@ impl Opened {
     }
 }
 
-/// Does what is due, again and again, and stops the engine once somebody wants it whom it makes room for.
-async fn tick(host: Arc<Host>, makes_room: Option<EnginePlace>) {
+/// Runs periodic maintenance. Stops the engine if another process requests a takeover and `yields` is set, or if its journal was
+/// removed.
+async fn tick(host: Arc<Host>, yields: Option<EngineSocket>) {
     let mut interval = tokio::time::interval(TICK);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        let (host, makes_room) = (Arc::clone(&host), makes_room.clone());
+        let (host, yields) = (Arc::clone(&host), yields.clone());
         let done = tokio::task::spawn_blocking(move || {
-            if makes_room.is_some_and(|place| place.wanted(&host.notes).is_some()) {
+            if yields.is_some_and(|socket| socket.takeover_requested(&host.agents).is_some()) {
                 host.stopping.send_replace(true);
                 return Ok(());
             }
             if let Some(path) = host.gate.displaced() {
                 let path = path.display();
-                tracing::error!(%path, "a file of the journal was removed or replaced; the engine ends");
-                let _ = host.ended_by.set(format!("`{path}` was removed or replaced while the engine used it"));
+                tracing::error!(%path, "stopping: a file of the journal was removed or replaced");
+                let _ = host.stop_reason.set(format!("`{path}` was removed or replaced"));
                 host.stopping.send_replace(true);
                 return Ok(());
             }
-            host.settle()?;
-            // Requests to models go by it, too.
+            host.finish_abandoned()?;
+            // Requests to models use the configuration without a call that reloads it.
             host.refresh_if_readable();
-            // What waits may be outrun by files or by its deadline; without it there is nothing to do.
+            // Refreshes stale previews and denies changes past their deadline.
             if host.gate.read(|history| history.status())?.pending > 0 {
                 host.gate.tick(now())?;
             }
             Ok::<_, Failure>(())
         });
         if let Ok(Err(failure)) = done.await {
-            tracing::warn!(reason = failure.message, "what is due could not be done");
+            tracing::warn!(reason = failure.message, "periodic maintenance failed");
         }
     }
 }
 
 /// An engine in this process, reached through its socket like any other. Stops when dropped.
 #[derive(Debug)]
-pub struct Here {
-    /// What the start settled.
+pub struct InProcessEngine {
+    /// Change that crash recovery completed or rolled back.
     pub recovered: Option<RecoveredChange>,
-    /// Gone once it has made room for another.
+    /// Dropped once the engine has stopped, for example after a takeover.
     host: Weak<Host>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Here {
+impl InProcessEngine {
     /// Starts an engine in this process.
     pub fn start(options: EngineOptions) -> Result<Self, StartError> {
         let mut opened = Opened::new(options)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (recovered, host) = (opened.recovered.take(), Arc::downgrade(&opened.host));
         let serve = move || {
-            runtime.block_on(opened.serve(None, Timing::USUAL));
-            runtime.shutdown_timeout(LAST_WORK);
+            runtime.block_on(opened.serve(None, Timing::DEFAULT));
+            runtime.shutdown_timeout(BLOCKING_SHUTDOWN_LIMIT);
         };
         let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(serve)?;
         Ok(Self { recovered, host, thread: Some(thread) })
     }
 }
 
-impl Drop for Here {
+impl Drop for InProcessEngine {
     fn drop(&mut self) {
         if let Some(host) = self.host.upgrade() {
             host.stopping.send_replace(true);
         }
         if let Some(thread) = self.thread.take() {
-            // It has nothing left to wait for but work in progress.
+            // The thread waits for blocking work only.
             let _ = thread.join();
         }
     }
 }
 
-/// An engine that serves this machine.
+/// An engine with an HTTP server.
 pub struct Server {
     opened: Opened,
     listener: std::net::TcpListener,
     guard: Arc<Guard>,
     timing: Timing,
     runtime: Runtime,
-    /// The address.
+    /// Address of the server.
     pub url: String,
 }
 
@@ -271,36 +271,36 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Ends a server from elsewhere.
+/// Handle that stops a server from another thread.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<Host>);
 
 impl Stop {
-    /// Ends it: streams end, work in progress is finished.
+    /// Ends streams and waits for open requests.
     pub fn stop(&self) {
         self.0.stopping.send_replace(true);
     }
 }
 
 impl Server {
-    /// Starts a server. Nobody is served before [`run`](Self::run), but everybody can connect.
+    /// Starts a server. Clients can connect from here on, and get responses once [`run`](Self::run) is called.
     pub fn start(options: EngineOptions, http: HttpOptions) -> Result<Self, StartError> {
         if http.token.is_none() && !http.address.ip().is_loopback() {
-            return Err(StartError::OpenToAll(http.address));
+            return Err(StartError::Unprotected(http.address));
         }
         let opened = Opened::new(options)?;
         let listener = match listen(http.address, http.port) {
             Ok(listener) => listener,
             Err(error) => {
-                // While the lock is held, the socket is ours to take away.
-                opened.place.leave();
+                // Before the drop of `opened` releases the lock.
+                opened.socket.remove_all();
                 return Err(error);
             }
         };
         let address = listener.local_addr()?;
-        let url = format!("http://{}", reached_at(address));
-        opened.place.note(&url, http.token.as_ref())?;
-        // Set once, here.
+        let url = format!("http://{}", reachable_address(address));
+        opened.socket.write_server(&url, http.token.as_ref())?;
+        // Cannot fail: set here only.
         let _ = opened.host.url.set(url.clone());
         let logins = opened.host.logins.clone();
         let guard = Arc::new(Guard::new(http.token, http.hosts, http.origins, logins));
@@ -308,43 +308,43 @@ impl Server {
         Ok(Self { opened, listener, guard, timing: http.timing, runtime, url })
     }
 
-    /// What the start settled.
+    /// Change that crash recovery completed or rolled back.
     pub fn recovered(&self) -> Option<&RecoveredChange> {
         self.opened.recovered.as_ref()
     }
 
-    /// The logins of its engine, for the process that started it.
+    /// Logins of its engine, for the process that started it.
     pub fn logins(&self) -> Logins {
         self.opened.host.logins.clone()
     }
 
-    /// How to end it.
+    /// Returns a handle that stops the server.
     pub fn stopper(&self) -> Stop {
         Stop(Arc::clone(&self.opened.host))
     }
 
-    /// Serves until told to stop.
+    /// Serves until the engine stops. Fails if it stopped by itself.
     pub fn run(self) -> Result<(), StartError> {
         let Self { opened, listener, guard, timing, runtime, .. } = self;
-        let traffic = match Traffic::start(LAST_WORK) {
-            Ok(traffic) => traffic,
+        let proxy_thread = match ProxyThread::start(BLOCKING_SHUTDOWN_LIMIT) {
+            Ok(thread) => thread,
             Err(error) => {
-                opened.place.leave();
+                opened.socket.remove_all();
                 return Err(error.into());
             }
         };
         let (proxy, host) = (Arc::clone(&opened.host.proxy), Arc::clone(&opened.host));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
-            let http = Http { listener, guard, traffic: traffic.handle.clone() };
+            let http = Http { listener, guard, proxy_runtime: proxy_thread.handle.clone() };
             opened.serve(Some(http), timing).await;
             Ok(())
         });
-        traffic.end();
-        runtime.shutdown_timeout(LAST_WORK);
-        // What ended just now is recorded, too.
-        proxy.desk.settle();
-        match host.ended_by.get() {
+        proxy_thread.stop();
+        runtime.shutdown_timeout(BLOCKING_SHUTDOWN_LIMIT);
+        // Records requests that ended during shutdown.
+        proxy.interceptor.flush();
+        match host.stop_reason.get() {
             Some(reason) => Err(StartError::Ended(reason.clone())),
             None => served,
         }

@@ -1,26 +1,28 @@
-//! Reads a text from left to right and cuts it into simple commands.
+//! The lenient reader: splits a text into simple commands, from left to right.
 
 use std::mem;
 
-use crate::level::{Before, Draft, Group, Level, Line, Opening, Standing, Until};
-use crate::output::{MOST_DEPTH, Output};
-use crate::{Course, Doubt, SimpleCommand};
+use crate::parser_state::{
+    CommandDraft, Group, GroupKind, LineState, ParserState, PrecedingToken, ScriptContext, Terminator,
+};
+use crate::script_builder::{MAX_DEPTH, ScriptBuilder};
+use crate::{Flow, SimpleCommand, Uncertainty};
 
 /// Groups (`(`, `{`, `if`, …) open at one time in one text.
-const MOST_GROUPS: usize = 256;
+const MAX_GROUPS: usize = 256;
 
-/// A place in a text, and where what is found there goes to.
-pub(super) struct Reader<'t, 'o> {
+/// A position in a text, with the builder that collects its commands.
+pub(super) struct ScriptReader<'t, 'o> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) depth: usize,
-    through: Vec<String>,
-    pub(super) output: &'o mut Output,
+    wrappers: Vec<String>,
+    pub(super) builder: &'o mut ScriptBuilder,
 }
 
-impl<'t, 'o> Reader<'t, 'o> {
-    pub(super) fn new(text: &'t str, depth: usize, through: Vec<String>, output: &'o mut Output) -> Self {
-        Self { text, at: 0, depth, through, output }
+impl<'t, 'o> ScriptReader<'t, 'o> {
+    pub(super) fn new(text: &'t str, depth: usize, wrappers: Vec<String>, builder: &'o mut ScriptBuilder) -> Self {
+        Self { text, at: 0, depth, wrappers, builder }
     }
 
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
@@ -40,68 +42,68 @@ impl<'t, 'o> Reader<'t, 'o> {
     }
 
     pub(super) fn unexpected(&mut self, token: &str) {
-        self.output.doubt(Doubt::Unexpected { token: token.to_owned() });
+        self.builder.uncertain(Uncertainty::Unexpected { token: token.to_owned() });
     }
 
     pub(super) fn unterminated(&mut self, opening: &str) {
-        self.output.doubt(Doubt::Unterminated { opening: opening.to_owned() });
+        self.builder.uncertain(Uncertainty::Unterminated { opening: opening.to_owned() });
     }
 
-    /// Gives up on the rest, which is a doubt.
-    pub(super) fn give_up(&mut self, doubt: Doubt) {
-        self.output.doubt(doubt);
+    /// Reports an uncertainty and skips the rest of the text.
+    pub(super) fn give_up(&mut self, uncertainty: Uncertainty) {
+        self.builder.uncertain(uncertainty);
         self.at = self.text.len();
     }
 
-    /// Reads the commands of a substitution, the opening of which is behind.
-    pub(super) fn substitution(&mut self, opening: &str, standing: &Standing) {
-        if self.depth >= MOST_DEPTH {
-            self.give_up(Doubt::TooDeep);
+    /// Reads the commands of a substitution up to its `)`; the opening has been read.
+    pub(super) fn substitution(&mut self, opening: &str, context: &ScriptContext) {
+        if self.depth >= MAX_DEPTH {
+            self.give_up(Uncertainty::TooDeep);
             return;
         }
         self.depth += 1;
-        self.commands(Until::Parenthesis, standing);
+        self.commands(Terminator::Parenthesis, context);
         self.depth -= 1;
         if !self.take(")") {
             self.unterminated(opening);
         }
     }
 
-    /// Reads commands to the end.
-    pub(super) fn commands(&mut self, until: Until, standing: &Standing) {
-        let first = self.output.commands.len();
-        let line = Line {
-            shell: standing.shell,
-            course: standing.course,
-            next_course: standing.course,
+    /// Reads commands up to the terminator.
+    pub(super) fn commands(&mut self, until: Terminator, context: &ScriptContext) {
+        let first = self.builder.commands.len();
+        let line = LineState {
+            shell: context.shell,
+            flow: context.flow,
+            next_flow: context.flow,
             part: first,
             list: first,
             is_pipe: false,
-            fed_by: standing.fed_by,
-            group_fed_by: standing.fed_by,
+            fed_by: context.fed_by,
+            group_fed_by: context.fed_by,
         };
-        let mut level = Level {
+        let mut state = ParserState {
             until,
             groups: Vec::new(),
-            draft: Draft::default(),
+            draft: CommandDraft::default(),
             here_documents: Vec::new(),
             is_function: false,
-            before: Before::Nothing,
+            before: PrecedingToken::Nothing,
             line,
         };
-        while self.step(&mut level) {
-            if self.output.is_full() && self.at < self.text.len() {
-                self.give_up(Doubt::TooMany);
+        while self.step(&mut state) {
+            if self.builder.is_full() && self.at < self.text.len() {
+                self.give_up(Uncertainty::TooMany);
             }
         }
-        if level.before == Before::Operator {
+        if state.before == PrecedingToken::Operator {
             self.unexpected("|");
         }
-        self.end_list(&mut level, Course::Straight);
-        for document in mem::take(&mut level.here_documents) {
+        self.end_list(&mut state, Flow::Unconditional);
+        for document in mem::take(&mut state.here_documents) {
             self.unterminated(&format!("<<{}", document.delimiter));
         }
-        for group in level.groups.iter().rev() {
+        for group in state.groups.iter().rev() {
             self.unterminated(group.opening.text());
         }
     }
@@ -122,186 +124,187 @@ impl<'t, 'o> Reader<'t, 'o> {
         }
     }
 
-    /// Reads one token; says whether to go on.
-    fn step(&mut self, level: &mut Level) -> bool {
+    /// Reads one token. Returns `false` at the terminator.
+    fn step(&mut self, state: &mut ParserState) -> bool {
         self.skip_blanks();
         let Some(byte) = self.byte(0) else { return false };
-        self.place(level, byte);
+        self.check_operator(state, byte);
         match byte {
             b'#' => self.skip_comment(),
             b'\n' => {
                 self.at += 1;
-                self.end_list(level, Course::Straight);
-                self.read_here_documents(level);
+                self.end_list(state, Flow::Unconditional);
+                self.read_here_documents(state);
             }
             b';' => {
                 self.at += 1;
                 let ends_branch = self.take(";&") || self.take(";") || self.take("&");
-                self.end_list(level, Course::Straight);
+                self.end_list(state, Flow::Unconditional);
                 if ends_branch {
-                    if level.groups.last().is_some_and(|group| group.opening == Opening::Case) {
-                        self.case_patterns(level);
+                    if state.groups.last().is_some_and(|group| group.opening == GroupKind::Case) {
+                        self.case_patterns(state);
                         // Patterns, or `esac`.
-                        level.before = Before::Command;
+                        state.before = PrecedingToken::Command;
                     } else {
                         self.unexpected(";;");
                     }
                 }
             }
-            b'&' if self.starts_with("&>") => self.redirect(level),
-            b'&' if self.take("&&") => self.end_pipe(level, Course::Straight),
+            b'&' if self.starts_with("&>") => self.redirect(state),
+            b'&' if self.take("&&") => self.end_pipe(state, Flow::Unconditional),
             b'&' => {
                 self.at += 1;
-                self.finish(level);
-                let from = level.line.list;
-                self.isolate(from, level.line.shell);
-                self.end_list(level, Course::Straight);
+                self.finish(state);
+                let from = state.line.list;
+                self.isolate(from, state.line.shell);
+                self.end_list(state, Flow::Unconditional);
             }
-            b'|' if self.take("||") => self.end_pipe(level, Course::Branch),
+            b'|' if self.take("||") => self.end_pipe(state, Flow::Conditional),
             b'|' => {
                 self.at += if self.starts_with("|&") { 2 } else { 1 };
-                self.finish(level);
-                let from = level.line.part;
-                self.isolate(from, level.line.shell);
-                level.line.is_pipe = true;
-                level.line.fed_by = Some(from);
-                level.line.part = self.output.commands.len();
+                self.finish(state);
+                let from = state.line.part;
+                self.isolate(from, state.line.shell);
+                state.line.is_pipe = true;
+                state.line.fed_by = Some(from);
+                state.line.part = self.builder.commands.len();
             }
-            b'(' => self.open_parenthesis(level),
-            b')' => return self.close_parenthesis(level),
-            b'<' | b'>' if self.byte(1) != Some(b'(') => self.redirect(level),
-            _ => self.word_or_reserved(level),
+            b'(' => self.open_parenthesis(state),
+            b')' => return self.close_parenthesis(state),
+            b'<' | b'>' if self.byte(1) != Some(b'(') => self.redirect(state),
+            _ => self.word_or_reserved(state),
         }
         true
     }
 
-    /// Takes note of what stands before the next token, and doubts an operator that lacks a command before or behind it.
-    fn place(&mut self, level: &mut Level, byte: u8) {
-        let before = level.before;
-        level.before = match byte {
+    /// Records the kind of the next token, and reports an operator without a command before or behind it.
+    fn check_operator(&mut self, state: &mut ParserState, byte: u8) {
+        let before = state.before;
+        state.before = match byte {
             b'#' => return,
-            b'\n' if before == Before::Operator => return,
-            b'\n' => Before::Nothing,
-            b'&' if self.starts_with("&>") => Before::Command,
+            b'\n' if before == PrecedingToken::Operator => return,
+            b'\n' => PrecedingToken::Nothing,
+            b'&' if self.starts_with("&>") => PrecedingToken::Command,
             b';' | b'&' | b'|' => {
                 // A branch of `case` may be empty.
-                if before != Before::Command && (before == Before::Operator || !self.starts_with(";;")) {
+                if before != PrecedingToken::Command && (before == PrecedingToken::Operator || !self.starts_with(";;"))
+                {
                     self.unexpected(char::from(byte).encode_utf8(&mut [0; 4]));
                 }
-                if byte == b'|' || self.starts_with("&&") { Before::Operator } else { Before::Nothing }
+                if byte == b'|' || self.starts_with("&&") { PrecedingToken::Operator } else { PrecedingToken::Nothing }
             }
-            b')' if before == Before::Operator => {
+            b')' if before == PrecedingToken::Operator => {
                 self.unexpected(")");
-                Before::Command
+                PrecedingToken::Command
             }
-            _ => Before::Command,
+            _ => PrecedingToken::Command,
         };
     }
 
-    fn open_parenthesis(&mut self, level: &mut Level) {
-        if level.draft.is_empty() && self.starts_with("((") && self.arithmetic_command(level) {
+    fn open_parenthesis(&mut self, state: &mut ParserState) {
+        if state.draft.is_empty() && self.starts_with("((") && self.arithmetic_command(state) {
             return;
         }
         self.at += 1;
-        if level.draft.words.len() == 1 && level.draft.assignments.is_empty() && level.draft.redirects.is_empty() {
+        if state.draft.words.len() == 1 && state.draft.assignments.is_empty() && state.draft.redirects.is_empty() {
             let before = self.at;
             self.skip_blanks();
             if self.take(")") {
-                let name = mem::take(&mut level.draft).words.remove(0);
-                self.define_function(level, name.text);
+                let name = mem::take(&mut state.draft).words.remove(0);
+                self.define_function(state, name.text);
                 return;
             }
             self.at = before;
         }
-        if !level.draft.is_empty() {
+        if !state.draft.is_empty() {
             self.unexpected("(");
-            self.finish(level);
+            self.finish(state);
         }
-        self.open(level, Opening::Subshell);
+        self.open(state, GroupKind::Subshell);
     }
 
-    pub(super) fn define_function(&mut self, level: &mut Level, name: String) {
-        self.output.doubt(Doubt::Redefined { name });
-        level.is_function = true;
+    pub(super) fn define_function(&mut self, state: &mut ParserState, name: String) {
+        self.builder.uncertain(Uncertainty::Redefined { name });
+        state.is_function = true;
     }
 
-    fn close_parenthesis(&mut self, level: &mut Level) -> bool {
-        let is_open = level.groups.iter().any(|group| group.opening == Opening::Subshell);
-        if !is_open && level.until == Until::Parenthesis {
+    fn close_parenthesis(&mut self, state: &mut ParserState) -> bool {
+        let is_open = state.groups.iter().any(|group| group.opening == GroupKind::Subshell);
+        if !is_open && state.until == Terminator::Parenthesis {
             return false;
         }
         self.at += 1;
-        self.end_list(level, Course::Straight);
+        self.end_list(state, Flow::Unconditional);
         if !is_open {
             self.unexpected(")");
         }
-        while is_open && level.groups.last().is_some_and(|group| group.opening != Opening::Subshell) {
+        while is_open && state.groups.last().is_some_and(|group| group.opening != GroupKind::Subshell) {
             self.unexpected(")");
-            self.close(level);
+            self.close(state);
         }
         if is_open {
-            self.close(level);
+            self.close(state);
         }
         true
     }
 
     /// Opens a group of commands.
-    pub(super) fn open(&mut self, level: &mut Level, opening: Opening) {
-        if level.groups.len() >= MOST_GROUPS {
-            self.give_up(Doubt::TooDeep);
+    pub(super) fn open(&mut self, state: &mut ParserState, opening: GroupKind) {
+        if state.groups.len() >= MAX_GROUPS {
+            self.give_up(Uncertainty::TooDeep);
             return;
         }
-        level.groups.push(Group { opening, outside: level.line });
-        let is_branch = mem::take(&mut level.is_function) || !matches!(opening, Opening::Subshell | Opening::Brace);
-        let line = &mut level.line;
+        state.groups.push(Group { opening, outside: state.line });
+        let is_branch = mem::take(&mut state.is_function) || !matches!(opening, GroupKind::Subshell | GroupKind::Brace);
+        let line = &mut state.line;
         if is_branch {
-            line.course = Course::Branch;
+            line.flow = Flow::Conditional;
         }
-        if opening == Opening::Subshell {
-            line.shell = self.output.shell_within(line.shell);
+        if opening == GroupKind::Subshell {
+            line.shell = self.builder.shell_within(line.shell);
         }
-        line.next_course = line.course;
+        line.next_flow = line.flow;
         line.is_pipe = false;
         line.group_fed_by = line.fed_by;
-        line.part = self.output.commands.len();
+        line.part = self.builder.commands.len();
         line.list = line.part;
     }
 
     /// Closes the innermost group.
-    pub(super) fn close(&mut self, level: &mut Level) {
-        self.end_list(level, Course::Straight);
-        if let Some(group) = level.groups.pop() {
-            level.line = group.outside;
+    pub(super) fn close(&mut self, state: &mut ParserState) {
+        self.end_list(state, Flow::Unconditional);
+        if let Some(group) = state.groups.pop() {
+            state.line = group.outside;
         }
     }
 
-    /// Ends what `;`, a newline or `&` ends.
-    pub(super) fn end_list(&mut self, level: &mut Level, course: Course) {
-        self.end_pipe(level, course);
-        level.line.course = level.line.next_course;
-        level.line.list = self.output.commands.len();
+    /// Ends a list at `;`, a newline or `&`.
+    pub(super) fn end_list(&mut self, state: &mut ParserState, flow: Flow) {
+        self.end_pipe(state, flow);
+        state.line.flow = state.line.next_flow;
+        state.line.list = self.builder.commands.len();
     }
 
-    /// Ends what `&&` or `||` ends; what follows has this course, or the one it had.
-    fn end_pipe(&mut self, level: &mut Level, course: Course) {
-        self.finish(level);
-        if mem::take(&mut level.line.is_pipe) {
-            self.isolate(level.line.part, level.line.shell);
+    /// Ends a pipeline at `&&` or `||`. `Flow::Conditional` applies to the commands that follow.
+    fn end_pipe(&mut self, state: &mut ParserState, flow: Flow) {
+        self.finish(state);
+        if mem::take(&mut state.line.is_pipe) {
+            self.isolate(state.line.part, state.line.shell);
         }
-        if course == Course::Branch {
-            level.line.course = Course::Branch;
+        if flow == Flow::Conditional {
+            state.line.flow = Flow::Conditional;
         }
-        level.line.fed_by = level.line.group_fed_by;
-        level.line.part = self.output.commands.len();
+        state.line.fed_by = state.line.group_fed_by;
+        state.line.part = self.builder.commands.len();
     }
 
-    /// Moves commands into a shell of their own, as those of a pipe are.
+    /// Moves the commands from index `from` on into a subshell, as for the stages of a pipeline.
     fn isolate(&mut self, from: usize, shell: usize) {
-        let own = self.output.shell_within(shell);
+        let own = self.builder.shell_within(shell);
         let mut moved = false;
-        let last = self.output.commands.len();
+        let last = self.builder.commands.len();
         let mut lowest = own;
-        for command in &mut self.output.commands[from.min(last)..] {
+        for command in &mut self.builder.commands[from.min(last)..] {
             if command.shell == shell {
                 command.shell = own;
                 moved = true;
@@ -310,59 +313,59 @@ impl<'t, 'o> Reader<'t, 'o> {
             }
         }
         for inner in lowest..own {
-            if self.output.shells[inner] == shell {
-                self.output.shells[inner] = own;
+            if self.builder.shells[inner] == shell {
+                self.builder.shells[inner] = own;
                 moved = true;
             }
         }
         if !moved {
-            self.output.shells.pop();
+            self.builder.shells.pop();
         }
     }
 
-    /// Lists the command that was read, if there is one.
-    pub(super) fn finish(&mut self, level: &mut Level) {
-        if level.draft.is_empty() {
+    /// Lists the current command unless it is empty.
+    pub(super) fn finish(&mut self, state: &mut ParserState) {
+        if state.draft.is_empty() {
             return;
         }
-        level.is_function = false;
-        let draft = mem::take(&mut level.draft);
-        let index = self.output.commands.len();
-        for document in &mut level.here_documents {
+        state.is_function = false;
+        let draft = mem::take(&mut state.draft);
+        let index = self.builder.commands.len();
+        for document in &mut state.here_documents {
             document.command.get_or_insert(index);
         }
         if let Some(input) = draft.input {
-            self.output.inputs.insert(index, input);
+            self.builder.inputs.insert(index, input);
         }
         self.list(SimpleCommand {
             assignments: draft.assignments,
             words: draft.words,
             redirects: draft.redirects,
-            through: self.through.clone(),
-            shell: level.line.shell,
-            course: level.line.course,
-            fed_by: level.line.fed_by.or(draft.substitutions.filter(|first| *first < index)),
+            wrappers: self.wrappers.clone(),
+            shell: state.line.shell,
+            flow: state.line.flow,
+            fed_by: state.line.fed_by.or(draft.substitutions.filter(|first| *first < index)),
         });
     }
 
-    /// Where the substitutions of the command that is being read stand.
-    pub(super) fn standing_within(&mut self, level: &mut Level) -> Standing {
-        level.draft.substitutions.get_or_insert(self.output.commands.len());
-        Standing {
-            shell: level.line.shell,
-            course: level.line.course,
-            through: self.through.clone(),
-            fed_by: level.line.fed_by,
+    /// Returns the context for substitutions of the current command.
+    pub(super) fn context_within(&mut self, state: &mut ParserState) -> ScriptContext {
+        state.draft.substitutions.get_or_insert(self.builder.commands.len());
+        ScriptContext {
+            shell: state.line.shell,
+            flow: state.line.flow,
+            wrappers: self.wrappers.clone(),
+            fed_by: state.line.fed_by,
         }
     }
 
-    /// Reads a word of a command, or a reserved word where one may stand.
-    fn word_or_reserved(&mut self, level: &mut Level) {
-        let standing = self.standing_within(level);
+    /// Reads a word of a command, or a reserved word at the start of one.
+    fn word_or_reserved(&mut self, state: &mut ParserState) {
+        let context = self.context_within(state);
         let before = self.at;
-        let scanned = self.word(&standing);
+        let scanned = self.word(&context);
         if self.at == before {
-            // Nothing takes this character; going on behind it is what keeps this from standing still.
+            // No rule takes this character. Skipping it guarantees progress.
             self.unexpected(&self.text[before..].chars().take(1).collect::<String>());
             self.at += self.text[before..].chars().next().map_or(1, char::len_utf8);
             return;
@@ -371,13 +374,13 @@ impl<'t, 'o> Reader<'t, 'o> {
         if scanned.is_descriptor && matches!(self.byte(0), Some(b'<' | b'>')) {
             return;
         }
-        if level.draft.is_empty() && scanned.is_plain && self.reserved(level, &scanned.word.text) {
+        if state.draft.is_empty() && scanned.is_plain && self.reserved(state, &scanned.word.text) {
             return;
         }
-        if level.draft.words.is_empty() && scanned.is_assignment {
-            level.draft.assignments.push(scanned.word);
+        if state.draft.words.is_empty() && scanned.is_assignment {
+            state.draft.assignments.push(scanned.word);
         } else {
-            level.draft.words.push(scanned.word);
+            state.draft.words.push(scanned.word);
         }
     }
 }

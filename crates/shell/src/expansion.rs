@@ -1,36 +1,36 @@
-//! Reads expansions: what they will give is not known, but the commands in them are.
+//! Expansions. Their result is unknown; the commands within them are listed.
 
-use crate::commands::Reader;
-use crate::level::Standing;
-use crate::output::MOST_DEPTH;
-use crate::word::Quoting;
-use crate::{Certainty, Doubt, Word};
+use crate::commands::ScriptReader;
+use crate::parser_state::ScriptContext;
+use crate::script_builder::MAX_DEPTH;
+use crate::word::QuoteContext;
+use crate::{Certainty, Uncertainty, Word};
 
-impl Reader<'_, '_> {
-    /// Reads the commands of a substitution into a shell of their own.
-    pub(super) fn inner_substitution(&mut self, opening: &str, standing: &Standing) {
-        let shell = self.output.shell_within(standing.shell);
-        self.substitution(opening, &Standing { shell, ..standing.clone() });
+impl ScriptReader<'_, '_> {
+    /// Reads the commands of a substitution, which run in a subshell.
+    pub(super) fn inner_substitution(&mut self, opening: &str, context: &ScriptContext) {
+        let shell = self.builder.shell_within(context.shell);
+        self.substitution(opening, &ScriptContext { shell, ..context.clone() });
     }
 
-    /// Reads what begins with `$`.
-    pub(super) fn dollar(&mut self, word: &mut Word, quoting: Quoting, standing: &Standing) {
+    /// Reads an expansion that begins with `$`.
+    pub(super) fn dollar(&mut self, word: &mut Word, quoting: QuoteContext, context: &ScriptContext) {
         let from = self.at;
         self.at += 1;
         match self.byte(0) {
             Some(b'(') => {
-                if !(self.starts_with("((") && self.arithmetic(standing)) {
+                if !(self.starts_with("((") && self.arithmetic(context)) {
                     self.at += 1;
-                    self.inner_substitution("$(", standing);
+                    self.inner_substitution("$(", context);
                 }
             }
             Some(b'{') => {
                 self.at += 1;
-                self.parameter(quoting, standing);
+                self.parameter(quoting, context);
             }
             Some(b'[') => {
                 self.at += 1;
-                self.old_arithmetic(standing);
+                self.old_arithmetic(context);
             }
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 while self.byte(0).is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -48,13 +48,13 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the rest of `${…}`.
-    fn parameter(&mut self, quoting: Quoting, standing: &Standing) {
-        if self.depth >= MOST_DEPTH {
-            self.give_up(Doubt::TooDeep);
+    fn parameter(&mut self, quoting: QuoteContext, context: &ScriptContext) {
+        if self.depth >= MAX_DEPTH {
+            self.give_up(Uncertainty::TooDeep);
             return;
         }
         if matches!(self.byte(0), Some(b' ' | b'\t' | b'\n' | b'|')) {
-            // Newer shells run what stands there.
+            // Newer shells run the text within.
             self.unexpected("${ ");
         }
         self.depth += 1;
@@ -70,22 +70,24 @@ impl Reader<'_, '_> {
                     break;
                 }
                 Some(b'\\') => self.skip_escape(),
-                Some(b'\'') if quoting == Quoting::None => self.skip_single_quotes(),
+                Some(b'\'') if quoting == QuoteContext::None => self.skip_single_quotes(),
                 Some(b'\'') => {
-                    // Whether it quotes depends on the operator.
+                    // The operator decides whether it quotes.
                     self.unexpected("${…'");
                     self.at += 1;
                 }
                 Some(b'"') => {
                     self.at += 1;
-                    self.double_quotes(&mut ignored, standing);
+                    self.double_quotes(&mut ignored, context);
                 }
-                Some(b'$') if quoting == Quoting::None && self.byte(1) == Some(b'\'') => self.ansi_quotes(&mut ignored),
-                Some(b'$') => self.dollar(&mut ignored, quoting, standing),
-                Some(b'`') => self.backticks(&mut ignored, quoting, standing),
-                Some(b'<' | b'>') if quoting == Quoting::None && self.byte(1) == Some(b'(') => {
+                Some(b'$') if quoting == QuoteContext::None && self.byte(1) == Some(b'\'') => {
+                    self.ansi_quotes(&mut ignored);
+                }
+                Some(b'$') => self.dollar(&mut ignored, quoting, context),
+                Some(b'`') => self.backticks(&mut ignored, quoting, context),
+                Some(b'<' | b'>') if quoting == QuoteContext::None && self.byte(1) == Some(b'(') => {
                     self.at += 2;
-                    self.inner_substitution("<(", standing);
+                    self.inner_substitution("<(", context);
                 }
                 Some(_) => self.at += 1,
             }
@@ -107,16 +109,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads `((…))`, if that is what begins here: `((a); (b))` is two shells.
-    pub(super) fn arithmetic(&mut self, standing: &Standing) -> bool {
+    /// Reads `((…))`. Returns `false` for nested subshells such as `((a); (b))`.
+    pub(super) fn arithmetic(&mut self, context: &ScriptContext) -> bool {
         let Some(end) = self.end_of_arithmetic() else { return false };
         self.at += 2;
-        self.expression(end, standing);
+        self.expression(end, context);
         self.at = self.at.max(end + 2);
         true
     }
 
-    /// Looks ahead for the `))`.
+    /// Returns the position of the closing `))`.
     fn end_of_arithmetic(&mut self) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let start = self.at + 2;
@@ -135,16 +137,16 @@ impl Reader<'_, '_> {
                 _ => {}
             }
             at += 1;
-            if at - start > LONGEST_EXPRESSION {
+            if at - start > MAX_EXPRESSION_BYTES {
                 break None;
             }
         };
-        // Looking ahead again and again is what would make hostile nesting slow.
-        self.output.pay(at - start).then_some(end).flatten()
+        // Repeated lookahead would make hostile nesting slow.
+        self.builder.pay(at - start).then_some(end).flatten()
     }
 
-    /// Reads an expression up to `end` for the substitutions in it.
-    fn expression(&mut self, end: usize, standing: &Standing) {
+    /// Reads the substitutions of an arithmetic expression that ends at `end`.
+    fn expression(&mut self, end: usize, context: &ScriptContext) {
         let mut ignored = Word::literal("");
         while self.at < end {
             match self.byte(0) {
@@ -153,8 +155,8 @@ impl Reader<'_, '_> {
                     self.unexpected("((…'");
                     self.at += 1;
                 }
-                Some(b'$') => self.dollar(&mut ignored, Quoting::Double, standing),
-                Some(b'`') => self.backticks(&mut ignored, Quoting::Double, standing),
+                Some(b'$') => self.dollar(&mut ignored, QuoteContext::Double, context),
+                Some(b'`') => self.backticks(&mut ignored, QuoteContext::Double, context),
                 _ => self.at += 1,
             }
             ignored.text.clear();
@@ -164,19 +166,19 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn old_arithmetic(&mut self, standing: &Standing) {
+    fn old_arithmetic(&mut self, context: &ScriptContext) {
         let rest = &self.text[self.at..];
         match rest.find(']') {
             Some(length) => {
-                self.expression(self.at + length, standing);
+                self.expression(self.at + length, context);
                 self.take("]");
             }
             None => self.unterminated("$["),
         }
     }
 
-    /// Reads `` `…` ``: the text between is a script once its backslashes are taken away.
-    pub(super) fn backticks(&mut self, word: &mut Word, quoting: Quoting, standing: &Standing) {
+    /// Reads `` `…` ``. Its text is a script after the removal of backslashes.
+    pub(super) fn backticks(&mut self, word: &mut Word, quoting: QuoteContext, context: &ScriptContext) {
         let from = self.at;
         self.at += 1;
         let mut script = String::new();
@@ -193,7 +195,7 @@ impl Reader<'_, '_> {
                         script.push(char::from(escaped));
                         self.at += 1;
                     }
-                    Some(b'"') if quoting == Quoting::Double => {
+                    Some(b'"') if quoting == QuoteContext::Double => {
                         script.push('"');
                         self.at += 1;
                     }
@@ -204,11 +206,11 @@ impl Reader<'_, '_> {
         }
         word.text.push_str(&self.text[from..self.at]);
         word.at_most(Certainty::Unknown);
-        let shell = self.output.shell_within(standing.shell);
-        self.output.read(&script, self.depth + 1, &Standing { shell, ..standing.clone() });
+        let shell = self.builder.shell_within(context.shell);
+        self.builder.read(&script, self.depth + 1, &ScriptContext { shell, ..context.clone() });
     }
 
-    /// Reads `$'…'`, in which a backslash stands for any character.
+    /// Reads `$'…'`, where backslash escapes stand for any character.
     pub(super) fn ansi_quotes(&mut self, word: &mut Word) {
         let from = self.at;
         self.at += 2;
@@ -273,7 +275,7 @@ impl Reader<'_, '_> {
             b'u' | b'U' => {
                 let number = self.number(16, if byte == b'u' { 4 } else { 8 });
                 let character = number.and_then(char::from_u32);
-                // What is no character makes the whole text unknown.
+                // An invalid character makes the whole text unknown.
                 let mut buffer = [0; 4];
                 bytes.extend(character.map_or(&[0_u8][..], |character| character.encode_utf8(&mut buffer).as_bytes()));
                 return;
@@ -291,15 +293,15 @@ impl Reader<'_, '_> {
         bytes.push(simple);
     }
 
-    /// Reads up to so many digits.
-    fn number(&mut self, base: u32, most: usize) -> Option<u32> {
+    /// Reads up to `max_digits` digits.
+    fn number(&mut self, base: u32, max_digits: usize) -> Option<u32> {
         let rest = &self.text.as_bytes()[self.at..];
-        let digits = rest.iter().take(most).take_while(|byte| char::from(**byte).is_digit(base)).count();
+        let digits = rest.iter().take(max_digits).take_while(|byte| char::from(**byte).is_digit(base)).count();
         let number = u32::from_str_radix(&self.text[self.at..self.at + digits], base).ok();
         self.at += digits;
         number
     }
 }
 
-/// The longest arithmetic expression that is looked for.
-const LONGEST_EXPRESSION: usize = 1 << 16;
+/// Longest arithmetic expression that lookahead covers.
+const MAX_EXPRESSION_BYTES: usize = 1 << 16;

@@ -1,49 +1,62 @@
-//! What a shell script would run, found without running anything.
+//! Reads shell scripts without running them, and lists the programs that a script would run.
 //!
-//! The script is not turned into a tree. It is read once from left to right, and every simple command is listed wherever it
-//! stands: what matters to a reviewer and to a policy is which programs are reached with which words, not how they are nested. A
-//! word that opens or closes a compound command (`if`, `do`, `}`) only ends the command before it, so a script with wrong syntax
-//! loses nothing either: at worst it lists a command that the shell would refuse to run.
+//! [`Script::parse`] is lenient. It reads the text once from left to right and lists every simple command, wherever it is
+//! nested: reviewers and policy need the programs with their words, not the tree. A reserved word (`if`, `do`, `}`) only ends
+//! the command before it. A script with wrong syntax therefore lists at worst a command that the shell would reject.
 //!
 //! [`Program`] is the strict counterpart: a tree for the scripts that sayso runs by itself, and an error for all others.
 //!
 //! # Limits
 //!
 //! - The language is that of bash, and near enough that of other POSIX shells. Expansions are never carried out: a word that
-//!   depends on a variable, a file name or another program's output says so by its [`Certainty`].
-//! - Aliases, and functions that take the name of a program, can give a command another meaning; both are a [`Doubt`].
-//! - Length, depth and the number of commands are bounded. What is beyond the bound is a [`Doubt`], never silence.
+//!   depends on a variable, a file name or another program's output has a lower [`Certainty`].
+//! - Aliases, and functions with the name of a program, can give a command another meaning. Both are an [`Uncertainty`].
+//! - Length, depth and the number of commands are bounded. Text beyond a bound is an [`Uncertainty`], never silence.
 
 mod commands;
+mod display;
 mod expansion;
-mod level;
-mod output;
+mod keywords;
+mod nested;
+mod parser_state;
 pub mod program;
 mod redirect;
-mod reserved;
-mod sentence;
-mod through;
+mod script_builder;
 mod word;
 mod wrapper;
 
 use serde::{Deserialize, Serialize};
 
-use output::Output;
+pub use display::escape_unprintable;
 pub use program::{Program, Unsupported};
-pub use sentence::visible;
+use script_builder::ScriptBuilder;
 
-/// A shell script as far as it can be understood without running it.
+/// The commands of a shell script, as far as they are known without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
-    /// Every program that it would run, in the order of the text; a wrapper comes before what it runs.
+    /// All programs in the order of the text. A wrapper comes before the command that it runs.
     pub commands: Vec<SimpleCommand>,
-    /// Why more may happen than is listed here; each reason once.
-    pub doubts: Vec<Doubt>,
-    /// The shell within which each shell was started; the first one has none and names itself.
+    /// Reasons why more may happen than `commands` lists; each one once.
+    pub uncertainties: Vec<Uncertainty>,
+    /// Parts of the text that cause an uncertainty, in the order of `uncertainties`. Not every uncertainty has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncertain_spans: Vec<UncertainSpan>,
+    /// For each shell the index of its parent. The first shell is its own parent.
     pub shells: Vec<usize>,
 }
 
-/// One program that a script would run, wherever it stands: in a pipe, a subshell, a substitution, a loop, a function body,
+/// The part of a script that causes an uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct UncertainSpan {
+    /// Index into [`Script::uncertainties`].
+    pub uncertainty: usize,
+    /// First byte of the part.
+    pub start: usize,
+    /// Byte behind the part.
+    pub end: usize,
+}
+
+/// One program that a script would run, at any nesting: in a pipe, a subshell, a substitution, a loop, a function body,
 /// `bash -c '…'`, `eval`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimpleCommand {
@@ -51,147 +64,151 @@ pub struct SimpleCommand {
     pub assignments: Vec<Word>,
     /// The program and its arguments; empty if there are only assignments or redirects.
     pub words: Vec<Word>,
-    /// The files that it reads or writes by redirection.
+    /// Files that it reads or writes by redirection.
     pub redirects: Vec<Redirect>,
-    /// The programs through which it is run, outermost first: `sudo`, `env`, `xargs`, `bash -c`.
-    pub through: Vec<String>,
-    /// The shell in which it runs, as an index into [`Script::shells`]: a `cd` reaches no further than that.
+    /// Programs that run it, outermost first: `sudo`, `env`, `xargs`, `bash -c`.
+    pub wrappers: Vec<String>,
+    /// Index into [`Script::shells`]. A `cd` affects its own shell only.
     pub shell: usize,
-    /// Whether it is sure to be reached.
-    pub course: Course,
-    /// The first of the commands, from there up to this one, whose output it gets by a pipe or a substitution.
+    pub flow: Flow,
+    /// Index of the first command that feeds it by a pipe or a substitution. All commands up to this one do.
     pub fed_by: Option<usize>,
 }
 
-/// Whether a command is reached whenever the script gets to its line.
+/// Reachability of a command, given that the script reaches its line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Course {
-    /// It stands by itself, or behind `&&`.
+pub enum Flow {
+    /// By itself, or behind `&&`.
     #[default]
-    Straight,
-    /// It stands in a branch, a loop, a function body or behind `||`.
-    Branch,
+    Unconditional,
+    /// In a branch, a loop, a function body or behind `||`.
+    Conditional,
 }
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Word {
-    /// Its text with the quotes removed; expansions are left as they are written.
+    /// Text without quotes. Expansions stay as written.
     pub text: String,
-    /// Whether it is exactly that whatever the variables and files are.
     pub certainty: Certainty,
 }
 
-/// How much of a word is known.
+/// Relation between the text of a word and its value when the script runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// It is exactly the text.
+    /// The value is exactly the text.
     Literal,
-    /// It stands for names of files, or for several words: `*`, `{a,b}`, `~`.
+    /// The value is one or several words that match the text: `*`, `{a,b}`, `~`.
     Pattern,
-    /// It depends on a variable or on what another program prints.
+    /// The value depends on a variable or on the output of another program.
     Unknown,
 }
 
-/// A file that a command is connected with by the shell. Here-documents, here-strings and duplicated descriptors are none.
+/// A file that the shell opens for a command. Here-documents, here-strings and duplicated descriptors open none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirect {
-    /// The file.
     pub target: Word,
-    /// What is done with it.
     pub access: RedirectAccess,
 }
 
-/// What a redirect does with its file.
+/// Access of a redirect to its file, with its operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RedirectAccess {
-    /// `<`
+    /// `<`: for reading.
     Read,
-    /// `>`, `>|`, `&>`
+    /// `>`, `>|`, `&>`: truncates the file.
     Write,
-    /// `>>`, `&>>`
+    /// `>>`, `&>>`: writes at the end of the file.
     Append,
-    /// `<>`
+    /// `<>`: for reading and writing.
     ReadWrite,
 }
 
-/// Why more may happen than a [`Script`] lists.
+/// Reason why more may happen than a [`Script`] lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "doubt", rename_all = "snake_case")]
-pub enum Doubt {
-    /// The script is longer than what is read of it.
+#[serde(tag = "uncertainty", rename_all = "snake_case")]
+pub enum Uncertainty {
+    /// The script is longer than the limit of the reader.
     TooLong,
-    /// It is nested deeper than is followed.
+    /// The script is nested deeper than the limit of the reader.
     TooDeep,
-    /// It has more commands than are listed.
+    /// The script has more commands than the limit of the list.
     TooMany,
     /// A quote, a substitution or a here-document has no end.
     Unterminated {
-        /// How it begins.
+        /// First characters of the construct.
         opening: String,
     },
-    /// Something stands where the grammar has no place for it.
-    Unexpected {
-        /// What.
-        token: String,
-    },
-    /// Which program is run depends on a variable, a pattern or another program.
+    /// The grammar does not allow this token at its place.
+    Unexpected { token: String },
+    /// A variable, a pattern or another program decides which program runs.
     UnknownProgram {
         /// The word in the program's place.
         word: String,
     },
-    /// A script is run whose text is not in this one: `eval "$x"`, `. file`, `bash file`, `… | sh`.
+    /// A script runs whose text is elsewhere: `eval "$x"`, `. file`, `bash file`, `… | sh`.
     UnknownScript {
-        /// What runs it.
+        /// Command that runs the script.
         through: String,
     },
-    /// Arguments come from somewhere else: `xargs`, `find -exec`.
+    /// Arguments come from outside the script: `xargs`, `find -exec`.
     UnknownArguments {
-        /// What adds them.
+        /// Command that adds the arguments.
         through: String,
     },
-    /// A function or an alias takes this name, so that a command of this name may be something else.
-    Redefined {
-        /// The name.
-        name: String,
-    },
-    /// A variable is set that decides which program a name stands for, or what runs before it.
-    ChangesLookup {
-        /// The variable.
-        name: String,
-    },
-    /// A part that sayso does not run by itself, so that no rule can allow the script.
+    /// A function or an alias gives this name another meaning.
+    Redefined { name: String },
+    /// The script sets a variable that changes how programs run: `PATH`, `BASH_ENV`, `GIT_SSH`.
+    ChangesLookup { name: String },
+    /// sayso does not run this part by itself, so no rule can allow the script.
     Unsupported {
         /// The part as it is written.
         part: String,
         /// One clause for a person.
         reason: String,
     },
-    /// It holds carriage returns, which the shell takes for part of a word.
+    /// Carriage returns, which the shell takes for part of a word.
     CarriageReturn,
-    /// It holds NUL characters, which the shell drops.
+    /// NUL characters, which the shell drops.
     Nul,
 }
 
 impl Script {
-    /// Reads a script. Never fails: what is not understood is a [`Doubt`].
+    /// Reads a script strictly. Text outside the grammar of [`Program`] is read leniently, and the first uncertainty names the
+    /// unsupported part.
+    pub fn read(text: &str) -> Self {
+        match Program::parse(text) {
+            Ok(program) => program.forecast(&program::Variables::default()),
+            Err(Unsupported { span, reason }) => {
+                let mut script = Self::parse(text);
+                let part = text.get(span.clone()).unwrap_or_default().to_owned();
+                script.uncertainties.insert(0, Uncertainty::Unsupported { part, reason });
+                if !span.is_empty() {
+                    script.uncertain_spans.push(UncertainSpan { uncertainty: 0, start: span.start, end: span.end });
+                }
+                script
+            }
+        }
+    }
+
+    /// Reads a script. Never fails: text that is not understood is an [`Uncertainty`].
     pub fn parse(text: &str) -> Self {
-        let mut output = Output::new();
+        let mut output = ScriptBuilder::new();
         output.read_all(text);
         output.into_script()
     }
 }
 
 impl Word {
-    /// A word that is exactly this text.
+    /// Creates a word whose value is exactly this text.
     pub fn literal(text: impl Into<String>) -> Self {
         Self { text: text.into(), certainty: Certainty::Literal }
     }
 
-    /// The text, if the word is exactly that.
+    /// Returns the text if it is the exact value of the word.
     pub fn as_literal(&self) -> Option<&str> {
         (self.certainty == Certainty::Literal).then_some(self.text.as_str())
     }

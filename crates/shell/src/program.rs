@@ -48,7 +48,7 @@ pub struct Program {
     /// The commands in the order of the text.
     pub body: List,
     /// Bodies of the here-documents, by [`Operation::HereDocument`].
-    pub documents: Vec<Word>,
+    pub documents: Vec<UnexpandedWord>,
     /// The original text, which the spans refer to.
     pub source: String,
 }
@@ -111,20 +111,20 @@ pub struct Invocation {
     /// `NAME=word` before the first word.
     pub assignments: Vec<Assignment>,
     /// The command and its arguments.
-    pub words: Vec<Word>,
+    pub words: Vec<UnexpandedWord>,
     /// In the order in which they take effect.
     pub redirections: Vec<Redirection>,
     /// Line of the script on which it begins, from 1.
     pub line: usize,
 }
 
-/// `NAME=word`.
+/// An assignment `NAME=word` before a command or alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     /// Name of the variable, never one of [`VariableClass::Dangerous`].
     pub name: String,
     /// The value, which is neither split nor matched against files.
-    pub value: Word,
+    pub value: UnexpandedWord,
 }
 
 /// A construct around other commands.
@@ -143,14 +143,13 @@ pub struct Compound {
 pub enum Construct {
     /// `( list )`: changes of variables and folder end with it.
     Subshell(List),
-    /// `{ list; }`
+    /// `{ list; }`: runs in the current shell.
     Group(List),
     /// `for NAME in word…; do list; done`
     For {
-        /// The loop variable.
         variable: String,
         /// Values of the loop variable before expansion.
-        words: Vec<Word>,
+        words: Vec<UnexpandedWord>,
         /// Runs once for each value.
         body: List,
     },
@@ -164,9 +163,9 @@ pub enum Construct {
     /// `case word in pattern) list ;; esac`
     Case {
         /// The text that is compared.
-        subject: Word,
+        subject: UnexpandedWord,
         /// Patterns with the lists behind them; the first match counts.
-        arms: Vec<(Vec<Word>, List)>,
+        arms: Vec<(Vec<UnexpandedWord>, List)>,
     },
     /// `while read -r NAME; do list; done`
     WhileRead {
@@ -177,57 +176,49 @@ pub enum Construct {
         /// Runs once for each line.
         body: List,
     },
-    /// `[[ condition ]]`
+    /// `[[ condition ]]`: its status is the value.
     Condition(Condition),
 }
 
 /// The expression between `[[` and `]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// `! condition`
     Not(Box<Condition>),
     /// Both conditions, from the left.
     And(Box<Condition>, Box<Condition>),
     /// One of the conditions, from the left.
     Or(Box<Condition>, Box<Condition>),
     /// `-f word` and the like.
-    Unary(UnaryTest, Word),
-    /// `word == pattern`
-    Matches(Word, Word),
-    /// `word != pattern`
-    Differs(Word, Word),
+    Unary(UnaryTest, UnexpandedWord),
+    /// `word == pattern`: the whole word matches.
+    Matches(UnexpandedWord, UnexpandedWord),
+    /// `word != pattern`: the word does not match.
+    Differs(UnexpandedWord, UnexpandedWord),
 }
 
 /// Tests of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryTest {
-    /// `-e`
     Exists,
-    /// `-f`
     File,
-    /// `-d`
     Directory,
     /// `-s`: a file with content.
     Filled,
-    /// `-r`
     Readable,
-    /// `-w`
     Writable,
-    /// `-x`
     Executable,
-    /// `-L` and `-h`
+    /// `-L` and its synonym `-h`.
     SymbolicLink,
-    /// `-z`
     Empty,
-    /// `-n`, or a word by itself.
+    /// `-n`, or a word without an operator.
     NotEmpty,
 }
 
 /// A word before expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct UnexpandedWord {
     /// Parts that follow each other without a blank.
-    pub parts: Vec<Part>,
+    pub parts: Vec<WordPart>,
     /// `true` for `NAME=word` behind `export`: the word is neither split nor matched against files.
     pub is_assignment: bool,
     /// Bytes of the script that it was read from.
@@ -236,7 +227,7 @@ pub struct Word {
 
 /// A part of a word. A quoted part is neither split nor matched against files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum WordPart {
     /// Exactly this text; quotes and backslashes are removed.
     Literal {
         /// May be empty when quoted.
@@ -244,19 +235,19 @@ pub enum Part {
         /// `true` within quotes or behind a backslash.
         is_quoted: bool,
     },
-    /// `$NAME` or `${NAME}`
+    /// `$NAME` or `${NAME}`; no other parameter expansion.
     Variable {
         /// Name of the variable.
         name: String,
         /// `true` within double quotes.
         is_quoted: bool,
     },
-    /// `$?`
+    /// `$?`: status of the last command.
     Status {
         /// `true` within double quotes.
         is_quoted: bool,
     },
-    /// `$(list)`
+    /// `$(list)`: output without trailing newlines.
     Substitution {
         /// The commands whose output is inserted.
         body: List,
@@ -271,12 +262,12 @@ pub enum Part {
     Tilde,
 }
 
-/// A sign that stands for characters of a file name.
+/// A sign that matches characters of a file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wildcard {
-    /// `*`
+    /// `*`: any text, also none.
     Any,
-    /// `?`
+    /// `?`: exactly one character.
     One,
     /// `[…]` with its brackets.
     Class(String),
@@ -287,29 +278,28 @@ pub enum Wildcard {
 pub struct Redirection {
     /// The descriptor that changes, 0 to 9.
     pub descriptor: u8,
-    /// Its new meaning.
     pub operation: Operation,
 }
 
 /// The kinds of redirections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// `< word`
-    Read(Word),
+    /// `< word`: opens a file for reading.
+    Read(UnexpandedWord),
     /// `> word` and `>| word`
-    Write(Word),
-    /// `>> word`
-    Append(Word),
+    Write(UnexpandedWord),
+    /// `>> word`: appends to a file.
+    Append(UnexpandedWord),
     /// `&> word`: standard output and standard error.
-    WriteBoth(Word),
+    WriteBoth(UnexpandedWord),
     /// `&>> word`: standard output and standard error.
-    AppendBoth(Word),
-    /// `>&N` and `<&N`
+    AppendBoth(UnexpandedWord),
+    /// `>&N` and `<&N`: copies descriptor N.
     Duplicate(u8),
-    /// `>&-` and `<&-`
+    /// `>&-` and `<&-`: closes the descriptor.
     Close,
-    /// `<<< word`
-    HereString(Word),
+    /// `<<< word`: the word and a newline.
+    HereString(UnexpandedWord),
     /// `<<` and `<<-`: index into [`Program::documents`].
     HereDocument(usize),
 }
@@ -341,12 +331,12 @@ impl Program {
     }
 }
 
-impl Word {
+impl UnexpandedWord {
     /// The text of the word, if it consists of literal text only.
     pub fn as_literal(&self) -> Option<String> {
         let mut whole = String::new();
         for part in &self.parts {
-            let Part::Literal { text, .. } = part else { return None };
+            let WordPart::Literal { text, .. } = part else { return None };
             whole.push_str(text);
         }
         Some(whole)

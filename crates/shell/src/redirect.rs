@@ -1,50 +1,50 @@
-//! Reads redirects, and the here-documents that follow them.
+//! Redirects, and here-documents with their bodies.
 
 use std::mem;
 
-use crate::commands::Reader;
-use crate::level::{Level, Standing};
-use crate::word::Quoting;
+use crate::commands::ScriptReader;
+use crate::parser_state::{ParserState, ScriptContext};
+use crate::word::QuoteContext;
 use crate::{Certainty, Redirect, RedirectAccess, Word};
 
-/// A here-document whose text begins with the next line.
+/// A here-document whose body begins on the next line.
 pub(super) struct HereDocument {
     pub(super) delimiter: String,
-    /// Whether its text is left as it is.
+    /// `true` for a quoted delimiter: the body is literal.
     is_quoted: bool,
-    /// Whether tabs before a line do not count.
+    /// `true` for `<<-`: leading tabs are removed.
     is_indented: bool,
-    /// The command that reads it.
+    /// Index of the command that reads it.
     pub(super) command: Option<usize>,
-    standing: Standing,
+    context: ScriptContext,
 }
 
-impl Reader<'_, '_> {
-    /// Reads a redirect.
-    pub(super) fn redirect(&mut self, level: &mut Level) {
+impl ScriptReader<'_, '_> {
+    /// Reads a redirect and adds it to the current command.
+    pub(super) fn redirect(&mut self, state: &mut ParserState) {
         use RedirectAccess::{Append, Read, ReadWrite, Write};
-        let standing = self.standing_within(level);
+        let context = self.context_within(state);
         let access = if self.take("<<<") {
             self.skip_blanks();
-            if let Some(scanned) = self.word(&standing) {
-                level.draft.input = Some(scanned.word);
-                level.draft.has_here_document = true;
+            if let Some(scanned) = self.word(&context) {
+                state.draft.input = Some(scanned.word);
+                state.draft.has_here_document = true;
             } else {
                 self.unexpected("<<<");
             }
             return;
         } else if self.take("<<-") {
-            self.here_document(level, "<<-", standing);
+            self.here_document(state, "<<-", context);
             return;
         } else if self.take("<<") {
-            self.here_document(level, "<<", standing);
+            self.here_document(state, "<<", context);
             return;
         } else if self.take("&>>") || self.take(">>") {
             Append
         } else if self.take("<>") {
             ReadWrite
         } else if self.take("<&") || self.take(">&") {
-            self.duplicate(level, &standing);
+            self.duplicate(state, &context);
             return;
         } else if self.take("<") {
             Read
@@ -53,17 +53,17 @@ impl Reader<'_, '_> {
             Write
         };
         self.skip_blanks();
-        match self.word(&standing) {
-            Some(scanned) => level.draft.redirects.push(Redirect { target: scanned.word, access }),
+        match self.word(&context) {
+            Some(scanned) => state.draft.redirects.push(Redirect { target: scanned.word, access }),
             None => self.unexpected(">"),
         }
     }
 
-    /// Reads what follows `>&`: a descriptor, or a file.
-    fn duplicate(&mut self, level: &mut Level, standing: &Standing) {
+    /// Reads the descriptor or file behind `>&` or `<&`.
+    fn duplicate(&mut self, state: &mut ParserState, context: &ScriptContext) {
         let access = if self.text[..self.at].ends_with('<') { RedirectAccess::Read } else { RedirectAccess::Write };
         self.skip_blanks();
-        let Some(scanned) = self.word(standing) else {
+        let Some(scanned) = self.word(context) else {
             self.unexpected(">&");
             return;
         };
@@ -71,39 +71,39 @@ impl Reader<'_, '_> {
         let number = word.text.strip_suffix('-').unwrap_or(&word.text);
         let is_descriptor = word.as_literal().is_some() && number.bytes().all(|byte| byte.is_ascii_digit());
         if !is_descriptor {
-            level.draft.redirects.push(Redirect { target: word, access });
+            state.draft.redirects.push(Redirect { target: word, access });
         }
     }
 
-    fn here_document(&mut self, level: &mut Level, opening: &str, standing: Standing) {
+    fn here_document(&mut self, state: &mut ParserState, opening: &str, context: ScriptContext) {
         self.skip_blanks();
         let start = self.at;
-        level.draft.has_here_document = true;
-        if self.word(&standing).is_none() {
+        state.draft.has_here_document = true;
+        if self.word(&context).is_none() {
             self.unexpected(opening);
             return;
         }
         let raw = &self.text[start..self.at];
         if raw.contains(['$', '`']) {
-            // What ends it is written in a way that shells do not agree on.
+            // Shells disagree about the end of this document.
             self.unexpected(raw);
         }
         let is_quoted = raw.contains(['\'', '"', '\\']);
-        level.here_documents.push(HereDocument {
+        state.here_documents.push(HereDocument {
             delimiter: unquoted(raw),
             is_quoted,
             is_indented: opening == "<<-",
             command: None,
-            standing,
+            context,
         });
     }
 
-    /// Reads the here-documents that begin on this line.
-    pub(super) fn read_here_documents(&mut self, level: &mut Level) {
-        for document in mem::take(&mut level.here_documents) {
+    /// Reads the bodies of the here-documents that begin on this line.
+    pub(super) fn read_here_documents(&mut self, state: &mut ParserState) {
+        for document in mem::take(&mut state.here_documents) {
             let input = self.here_text(&document);
             if let Some(command) = document.command {
-                self.output.inputs.insert(command, input);
+                self.builder.inputs.insert(command, input);
             }
         }
     }
@@ -134,20 +134,20 @@ impl Reader<'_, '_> {
         let mut word = Word::literal("");
         if document.is_quoted {
             word.text = body;
-        } else if self.output.pay(body.len()) {
-            let mut reader = Reader::new(&body, self.depth, document.standing.through.clone(), self.output);
+        } else if self.builder.pay(body.len()) {
+            let mut reader = ScriptReader::new(&body, self.depth, document.context.wrappers.clone(), self.builder);
             while reader.at < body.len() {
-                reader.in_quotes(&mut word, Quoting::HereDocument, &document.standing);
+                reader.in_quotes(&mut word, QuoteContext::HereDocument, &document.context);
             }
         } else {
-            self.output.doubt(super::Doubt::TooLong);
+            self.builder.uncertain(super::Uncertainty::TooLong);
             word.at_most(Certainty::Unknown);
         }
         word
     }
 }
 
-/// The delimiter without its quotes.
+/// Removes the quotes of a delimiter.
 fn unquoted(raw: &str) -> String {
     let mut text = String::new();
     let mut characters = raw.chars();

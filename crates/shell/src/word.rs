@@ -1,31 +1,31 @@
-//! Reads words: quotes, escapes, and which parts of a word are not certain.
+//! Words: quotes, escapes, and the certainty of the result.
 
-use crate::commands::Reader;
-use crate::level::Standing;
-use crate::output::MOST_DEPTH;
-use crate::{Certainty, Doubt, Word};
+use crate::commands::ScriptReader;
+use crate::parser_state::ScriptContext;
+use crate::script_builder::MAX_DEPTH;
+use crate::{Certainty, Uncertainty, Word};
 
-/// A word, and what it may be besides an argument.
-pub(super) struct Scanned {
+/// A word with the roles that its spelling permits.
+pub(super) struct ScannedWord {
     pub(super) word: Word,
-    /// Nothing in it is quoted or expanded, so it can be a reserved word.
+    /// `true` without quotes and expansions: it can be a reserved word.
     pub(super) is_plain: bool,
-    /// It begins with `NAME=`.
+    /// `true` if it begins with `NAME=`.
     pub(super) is_assignment: bool,
-    /// It names a file descriptor, if a redirect follows at once.
+    /// `true` if it names a file descriptor when a redirect follows directly.
     pub(super) is_descriptor: bool,
 }
 
-/// The braces of a word, as far as they make several words of it.
+/// Braces of a word that may turn it into several words.
 #[derive(Default)]
 struct Braces {
     open: usize,
     is_list: bool,
 }
 
-impl Reader<'_, '_> {
-    /// Reads a word, if one begins here.
-    pub(super) fn word(&mut self, standing: &Standing) -> Option<Scanned> {
+impl ScriptReader<'_, '_> {
+    /// Reads the word at the current position.
+    pub(super) fn word(&mut self, context: &ScriptContext) -> Option<ScannedWord> {
         let start = self.at;
         let mut word = Word::literal("");
         let mut is_quoted = false;
@@ -36,12 +36,12 @@ impl Reader<'_, '_> {
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
                     let from = self.at;
                     self.at += 2;
-                    self.inner_substitution(&self.text[from..from + 2], standing);
+                    self.inner_substitution(&self.text[from..from + 2], context);
                     word.text.push_str(&self.text[from..self.at]);
                     word.at_most(Certainty::Unknown);
                 }
                 b'(' if is_assignment && self.text.as_bytes()[self.at - 1] == b'=' && !is_quoted => {
-                    self.array(&mut word, standing);
+                    self.array(&mut word, context);
                 }
                 b' ' | b'\t' | b'\n' | b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>' => break,
                 b'\\' => {
@@ -60,15 +60,15 @@ impl Reader<'_, '_> {
                 b'"' => {
                     is_quoted = true;
                     self.at += 1;
-                    self.double_quotes(&mut word, standing);
+                    self.double_quotes(&mut word, context);
                 }
                 b'$' if self.byte(1) == Some(b'\'') => {
                     is_quoted = true;
                     self.ansi_quotes(&mut word);
                 }
                 b'$' if self.byte(1) == Some(b'"') => self.at += 1,
-                b'$' => self.dollar(&mut word, Quoting::None, standing),
-                b'`' => self.backticks(&mut word, Quoting::None, standing),
+                b'$' => self.dollar(&mut word, QuoteContext::None, context),
+                b'`' => self.backticks(&mut word, QuoteContext::None, context),
                 b'=' => {
                     is_assignment |= !is_quoted && is_name(&self.text[start..self.at]);
                     self.plain(&mut word);
@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
                     self.plain(&mut word);
                 }
                 b'{' | b'}' | b',' | b'.' => {
-                    if braces.sees(byte, self.byte(1)) {
+                    if braces.completes_list(byte, self.byte(1)) {
                         word.at_most(Certainty::Pattern);
                     }
                     self.plain(&mut word);
@@ -96,17 +96,17 @@ impl Reader<'_, '_> {
         if raw.is_empty() {
             return None;
         }
-        // These two are programs and no patterns.
+        // These two are commands rather than patterns.
         if matches!(raw, "[" | "[[") {
             word.certainty = Certainty::Literal;
         }
         let is_plain = raw == word.text && word.certainty == Certainty::Literal;
         let in_braces = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'));
         let is_descriptor = raw.bytes().all(|byte| byte.is_ascii_digit()) || in_braces.is_some_and(is_name);
-        Some(Scanned { word, is_plain, is_assignment, is_descriptor })
+        Some(ScannedWord { word, is_plain, is_assignment, is_descriptor })
     }
 
-    /// Takes characters up to the next one that may mean something.
+    /// Takes characters up to the next special one.
     fn plain(&mut self, word: &mut Word) {
         let rest = &self.text.as_bytes()[self.at + 1..];
         let length = rest.iter().position(|byte| SPECIAL.contains(byte)).unwrap_or(rest.len());
@@ -115,7 +115,7 @@ impl Reader<'_, '_> {
         self.at = end;
     }
 
-    /// Takes the character behind a backslash.
+    /// Takes the character behind a backslash literally.
     fn escaped(&mut self, word: &mut Word) {
         match self.text[self.at..].chars().next() {
             Some(character) => {
@@ -137,10 +137,10 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads up to the closing `"`, the opening one being behind.
-    pub(super) fn double_quotes(&mut self, word: &mut Word, standing: &Standing) {
-        if self.depth >= MOST_DEPTH {
-            self.give_up(Doubt::TooDeep);
+    /// Reads up to the closing `"`; the opening one has been read.
+    pub(super) fn double_quotes(&mut self, word: &mut Word, context: &ScriptContext) {
+        if self.depth >= MAX_DEPTH {
+            self.give_up(Uncertainty::TooDeep);
             return;
         }
         self.depth += 1;
@@ -154,14 +154,14 @@ impl Reader<'_, '_> {
                     self.at += 1;
                     break;
                 }
-                Some(_) => self.in_quotes(word, Quoting::Double, standing),
+                Some(_) => self.in_quotes(word, QuoteContext::Double, context),
             }
         }
         self.depth -= 1;
     }
 
-    /// Takes the next piece of what stands in double quotes or in a here-document.
-    pub(super) fn in_quotes(&mut self, word: &mut Word, quoting: Quoting, standing: &Standing) {
+    /// Reads the next piece of text within double quotes or a here-document.
+    pub(super) fn in_quotes(&mut self, word: &mut Word, quoting: QuoteContext, context: &ScriptContext) {
         match self.byte(0) {
             Some(b'\\') => match self.byte(1) {
                 Some(b'\n') => self.at += 2,
@@ -169,7 +169,7 @@ impl Reader<'_, '_> {
                     self.at += 1;
                     self.escaped(word);
                 }
-                Some(b'"') if quoting == Quoting::Double => {
+                Some(b'"') if quoting == QuoteContext::Double => {
                     self.at += 1;
                     self.escaped(word);
                 }
@@ -178,8 +178,8 @@ impl Reader<'_, '_> {
                     self.at += 1;
                 }
             },
-            Some(b'$') => self.dollar(word, quoting, standing),
-            Some(b'`') => self.backticks(word, quoting, standing),
+            Some(b'$') => self.dollar(word, quoting, context),
+            Some(b'`') => self.backticks(word, quoting, context),
             _ => {
                 let rest = &self.text.as_bytes()[self.at + 1..];
                 let length =
@@ -192,9 +192,9 @@ impl Reader<'_, '_> {
     }
 
     /// Reads the elements of an array.
-    fn array(&mut self, word: &mut Word, standing: &Standing) {
-        if self.depth >= MOST_DEPTH {
-            self.give_up(Doubt::TooDeep);
+    fn array(&mut self, word: &mut Word, context: &ScriptContext) {
+        if self.depth >= MAX_DEPTH {
+            self.give_up(Uncertainty::TooDeep);
             return;
         }
         self.depth += 1;
@@ -214,7 +214,7 @@ impl Reader<'_, '_> {
                 Some(b'\n') => self.at += 1,
                 Some(b'#') => self.skip_comment(),
                 Some(_) => {
-                    if let Some(element) = self.word(standing) {
+                    if let Some(element) = self.word(context) {
                         word.at_most(element.word.certainty);
                     } else {
                         self.unexpected(&self.text[self.at..=self.at]);
@@ -229,23 +229,21 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What stands around an expansion.
+/// Quotes around an expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quoting {
-    /// Nothing.
+pub(super) enum QuoteContext {
     None,
-    /// Double quotes.
     Double,
-    /// A here-document, in which double quotes mean nothing.
+    /// A here-document, where double quotes are literal.
     HereDocument,
 }
 
-/// Characters that may mean something within a word.
+/// Characters with a meaning within a word.
 const SPECIAL: &[u8] = b" \t\n|&;()<>\\'\"$`=*?[~{},.:";
 
 impl Braces {
-    /// Whether this character completes a `{a,b}` or `{1..3}`.
-    fn sees(&mut self, byte: u8, next: Option<u8>) -> bool {
+    /// Returns `true` if this character completes `{a,b}` or `{1..3}`.
+    fn completes_list(&mut self, byte: u8, next: Option<u8>) -> bool {
         match byte {
             b'{' => self.open += 1,
             b'}' if self.open > 0 => return self.is_list,
@@ -257,7 +255,7 @@ impl Braces {
     }
 }
 
-/// Whether a text is a variable's name, perhaps with a subscript or a `+`.
+/// `true` for the name of a variable, also with a subscript or a `+`.
 fn is_name(text: &str) -> bool {
     let text = text.strip_suffix('+').unwrap_or(text);
     let name = if text.ends_with(']') { text.split_once('[').map_or(text, |(name, _)| name) } else { text };

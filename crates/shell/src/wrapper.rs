@@ -1,6 +1,6 @@
-//! Programs that run the program named in their arguments, as data.
+//! Table of programs that run another program named in their arguments.
 
-/// How to find the program within the arguments of another one.
+/// Options of a program that runs another one, up to the name of that program.
 pub(super) struct Wrapper {
     pub(super) names: &'static [&'static str],
     /// Options of one letter without a value.
@@ -11,33 +11,31 @@ pub(super) struct Wrapper {
     attached: &'static str,
     long_flags: &'static [&'static str],
     long_values: &'static [&'static str],
-    /// How many words stand between the options and the program.
+    /// Number of words between the options and the program.
     pub(super) operands: usize,
-    /// What else is special.
-    pub(super) traits: &'static [Trait],
+    pub(super) traits: &'static [WrapperTrait],
 }
 
-/// What is special about a wrapper.
+/// Special behavior of a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trait {
+pub(super) enum WrapperTrait {
     /// `NAME=value` may stand before the program.
     Assignments,
-    /// More arguments are added.
+    /// The wrapper adds arguments.
     AddsArguments,
-    /// The words are joined and given to a shell.
+    /// The wrapper joins the words and gives them to a shell.
     Joins,
-    /// Without a program it runs a shell.
+    /// Without a program the wrapper runs a shell.
     IsShell,
 }
 
-/// What an option of a wrapper says about the next word.
+/// Role of the word behind an option of a wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It is looked at by itself.
-    Free,
-    /// It is the option's value.
+pub(super) enum NextWord {
+    /// An option, an operand or the program.
+    Independent,
     Value,
-    /// Nobody knows.
+    /// Not known, because the table lacks the option.
     Unknown,
 }
 
@@ -90,15 +88,15 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "type",
             "user",
         ],
-        traits: &[Trait::Assignments, Trait::IsShell],
+        traits: &[WrapperTrait::Assignments, WrapperTrait::IsShell],
         ..PLAIN
     },
-    Wrapper { names: &["doas"], flags: "Lns", values: "Cu", traits: &[Trait::IsShell], ..PLAIN },
+    Wrapper { names: &["doas"], flags: "Lns", values: "Cu", traits: &[WrapperTrait::IsShell], ..PLAIN },
     Wrapper {
         names: &["pkexec"],
         long_flags: &["disable-internal-agent", "keep-cwd"],
         long_values: &["user"],
-        traits: &[Trait::IsShell],
+        traits: &[WrapperTrait::IsShell],
         ..PLAIN
     },
     Wrapper {
@@ -107,7 +105,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "uCP",
         long_flags: &["ignore-environment", "null", "debug", "list-signal-handling"],
         long_values: &["unset", "chdir", "argv0"],
-        traits: &[Trait::Assignments],
+        traits: &[WrapperTrait::Assignments],
         ..PLAIN
     },
     Wrapper { names: &["nohup", "unbuffer", "builtin", "busybox", "toybox", "fakeroot"], ..PLAIN },
@@ -155,7 +153,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "replace",
         ],
         long_values: &["arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"],
-        traits: &[Trait::AddsArguments],
+        traits: &[WrapperTrait::AddsArguments],
         ..PLAIN
     },
     Wrapper {
@@ -164,7 +162,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "aIjJnNSCPd",
         long_flags: &["null", "keep-order", "dry-run", "bar", "progress", "line-buffer", "pipe", "group", "ungroup"],
         long_values: &["jobs", "max-args", "max-procs", "colsep", "joblog", "delay", "timeout", "retries", "halt"],
-        traits: &[Trait::AddsArguments, Trait::Joins],
+        traits: &[WrapperTrait::AddsArguments, WrapperTrait::Joins],
         ..PLAIN
     },
     Wrapper { names: &["stdbuf"], values: "ioe", long_values: &["input", "output", "error"], ..PLAIN },
@@ -174,7 +172,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         long_flags: &["skip-chdir"],
         long_values: &["userspec", "groups"],
         operands: 1,
-        traits: &[Trait::IsShell],
+        traits: &[WrapperTrait::IsShell],
         ..PLAIN
     },
     Wrapper { names: &["strace", "ltrace"], flags: "cCdfFhiqrtTvVwxyzZknY", values: "abeEIoOpPsSuUX", ..PLAIN },
@@ -195,7 +193,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         values: "nq",
         long_flags: &["beep", "color", "differences", "errexit", "chgexit", "no-title", "precise", "exec", "no-wrap"],
         long_values: &["interval", "equexit"],
-        traits: &[Trait::Joins],
+        traits: &[WrapperTrait::Joins],
         ..PLAIN
     },
 ];
@@ -211,33 +209,33 @@ impl Wrapper {
         WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&program))
     }
 
-    pub(super) fn has(&self, what: Trait) -> bool {
+    pub(super) fn has(&self, what: WrapperTrait) -> bool {
         self.traits.contains(&what)
     }
 
-    /// What an option, with its dash, says about the word behind it.
-    pub(super) fn option(&self, option: &str) -> Next {
+    /// Returns the role of the word behind an option, which is given with its dashes.
+    pub(super) fn option(&self, option: &str) -> NextWord {
         if let Some(long) = option.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             return match (self.long_values.contains(&name), value) {
-                (true, None) => Next::Value,
-                (true, Some(_)) => Next::Free,
-                (false, _) if self.long_flags.contains(&name) => Next::Free,
-                _ => Next::Unknown,
+                (true, None) => NextWord::Value,
+                (true, Some(_)) => NextWord::Independent,
+                (false, _) if self.long_flags.contains(&name) => NextWord::Independent,
+                _ => NextWord::Unknown,
             };
         }
         let letters = option.trim_start_matches('-');
         for (at, letter) in letters.char_indices() {
             if self.values.contains(letter) {
-                return if at + letter.len_utf8() == letters.len() { Next::Value } else { Next::Free };
+                return if at + letter.len_utf8() == letters.len() { NextWord::Value } else { NextWord::Independent };
             }
             if self.attached.contains(letter) {
-                return Next::Free;
+                return NextWord::Independent;
             }
             if !self.flags.contains(letter) {
-                return Next::Unknown;
+                return NextWord::Unknown;
             }
         }
-        Next::Free
+        NextWord::Independent
     }
 }

@@ -1,12 +1,12 @@
-//! What must hold for any input. Each function panics with the broken law.
+//! Properties that hold for any input. Each function panics with the violated property.
 
-mod alike;
+mod file_format;
 mod program;
 mod proposal;
 mod sections;
 mod shell;
 
-pub use alike::{like_laws, one_line_laws};
+pub use file_format::{like_laws, one_line_laws};
 pub use program::program_laws;
 pub use proposal::proposal_laws;
 pub use sections::{section_laws, section_patch, section_round_trip_laws};
@@ -15,29 +15,29 @@ pub use shell::{quoted_word, shell_laws, shell_quoting_laws};
 use std::collections::BTreeSet;
 
 use sayso_diff::{
-    Diff, FilePatch, Form, LineKind, NO_FILE, Patch, PatchHunk, Patched, Placement, Rendering, Selection, Side,
+    Diff, FilePatch, LineKind, NO_FILE, Patch, PatchHunk, Patched, Placement, Rendering, Selection, Side, TextFormat,
     Unified, UnifiedOptions, merge,
 };
 
-/// Cuts a fuzzer's input into three at the byte F8, which no UTF-8 text has, so that seeds can be written by hand.
+/// Splits a fuzzer's input into three at the byte F8. UTF-8 never contains it, so seeds can be written by hand.
 pub fn three_parts(data: &[u8]) -> [&[u8]; 3] {
     let mut parts = data.splitn(3, |&byte| byte == 0xF8);
     [(); 3].map(|()| parts.next().unwrap_or_default())
 }
 
-/// Options for an exact patch of one file.
+/// Returns options for an exact patch of one file.
 pub fn exact(context: usize) -> UnifiedOptions<'static> {
     UnifiedOptions { context, old_label: "a/f", new_label: "b/f", rendering: Rendering::Exact, limit: None }
 }
 
-/// The laws of a diff between two contents.
+/// Checks the diff of two contents.
 pub fn diff_laws(old: &[u8], new: &[u8]) {
     let diff = Diff::new(old, new);
     assert_eq!(diff.is_unchanged(), old == new, "unchanged means equal bytes");
     changes_are_ordered_and_apart(&diff);
     let utf16 = [old, new].iter().any(|side| is_wide(side));
     if !utf16 {
-        something_in_common_is_kept(&diff, old, new);
+        common_line_is_kept(&diff, old, new);
     }
     for context in [0, 1, 3, 1000] {
         let hunks: Vec<_> = diff.hunks(context).collect();
@@ -54,7 +54,7 @@ pub fn diff_laws(old: &[u8], new: &[u8]) {
     let total: usize = diff.hunks(1).map(|hunk| hunk.lines().count()).sum();
     assert_eq!(inline.total_lines, total, "the card counts every line");
     assert_eq!(inline.lines.len(), total.min(10), "the card shows ten lines at most");
-    assert_eq!(inline.truncated, total > 10, "the card says when there is more");
+    assert_eq!(inline.truncated, total > 10, "the card reports truncation");
     for hunk in diff.hunks(3) {
         for marked in hunk.marked_lines() {
             let mut end = 0;
@@ -70,8 +70,8 @@ fn accepted(diff: &Diff<'_>, context: usize, selection: &Selection) -> Option<Ve
     diff.accept(context, selection).expect("there are such hunks")
 }
 
-/// A diff need not be the shortest, but where the sides share a line it may not replace everything.
-fn something_in_common_is_kept(diff: &Diff<'_>, old: &[u8], new: &[u8]) {
+/// A diff need not be minimal, but it must keep a line if the sides share one.
+fn common_line_is_kept(diff: &Diff<'_>, old: &[u8], new: &[u8]) {
     let lines =
         |side: &[u8]| -> Vec<Vec<u8>> { side.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect() };
     let (old, new) = (lines(old), lines(new));
@@ -82,7 +82,7 @@ fn something_in_common_is_kept(diff: &Diff<'_>, old: &[u8], new: &[u8]) {
 
 fn is_wide(bytes: &[u8]) -> bool {
     use sayso_diff::Encoding::{Utf16Be, Utf16Le};
-    matches!(Form::of(bytes).encoding, Utf16Be | Utf16Le)
+    matches!(TextFormat::of(bytes).encoding, Utf16Be | Utf16Le)
 }
 
 fn changes_are_ordered_and_apart(diff: &Diff<'_>) {
@@ -107,7 +107,7 @@ fn hunk_numbers_are_true(hunk: &sayso_diff::Hunk<'_, '_>, old: &[u8], new: &[u8]
     assert!(numbers(|line| line.new_number).eq(hunk.new.start.line + 1..=hunk.new.end.line));
 }
 
-/// Accepting hunks of the diff and applying hunks of its text are the same thing, for every subset (or many).
+/// Accepting hunks of the diff equals applying hunks of its text, for the subsets of [`subsets`].
 fn subsets_agree_with_patches(diff: &Diff<'_>, old: &[u8], new: &[u8], context: usize) {
     let text = match diff.unified(&exact(context)) {
         Unified::NoChanges => return assert_eq!(old, new),
@@ -117,7 +117,7 @@ fn subsets_agree_with_patches(diff: &Diff<'_>, old: &[u8], new: &[u8], context: 
         }
     };
     let patch = Patch::parse(&text);
-    assert_eq!(patch.problems, [], "we can read what we write");
+    assert_eq!(patch.problems, [], "generated patches parse");
     assert_eq!(patch.files.len(), 1);
     let file = &patch.files[0];
     let hunks: Vec<_> = diff.hunks(context).collect();
@@ -135,20 +135,20 @@ fn subsets_agree_with_patches(diff: &Diff<'_>, old: &[u8], new: &[u8], context: 
     }
 }
 
-/// Every subset of few hunks; of many, a spread of them.
+/// Returns bit masks of hunks: all subsets of up to four hunks, and a fixed sample for more.
 fn subsets(hunks: usize) -> impl Iterator<Item = u64> {
     let every: u64 = if hunks < 5 { 1 << (hunks + 1) } else { 0 };
     let some = [0, u64::MAX, 0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0xFF, 1 << 7, 0x1248_1248_1248_1248];
     (0..every).chain(some)
 }
 
-/// The laws of a merge.
+/// Checks the merge of two versions.
 pub fn merge_laws(base: &[u8], ours: &[u8], theirs: &[u8]) {
     assert_eq!(merge(base, ours, ours).clean().as_deref(), Some(ours), "the same change twice is that change");
     assert_eq!(merge(base, ours, base).clean().as_deref(), Some(ours), "no change of theirs leaves ours");
     assert_eq!(merge(base, base, theirs).clean().as_deref(), Some(theirs), "no change of ours leaves theirs");
     let (forth, back) = (merge(base, ours, theirs), merge(base, theirs, ours));
-    assert_eq!(forth.clean(), back.clean(), "it does not matter who merges");
+    assert_eq!(forth.clean(), back.clean(), "a merge is symmetric");
     let turned: Vec<_> = back.conflicts().map(|conflict| (conflict.base, conflict.theirs, conflict.ours)).collect();
     assert!(forth.conflicts().map(|conflict| (conflict.base, conflict.ours, conflict.theirs)).eq(turned));
     for conflict in forth.conflicts() {
@@ -161,7 +161,7 @@ pub fn merge_laws(base: &[u8], ours: &[u8], theirs: &[u8]) {
     }
 }
 
-/// The laws of reading a patch that anybody may have written, and of applying it to anything.
+/// Checks parsing of an arbitrary patch and applying it to arbitrary content.
 pub fn patch_laws(text: &[u8], base: &[u8]) {
     let patch = Patch::parse(text);
     for file in &patch.files {
@@ -179,12 +179,12 @@ pub fn patch_laws(text: &[u8], base: &[u8]) {
 }
 
 fn patched_laws(file: &FilePatch<'_>, base: Side<'_>, patched: &Patched, placement: Placement) {
-    assert!(!file.incomplete, "what was not understood is not applied");
+    assert!(!file.incomplete, "an incomplete patch is not applied");
     assert_eq!(patched.moves.len(), file.hunks.len());
     if placement == Placement::Strict {
         assert!(patched.moves.iter().all(|&(_, distance)| distance == 0), "strict means in place");
     }
-    // No line is lost, made up or joined to another.
+    // No line is lost, invented or joined.
     let lines = |content: &[u8]| content.split_inclusive(|&byte| byte == b'\n').count();
     let before = if let Side::Present(bytes) = base { lines(bytes) } else { 0 };
     let after = patched.content.as_deref().map_or(0, lines);
@@ -193,7 +193,7 @@ fn patched_laws(file: &FilePatch<'_>, base: Side<'_>, patched: &Patched, placeme
     assert_eq!(after + removed, before + added, "lines after = lines before - old + new");
 }
 
-/// The laws of a file that comes or goes.
+/// Checks diffs of created and deleted files.
 pub fn presence_laws(content: &[u8]) {
     let created = Diff::new(Side::Absent, content);
     assert!(!created.is_unchanged(), "an empty file is not the same as no file");

@@ -1,9 +1,12 @@
-//! For tests only.
+//! Tools for tests. No product crate depends on this crate.
 //!
-//! [`laws`] states what must hold for any input, once; the property tests and the fuzz targets both call it. [`contents`]
-//! makes inputs that have broken diff tools before. [`programs`] runs the real `git` and `patch` in a throw-away directory.
-//! [`agents`] finds the real coding agents and [`model`] is what they talk to. [`requests`] makes up what they would send.
-//! [`skip`] is for tests that cannot run on this machine.
+//! - [`laws`]: properties that hold for any input, shared by property tests and fuzz targets.
+//! - [`hostile_inputs`]: generators of inputs that have broken diff tools.
+//! - [`programs`]: runs `git` and `patch` in a temporary directory.
+//! - [`agents`]: finds and runs real coding agents.
+//! - [`model`]: a scripted model server for them.
+//! - [`requests`]: generated requests like those of a coding agent.
+//! - [`skip`](mod@skip): the only way to skip a test that cannot run on this machine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -16,7 +19,7 @@
 #[cfg(feature = "programs")]
 pub mod agents;
 #[cfg(feature = "programs")]
-pub mod contents;
+pub mod hostile_inputs;
 pub mod laws;
 #[cfg(feature = "programs")]
 pub mod model;

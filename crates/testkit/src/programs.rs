@@ -1,16 +1,17 @@
-//! The real programs, in a throw-away directory, with nothing of the user's configuration.
+//! Real programs, and pairs of real files. [`run`] keeps the user's environment and configuration away from a program;
+//! [`cargo_metadata`] does not.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use std::io::Write as _;
 
-/// Runs a program to its end with `input`, in `directory`, with an environment of nothing but a search path.
+/// Runs a program to completion. `input` is its standard input. Its environment has `PATH` only, and `directory` as `HOME`.
 pub fn run(directory: &Path, program: &str, arguments: &[&str], input: &[u8]) -> Output {
     run_with(directory, program, arguments, &[], input)
 }
 
-/// Runs a program like [`run`], with more in its environment.
+/// Runs a program like [`run`], with additional environment variables.
 pub fn run_with(
     directory: &Path,
     program: &str,
@@ -32,20 +33,21 @@ pub fn run_with(
         .unwrap_or_else(|error| panic!("{program} does not start: {error}"));
     let mut stdin = child.stdin.take().expect("it is piped");
     let input = input.to_vec();
-    // A thread, so that a program that writes before it has read everything does not lock up.
+    // A separate thread avoids a deadlock if the program fills its output pipe before it has read all input.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("it ends");
     writer.join().expect("the writer ends");
     output
 }
 
-/// What `git apply` makes of `old` with a patch for the file `f`.
+/// Applies a patch of the file `f` with `git apply`. `None` means that the file does not exist, and an error has the program's output.
+/// `context` is the number of context lines of the patch: git needs an option if there are none.
 pub fn git_apply(old: Option<&[u8]>, patch: &[u8], context: usize) -> Result<Option<Vec<u8>>, String> {
     let unidiff_zero: &[&str] = if context == 0 { &["--unidiff-zero"] } else { &[] };
     apply("git", &[&["apply", "--whitespace=nowarn"], unidiff_zero, &["-"]].concat(), old, patch)
 }
 
-/// What `patch` makes of `old` with a patch for the file `f`.
+/// Applies a patch of the file `f` with GNU `patch`. Arguments and result are as in [`git_apply`].
 pub fn gnu_patch(old: Option<&[u8]>, patch: &[u8]) -> Result<Option<Vec<u8>>, String> {
     apply("patch", &["-p1", "--binary", "--batch", "--fuzz=0", "--no-backup-if-mismatch"], old, patch)
 }
@@ -65,18 +67,17 @@ fn apply(program: &str, arguments: &[&str], old: Option<&[u8]>, patch: &[u8]) ->
     }
 }
 
-/// A file in two versions.
+/// Two versions of a file.
 #[derive(Clone, Debug)]
 pub struct RealPair {
-    /// The crate and the path in it.
+    /// Crate, and path within it.
     pub name: String,
-    /// The older version.
     pub old: Vec<u8>,
-    /// The newer version.
     pub new: Vec<u8>,
 }
 
-/// Files that differ between two versions of a crate this workspace depends on: real text with a real history.
+/// Returns files that differ between two versions of a crate in the dependency graph. The manifest of this crate names old versions for
+/// this purpose.
 pub fn real_pairs() -> Vec<RealPair> {
     let metadata = cargo_metadata(&["--all-features"]);
     let mut versions: std::collections::BTreeMap<String, Vec<PathBuf>> = std::collections::BTreeMap::new();
@@ -104,7 +105,7 @@ pub fn real_pairs() -> Vec<RealPair> {
     pairs
 }
 
-/// What cargo knows about this workspace.
+/// Returns the output of `cargo metadata` for this workspace.
 pub fn cargo_metadata(arguments: &[&str]) -> serde_json::Value {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
         .args(["metadata", "--format-version=1", "--locked"])
@@ -116,12 +117,12 @@ pub fn cargo_metadata(arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
 }
 
-/// The files below a directory, relative to it.
+/// Returns the files below a directory as relative paths.
 fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];

@@ -1,19 +1,18 @@
-//! Requests of any size, shaped like those of a coding agent.
+//! Generated requests of any size in the shape of a coding agent's requests.
 //!
-//! What an agent sends is a guide for the model, two dozen tools with their schemas, and a history in which the model reads,
-//! edits and runs things. Here all of it is made up, and the same at each run.
+//! A request has a system prompt, two dozen tools with schemas, and a history of tool calls. The content is pseudo-random and the
+//! same in every run.
 
 use serde_json::{Value, json};
 
-/// The dialects that [`agent_request`] knows, by the names of the corpus.
+/// Dialects of [`agent_request`], by their names in the corpus.
 pub const DIALECTS: [&str; 4] = ["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 const TOOLS: usize = 24;
 
-/// A request of about so many bytes: at least that, and less than one turn of the history more.
+/// Generates a request of at least `bytes` bytes. It exceeds them by less than one turn of the history.
 ///
-/// 80,000 bytes are a first request, nearly all of it guide and tools; with 1,000,000 most is history. It has no history at all
-/// where the guide and the tools are more than was asked for (some 73 kB).
+/// The system prompt and the tools have about 73 kB; a smaller size gives a request without history.
 pub fn agent_request(dialect: &str, bytes: usize) -> Vec<u8> {
     let shape = shape(dialect);
     let mut body = (shape.frame)();
@@ -26,7 +25,7 @@ pub fn agent_request(dialect: &str, bytes: usize) -> Vec<u8> {
         if size >= bytes {
             break;
         }
-        let turn = (shape.turn)(&Turn::new(number));
+        let turn = (shape.turn)(&HistoryTurn::new(number));
         size += length(&turn);
         history.extend(turn);
     }
@@ -34,7 +33,7 @@ pub fn agent_request(dialect: &str, bytes: usize) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// The texts of a request that a model would read, in their order: every string but the short ones that name or mark something.
+/// Returns the texts of a request in order: all strings of more than 24 bytes, which excludes names and markers.
 pub fn texts(request: &[u8]) -> Vec<String> {
     fn walk(value: Value, found: &mut Vec<String>) {
         match value {
@@ -49,13 +48,13 @@ pub fn texts(request: &[u8]) -> Vec<String> {
     found
 }
 
-/// What their bytes are in a list.
+/// Returns the encoded size of the items in a list.
 fn length(items: &[Value]) -> usize {
     items.iter().map(|item| item.to_string().len() + 1).sum()
 }
 
-/// One step of a history: the model reads or runs something, and is answered.
-struct Turn {
+/// One turn of a history: text and a tool call by the model, and the result.
+struct HistoryTurn {
     number: usize,
     said: String,
     tool: usize,
@@ -64,11 +63,11 @@ struct Turn {
     result: String,
 }
 
-impl Turn {
+impl HistoryTurn {
     fn new(number: usize) -> Self {
         let mut random = Random::new(number as u64);
         let path = format!("/work/project/src/{}/{}.rs", random.word(), random.word());
-        // Mostly short answers, now and then a whole file.
+        // Mostly short results, sometimes a whole file.
         let lines = if number % 5 == 4 { 120 } else { 10 + random.below(40) };
         Self {
             number,
@@ -89,13 +88,13 @@ impl Turn {
     }
 }
 
-/// How a dialect spells things.
+/// Format of a dialect.
 struct Shape {
     history: &'static str,
-    /// Everything but the turns.
+    /// Builds the request without history.
     frame: fn() -> Value,
     ask: fn(&str) -> Value,
-    turn: fn(&Turn) -> Vec<Value>,
+    turn: fn(&HistoryTurn) -> Vec<Value>,
 }
 
 fn shape(dialect: &str) -> Shape {
@@ -198,7 +197,7 @@ fn shape(dialect: &str) -> Shape {
     }
 }
 
-/// What the model is told about its work, some 12 kB of it.
+/// Generates a system prompt of about 12 kB.
 fn guide() -> String {
     let mut random = Random::new(1 << 40);
     let chapters = (0..12).map(|number| format!("# Part {number}\n\n{}\n\n", random.sentences(14)));
@@ -225,7 +224,7 @@ fn tools(spell: fn(String, String, Value) -> Value) -> Value {
     (0..TOOLS).map(tool).collect()
 }
 
-/// A generator of our own, so that what it makes never changes with a crate.
+/// A pseudo-random generator (xorshift). Its values never change with the version of a crate.
 struct Random(u64);
 
 const WORDS: [&str; 48] = [
@@ -276,7 +275,7 @@ impl Random {
         text
     }
 
-    /// Lines as a tool shows them: numbered, indented, with what JSON has to escape.
+    /// Generates numbered source lines with characters that JSON must escape.
     fn code(&mut self, lines: usize) -> String {
         let mut text = String::new();
         for number in 1..=lines {
@@ -303,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_have_the_size_that_was_asked_for_and_are_always_the_same() {
+    fn requests_are_deterministic_and_have_requested_size() {
         for dialect in DIALECTS {
             let first = agent_request(dialect, 0).len();
             assert!((60_000..80_000).contains(&first), "{dialect}: {first}");
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_request_has_the_texts_of_a_shorter_one() {
+    fn longer_request_extends_shorter_request() {
         for dialect in DIALECTS {
             let [short, long] = [200_000, 210_000].map(|size| texts(&agent_request(dialect, size)));
             assert!(short.iter().all(|text| long.contains(text)));
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_the_tools_of_an_agent() {
+    fn requests_have_all_tools() {
         for dialect in DIALECTS {
             let request: Value = serde_json::from_slice(&agent_request(dialect, 80_000)).unwrap();
             let tools =

@@ -1,4 +1,4 @@
-//! Arguments: one type that parses them and describes them.
+//! Parsing of arguments, and their JSON schemas.
 
 use sayso_review::ErrorKind;
 use schemars::JsonSchema;
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::error::ToolError;
 
-/// Parses arguments, or says which is wrong.
+/// Parses arguments. The error names the invalid field.
 pub(crate) fn parse<T: DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments are {}, not a JSON object", kind_of(arguments))));
     }
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let (field, reason) = (error.path().to_string(), error.inner().to_string());
-        // A path of nothing but a dot is the object itself: a field is missing or unknown, and the reason names it.
+        // The path `.` means the object itself: a field is missing or unknown, and the reason names it.
         if field == "." { invalid(reason) } else { invalid(format!("`{field}`: {reason}")) }
     })
 }
@@ -23,7 +23,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorKind::InvalidArgs, message)
 }
 
-/// The schema that a model is shown.
+/// Returns the JSON schema of a type of arguments.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
     schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }

@@ -1,16 +1,16 @@
-//! All that a tool can reach.
+//! Access of tools to files.
 
 use std::collections::BTreeSet;
 
-use sayso_review::{ErrorKind, Grants, Sight, WsPath, WsPathError};
+use sayso_review::{ErrorKind, Grants, Observation, WsPath, WsPathError};
 use sayso_workspace::{Listing, Opened, ReadLimit, Walk, WalkLimit, Workspace};
 
 use crate::error::ToolError;
 
-/// The largest file that a tool reads.
+/// Maximum size of a file that a tool reads.
 pub const FILE_LIMIT: ReadLimit = ReadLimit(4 * 1024 * 1024);
 
-/// The files of a workspace, as far as they were granted.
+/// The granted files of a workspace.
 #[derive(Debug)]
 pub struct Context<'a> {
     workspace: &'a Workspace,
@@ -18,7 +18,6 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Narrows a workspace to what was granted.
     pub fn new(workspace: &'a Workspace, grants: &'a Grants) -> Self {
         Self { workspace, grants }
     }
@@ -27,13 +26,13 @@ impl<'a> Context<'a> {
         self.grants
     }
 
-    /// A path as an agent wrote it.
+    /// Resolves a path from arguments, without a check of grants.
     pub(crate) fn locate(&self, path: &str) -> Result<WsPath, ToolError> {
         Ok(self.workspace.locate(path)?)
     }
 
-    /// What may be seen of a directory. A grant such as `src/*.rs` shows those files of `src` and no others; where nothing may be
-    /// seen, it is not even told whether the directory exists.
+    /// Lists the granted entries of a directory. The grant `src/*.rs` shows only these files of `src`. If no entry is granted, the
+    /// error does not reveal whether the directory exists.
     pub(crate) fn list(&self, path: &WsPath) -> Result<Listing, ToolError> {
         let opened = self.workspace.open_path(path);
         let granted =
@@ -49,7 +48,7 @@ impl<'a> Context<'a> {
         Ok(listing)
     }
 
-    /// The files below a directory that may be read, and where the directory really is.
+    /// Returns the granted files below a directory, and the resolved path of the directory.
     pub(crate) fn walk(&self, path: &WsPath, limit: WalkLimit) -> Result<Walk, ToolError> {
         let granted = self.check(path).is_ok();
         let mut walk = match self.workspace.walk_files(path, limit) {
@@ -58,21 +57,21 @@ impl<'a> Context<'a> {
         };
         walk.files.retain(|file| self.check(file).is_ok());
         let granted = granted && self.check(&walk.root).is_ok();
-        // From the root, finding nothing is an answer; elsewhere it would tell that there is such a directory.
+        // Below the root, an empty result would reveal that the directory exists.
         if walk.files.is_empty() && !granted && !path.is_root() {
             return Err(not_granted(path));
         }
         Ok(walk)
     }
 
-    /// A path as an agent wrote it, if it may be read by that name.
+    /// Resolves a path from arguments and checks the grant for reading that name.
     pub(crate) fn readable(&self, path: &str) -> Result<WsPath, ToolError> {
         let path = self.workspace.locate(path)?;
         self.check(&path)?;
         Ok(path)
     }
 
-    /// Opens a path if what it leads to may be read, whatever symlinks are on the way.
+    /// Opens a path. Both the path and its target after resolving symlinks need a grant for reading.
     pub(crate) fn open(&self, path: &WsPath) -> Result<Opened, ToolError> {
         self.check(path)?;
         let opened = self.workspace.open_path(path)?;
@@ -80,22 +79,22 @@ impl<'a> Context<'a> {
         Ok(opened)
     }
 
-    /// A path as an agent wrote it, for those who check grants by themselves.
+    /// Resolves a path from arguments without a check of grants, for [`Context::observe`] to check.
     pub(crate) fn workspace_path(&self, path: &str) -> Result<WsPath, WsPathError> {
         self.workspace.locate(path)
     }
 
-    /// Looks at files that are to be changed: each has to be granted for reading, since the answer tells what is in it, and for
-    /// writing, by its name and by where it leads.
-    pub(crate) fn look(&self, paths: BTreeSet<WsPath>) -> Result<Sight, ToolError> {
+    /// Observes files that a proposal changes. Each needs grants for reading, because a diff reveals its content, and for writing,
+    /// both for its path and for its target after resolving symlinks.
+    pub(crate) fn observe(&self, paths: BTreeSet<WsPath>) -> Result<Observation, ToolError> {
         for path in &paths {
             self.check_change(path)?;
         }
-        let sight = self.workspace.look(paths, FILE_LIMIT);
-        for seen in sight.files.values() {
-            self.check_change(&seen.location)?;
+        let observation = self.workspace.observe(paths, FILE_LIMIT);
+        for file in observation.files.values() {
+            self.check_change(&file.location)?;
         }
-        Ok(sight)
+        Ok(observation)
     }
 
     fn check_change(&self, path: &WsPath) -> Result<(), ToolError> {

@@ -1,4 +1,4 @@
-//! `Diff`: what differs between two files or two texts (seed `001…`).
+//! `Diff`: compares two files or two texts (seed `001…`).
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use crate::registry::{Capability, FileAccess, Needs, Tool};
 
 pub(crate) struct Diff;
 
-/// The most context lines that can be asked for.
-pub const MOST_CONTEXT: usize = 20;
-/// The most bytes of diff text, the truncation marker not counted.
-pub const DIFF_LIMIT: usize = 2 * 1024 * 1024;
+/// Maximum value of `context_lines`.
+pub const MAX_CONTEXT_LINES: usize = 20;
+/// Maximum size of the diff text in bytes, without the truncation marker.
+pub const MAX_DIFF_BYTES: usize = 2 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,9 +30,9 @@ struct Arguments {
     text_a: Option<String>,
     /// The second text.
     text_b: Option<String>,
-    /// The first side's name in the diff's header; the path or `a` if left out.
+    /// Name of the first side in the diff's header; by default its path or `a`.
     label_a: Option<String>,
-    /// The second side's name in the diff's header; the path or `b` if left out.
+    /// Name of the second side in the diff's header; by default its path or `b`.
     label_b: Option<String>,
     /// Unchanged lines around each change.
     #[serde(default = "three")]
@@ -44,7 +44,7 @@ fn three() -> i64 {
     3
 }
 
-/// The two sides, by the one mode that was used.
+/// The two sides of the comparison.
 enum Sides {
     Paths(String, String),
     Texts(String, String),
@@ -89,14 +89,14 @@ impl Tool for Diff {
 
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let mut arguments: Arguments = arguments::parse(arguments)?;
-        let wanted = usize::try_from(arguments.context_lines).ok().filter(|wanted| *wanted <= MOST_CONTEXT);
+        let wanted = usize::try_from(arguments.context_lines).ok().filter(|wanted| *wanted <= MAX_CONTEXT_LINES);
         let context_lines = wanted.ok_or_else(|| {
-            invalid(format!("`context_lines` is {}; it can be 0 to {MOST_CONTEXT}", arguments.context_lines))
+            invalid(format!("`context_lines` is {}; it can be 0 to {MAX_CONTEXT_LINES}", arguments.context_lines))
         })?;
         let (a, b, names) = match arguments.sides()? {
             Sides::Texts(a, b) => (a.into_bytes(), b.into_bytes(), ("a".to_owned(), "b".to_owned())),
             Sides::Paths(a, b) => {
-                // Both have to be readable before either is looked at.
+                // Check both grants before opening either file.
                 let (path_a, path_b) = (context.readable(&a)?, context.readable(&b)?);
                 let (opened_a, opened_b) = (context.open(&path_a)?, context.open(&path_b)?);
                 (opened_a.read(FILE_LIMIT)?, opened_b.read(FILE_LIMIT)?, (a, b))
@@ -109,16 +109,16 @@ impl Tool for Diff {
     }
 }
 
-/// What to do with content that is not text.
+/// Treatment of binary content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryContent {
-    /// Say that it differs.
+    /// Reports only that the sides differ.
     Named,
-    /// Show its lines all the same.
+    /// Shows a diff of its lines.
     AsText,
 }
 
-/// The tool's result object for a comparison, however its sides were come by.
+/// Returns the result object of the tool for a comparison.
 pub fn diff_object(
     diff: &sayso_diff::Diff<'_>,
     label_a: &str,
@@ -132,7 +132,7 @@ pub fn diff_object(
         old_label: label_a,
         new_label: label_b,
         rendering: Rendering::Readable,
-        limit: Some(DIFF_LIMIT),
+        limit: Some(MAX_DIFF_BYTES),
     };
     let binary = diff.is_binary();
     let named = binary && binary_content == BinaryContent::Named;
@@ -147,7 +147,7 @@ pub fn diff_object(
                     Cow::Owned(text) => text,
                 };
                 if truncated {
-                    text.push_str(&format!("[diff truncated at {DIFF_LIMIT} bytes]\n"));
+                    text.push_str(&format!("[diff truncated at {MAX_DIFF_BYTES} bytes]\n"));
                 }
                 (text, truncated)
             }
@@ -162,7 +162,7 @@ pub fn diff_object(
         "identical": diff.is_unchanged(),
         "diff_lines": text.lines().count(),
     });
-    // Said only where there is something to say, so that the usual result is the seed's object and nothing else.
+    // Optional fields: the usual result has exactly the fields of the seed's object.
     if truncated {
         result["truncated"] = json!(true);
     }

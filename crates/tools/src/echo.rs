@@ -1,4 +1,4 @@
-//! `Echo`: says back what it was told.
+//! `Echo`: returns its input.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(crate) struct Echo;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// What to say back.
+    /// The text to return.
     text: String,
 }
 
@@ -24,7 +24,7 @@ impl Tool for Echo {
     }
 
     fn description(&self) -> &'static str {
-        "Says back its text, to see that calls arrive."
+        "Returns its text, to test that calls arrive."
     }
 
     fn schema(&self) -> Value {

@@ -1,17 +1,16 @@
-//! Why a tool call did not succeed, as an agent is told.
+//! Errors of tool calls.
 
 use sayso_review::ErrorKind;
 use sayso_workspace::{OpenError, ReadError, WsPathError};
 use serde::Serialize;
 
-/// What an agent gets in place of a result.
+/// Error of a tool call, shown to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolError {
-    /// What sort of failure.
     pub kind: ErrorKind,
-    /// What happened, naming the input.
+    /// States the failure and names the input.
     pub message: String,
-    /// What to do about it, where there is something.
+    /// Advice for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -42,10 +41,12 @@ impl From<OpenError> for ToolError {
         let message = error.to_string();
         match error {
             OpenError::Outside { .. } => Self::new(ErrorKind::FsDenied, message)
-                .hint("only files that lie inside the workspace themselves can be reached"),
-            OpenError::NotFound(_) => Self::new(ErrorKind::ToolFailed, message).hint("List or Glob show what there is"),
+                .hint("name a file inside the workspace that is no link to the outside"),
+            OpenError::NotFound(_) => {
+                Self::new(ErrorKind::ToolFailed, message).hint("use List or Glob to see the files")
+            }
             OpenError::NotADirectory(_) => {
-                Self::new(ErrorKind::ToolFailed, message).hint("name a directory; Read shows a file")
+                Self::new(ErrorKind::ToolFailed, message).hint("name a directory, or use Read for a file")
             }
             _ => Self::new(ErrorKind::ToolFailed, message),
         }
@@ -57,10 +58,10 @@ impl From<ReadError> for ToolError {
         match error {
             ReadError::Open(error) => error.into(),
             ReadError::Directory(_) => {
-                Self::new(ErrorKind::ToolFailed, error.to_string()).hint("name a file; List shows a directory")
+                Self::new(ErrorKind::ToolFailed, error.to_string()).hint("name a file, or use List for a directory")
             }
             ReadError::TooLarge { .. } => {
-                Self::new(ErrorKind::ToolFailed, error.to_string()).hint("this tool reads files of at most 4 MB")
+                Self::new(ErrorKind::ToolFailed, error.to_string()).hint("name a file of at most 4 MB")
             }
             _ => Self::new(ErrorKind::ToolFailed, error.to_string()),
         }

@@ -1,4 +1,4 @@
-//! `Glob`: files by pattern.
+//! `Glob`: finds files by a pattern.
 
 use globset::GlobBuilder;
 use sayso_workspace::{WalkLimit, WsPath};
@@ -18,13 +18,13 @@ pub(crate) struct Glob;
 struct Arguments {
     /// The pattern, such as `**/*.rs`; `*` stays within a name, `**` crosses directories.
     pattern: String,
-    /// The directory that the pattern starts from; the workspace itself if left out.
+    /// The directory that the pattern starts from; by default the workspace.
     path: Option<String>,
 }
 
-/// More files than a model can use.
-const MOST_RESULTS: usize = 10_000;
-const MOST_FILES: WalkLimit = WalkLimit(1_000_000);
+/// Maximum number of returned paths, more than a model can use.
+const MAX_RESULTS: usize = 10_000;
+const MAX_WALKED_FILES: WalkLimit = WalkLimit(1_000_000);
 
 impl Tool for Glob {
     fn name(&self) -> &'static str {
@@ -32,7 +32,7 @@ impl Tool for Glob {
     }
 
     fn description(&self) -> &'static str {
-        "Finds files by a pattern. Leaves out what git ignores and what may not be read; follows no symbolic links."
+        "Finds files by a pattern. Omits ignored files and files without a grant for reading. Does not follow symbolic links."
     }
 
     fn schema(&self) -> Value {
@@ -49,15 +49,15 @@ impl Tool for Glob {
         let glob = GlobBuilder::new(pattern.trim_start_matches("./"))
             .literal_separator(true)
             .build()
-            .map_err(|error| invalid(format!("the pattern `{pattern}` is not understood: {}", error.kind())))?
+            .map_err(|error| invalid(format!("cannot parse the pattern `{pattern}`: {}", error.kind())))?
             .compile_matcher();
-        let walk = context.walk(&start, MOST_FILES)?;
+        let walk = context.walk(&start, MAX_WALKED_FILES)?;
         let below = |path: &WsPath| {
             let rest = path.as_str().strip_prefix(walk.root.as_str()).unwrap_or_default();
             rest.trim_start_matches('/').to_owned()
         };
         let mut matching = walk.files.iter().filter(|file| glob.is_match(below(file)));
-        let paths: Vec<_> = matching.by_ref().take(MOST_RESULTS).collect();
+        let paths: Vec<_> = matching.by_ref().take(MAX_RESULTS).collect();
         let truncated = walk.truncated || matching.next().is_some();
         Ok(json!({ "paths": paths, "truncated": truncated }))
     }

@@ -1,10 +1,10 @@
 //! The built-in tools.
 //!
-//! A [`Tool`] is a name, a JSON schema, what it needs, and a function over a narrow [`Context`]. The context is all a tool can
-//! reach: it reads files through grants and by handle, and has no way to the file system beside that. A tool therefore cannot
-//! forget a check; the [`Registry`] checks the capability before, the context checks the file at the moment it is opened.
+//! A [`Tool`] has a name, a JSON schema, required grants, and a function over a [`Context`]. The context is the tool's only access
+//! to files. The [`Registry`] checks the grant for the tool before the call, and the context checks the grant for each file when
+//! it opens the file, so a tool cannot omit a check.
 //!
-//! Arguments are types: the schema that a model sees is derived from the type that parses them, so the two cannot disagree.
+//! The schema that a model sees is derived from the type that parses the arguments, so the two always agree.
 
 mod arguments;
 mod context;
@@ -19,6 +19,6 @@ mod registry;
 mod write;
 
 pub use context::{Context, FILE_LIMIT};
-pub use diff::{BinaryContent, DIFF_LIMIT, MOST_CONTEXT, diff_object};
+pub use diff::{BinaryContent, MAX_CONTEXT_LINES, MAX_DIFF_BYTES, diff_object};
 pub use error::ToolError;
 pub use registry::{Capability, Description, FileAccess, Needs, Registry, Tool};

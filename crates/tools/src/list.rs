@@ -1,4 +1,4 @@
-//! `List`: what a directory holds.
+//! `List`: lists a directory.
 
 use sayso_workspace::EntryKind;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ pub(crate) struct List;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The directory, relative to the workspace or by its full path; the workspace itself if left out.
+    /// The directory, relative to the workspace or absolute; by default the workspace.
     path: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Tool for List {
     }
 
     fn description(&self) -> &'static str {
-        "Lists a directory: names, types and sizes of what may be read."
+        "Lists names, types and sizes of the readable entries of a directory."
     }
 
     fn schema(&self) -> Value {

@@ -1,4 +1,4 @@
-//! `ProposeChanges`: what a set of changes would do, with nothing written (seed `003…`).
+//! `ProposeChanges`: previews a set of changes without writing.
 
 use sayso_review::{FileIntent, NewContent, Proposal};
 use schemars::JsonSchema;
@@ -15,18 +15,18 @@ pub(crate) struct ProposeChanges;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// All changes of the set: they happen together or not at all.
+    /// All changes of the set. They are applied together or not at all.
     changes: Vec<Change>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Change {
-    /// The file, relative to the workspace or by its full path.
+    /// The file, relative to the workspace or absolute.
     path: String,
-    /// What happens to it.
+    /// The change of the file.
     operation: Operation,
-    /// Its whole new content; for create and update.
+    /// The whole new content, for create and update.
     new_content: Option<String>,
 }
 
@@ -44,8 +44,8 @@ impl Tool for ProposeChanges {
     }
 
     fn description(&self) -> &'static str {
-        "Proposes a complete set of changes to files. Nothing is written: the result says what each change would do, as a diff, and \
-         whether it conflicts with what is there."
+        "Proposes a complete set of changes to files without writing them. Returns a diff of each change, and whether it conflicts \
+         with the current files."
     }
 
     fn schema(&self) -> Value {
@@ -66,10 +66,11 @@ impl Tool for ProposeChanges {
         let draft = proposal
             .draft(|path| context.workspace_path(path))
             .map_err(|error| ToolError::new(error.kind(), error.to_string()).hint(error.hint()))?;
-        Ok(json!(draft.preview(&context.look(draft.paths())?).object()))
+        Ok(json!(draft.preview(&context.observe(draft.paths())?).object()))
     }
 }
 
+/// Converts the change at `index`. Fails if a create or update has no content.
 fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
     let Change { path, operation, new_content } = change;
     let content = |new_content| NewContent {

@@ -1,6 +1,6 @@
-//! `Read`: a file's text.
+//! `Read`: reads a text file.
 
-use sayso_diff::{Form, Kind};
+use sayso_diff::{Kind, TextFormat};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,12 +15,12 @@ pub(crate) struct Read;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The file, relative to the workspace or by its full path.
+    /// The file, relative to the workspace or absolute.
     path: String,
-    /// The 1-based line to start at.
+    /// The first line to return, counted from 1.
     #[schemars(range(min = 1))]
     offset: Option<usize>,
-    /// The most lines to return.
+    /// The maximum number of lines to return.
     #[schemars(range(min = 1))]
     limit: Option<usize>,
 }
@@ -45,10 +45,10 @@ impl Tool for Read {
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path, offset, limit } = arguments::parse(arguments)?;
         if offset == Some(0) || limit == Some(0) {
-            return Err(invalid("`offset` and `limit` start at 1"));
+            return Err(invalid("`offset` and `limit` must be at least 1"));
         }
         let bytes = context.open(&context.readable(&path)?)?.read(FILE_LIMIT)?;
-        let form = Form::of(&bytes);
+        let form = TextFormat::of(&bytes);
         if form.kind == Kind::Binary {
             return Ok(json!({ "path": path, "binary": true, "content": "", "bytes": bytes.len() }));
         }

@@ -1,4 +1,4 @@
-//! What a tool is, and the tools there are.
+//! The interface of tools, and the registry of built-in tools.
 
 use sayso_review::{ErrorKind, Grants};
 use serde::Serialize;
@@ -8,71 +8,62 @@ use crate::context::Context;
 use crate::error::ToolError;
 use crate::{diff, echo, glob, list, propose, read, write};
 
-/// Something an agent can call.
+/// A function that an agent can call.
 pub trait Tool: Send + Sync {
-    /// The name it is called and granted by.
+    /// Name for calls and grants.
     fn name(&self) -> &'static str;
-    /// What it does, for a model to read.
+    /// Description for the model.
     fn description(&self) -> &'static str;
-    /// The JSON schema of its arguments.
+    /// JSON schema of the arguments.
     fn schema(&self) -> Value;
-    /// What has to be granted for it to run.
     fn needs(&self) -> Needs;
-    /// Does it. Called only if the capability was granted.
+    /// Runs the call. The registry has checked the grant for the tool.
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError>;
 }
 
-/// What has to be granted for a tool to run.
+/// Grants that a tool requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needs {
-    /// Whether its name has to be among the granted tools.
     pub capability: Capability,
-    /// What it does to the files that its arguments name.
+    /// Access to the files that its arguments name.
     pub files: FileAccess,
 }
 
-/// Whether a tool has to be granted by name.
+/// Grant for calling a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
-    /// Anybody may call it.
+    /// Callable without a grant.
     None,
-    /// Its name has to be granted.
+    /// A grant of the tool's name.
     ByName,
 }
 
-/// What a tool does to files.
+/// Access of a tool to the files that its arguments name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAccess {
-    /// It touches none.
     None,
-    /// It reads those its arguments name.
     Read,
-    /// It changes those its arguments name.
     Write,
 }
 
-/// A tool as it is listed.
+/// Entry of a tool in a list of tools.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
-    /// See [`Tool::name`].
     pub name: &'static str,
-    /// See [`Tool::description`].
     pub description: &'static str,
-    /// See [`Tool::needs`].
     pub needs: Needs,
-    /// See [`Tool::schema`].
     pub schema: Value,
 }
 
-/// The tools there are.
+/// A set of tools by name.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
 }
 
 impl Registry {
-    /// The built-in tools.
+    /// Creates a registry of the built-in tools.
     pub fn builtin() -> Self {
         Self {
             tools: vec![
@@ -87,12 +78,12 @@ impl Registry {
         }
     }
 
-    /// The tools' names, in the order they were registered.
+    /// Returns the names of the tools, in the order of registration.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.tools.iter().map(|tool| tool.name())
     }
 
-    /// What to tell about the tools. They themselves are not handed out: calling one goes through [`Registry::run`].
+    /// Describes the tools. The tools themselves stay private, so that every call goes through [`Registry::run`].
     pub fn descriptions(&self) -> impl Iterator<Item = Description> {
         self.tools.iter().map(|tool| Description {
             name: tool.name(),
@@ -102,7 +93,7 @@ impl Registry {
         })
     }
 
-    /// Calls a tool by name, if it was granted.
+    /// Calls a tool by name after a check of its grant.
     pub fn run(&self, name: &str, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let tool = self.find(name)?;
         check(tool, context.grants())?;
@@ -112,8 +103,8 @@ impl Registry {
     fn find(&self, name: &str) -> Result<&dyn Tool, ToolError> {
         self.tools.iter().map(AsRef::as_ref).find(|tool| tool.name() == name).ok_or_else(|| {
             let names: Vec<_> = self.names().collect();
-            ToolError::new(ErrorKind::InvalidArgs, format!("there is no tool `{name}`"))
-                .hint(format!("the tools are {}", names.join(", ")))
+            ToolError::new(ErrorKind::InvalidArgs, format!("unknown tool `{name}`"))
+                .hint(format!("use one of {}", names.join(", ")))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `Write`: asks for a file's content to be replaced.
+//! `Write`: proposes the whole new content of a file.
 
 use sayso_review::ErrorKind;
 use schemars::JsonSchema;
@@ -15,9 +15,9 @@ pub(crate) struct Write;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The file, relative to the workspace or by its full path.
+    /// The file, relative to the workspace or absolute.
     path: String,
-    /// Its whole new content.
+    /// The whole new content.
     #[serde(rename = "content")]
     _content: String,
 }
@@ -28,7 +28,7 @@ impl Tool for Write {
     }
 
     fn description(&self) -> &'static str {
-        "Proposes a file's whole new content. A person sees the diff and decides before anything is written."
+        "Proposes the whole new content of a file. A person reviews the diff before it is written."
     }
 
     fn schema(&self) -> Value {
@@ -42,7 +42,7 @@ impl Tool for Write {
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path, .. } = arguments::parse(arguments)?;
         let path = context.locate(&path)?;
-        // Writes happen only through the gate, where they are shown first. A tool has no way to ask anybody yet, so there is no write.
+        // Only the gate writes, after a review. Tools have no access to the gate yet, so this tool always fails.
         Err(ToolError::new(
             ErrorKind::Unavailable,
             format!("`{path}` was not written: no gate is running to review it"),

@@ -1,110 +1,112 @@
-//! Requests of one conversation beside each other: what they share, and what is new in one.
+//! Comparison of requests of one conversation: shared history and new items.
 
 use std::ops::Range;
 
-use crate::dialect::{Item, Role};
-use crate::json::{Document, Kind, Target};
+use crate::dialect::{MessageItem, MessageRole};
+use crate::json::{Document, JsonKind, Target};
 use crate::request::ModelRequest;
 use crate::stream::Api;
-use crate::stream::scan::{Broken, Scan, members};
+use crate::stream::scan::{JsonCursor, ScanError, members};
 
-/// What the beginning of a body tells, without reading all of it.
+/// Identifying values in the first bytes of a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Glance {
-    /// The model.
+pub struct PrefixScan {
     pub model: Option<String>,
-    /// The hash of what the user said first, by which a conversation is known that has no name.
-    pub first_words: Option<String>,
-    /// The bytes of the model's name between its quotes, unless the name has escapes.
+    /// Hash of the first user message, which identifies a conversation without an id.
+    pub first_user_message_hash: Option<String>,
+    /// Bytes of the model's name without its quotes; `None` if the name has escapes.
     pub model_range: Option<Range<usize>>,
 }
 
-impl Glance {
-    /// How much of a body is looked at to find out whose it is.
-    pub const MOST: usize = 256 << 10;
+impl PrefixScan {
+    /// Maximum number of leading bytes of a body to scan, in bytes.
+    pub const MAX_PREFIX_BYTES: usize = 256 << 10;
 
-    /// Looks for the model alone, which most agents name first.
+    /// Scans for the model only, which most agents send first.
     pub fn for_model(body: &[u8]) -> Self {
-        Self::new(body, Self::MOST, |glance| glance.model.is_some())
+        Self::new(body, Self::MAX_PREFIX_BYTES, |prefix| prefix.model.is_some())
     }
 
-    /// Looks for the model and for what the user said first.
+    /// Scans for the model and the first user message.
     pub fn for_conversation(body: &[u8]) -> Self {
-        Self::new(body, Self::MOST, |glance| glance.model.is_some() && glance.first_words.is_some())
+        Self::new(body, Self::MAX_PREFIX_BYTES, |prefix| {
+            prefix.model.is_some() && prefix.first_user_message_hash.is_some()
+        })
     }
 
-    /// Bytes at the end of a body in which [`Self::session_in_tail`] looks.
-    pub const TAIL: usize = 4 << 10;
+    /// Number of trailing bytes of a body that [`Self::session_in_tail`] scans.
+    pub const MAX_TAIL_BYTES: usize = 4 << 10;
 
-    /// The session that Claude Code and Codex name in `metadata.user_id` and `client_metadata.session_id`, which come last
-    /// in their bodies. `tail` is the end of a body. Quotes inside texts are escaped, so a match is a member.
+    /// Returns the session in `metadata.user_id` (Claude Code) or `client_metadata.session_id` (Codex), which are near
+    /// the end of the body. Quotes inside strings are escaped, so a match is always a member.
     pub fn session_in_tail(api: Api, tail: &[u8]) -> Option<String> {
-        let tail = &tail[tail.len().saturating_sub(Self::TAIL)..];
+        let tail = &tail[tail.len().saturating_sub(Self::MAX_TAIL_BYTES)..];
         let member = |name: &[u8]| {
             let value = tail.get(memchr::memmem::rfind(tail, name)? + name.len()..)?;
             serde_json::Deserializer::from_slice(value).into_iter::<serde_json::Value>().next()?.ok()
         };
         match api {
-            Api::AnthropicMessages => session_of_user(member(br#""metadata":"#)?.get("user_id")?.as_str()?),
+            Api::AnthropicMessages => session_from_user_id(member(br#""metadata":"#)?.get("user_id")?.as_str()?),
             Api::OpenAiResponses => Some(member(br#""client_metadata":"#)?.get("session_id")?.as_str()?.to_owned()),
             Api::OpenAiChat | Api::Gemini => None,
         }
     }
 
-    /// Looks for the first user message and stops there. The model is known only if it comes before.
+    /// Scans up to the first user message. The model is found only if it precedes the message.
     pub fn for_session(body: &[u8]) -> Self {
-        Self::new(body, Self::MOST, |glance| glance.first_words.is_some())
+        Self::new(body, Self::MAX_PREFIX_BYTES, |prefix| prefix.first_user_message_hash.is_some())
     }
 
-    /// Looks for the model in a whole body of any size.
+    /// Scans a whole body of any size for the model.
     pub fn for_model_anywhere(body: &[u8]) -> Self {
-        let mut glance = Self::default();
-        let _ = members(std::str::from_utf8(body).unwrap_or_default(), |name, scan| glance.read_model(name, scan));
-        glance
+        let mut prefix = Self::default();
+        let _ = members(std::str::from_utf8(body).unwrap_or_default(), |name, scan| prefix.read_model(name, scan));
+        prefix
     }
 
     /// Reads the value of a member if it is the model, and skips it otherwise.
-    fn read_model(&mut self, name: &str, scan: &mut Scan<'_>) -> Result<(), Broken> {
+    fn read_model(&mut self, name: &str, scan: &mut JsonCursor<'_>) -> Result<(), ScanError> {
         if name != "model" {
             return scan.skip();
         }
         self.model = scan.string()?.map(Into::into);
         self.model_range = self.model.as_deref().and_then(|model| scan.range_of_last_string(model));
-        Err(Broken { at: 0 })
+        Err(ScanError { at: 0 })
     }
 
-    fn new(body: &[u8], most: usize, enough: impl Fn(&Self) -> bool) -> Self {
-        let mut glance = Self::default();
-        let beginning = &body[..body.len().min(most)];
+    fn new(body: &[u8], limit: usize, is_complete: impl Fn(&Self) -> bool) -> Self {
+        let mut prefix = Self::default();
+        let beginning = &body[..body.len().min(limit)];
         let text = match std::str::from_utf8(beginning) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&beginning[..error.valid_up_to()]).unwrap_or_default(),
         };
-        // It ends where the beginning does, in the middle of something, or as soon as enough is known.
+        // The scanned bytes may end within a value, and the walk ends early once `is_complete` is reached. Both return
+        // an error.
         let _ = members(text, |name, scan| {
             match name {
                 "model" => {
-                    // Ends the walk only if the caller has enough.
-                    let _ = glance.read_model(name, scan);
+                    // Returns an error only to end the walk.
+                    let _ = prefix.read_model(name, scan);
                 }
-                "messages" | "contents" | "input" => glance.first_words = first_words(scan)?,
+                "messages" | "contents" | "input" => prefix.first_user_message_hash = first_user_message_hash(scan)?,
                 _ => scan.skip()?,
             }
-            if enough(&glance) { Err(Broken { at: 0 }) } else { Ok(()) }
+            if is_complete(&prefix) { Err(ScanError { at: 0 }) } else { Ok(()) }
         });
-        glance
+        prefix
     }
 }
 
-/// The session in `metadata.user_id`: JSON with `session_id`, or `user_…_session_<id>`.
-pub(crate) fn session_of_user(user: &str) -> Option<String> {
+/// Extracts the session from `metadata.user_id`: JSON with `session_id`, or `user_…_session_<id>`.
+pub(crate) fn session_from_user_id(user: &str) -> Option<String> {
     let value: Option<serde_json::Value> = serde_json::from_str(user).ok();
     let inside = value.as_ref().and_then(|value| value.get("session_id")?.as_str()).map(str::to_owned);
     inside.or_else(|| user.rsplit_once("session_").map(|(_, session)| session.to_owned()))
 }
 
-/// What the first message of a user says, by its hash.
-fn first_words(scan: &mut Scan<'_>) -> Result<Option<String>, Broken> {
+/// Returns the hash of the first user message.
+fn first_user_message_hash(scan: &mut JsonCursor<'_>) -> Result<Option<String>, ScanError> {
     let mut found = None;
     let walked = scan.elements(&mut |message| {
         let mut role = None;
@@ -118,13 +120,13 @@ fn first_words(scan: &mut Scan<'_>) -> Result<Option<String>, Broken> {
             Ok(())
         })?;
         if role.is_none_or(|role| role == "user") {
-            found = Some(hash(before.until(message).as_bytes()));
-            return Err(Broken { at: 0 });
+            found = Some(hash(before.text_until(message).as_bytes()));
+            return Err(ScanError { at: 0 });
         }
         Ok(())
     });
     match (walked, found) {
-        // Found, but where the list ends is not known.
+        // The message was found before the scanned bytes ended.
         (_, Some(found)) => Ok(Some(found)),
         (Ok(()), None) => Ok(None),
         (Err(broken), None) => Err(broken),
@@ -132,70 +134,69 @@ fn first_words(scan: &mut Scan<'_>) -> Result<Option<String>, Broken> {
 }
 
 impl ModelRequest {
-    /// Whether the model is offered tools: what an agent does for its own sake, such as finding a title, comes without.
+    /// `true` if the request offers tools. Auxiliary requests of agents, such as title generation, have none.
     pub fn has_tools(&self) -> bool {
         let Some(body) = self.document() else { return false };
         let filled = |name: &str| {
             let tools = body.member(body.root(), name);
-            tools.is_some_and(|tools| body.kind(tools) == Kind::Array && body.children(tools).next().is_some())
+            tools.is_some_and(|tools| body.kind(tools) == JsonKind::Array && body.children(tools).next().is_some())
         };
         filled("tools") || filled("functions")
     }
 
-    /// Whether the history holds an answer of the model.
+    /// `true` if the history contains a response of the model.
     pub fn has_answers(&self) -> bool {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return false };
-        dialect.messages(&body.as_came()).iter().any(|item| item.role == Role::Assistant)
+        dialect.messages(&body.as_received()).iter().any(|item| item.role == MessageRole::Assistant)
     }
 
-    /// The messages as they came, each by its hash. Where something is to be kept on the server moves with every request, and does
-    /// not count.
-    pub fn conversation(&self) -> Vec<String> {
+    /// Returns the hash of each message. Cache markers are ignored, because they move with every request.
+    pub fn message_hashes(&self) -> Vec<String> {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
-        let came = body.as_came();
+        let received = body.as_received();
         let mut hashes = Vec::new();
         let mut last = None;
-        for item in dialect.messages(&came) {
+        for item in dialect.messages(&received) {
             if last.replace(item.message) != Some(item.message) {
                 let mut text = Vec::new();
-                write_lasting(&came, item.message, &mut text);
+                write_stable_leaves(&received, item.message, &mut text);
                 hashes.push(hash(&text));
             }
         }
         hashes
     }
 
-    /// What it is, by its hash: the same for one that is sent again, with or without a stream.
-    pub fn identity(&self) -> String {
+    /// Returns a hash that ignores streaming options, so that a retry has the same key.
+    pub fn retry_key(&self) -> String {
         let Some(body) = self.document() else { return hash(self.original()) };
-        let came = body.as_came();
+        let received = body.as_received();
         let mut text = self.head().route().as_bytes().to_vec();
-        for member in came.children(came.root()) {
-            if came.key(member).is_none_or(|key| key != "stream") {
-                write_lasting(&came, member, &mut text);
+        for member in received.children(received.root()) {
+            if received.key(member).is_none_or(|key| key != "stream") {
+                write_stable_leaves(&received, member, &mut text);
             }
         }
         hash(&text)
     }
 
-    /// What is said in the messages after the model's last answer: what is new in this request.
-    pub fn news(&self) -> Vec<Item> {
+    /// Returns the items after the model's last response, which are new in this request.
+    pub fn new_items(&self) -> Vec<MessageItem> {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
         let mut items = dialect.messages(body);
-        let answered = items.iter().rposition(|item| item.role == Role::Assistant);
+        let answered = items.iter().rposition(|item| item.role == MessageRole::Assistant);
         items.drain(..answered.map_or(0, |place| place + 1));
         items
     }
 
-    /// The results of tools that are new in this request.
+    /// Returns the tool results that are new in this request.
     pub fn new_results(&self) -> Vec<Target> {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return Vec::new() };
-        self.news().into_iter().filter_map(|item| dialect.result_text(body, item.target)).collect()
+        self.new_items().into_iter().filter_map(|item| dialect.result_text(body, item.target)).collect()
     }
 }
 
-/// Writes the leaves of a value, but for those that move.
-pub(crate) fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) {
+/// Appends the leaves of a value without its cache markers.
+pub(crate) fn write_stable_leaves(body: &Document, value: Target, text: &mut Vec<u8>) {
     let mut next = vec![value];
     while let Some(target) = next.pop() {
         if body.kind(target).is_leaf() {
@@ -204,8 +205,8 @@ pub(crate) fn write_lasting(body: &Document, value: Target, text: &mut Vec<u8>) 
             text.extend_from_slice(body.raw(target));
             text.push(b'\n');
         }
-        let lasting = |child: &Target| body.key(*child).is_none_or(|key| key != "cache_control");
-        let children: Vec<Target> = body.children(target).filter(lasting).collect();
+        let is_stable = |child: &Target| body.key(*child).is_none_or(|key| key != "cache_control");
+        let children: Vec<Target> = body.children(target).filter(is_stable).collect();
         next.extend(children.into_iter().rev());
     }
 }
@@ -217,10 +218,10 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Head;
+    use crate::RequestHead;
 
     fn request(body: &str) -> ModelRequest {
-        ModelRequest::new("1", Head::new("/v1/messages"), body.as_bytes().to_vec())
+        ModelRequest::new("1", RequestHead::new("/v1/messages"), body.as_bytes().to_vec())
     }
 
     const FIRST: &str = r#"{"model":"m","max_tokens":9,"messages":[
@@ -232,54 +233,57 @@ mod tests {
         "tools":[{"name":"Read","input_schema":{}}]}"#;
 
     #[test]
-    fn a_request_that_goes_on_extends_what_was_said() {
+    fn continued_request_extends_messages() {
         let (first, second) = (request(FIRST), request(SECOND));
-        assert_eq!(first.conversation().len(), 1);
-        assert!(second.conversation().starts_with(&first.conversation()));
+        assert_eq!(first.message_hashes().len(), 1);
+        assert!(second.message_hashes().starts_with(&first.message_hashes()));
         assert!(
             !request(&SECOND.replace(r#""text":"a""#, r#""text":"A""#))
-                .conversation()
-                .starts_with(&first.conversation())
+                .message_hashes()
+                .starts_with(&first.message_hashes())
         );
     }
 
     #[test]
-    fn what_is_sent_again_without_a_stream_is_the_same() {
-        let with = |rest: &str| request(&format!(r#"{{"model":"m","messages":[]{rest}}}"#)).identity();
+    fn retry_without_stream_has_same_key() {
+        let with = |rest: &str| request(&format!(r#"{{"model":"m","messages":[]{rest}}}"#)).retry_key();
         assert_eq!(with(""), with(r#","stream":true"#));
         assert_ne!(with(""), with(r#","max_tokens":1"#));
     }
 
     #[test]
-    fn what_is_new_comes_after_the_models_last_answer() {
+    fn new_items_follow_last_response() {
         let second = request(SECOND);
-        assert_eq!(second.news().len(), 2);
+        assert_eq!(second.new_items().len(), 2);
         assert_eq!(second.new_results().len(), 1);
         assert_eq!(request(FIRST).new_results().len(), 0);
         assert_eq!([request(FIRST).has_tools(), second.has_tools()], [false, true]);
     }
 
     #[test]
-    fn a_glance_tells_the_model_and_the_conversation() {
-        let (first, second) = (Glance::for_conversation(FIRST.as_bytes()), Glance::for_conversation(SECOND.as_bytes()));
+    fn prefix_scan_finds_model_and_conversation() {
+        let (first, second) =
+            (PrefixScan::for_conversation(FIRST.as_bytes()), PrefixScan::for_conversation(SECOND.as_bytes()));
         assert_eq!(first.model.as_deref(), Some("m"));
-        assert!(second.first_words.is_some());
-        let late =
-            format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"x":"{}"#, "é".repeat(Glance::MOST));
-        assert!(Glance::for_conversation(late.as_bytes()).first_words.is_some());
+        assert!(second.first_user_message_hash.is_some());
+        let late = format!(
+            r#"{{"contents":[{{"role":"user","parts":[{{"text":"hi"}}]}}],"x":"{}"#,
+            "é".repeat(PrefixScan::MAX_PREFIX_BYTES)
+        );
+        assert!(PrefixScan::for_conversation(late.as_bytes()).first_user_message_hash.is_some());
         for broken in ["", "[", "{\"model\":", "{\"messages\":[{\"role\":", "\u{feff}{}", "{\"input\":\"text\"}"] {
-            assert_eq!(Glance::for_conversation(broken.as_bytes()).first_words, None, "{broken}");
+            assert_eq!(PrefixScan::for_conversation(broken.as_bytes()).first_user_message_hash, None, "{broken}");
         }
-        let whole = Glance::for_model_anywhere(br#"{"messages":[{"model":"no"}],"model":"m"}"#);
+        let whole = PrefixScan::for_model_anywhere(br#"{"messages":[{"model":"no"}],"model":"m"}"#);
         assert_eq!((whole.model.as_deref(), whole.model_range), (Some("m"), Some(38..39)));
-        assert_eq!(Glance::for_model_anywhere(br#"{"model":"a\"b"}"#).model_range, None);
-        let model = Glance::for_model(SECOND.as_bytes());
-        assert_eq!((model.model.as_deref(), model.first_words), (Some("m"), None));
+        assert_eq!(PrefixScan::for_model_anywhere(br#"{"model":"a\"b"}"#).model_range, None);
+        let model = PrefixScan::for_model(SECOND.as_bytes());
+        assert_eq!((model.model.as_deref(), model.first_user_message_hash), (Some("m"), None));
     }
 
     #[test]
-    fn session_in_tail_is_the_one_that_the_agent_names_last() {
-        let tail = |api, tail: &str| Glance::session_in_tail(api, tail.as_bytes());
+    fn session_in_tail_is_last_named() {
+        let tail = |api, tail: &str| PrefixScan::session_in_tail(api, tail.as_bytes());
         let named = r#","metadata": {"user_id": "user_1_account__session_abc"},"max_tokens":9}"#;
         assert_eq!(tail(Api::AnthropicMessages, named).as_deref(), Some("abc"));
         let inside = r#"],"metadata":{"user_id":"{\"session_id\":\"abc\"}"}}"#;

@@ -1,187 +1,146 @@
-//! Edits: each of one leaf, or of what is there at all; all in one history.
+//! Edits of a request and their history.
 
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::json::{Change, NoSuchPath, ParseError};
+use crate::json::{DocumentChange, ParseError, PathError};
 use crate::section::SectionId;
 
-/// What an edit is about.
+/// The kind of value that an edit changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EditTargetKind {
     /// A field of a message, such as its name.
     MessageField,
-    /// The text of a part of a message.
+    /// The text of a message part.
     ContentText,
-    /// What a tool is called with.
+    /// The arguments of a tool call.
     ToolArguments,
-    /// A setting of the request.
     RequestOption,
     /// The description of a tool.
     ToolSchema,
-    /// A section that was taken out.
     Deletion,
-    /// A section that was put back.
+    /// A deleted section that is restored.
     Restoration,
-    /// A section that was moved.
+    /// The position of a section.
     Order,
-    /// Sections that are kept at the top for the person.
+    /// Sections pinned to the top of the display.
     Pins,
-    /// A message that was added.
     Addition,
-    /// A long text of which the middle was left out.
+    /// A long text truncated in the middle.
     Shrinking,
-    /// Everything, as it came.
+    /// All edits, which are reverted.
     Reset,
-    /// The whole request, where nothing in it is understood.
+    /// The whole body of an unknown format.
     Raw,
-    /// Several things at once, from elsewhere.
+    /// Several values, changed by a JSON Patch.
     Patch,
 }
 
-/// An edit's name.
+/// The id of an edit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EditId {
-    /// The request.
     pub request: String,
-    /// Which edit of the request; each has a higher number than those before it.
+    /// Sequence number of the edit within the request.
     pub version: u64,
 }
 
-/// One edit, with what it takes to take it back.
+/// An edit with the data to undo it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EditOp {
-    /// Its name.
     pub id: EditId,
-    /// What it is about.
     pub target_kind: EditTargetKind,
-    /// Where that was when it was edited.
+    /// Path of the value at the time of the edit.
     pub target_path: String,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<EditStep>,
 }
 
-/// One thing that an edit does.
+/// A single step of an edit.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// To the body.
-    Body(Change),
-    /// To what is kept at the top.
+pub(crate) enum EditStep {
+    /// A change of the document.
+    Body(DocumentChange),
+    /// A change of the pinned sections.
     Pins { old: Vec<SectionId>, new: Vec<SectionId> },
-    /// To a body that is not understood.
+    /// A change of a body of an unknown format.
     Raw { old: Option<std::sync::Arc<[u8]>>, new: Option<std::sync::Arc<[u8]>> },
 }
 
 impl EditOp {
-    /// The same edit the other way round: what was old is new.
+    /// Returns the inverse edit.
     #[must_use]
     pub fn inverted(&self) -> Self {
         let steps = self.steps.iter().rev().map(|step| match step.clone() {
-            Step::Body(change) => Step::Body(change.inverted()),
-            Step::Pins { old, new } => Step::Pins { old: new, new: old },
-            Step::Raw { old, new } => Step::Raw { old: new, new: old },
+            EditStep::Body(change) => EditStep::Body(change.inverted()),
+            EditStep::Pins { old, new } => EditStep::Pins { old: new, new: old },
+            EditStep::Raw { old, new } => EditStep::Raw { old: new, new: old },
         });
         Self { steps: steps.collect(), ..self.clone() }
     }
 }
 
-/// The edits of a request, and those that were taken back.
+/// The undo and redo stacks of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EditHistory {
-    /// What can be taken back, the last one last.
+    /// Edits to undo, most recent last.
     pub undo: Vec<EditOp>,
-    /// What can be made again, the next one last.
+    /// Edits to redo, next one last.
     pub redo: Vec<EditOp>,
 }
 
-/// Why an edit is refused. Nothing has changed.
+/// The reason why an edit was rejected. The request is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EditError {
-    /// Nothing is there.
     #[error(transparent)]
-    NoSuchPath(#[from] NoSuchPath),
-    /// No section has this name.
+    NoSuchPath(#[from] PathError),
+    /// No section has this id.
     #[error("there is no section `{0}`")]
     NoSuchSection(String),
-    /// It cannot be edited.
+    /// The value is read-only.
     #[error("`{path}` cannot be edited: {why}")]
-    Fixed {
-        /// Where.
-        path: String,
-        /// Why.
-        why: &'static str,
-    },
-    /// It cannot be taken out.
+    ReadOnly { path: String, why: &'static str },
+    /// The section cannot be deleted.
     #[error("`{path}` cannot be deleted")]
-    NotDeletable {
-        /// Where.
-        path: String,
-    },
-    /// It was taken out already, or is not.
+    NotDeletable { path: String },
+    /// The section already is in the requested state.
     #[error("`{path}` is {state} already")]
-    Already {
-        /// Where.
-        path: String,
-        /// What it is.
-        state: &'static str,
-    },
-    /// What it would be is no JSON.
-    #[error("`{value}` is no JSON value for `{path}`: {error}")]
-    NotJson {
-        /// Where.
-        path: String,
-        /// What was given.
-        value: String,
-        /// What is wrong with it.
-        error: ParseError,
-    },
-    /// What it would be is of another kind than what is there.
-    #[error("`{path}` is {kind}, and `{value}` is none")]
-    OtherKind {
-        /// Where.
-        path: String,
-        /// What is there.
-        kind: &'static str,
-        /// What was given.
-        value: String,
-    },
-    /// Several values are there.
+    Already { path: String, state: &'static str },
+    /// The new value is not valid JSON.
+    #[error("`{value}` is not a JSON value for `{path}`: {error}")]
+    NotJson { path: String, value: String, error: ParseError },
+    /// The new value has another type than the current one.
+    #[error("`{path}` is {kind}, but `{value}` is not")]
+    WrongType { path: String, kind: &'static str, value: String },
+    /// The path leads to a container, not to a single value.
     #[error("`{path}` holds several values")]
-    NotALeaf {
-        /// Where.
-        path: String,
-    },
-    /// It has no long text.
-    #[error("`{path}` is no tool result that could be shrunk")]
-    NotShrinkable {
-        /// Where.
-        path: String,
-    },
-    /// The request is not understood.
-    #[error("this request is not understood, so that it can be edited as a whole only")]
-    NotUnderstood,
-    /// A patch that does not fit.
-    #[error("the patch does not fit at operation {operation}: {why}")]
+    NotALeaf { path: String },
+    /// The section has no text long enough to shrink.
+    #[error("`{path}` is not a tool result with a long text")]
+    NotShrinkable { path: String },
+    /// The request format is unknown.
+    #[error("the request format is unknown; only the whole body can be edited")]
+    UnknownFormat,
+    /// A JSON Patch does not apply.
+    #[error("cannot apply operation {operation} of the patch: {why}")]
     Patch {
-        /// Which operation, from 0.
+        /// Index of the failed operation.
         operation: usize,
-        /// Why.
         why: String,
     },
 }
 
 impl EditError {
-    /// What to do about it.
+    /// Returns a hint on how to correct the edit.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoSuchPath(error) => error.hint(),
-            Self::OtherKind { .. } => "where another kind of value is meant, say so: `PATH:=JSON`",
+            Self::WrongType { .. } => "where another kind of value is meant, say so: `PATH:=JSON`",
             Self::NoSuchSection(_) => "list the sections to see their names",
-            Self::Fixed { .. } => "append a message instead, or edit another section",
+            Self::ReadOnly { .. } => "append a message instead, or edit another section",
             Self::NotJson { .. } => "give a number, true, false, null, or a text in quotes",
             Self::NotALeaf { .. } => "name one of the values in it, or give all of it as JSON",
-            Self::NotUnderstood => "edit it as a whole, or cancel it",
+            Self::UnknownFormat => "edit it as a whole, or cancel it",
             Self::NotShrinkable { .. } => "name the section of a tool's result",
             Self::NotDeletable { .. } | Self::Already { .. } | Self::Patch { .. } => return None,
         })

@@ -1,35 +1,42 @@
 //! Model APIs as data.
 //!
-//! A request to a model is kept as the bytes that the agent sent, with an index of where everything is. What a person sees is a
-//! projection into sections; what they edit is one leaf; what is sent is the same bytes but for those of that leaf.
+//! A request is stored as the bytes that the agent sent, with an index of all values. It is displayed as a list of
+//! sections. An edit replaces one value and leaves all other bytes unchanged.
 //!
-//! A stream from a model is decoded as it comes, at any boundary, without keeping what was passed on.
+//! A streamed response is decoded incrementally, at any chunk boundary, without keeping forwarded content.
 
-mod apply;
-mod compare;
-mod consequence;
 mod conversation;
 pub mod dialect;
 mod edit;
+mod edit_impact;
 pub mod json;
 mod overrides;
 mod patch;
+pub mod price;
+mod prompt_cache;
 mod request;
+mod request_diff;
+mod request_edit;
 mod section;
 pub mod stream;
 pub mod tags;
 pub mod tokens;
+mod transcript;
 mod turn_edits;
 mod validate;
 
-pub use apply::Keep;
-pub use compare::{Became, SectionDiff};
-pub use consequence::Consequences;
-pub use conversation::Glance;
-pub use dialect::{Head, Marks, Purpose, Subagent};
+pub use conversation::PrefixScan;
+pub use dialect::{RequestHead, RequestIdentity, RequestPurpose, Subagent};
 pub use edit::{EditError, EditHistory, EditId, EditOp, EditTargetKind};
-pub use overrides::{Anchor, AnchorPart, Applied, Captured, Drift, Form, Override, Overrides, Scope};
-pub use request::{Folded, ModelRequest};
+pub use edit_impact::EditImpact;
+pub use overrides::{
+    Anchor, AnchorPart, CaptureCounts, Drift, Override, OverrideFormat, OverrideOutcome, Overrides, Scope,
+};
+pub use prompt_cache::{CACHE_TTL_MS, CacheMiss, CacheMissCause, PrefixDifference, PromptVersions, explain_cache_miss};
+pub use request::ModelRequest;
+pub use request_diff::{SectionChange, SectionDiff};
+pub use request_edit::ShrinkLimits;
 pub use section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
+pub use transcript::{ToolReference, Transcript, TranscriptBlock, TranscriptBlockKind};
 pub use turn_edits::{TurnEdits, TurnOutcome};
-pub use validate::{Problem, ProblemKind, Repair, validate};
+pub use validate::{Repair, RequestProblem, RequestProblemKind, validate};

@@ -1,58 +1,54 @@
-//! Saved edits, applied to later requests by themselves: to what they were made for, and to nothing else.
+//! Overrides: saved edits that are applied to later requests automatically.
 //!
-//! An agent sends its whole history again with every request, so that an edit has to find what it was made for there: by what
-//! that said, wherever it is by now. What says something else by now has drifted, and is left alone and reported.
+//! An agent sends its whole history with every request. A saved edit therefore finds its section by the hash of the
+//! original content, wherever the section is now. A section with other content has drifted; it is left unchanged and
+//! reported.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compare::SectionDiff;
 use crate::edit::EditError;
 use crate::json::Target;
 use crate::request::ModelRequest;
+use crate::request_diff::SectionDiff;
 use crate::section::{NodeType, Section, SectionId, SectionKind};
 
-/// Where a saved edit counts. The narrower wins.
+/// The scope of a saved edit. The narrowest scope wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Scope {
-    /// Everywhere.
     Global,
-    /// In one workspace.
     Workspace,
-    /// In one session.
     Session,
 }
 
-/// What a saved edit is for.
+/// The section that a saved edit applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Anchor {
-    /// What the section said, by its hash.
+    /// Hash of the section's original content.
     pub hash: String,
-    /// Which of those that said so.
+    /// Index among the sections with the same hash.
     pub occurrence: usize,
-    /// Where it was.
+    /// Path at the time of saving.
     pub path: String,
-    /// What it is for the model.
     pub kind: SectionKind,
-    /// Where it is in the structure.
+    /// Position in the structure of the request.
     pub node: NodeType,
-    /// Which value it is of.
     #[serde(default)]
     pub part: AnchorPart,
 }
 
-/// Which value of a section a saved edit is of.
+/// The value of a section that a saved edit replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AnchorPart {
-    /// The section itself: what it says.
+    /// The content of the section.
     #[default]
     Whole,
-    /// One of several values in it, at the anchor's path.
+    /// One of several values in the section, at the anchor's path.
     Inner,
 }
 
@@ -60,77 +56,72 @@ pub enum AnchorPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Override {
-    /// Where it counts.
     pub scope: Scope,
-    /// What it is for.
     pub anchor: Anchor,
-    /// What the section is to say; `None` if it is to be left out.
+    /// New content; `None` deletes the section.
     pub content: Option<String>,
-    /// How that is written.
     #[serde(default)]
-    pub form: Form,
-    /// When it was saved, in milliseconds since 1970.
+    pub form: OverrideFormat,
+    /// Time of saving, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
-/// How what a saved edit says is written.
+/// The notation of a saved edit's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Form {
-    /// As a section shows it.
+pub enum OverrideFormat {
+    /// As displayed in the section.
     #[default]
     Shown,
-    /// As JSON: the value is of another sort than what came.
+    /// As JSON, because the type of the value was changed.
     Json,
 }
 
-/// Saved edits, and how many sections are shown when more are captured.
+/// The saved edits of all scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Overrides {
-    /// The edits.
     pub edits: Vec<Override>,
-    /// How many sections, from the first on, can be captured; all, if not said.
+    /// Number of leading sections whose edits are saved; `None` for all.
     pub preview_limit: Option<usize>,
 }
 
-/// What became of saved edits in a request.
+/// The result of applying saved edits to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Which edits were applied, by their place, and to what.
+pub struct OverrideOutcome {
+    /// Applied edits by index, with their sections.
     pub applied: Vec<(usize, SectionId)>,
-    /// Which were not, and why.
+    /// Skipped edits by index, with the reason.
     pub drifted: Vec<(usize, Drift)>,
 }
 
-/// Why a saved edit was not applied.
+/// The reason why a saved edit was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// Where it was made, something else is said by now.
+    /// The content at the anchor's path has changed.
     Changed(SectionId),
-    /// Nothing is there, and nothing says what it was made for.
-    Gone,
-    /// It was found, and cannot be edited.
+    /// Neither the content nor the path was found.
+    Missing,
+    /// The section was found, but rejects the edit.
     Refused(EditError),
 }
 
-/// What became of saved edits when those of a request were captured.
+/// The result of saving the edits of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
-    /// How many were saved.
+pub struct CaptureCounts {
+    /// Number of saved edits.
     pub saved: usize,
-    /// How many are no longer: what they were for is as it came again.
+    /// Number of removed edits, because their sections were restored.
     pub removed: usize,
 }
 
 impl Overrides {
-    /// Saves what was edited in a request, in the place of what was saved for the same sections in the same scope.
+    /// Saves the edits of a request, replacing saved edits of the same sections in the same scope.
     pub fn capture(&mut self, request: &ModelRequest, scope: Scope, updated_at: i64) -> usize {
         self.capture_since(None, request, &[], scope, updated_at).saved
     }
 
-    /// The same of what was edited in a request since it was as `before`, if it ever was: what was edited by then is saved elsewhere, or
-    /// was not meant to be. Nor is what is saved `elsewhere` by now.
+    /// Saves the edits of a request made after the state `before`. Edits that are saved in `elsewhere` are excluded.
     pub fn capture_since(
         &mut self,
         before: Option<&ModelRequest>,
@@ -138,70 +129,73 @@ impl Overrides {
         elsewhere: &[Override],
         scope: Scope,
         updated_at: i64,
-    ) -> Captured {
+    ) -> CaptureCounts {
         let old = before.map(|before| self.differences(before)).unwrap_or_default();
         let mut new = self.differences(request);
-        let is_gone = |one: &&Captive| !new.iter().any(|other| other.target == one.target);
+        let is_gone = |one: &&CapturedEdit| !new.iter().any(|other| other.target == one.target);
         let gone: Vec<Anchor> = old.iter().filter(is_gone).map(|one| one.anchor.clone()).collect();
-        new.retain(|one| !old.iter().any(|other| one.is_the_same(other)));
+        new.retain(|one| !old.iter().any(|other| one.equals_edit(other)));
         new.retain(|one| !elsewhere.iter().any(|edit| one.is_saved_by(edit)));
         let count = self.edits.len();
-        self.edits.retain(|edit| edit.scope != scope || !gone.iter().any(|anchor| edit.anchor.is_for_the_same(anchor)));
+        self.edits
+            .retain(|edit| edit.scope != scope || !gone.iter().any(|anchor| edit.anchor.anchors_same_section(anchor)));
         let removed = count - self.edits.len();
-        Captured { saved: self.capture_all(new, scope, updated_at), removed }
+        CaptureCounts { saved: self.capture_all(new, scope, updated_at), removed }
     }
 
-    fn capture_all(&mut self, captives: Vec<Captive>, scope: Scope, updated_at: i64) -> usize {
-        let count = captives.len();
-        for Captive { anchor, content, form, .. } in captives {
-            self.edits.retain(|edit| edit.scope != scope || !edit.anchor.is_for_the_same(&anchor));
+    fn capture_all(&mut self, captured: Vec<CapturedEdit>, scope: Scope, updated_at: i64) -> usize {
+        let count = captured.len();
+        for CapturedEdit { anchor, content, form, .. } in captured {
+            self.edits.retain(|edit| edit.scope != scope || !edit.anchor.anchors_same_section(&anchor));
             self.edits.push(Override { scope, anchor, content, form, updated_at });
         }
         count
     }
 
-    /// What was edited in a request, as far as it can be saved.
-    fn differences(&self, request: &ModelRequest) -> Vec<Captive> {
+    /// Returns the edits of a request that can be saved.
+    fn differences(&self, request: &ModelRequest) -> Vec<CapturedEdit> {
         let shown = self.preview_limit.unwrap_or(usize::MAX);
-        let candidates: Vec<&Section> = anchored(request).collect();
-        // What is gone as a whole is saved as a whole.
+        let candidates: Vec<&Section> = anchorable_sections(request).collect();
+        // A section that was deleted or added as a whole is saved as a whole.
         let differences = request.diff();
-        let mut captives = Vec::new();
+        let mut captured = Vec::new();
         for (place, section) in candidates.iter().enumerate().take(shown) {
             let own = differences.iter().filter(|difference| difference.id == section.id);
             let own = own.filter(|_| !request.is_added(section.id.target));
-            captives.extend(own.filter_map(|difference| captured(request, &candidates[..place], section, difference)));
+            captured
+                .extend(own.filter_map(|difference| captured_edit(request, &candidates[..place], section, difference)));
         }
-        captives
+        captured
     }
 
-    /// How many sections of a request, counted from the first, are looked at when its edits are saved; nothing, if all are.
+    /// Returns the number of sections whose edits are saved; `None` for all.
     pub fn captured_sections(request: &ModelRequest, preview_limit: Option<usize>) -> Option<usize> {
-        let last = anchored(request).nth(preview_limit?.checked_sub(1)?)?;
+        let last = anchorable_sections(request).nth(preview_limit?.checked_sub(1)?)?;
         let place = request.sections().position(|section| section.id == last.id)?;
         Some(place + 1).filter(|count| *count < request.sections().count())
     }
 
-    /// Forgets what was saved in a scope.
+    /// Removes the saved edits of a scope.
     pub fn remove(&mut self, scope: Scope) {
         self.edits.retain(|edit| edit.scope != scope);
     }
 
-    /// Applies the edits to a request that has none yet, each where it belongs.
-    pub fn apply(&self, request: &mut ModelRequest) -> Applied {
-        let mut outcome = Applied::default();
+    /// Applies the saved edits to an unedited request.
+    pub fn apply(&self, request: &mut ModelRequest) -> OverrideOutcome {
+        let mut outcome = OverrideOutcome::default();
         if self.edits.is_empty() {
             return outcome;
         }
-        let said = Said::of(request);
+        let anchor_text = SectionIndex::of(request);
         for (place, edit) in self.edits.iter().enumerate() {
-            let narrower = |other: &Override| other.scope > edit.scope && other.anchor.is_for_the_same(&edit.anchor);
+            let narrower =
+                |other: &Override| other.scope > edit.scope && other.anchor.anchors_same_section(&edit.anchor);
             if self.edits.iter().any(narrower) {
                 continue;
             }
-            match said.find(request, &edit.anchor) {
+            match anchor_text.find(request, &edit.anchor) {
                 Err(drift) => outcome.drifted.push((place, drift)),
-                Ok((id, target)) => match edit.make(request, id, target) {
+                Ok((id, target)) => match edit.apply_to(request, id, target) {
                     Ok(()) => outcome.applied.push((place, id)),
                     Err(error) => outcome.drifted.push((place, Drift::Refused(error))),
                 },
@@ -212,40 +206,39 @@ impl Overrides {
 }
 
 impl Anchor {
-    /// Whether another is for the same section.
-    fn is_for_the_same(&self, other: &Self) -> bool {
+    /// `true` if another saved edit has the same section.
+    fn anchors_same_section(&self, other: &Self) -> bool {
         let same = self.hash == other.hash && self.occurrence == other.occurrence && self.node == other.node;
-        same && (!self.is_by_path() || self.path == other.path)
+        same && (!self.is_anchored_by_path() || self.path == other.path)
     }
 
-    /// Whether it is known by where it is: what settings say is the same for many.
-    fn is_by_path(&self) -> bool {
+    /// `true` for settings, which are anchored by their path because many have the same content.
+    fn is_anchored_by_path(&self) -> bool {
         self.node == NodeType::RequestOption || self.part == AnchorPart::Inner
     }
 }
 
 impl Override {
-    fn make(&self, request: &mut ModelRequest, id: SectionId, target: Target) -> Result<(), EditError> {
+    fn apply_to(&self, request: &mut ModelRequest, id: SectionId, target: Target) -> Result<(), EditError> {
         match (&self.content, self.form, self.anchor.part) {
             (None, ..) => request.delete(id).map(|_| ()),
-            (Some(content), Form::Json, _) => request.edit_json(target, content).map(|_| ()),
-            (Some(content), Form::Shown, AnchorPart::Inner) => request.edit(target, content).map(|_| ()),
-            (Some(content), Form::Shown, AnchorPart::Whole) => request.edit_section(id, content).map(|_| ()),
+            (Some(content), OverrideFormat::Json, _) => request.edit_json(target, content).map(|_| ()),
+            (Some(content), OverrideFormat::Shown, AnchorPart::Inner) => request.edit(target, content).map(|_| ()),
+            (Some(content), OverrideFormat::Shown, AnchorPart::Whole) => request.edit_section(id, content).map(|_| ()),
         }
     }
 }
 
-/// What can be saved of a difference.
-struct Captive {
-    /// What was edited, wherever it is by now.
+/// An edit that can be saved.
+struct CapturedEdit {
     target: Target,
     anchor: Anchor,
     content: Option<String>,
-    form: Form,
+    form: OverrideFormat,
 }
 
-impl Captive {
-    fn is_the_same(&self, other: &Self) -> bool {
+impl CapturedEdit {
+    fn equals_edit(&self, other: &Self) -> bool {
         self.target == other.target && self.content == other.content && self.form == other.form
     }
 
@@ -254,18 +247,20 @@ impl Captive {
     }
 }
 
-fn captured(
+fn captured_edit(
     request: &ModelRequest,
     before: &[&Section],
     section: &Section,
     difference: &SectionDiff,
-) -> Option<Captive> {
+) -> Option<CapturedEdit> {
     let document = request.document()?;
-    let inner = difference.target != section.leaf.unwrap_or(section.id.target);
-    let part = if inner { AnchorPart::Inner } else { AnchorPart::Whole };
-    let said_before = if inner { difference.old.clone() } else { said(request, section)? };
+    let find_inner_value = difference.target != section.leaf.unwrap_or(section.id.target);
+    let part = if find_inner_value { AnchorPart::Inner } else { AnchorPart::Whole };
+    let said_before = if find_inner_value { difference.old.clone() } else { anchor_text(request, section)? };
     let same = |other: &&&Section| {
-        !inner && other.node == section.node && said(request, other).is_some_and(|said| said == said_before)
+        !find_inner_value
+            && other.node == section.node
+            && anchor_text(request, other).is_some_and(|anchor_text| anchor_text == said_before)
     };
     let occurrence = before.iter().filter(same).count();
     let anchor = Anchor {
@@ -279,85 +274,87 @@ fn captured(
     let other_kind = document.kind(difference.target) != document.original_kind(difference.target);
     let raw = || String::from_utf8_lossy(&document.value_bytes(difference.target)).into_owned();
     let content = (!section.deleted).then(|| if other_kind { raw() } else { difference.new.clone() });
-    Some(Captive {
+    Some(CapturedEdit {
         target: difference.target,
         anchor,
         content,
-        form: if other_kind { Form::Json } else { Form::Shown },
+        form: if other_kind { OverrideFormat::Json } else { OverrideFormat::Shown },
     })
 }
 
-/// What a section said when it came, as far as it stays the same when it comes again: places to keep move with every request.
-fn said(request: &ModelRequest, section: &Section) -> Option<String> {
-    let came = request.document()?.as_came();
-    // What is one value may have been several when it came, and the other way round.
-    if section.leaf.is_some() || came.knows(section.id.target) && came.kind(section.id.target).is_leaf() {
+/// Returns the original content of a section for its hash, without cache markers, which move with every request.
+fn anchor_text(request: &ModelRequest, section: &Section) -> Option<String> {
+    let received = request.document()?.as_received();
+    // A value may have been split into parts or joined by an edit; then the original content is not comparable.
+    if section.leaf.is_some() || received.contains(section.id.target) && received.kind(section.id.target).is_leaf() {
         return request.original_content(section).map(Cow::into_owned);
     }
     let mut text = String::new();
     let mut next = vec![section.id.target];
     while let Some(target) = next.pop() {
-        if came.kind(target).is_leaf() {
-            text.push_str(&String::from_utf8_lossy(came.raw(target)));
+        if received.kind(target).is_leaf() {
+            text.push_str(&String::from_utf8_lossy(received.raw(target)));
             text.push('\n');
         }
-        let children: Vec<Target> = came.children(target).collect();
-        let lasting = |child: &&Target| came.key(**child).is_none_or(|key| key != "cache_control");
-        next.extend(children.iter().rev().filter(lasting));
+        let children: Vec<Target> = received.children(target).collect();
+        let is_stable = |child: &&Target| received.key(**child).is_none_or(|key| key != "cache_control");
+        next.extend(children.iter().rev().filter(is_stable));
     }
     Some(text)
 }
 
-/// What the sections of a request say, looked at once for all saved edits.
-struct Said {
+/// The contents of all sections, computed once for all saved edits.
+struct SectionIndex {
     by_hash: BTreeMap<(NodeType, String), Vec<SectionId>>,
     by_path: BTreeMap<String, SectionId>,
 }
 
-impl Said {
+impl SectionIndex {
     fn of(request: &ModelRequest) -> Self {
         let (mut by_hash, mut by_path) = (BTreeMap::<_, Vec<SectionId>>::new(), BTreeMap::new());
-        for section in anchored(request) {
-            if let Some(said) = said(request, section) {
-                by_hash.entry((section.node, hash(&said))).or_default().push(section.id);
+        for section in anchorable_sections(request) {
+            if let Some(anchor_text) = anchor_text(request, section) {
+                by_hash.entry((section.node, hash(&anchor_text))).or_default().push(section.id);
             }
             by_path.insert(request.raw_path(section), section.id);
         }
         Self { by_hash, by_path }
     }
 
-    /// The section that an edit is for.
+    /// Finds the section of a saved edit.
     fn find(&self, request: &ModelRequest, anchor: &Anchor) -> Result<(SectionId, Target), Drift> {
         if anchor.part == AnchorPart::Inner {
-            return inner(request, anchor);
+            return find_inner_value(request, anchor);
         }
-        let at_the_place = self.by_path.get(&anchor.path).copied();
-        let alike = self.by_hash.get(&(anchor.node, anchor.hash.clone())).map(Vec::as_slice).unwrap_or_default();
-        let here = at_the_place.filter(|here| alike.contains(here));
-        // Among several that say the same, the one that was meant; one that is alone may be another.
-        let counted = alike.get(anchor.occurrence).copied();
-        let found = if anchor.is_by_path() { here } else { counted.or(here) };
-        let found = found.ok_or(at_the_place.map_or(Drift::Gone, Drift::Changed))?;
+        let section_at_path = self.by_path.get(&anchor.path).copied();
+        let equal = self.by_hash.get(&(anchor.node, anchor.hash.clone())).map(Vec::as_slice).unwrap_or_default();
+        let match_at_path = section_at_path.filter(|match_at_path| equal.contains(match_at_path));
+        // Among equal sections the index decides. If it is out of range, use the section at the anchor's path.
+        let counted = equal.get(anchor.occurrence).copied();
+        let found = if anchor.is_anchored_by_path() { match_at_path } else { counted.or(match_at_path) };
+        let found = found.ok_or(section_at_path.map_or(Drift::Missing, Drift::Changed))?;
         let leaf = request.section(found).and_then(|section| section.leaf);
         Ok((found, leaf.unwrap_or(found.target)))
     }
 }
 
-/// One of several values in a section, where it was and if it says what it said.
-fn inner(request: &ModelRequest, anchor: &Anchor) -> Result<(SectionId, Target), Drift> {
-    let (Some(document), Ok(target)) = (request.document(), request.at(&anchor.path)) else { return Err(Drift::Gone) };
+/// Finds one of several values in a section by its path, if it still has the original content.
+fn find_inner_value(request: &ModelRequest, anchor: &Anchor) -> Result<(SectionId, Target), Drift> {
+    let (Some(document), Ok(target)) = (request.document(), request.resolve(&anchor.path)) else {
+        return Err(Drift::Missing);
+    };
     let mut around = std::iter::successors(Some(target), |own| document.parent(*own));
     let section = around.find_map(|own| request.section(own.into())).map(|section| section.id);
     let section = section.unwrap_or(target.into());
-    let said = document.text(target).unwrap_or_else(|| String::from_utf8_lossy(document.raw(target)));
-    if hash(&said) == anchor.hash { Ok((section, target)) } else { Err(Drift::Changed(section)) }
+    let anchor_text = document.text(target).unwrap_or_else(|| String::from_utf8_lossy(document.raw(target)));
+    if hash(&anchor_text) == anchor.hash { Ok((section, target)) } else { Err(Drift::Changed(section)) }
 }
 
-/// The sections that a saved edit can be for: those that say something themselves, and messages as a whole.
-fn anchored(request: &ModelRequest) -> impl Iterator<Item = &Section> {
+/// Returns the sections that can be anchors: sections with content, and whole messages.
+fn anchorable_sections(request: &ModelRequest) -> impl Iterator<Item = &Section> {
     request.sections().filter(|section| section.node != NodeType::Tag && section.node != NodeType::Metadata)
 }
 
-fn hash(said: &str) -> String {
-    blake3::hash(said.as_bytes()).to_hex().to_string()
+fn hash(anchor_text: &str) -> String {
+    blake3::hash(anchor_text.as_bytes()).to_hex().to_string()
 }

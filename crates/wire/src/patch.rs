@@ -1,34 +1,36 @@
-//! Edits as a JSON Patch (RFC 6902), to be kept elsewhere and applied to the same request again.
+//! Edits as a JSON Patch (RFC 6902).
 
 use std::collections::BTreeSet;
 
-use crate::edit::{EditError, EditOp, EditTargetKind, Step};
-use crate::json::{Change, Document, Kind, Presence, Step as PathStep, Target, text};
+use crate::edit::{EditError, EditOp, EditStep, EditTargetKind};
+use crate::json::{Document, DocumentChange, JsonKind, PathStep, Presence, Target, text};
 use crate::request::ModelRequest;
 
 impl ModelRequest {
-    /// Everything that was edited, as a JSON Patch of the body that came. Values are as they are written in the request.
+    /// Returns all edits as a JSON Patch of the received body. Values keep their notation.
     pub fn to_patch(&self) -> Result<Vec<u8>, EditError> {
-        let document = self.document().ok_or(EditError::NotUnderstood)?;
+        let document = self.document().ok_or(EditError::UnknownFormat)?;
         let mut operations = Vec::new();
-        for target in document.replaced() {
-            if outermost(document, target) {
-                // A pointer cannot tell members of one name apart, so that what they are in is replaced.
-                let came = document.as_came();
-                let mut told = target;
-                while came.steps(told).iter().any(|step| matches!(step, PathStep::Hidden(..))) {
-                    told = document.parent(told).unwrap_or(Target::WHOLE);
+        for target in document.replaced_values() {
+            if is_outermost(document, target) {
+                // A JSON Pointer cannot distinguish members of the same name, so replace their container.
+                let received = document.as_received();
+                let mut replaced = target;
+                while received.steps(replaced).iter().any(|step| matches!(step, PathStep::Shadowed(..))) {
+                    replaced = document.parent(replaced).unwrap_or(Target::WHOLE);
                 }
-                operations
-                    .push((usize::MAX, replacing(&original_pointer(document, told), &document.value_bytes(told))));
+                operations.push((
+                    usize::MAX,
+                    replace_operation(&original_pointer(document, replaced), &document.value_bytes(replaced)),
+                ));
             }
         }
-        for container in document.relisted() {
-            if outermost(document, container) {
-                // Inner lists first, while those around them are as they came.
+        for container in document.relisted_containers() {
+            if is_outermost(document, container) {
+                // Patch inner lists first, while the outer ones still have their received order.
                 let pointer = original_pointer(document, container);
                 let depth = pointer.matches('/').count();
-                for operation in relisting(document, container, &pointer) {
+                for operation in list_operations(document, container, &pointer) {
                     operations.push((depth, operation));
                 }
             }
@@ -38,37 +40,37 @@ impl ModelRequest {
         Ok([&b"["[..], &operations.join(&b","[..]), b"]"].concat())
     }
 
-    /// Applies a JSON Patch, all of it or none.
+    /// Applies a JSON Patch, all operations or none.
     pub fn apply_patch(&mut self, patch: &[u8]) -> Result<&EditOp, EditError> {
-        let mut document = self.document().ok_or(EditError::NotUnderstood)?.clone();
+        let mut document = self.document().ok_or(EditError::UnknownFormat)?.clone();
         let wrong = |operation, why: &str| EditError::Patch { operation, why: why.to_owned() };
         let patch = Document::parse(patch).map_err(|error| wrong(0, &error.to_string()))?;
-        if patch.kind(patch.root()) != Kind::Array {
+        if patch.kind(patch.root()) != JsonKind::Array {
             return Err(wrong(0, "a patch is a list of operations"));
         }
         let mut steps = Vec::new();
         for (number, operation) in patch.children(patch.root()).enumerate() {
-            for change in changes(&mut document, &patch, operation).map_err(|why| wrong(number, &why))? {
+            for change in operation_changes(&mut document, &patch, operation).map_err(|why| wrong(number, &why))? {
                 if let Some(why) = self.forbidden(&change) {
                     return Err(wrong(number, why));
                 }
-                steps.push(Step::Body(change));
+                steps.push(EditStep::Body(change));
             }
         }
         if let Some(own) = self.document_mut() {
-            own.learn(&document);
+            own.adopt_sources(&document);
         }
-        Ok(self.make(EditTargetKind::Patch, String::new(), steps))
+        Ok(self.commit_steps(EditTargetKind::Patch, String::new(), steps))
     }
 }
 
 impl ModelRequest {
-    /// Why a change must not be made, if it must not: it is of something that has to stay as it is.
-    fn forbidden(&self, change: &Change) -> Option<&'static str> {
-        let known = |target: Target| self.document().is_some_and(|document| document.knows(target));
+    /// Returns the reason why a change is forbidden; `None` if it is allowed.
+    fn forbidden(&self, change: &DocumentChange) -> Option<&'static str> {
+        let known = |target: Target| self.document().is_some_and(|document| document.contains(target));
         match change {
-            Change::Value { target, .. } => known(*target).then(|| self.fixed(*target)).flatten(),
-            Change::Children { new, .. } => {
+            DocumentChange::Value { target, .. } => known(*target).then(|| self.read_only_reason(*target)).flatten(),
+            DocumentChange::Children { new, .. } => {
                 let gone = new.iter().flat_map(|list| list.iter()).filter(|child| child.presence == Presence::Deleted);
                 let stays = |target: Target| self.section(target.into()).is_some_and(|section| !section.deletable);
                 let mut gone = gone.filter(|child| known(child.value) && stays(child.value));
@@ -78,71 +80,75 @@ impl ModelRequest {
     }
 }
 
-/// Whether nothing around a value of the first text is replaced as a whole, which would show it already.
-fn outermost(document: &Document, target: Target) -> bool {
-    let replaced: BTreeSet<Target> = document.replaced().collect();
-    let mut next = document.came_first(target).then(|| document.parent(target)).flatten();
+/// `true` if no container around the value is replaced as a whole.
+fn is_outermost(document: &Document, target: Target) -> bool {
+    let replaced: BTreeSet<Target> = document.replaced_values().collect();
+    let mut next = document.is_original_value(target).then(|| document.parent(target)).flatten();
     while let Some(parent) = next {
         if replaced.contains(&parent) {
             return false;
         }
         next = document.parent(parent);
     }
-    document.came_first(target) && (document.is_here(target) || document.parent(target).is_none())
+    document.is_original_value(target) && (document.is_present(target) || document.parent(target).is_none())
 }
 
-/// Where a value was when it came.
+/// Returns the JSON Pointer of a value in the received body.
 fn original_pointer(document: &Document, target: Target) -> String {
-    document.as_came().pointer(target)
+    document.as_received().pointer(target)
 }
 
-fn replacing(pointer: &str, value: &[u8]) -> Vec<u8> {
+fn replace_operation(pointer: &str, value: &[u8]) -> Vec<u8> {
     [&br#"{"op":"replace","path":"#[..], &text::encode(pointer), br#","value":"#, value, b"}"].concat()
 }
 
-fn adding(pointer: &str, value: &[u8]) -> Vec<u8> {
+fn add_operation(pointer: &str, value: &[u8]) -> Vec<u8> {
     [&br#"{"op":"add","path":"#[..], &text::encode(pointer), br#","value":"#, value, b"}"].concat()
 }
 
-fn removing(pointer: &str) -> Vec<u8> {
+fn remove_operation(pointer: &str) -> Vec<u8> {
     [&br#"{"op":"remove","path":"#[..], &text::encode(pointer), b"}"].concat()
 }
 
-/// What makes the list of a container what it is now.
-fn relisting(document: &Document, container: Target, pointer: &str) -> Vec<Vec<u8>> {
-    let came: Vec<Target> = document.came_with(container).collect();
+/// Returns the operations that turn the received list of a container into the current one.
+fn list_operations(document: &Document, container: Target, pointer: &str) -> Vec<Vec<u8>> {
+    let received: Vec<Target> = document.original_values(container).collect();
     let now: Vec<Target> = document.children(container).collect();
-    let kept: Vec<Target> = now.iter().copied().filter(|value| came.contains(value)).collect();
+    let kept: Vec<Target> = now.iter().copied().filter(|value| received.contains(value)).collect();
     let in_order = kept.is_sorted();
-    let names: Vec<_> = came.iter().chain(&now).filter_map(|value| document.key(*value)).collect();
+    let names: Vec<_> = received.iter().chain(&now).filter_map(|value| document.key(*value)).collect();
     let unique = names.iter().collect::<BTreeSet<_>>().len();
-    let object = document.kind(container) == Kind::Object;
-    let twins =
-        object && came.iter().filter_map(|value| document.key(*value)).collect::<BTreeSet<_>>().len() < came.len();
+    let object = document.kind(container) == JsonKind::Object;
+    let twins = object
+        && received.iter().filter_map(|value| document.key(*value)).collect::<BTreeSet<_>>().len() < received.len();
     if !in_order || twins || (object && unique < names.len() - kept.len()) {
-        return vec![replacing(pointer, &document.value_bytes(container))];
+        return vec![replace_operation(pointer, &document.value_bytes(container))];
     }
     let escaped = |value: Target| {
         let name = document.key(value).unwrap_or_default().replace('~', "~0").replace('/', "~1");
         format!("{pointer}/{name}")
     };
     let mut operations = Vec::new();
-    for (index, value) in came.iter().enumerate().rev() {
+    for (index, value) in received.iter().enumerate().rev() {
         if !now.contains(value) {
-            operations.push(removing(&if object { escaped(*value) } else { format!("{pointer}/{index}") }));
+            operations.push(remove_operation(&if object { escaped(*value) } else { format!("{pointer}/{index}") }));
         }
     }
     for (index, value) in now.iter().enumerate() {
-        if !came.contains(value) {
+        if !received.contains(value) {
             let place = if object { escaped(*value) } else { format!("{pointer}/{index}") };
-            operations.push(adding(&place, &document.value_bytes(*value)));
+            operations.push(add_operation(&place, &document.value_bytes(*value)));
         }
     }
     operations
 }
 
-/// What an operation changes; it is applied on the way.
-fn changes(document: &mut Document, patch: &Document, operation: Target) -> Result<Vec<Change>, String> {
+/// Converts an operation to document changes and applies them.
+fn operation_changes(
+    document: &mut Document,
+    patch: &Document,
+    operation: Target,
+) -> Result<Vec<DocumentChange>, String> {
     let word = |name: &str| patch.member_text(operation, name).ok_or_else(|| format!("it has no `{name}`"));
     let value = || {
         let value = patch.member(operation, "value").ok_or("it has no `value`")?;
@@ -173,7 +179,7 @@ fn changes(document: &mut Document, patch: &Document, operation: Target) -> Resu
             let target = find(document, &path)?;
             let read = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).ok();
             let (wanted, found) = (read(&value()?), read(&document.value_bytes(target)));
-            // What cannot be compared by what it means is compared as it is written.
+            // Values that cannot be compared by meaning are compared by notation.
             let same = if wanted.is_some() { wanted == found } else { value()? == document.value_bytes(target) };
             if same { Ok(Vec::new()) } else { Err(format!("`{path}` is something else")) }
         }
@@ -183,36 +189,36 @@ fn changes(document: &mut Document, patch: &Document, operation: Target) -> Resu
 
 fn find(document: &Document, pointer: &str) -> Result<Target, String> {
     let steps = document.pointer_steps(pointer).ok_or_else(|| format!("`{pointer}` is no JSON Pointer"))?;
-    document.follow(pointer, &steps).map_err(|error| error.to_string())
+    document.resolve_steps(pointer, &steps).map_err(|error| error.to_string())
 }
 
-fn replace(document: &mut Document, target: Target, value: &[u8]) -> Result<Vec<Change>, String> {
+fn replace(document: &mut Document, target: Target, value: &[u8]) -> Result<Vec<DocumentChange>, String> {
     let change = document.replace(target, value).map_err(|error| error.to_string())?;
     document.apply(&change);
     Ok(vec![change])
 }
 
-fn remove(document: &mut Document, pointer: &str) -> Result<Vec<Change>, String> {
+fn remove(document: &mut Document, pointer: &str) -> Result<Vec<DocumentChange>, String> {
     let target = find(document, pointer)?;
-    let change = document.delete(target).ok_or("the whole cannot be removed")?;
+    let change = document.delete(target).ok_or("the whole body cannot be removed")?;
     document.apply(&change);
     Ok(vec![change])
 }
 
-fn add(document: &mut Document, pointer: &str, value: &[u8]) -> Result<Vec<Change>, String> {
+fn add(document: &mut Document, pointer: &str, value: &[u8]) -> Result<Vec<DocumentChange>, String> {
     let steps = document.pointer_steps(pointer).ok_or_else(|| format!("`{pointer}` is no JSON Pointer"))?;
     let Some((last, before)) = steps.split_last() else { return replace(document, Target::WHOLE, value) };
-    let container = document.follow(pointer, before).map_err(|error| error.to_string())?;
+    let container = document.resolve_steps(pointer, before).map_err(|error| error.to_string())?;
     let added = match (document.kind(container), last) {
-        (Kind::Object, PathStep::Member(name)) => {
+        (JsonKind::Object, PathStep::Member(name)) => {
             if let Some(existing) = document.member(container, name) {
                 return replace(document, existing, value);
             }
             document.add_member(container, name, value)
         }
-        (Kind::Array, PathStep::Element(index)) => {
-            let here = document.children(container).count();
-            if *index > here {
+        (JsonKind::Array, PathStep::Element(index)) => {
+            let length = document.children(container).count();
+            if *index > length {
                 return Err(format!("`{pointer}` is beyond the end"));
             }
             let before = document.children(container).nth(*index);
@@ -220,24 +226,24 @@ fn add(document: &mut Document, pointer: &str, value: &[u8]) -> Result<Vec<Chang
         }
         _ => return Err(format!("nothing can be added at `{pointer}`")),
     };
-    let (_, change) = added.map_err(|error| error.to_string())?.ok_or("nothing can be added there")?;
+    let (_, change) = added.map_err(|error| error.to_string())?.ok_or("no value can be added there")?;
     document.apply(&change);
     Ok(vec![change])
 }
 
 impl ModelRequest {
-    /// Whether something is there that did not come with the request.
+    /// `true` if the value was added after the request was received.
     pub fn is_added(&self, target: Target) -> bool {
-        self.document().is_some_and(|document| !document.came_first(target))
+        self.document().is_some_and(|document| !document.is_original_value(target))
     }
 
-    /// Whether a value is not what came: it was edited, taken out or added, or something in it was.
+    /// `true` if the value or a value in it was edited, deleted or added.
     pub fn is_edited(&self, target: Target) -> bool {
         let Some(document) = self.document() else { return self.is_dirty() };
-        if !document.knows(target) {
+        if !document.contains(target) {
             return false;
         }
-        if self.is_added(target) || !document.is_here(target) {
+        if self.is_added(target) || !document.is_present(target) {
             return true;
         }
         let inside = |own: Target| {
@@ -250,6 +256,6 @@ impl ModelRequest {
             }
             false
         };
-        document.replaced().chain(document.relisted()).any(inside)
+        document.replaced_values().chain(document.relisted_containers()).any(inside)
     }
 }

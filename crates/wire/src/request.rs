@@ -1,56 +1,55 @@
-//! A request that a person can look at and edit before it is sent.
+//! A request that can be displayed and edited before it is sent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::dialect::{self, Dialect, Group, Head, Marks, Projection, Purpose};
-use crate::edit::{EditHistory, EditOp, Step};
-use crate::json::{Change, Document, Kind, ParseError, Target, text};
+use crate::dialect::{self, Dialect, Projection, RequestHead, RequestIdentity, RequestPurpose, SectionGroup};
+use crate::edit::{EditHistory, EditOp, EditStep};
+use crate::json::{Document, DocumentChange, JsonKind, ParseError, Target, text};
 use crate::section::{ContentKind, Editable, NodeType, Section, SectionId, SectionKind};
-use crate::validate::{Problem, ProblemKind, validate};
+use crate::validate::{RequestProblem, RequestProblemKind, validate};
 
-/// A request to a model, as it came and as it is to be sent.
+/// A model request with its received and its current state.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
     pub(crate) id: String,
-    pub(crate) head: Head,
-    pub(crate) body: Body,
-    /// The sections of each value that has some.
-    groups: Vec<(Group, Vec<Section>)>,
-    /// Which of them is of which value.
-    places: BTreeMap<Target, usize>,
+    pub(crate) head: RequestHead,
+    pub(crate) body: RequestBody,
+    /// Groups with their sections.
+    groups: Vec<(SectionGroup, Vec<Section>)>,
+    /// Index of each group by its value.
+    group_indexes: BTreeMap<Target, usize>,
     calls: BTreeMap<String, String>,
     pub(crate) history: EditHistory,
     pub(crate) version: u64,
     pub(crate) pins: Vec<SectionId>,
-    collapsed: BTreeMap<SectionId, bool>,
 }
 
-/// A request's body.
+/// The body of a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Body {
-    /// One whose structure is known.
-    Known { dialect: &'static dyn Dialect, purpose: Purpose, document: Document },
-    /// JSON of an API that is not.
+pub(crate) enum RequestBody {
+    /// A body of a known format.
+    Known { dialect: &'static dyn Dialect, purpose: RequestPurpose, document: Document },
+    /// JSON of an unknown format.
     Json { document: Document },
-    /// Bytes.
-    Raw { came: Arc<[u8]>, now: Option<Arc<[u8]>>, why: ParseError },
+    /// Bytes that are not valid JSON.
+    Raw { received: Arc<[u8]>, now: Option<Arc<[u8]>>, why: ParseError },
 }
 
 impl ModelRequest {
-    /// Takes in a request. Whatever it is, it can be sent on.
-    pub fn new(id: impl Into<String>, head: Head, body: impl Into<Arc<[u8]>>) -> Self {
+    /// Creates a request from any body. A body of unknown format can still be forwarded.
+    pub fn new(id: impl Into<String>, head: RequestHead, body: impl Into<Arc<[u8]>>) -> Self {
         let bytes = body.into();
         let body = match Document::parse(Arc::clone(&bytes)) {
-            Err(why) => Body::Raw { came: bytes, now: None, why },
+            Err(why) => RequestBody::Raw { received: bytes, now: None, why },
             Ok(document) => {
-                let object = document.kind(document.root()) == Kind::Object;
+                let object = document.kind(document.root()) == JsonKind::Object;
                 let known = dialect::ALL.into_iter().filter(|_| object);
                 let mut known = known.filter_map(|one| Some((one, one.recognise(&head, &document)?)));
                 match known.next() {
-                    Some((dialect, purpose)) => Body::Known { dialect, purpose, document },
-                    None => Body::Json { document },
+                    Some((dialect, purpose)) => RequestBody::Known { dialect, purpose, document },
+                    None => RequestBody::Json { document },
                 }
             }
         };
@@ -59,131 +58,115 @@ impl ModelRequest {
             head,
             body,
             groups: Vec::new(),
-            places: BTreeMap::new(),
+            group_indexes: BTreeMap::new(),
             calls: BTreeMap::new(),
             history: EditHistory::default(),
             version: 0,
             pins: Vec::new(),
-            collapsed: BTreeMap::new(),
         };
         request.project();
         request
     }
 
-    /// Its name.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What came before its body.
-    pub fn head(&self) -> &Head {
+    /// Returns the path and headers.
+    pub fn head(&self) -> &RequestHead {
         &self.head
     }
 
-    /// The API that it is of; `None` if that is not known.
+    /// Returns the dialect; `None` if the format is unknown.
     pub fn dialect(&self) -> Option<&'static dyn Dialect> {
         match &self.body {
-            Body::Known { dialect, .. } => Some(*dialect),
+            RequestBody::Known { dialect, .. } => Some(*dialect),
             _ => None,
         }
     }
 
-    /// What it is for.
-    pub fn purpose(&self) -> Option<Purpose> {
+    /// Returns the purpose; `None` if the format is unknown.
+    pub fn purpose(&self) -> Option<RequestPurpose> {
         match &self.body {
-            Body::Known { purpose, .. } => Some(*purpose),
+            RequestBody::Known { purpose, .. } => Some(*purpose),
             _ => None,
         }
     }
 
-    /// Its body, if that is JSON.
+    /// Returns the body if it is JSON.
     pub fn document(&self) -> Option<&Document> {
         match &self.body {
-            Body::Known { document, .. } | Body::Json { document } => Some(document),
-            Body::Raw { .. } => None,
+            RequestBody::Known { document, .. } | RequestBody::Json { document } => Some(document),
+            RequestBody::Raw { .. } => None,
         }
     }
 
     pub(crate) fn document_mut(&mut self) -> Option<&mut Document> {
         match &mut self.body {
-            Body::Known { document, .. } | Body::Json { document } => Some(document),
-            Body::Raw { .. } => None,
+            RequestBody::Known { document, .. } | RequestBody::Json { document } => Some(document),
+            RequestBody::Raw { .. } => None,
         }
     }
 
-    /// Whose request it is.
-    pub fn marks(&self) -> Marks {
+    /// Returns the identity that the request states.
+    pub fn identity(&self) -> RequestIdentity {
         match &self.body {
-            Body::Known { dialect, document, .. } => dialect.marks(&self.head, document),
-            _ => Marks { agent: self.head.agent().map(str::to_owned), ..Marks::default() },
+            RequestBody::Known { dialect, document, .. } => dialect.identity(&self.head, document),
+            _ => RequestIdentity { agent: self.head.agent().map(str::to_owned), ..RequestIdentity::default() },
         }
     }
 
-    /// The body as it came.
+    /// Returns the received body.
     pub fn original(&self) -> &Arc<[u8]> {
         match &self.body {
-            Body::Known { document, .. } | Body::Json { document } => document.original(),
-            Body::Raw { came, .. } => came,
+            RequestBody::Known { document, .. } | RequestBody::Json { document } => document.original(),
+            RequestBody::Raw { received, .. } => received,
         }
     }
 
-    /// The body as it is to be sent. Without an edit, the bytes that came.
+    /// Returns the body to send. Without an edit, these are the received bytes.
     pub fn to_bytes(&self) -> Cow<'_, [u8]> {
         match &self.body {
-            Body::Known { document, .. } | Body::Json { document } if document.is_original() => {
+            RequestBody::Known { document, .. } | RequestBody::Json { document } if document.is_original() => {
                 Cow::Borrowed(document.original())
             }
-            Body::Known { document, .. } | Body::Json { document } => Cow::Owned(document.to_bytes()),
-            Body::Raw { came, now, .. } => Cow::Borrowed(now.as_ref().unwrap_or(came)),
+            RequestBody::Known { document, .. } | RequestBody::Json { document } => Cow::Owned(document.to_bytes()),
+            RequestBody::Raw { received, now, .. } => Cow::Borrowed(now.as_ref().unwrap_or(received)),
         }
     }
 
-    /// Whether what is to be sent is not what came.
+    /// `true` if the body to send differs from the received body.
     pub fn is_dirty(&self) -> bool {
         match &self.body {
-            Body::Known { document, .. } | Body::Json { document } => !document.is_original(),
-            Body::Raw { now, .. } => now.is_some(),
+            RequestBody::Known { document, .. } | RequestBody::Json { document } => !document.is_original(),
+            RequestBody::Raw { now, .. } => now.is_some(),
         }
     }
 
-    /// Its edits.
     pub fn history(&self) -> &EditHistory {
         &self.history
     }
 
-    /// Everything in it, in the order in which a person reads it. What was taken out is there, and says so.
+    /// Returns all sections in display order, including deleted ones.
     pub fn sections(&self) -> impl Iterator<Item = &Section> {
         self.groups.iter().flat_map(|(_, sections)| sections)
     }
 
-    /// One section.
     pub fn section(&self, id: SectionId) -> Option<&Section> {
-        let place = self.place(id.target)?;
-        self.groups.get(place)?.1.iter().find(|section| section.id == id)
+        let group_index = self.group_index(id.target)?;
+        self.groups.get(group_index)?.1.iter().find(|section| section.id == id)
     }
 
-    /// The sections that are kept at the top, in their order.
+    /// Returns the pinned sections in their order.
     pub fn pinned(&self) -> impl Iterator<Item = &Section> {
         self.pins.iter().filter_map(|id| self.section(*id))
     }
 
-    /// Whether a section is kept at the top.
     pub fn is_pinned(&self, id: SectionId) -> bool {
         self.pins.contains(&id)
     }
 
-    /// Whether no more than a section's label is shown.
-    pub fn is_collapsed(&self, id: SectionId) -> bool {
-        let usual = || self.section(id).is_some_and(|section| section.collapsed);
-        self.collapsed.get(&id).copied().unwrap_or_else(usual)
-    }
-
-    /// Shows no more than a section's label, or all of it. This is no edit.
-    pub fn collapse(&mut self, id: SectionId, folded: Folded) {
-        self.collapsed.insert(id, folded == Folded::Yes);
-    }
-
-    /// Where a section is now: for what was taken out, where it would be.
+    /// Returns the current path of a section. A deleted section has the path at which a restore would put it.
     pub fn raw_path(&self, section: &Section) -> String {
         let Some(document) = self.document() else { return String::new() };
         let path = document.path(section.id.target);
@@ -193,16 +176,16 @@ impl ModelRequest {
         }
     }
 
-    /// What a section says: a text, or JSON where it is no text.
+    /// Returns the content of a section as text, or as JSON if it is not a string.
     pub fn content(&self, section: &Section) -> Cow<'_, str> {
         let Some(document) = self.document() else {
             return String::from_utf8_lossy(match &self.body {
-                Body::Raw { came, now, .. } => now.as_ref().unwrap_or(came),
+                RequestBody::Raw { received, now, .. } => now.as_ref().unwrap_or(received),
                 _ => self.original(),
             });
         };
         let shown = section.leaf.unwrap_or(section.id.target);
-        if let (Some(range), Kind::String) = (&section.range, document.kind(shown)) {
+        if let (Some(range), JsonKind::String) = (&section.range, document.kind(shown)) {
             let raw = document.raw(shown);
             return raw.get(range.start + 1..range.end + 1).map(text::decode).unwrap_or_default();
         }
@@ -212,60 +195,67 @@ impl ModelRequest {
         })
     }
 
-    /// Members at the top of the body that did not come with it and that the API does not document.
+    /// Returns added top-level members that the API does not document.
     pub fn unknown_members(&self) -> Vec<String> {
-        let Body::Known { dialect, document, .. } = &self.body else { return Vec::new() };
+        let RequestBody::Known { dialect, document, .. } = &self.body else { return Vec::new() };
         let added = document.children(document.root()).filter(|member| self.is_added(*member));
         let names = added.filter_map(|member| document.key(member).map(Cow::into_owned));
         names.filter(|name| !dialect.members().contains(&name.as_str())).collect()
     }
 
-    /// What is wrong with it, as it would be sent. What is not understood is not judged.
-    pub fn problems(&self) -> Vec<Problem> {
+    /// Returns the problems of the request to send. An unknown format has none.
+    pub fn problems(&self) -> Vec<RequestProblem> {
         match &self.body {
-            Body::Known { dialect, document, purpose } => {
+            RequestBody::Known { dialect, document, purpose } => {
                 let mut problems = validate(*dialect, document);
-                problems.extend(self.other_answer(*dialect, document, *purpose));
+                problems.extend(self.response_form_problem(*dialect, document, *purpose));
                 problems
             }
             _ => Vec::new(),
         }
     }
 
-    /// A client reads what it asked for: a stream, or one piece.
-    fn other_answer(&self, dialect: &dyn Dialect, document: &Document, came: Purpose) -> Option<Problem> {
-        dialect.recognise(&self.head, document).filter(|now| *now != came)?;
-        let waits_for = if came == Purpose::Stream { "a stream" } else { "an answer in one piece" };
-        let target = self.at("stream").unwrap_or(document.root());
+    /// Reports an edit that changes the response between a stream and a single body, which the client did not ask for.
+    fn response_form_problem(
+        &self,
+        dialect: &dyn Dialect,
+        document: &Document,
+        received: RequestPurpose,
+    ) -> Option<RequestProblem> {
+        dialect.recognise(&self.head, document).filter(|now| *now != received)?;
+        let waits_for = if received == RequestPurpose::Stream { "a stream" } else { "an answer in one piece" };
+        let target = self.resolve("stream").unwrap_or(document.root());
         let message = format!("its client waits for {waits_for}, and cannot read what this asks for");
-        Some(Problem { kind: ProblemKind::OtherAnswer, target, message, repairs: Vec::new() })
+        Some(RequestProblem { kind: RequestProblemKind::ResponseFormChanged, target, message, repairs: Vec::new() })
     }
 
-    /// Whether it can be sent: unedited, always, since that is for the server to judge.
-    pub fn blocking(&self) -> Vec<Problem> {
+    /// Returns the problems that block sending. An unedited request is never blocked, because the server decides.
+    pub fn blocking_problems(&self) -> Vec<RequestProblem> {
         if !self.is_dirty() {
             return Vec::new();
         }
-        // What was wrong when it came is not for us to mend.
-        let came = match &self.body {
-            Body::Known { dialect, document, .. } => validate(*dialect, &document.as_came()),
+        // Problems of the received body are left to the server.
+        let received = match &self.body {
+            RequestBody::Known { dialect, document, .. } => validate(*dialect, &document.as_received()),
             _ => Vec::new(),
         };
-        let known = |problem: &Problem| came.iter().any(|one| one.kind == problem.kind && one.target == problem.target);
+        let known = |problem: &RequestProblem| {
+            received.iter().any(|one| one.kind == problem.kind && one.target == problem.target)
+        };
         self.problems().into_iter().filter(|problem| !known(problem)).collect()
     }
 
-    /// Makes an edit that is known to fit, and remembers it.
+    /// Applies a checked edit and adds it to the history.
     pub(crate) fn commit(&mut self, op: EditOp) -> &EditOp {
         self.perform(&op.steps);
         self.version = op.id.version;
         self.history.redo.clear();
         self.history.undo.push(op);
-        // It was pushed just now.
+        // The previous line pushed an element.
         &self.history.undo[self.history.undo.len() - 1]
     }
 
-    /// Takes the last edit back.
+    /// Undoes the last edit.
     pub fn undo(&mut self) -> Option<&EditOp> {
         let op = self.history.undo.pop()?;
         self.perform(&op.inverted().steps);
@@ -273,7 +263,7 @@ impl ModelRequest {
         self.history.redo.last()
     }
 
-    /// Makes an edit again that was taken back.
+    /// Redoes the last undone edit.
     pub fn redo(&mut self) -> Option<&EditOp> {
         let op = self.history.redo.pop()?;
         self.perform(&op.steps);
@@ -281,22 +271,22 @@ impl ModelRequest {
         self.history.undo.last()
     }
 
-    fn perform(&mut self, steps: &[Step]) {
+    fn perform(&mut self, steps: &[EditStep]) {
         let mut touched = Vec::new();
         for step in steps {
             match step {
-                Step::Body(change) => {
+                EditStep::Body(change) => {
                     if let Some(document) = self.document_mut() {
                         document.apply(change);
                     }
                     touched.push(match change {
-                        Change::Value { target, .. } => Some(*target),
-                        Change::Children { .. } => None,
+                        DocumentChange::Value { target, .. } => Some(*target),
+                        DocumentChange::Children { .. } => None,
                     });
                 }
-                Step::Pins { new, .. } => self.pins.clone_from(new),
-                Step::Raw { new, .. } => {
-                    if let Body::Raw { now, .. } = &mut self.body {
+                EditStep::Pins { new, .. } => self.pins.clone_from(new),
+                EditStep::Raw { new, .. } => {
+                    if let RequestBody::Raw { now, .. } = &mut self.body {
                         now.clone_from(new);
                     }
                 }
@@ -304,45 +294,47 @@ impl ModelRequest {
         }
         match touched.as_slice() {
             [] => {}
-            // One value in a section: only what shows it is made anew.
-            [Some(target)] => match self.place(*target).filter(|_| !self.is_structure(*target)) {
-                Some(place) => self.project_again(place),
+            // The edit is within one section, so project only its group again.
+            [Some(target)] => match self.group_index(*target).filter(|_| !self.changes_groups(*target)) {
+                Some(group_index) => self.project_group(group_index),
                 None => self.project(),
             },
             _ => self.project(),
         }
     }
 
-    /// Whether a value decides which sections there are.
-    fn is_structure(&self, target: Target) -> bool {
+    /// `true` if the value determines the list of groups.
+    fn changes_groups(&self, target: Target) -> bool {
         let Some(document) = self.document() else { return true };
-        document.parent(target).is_none_or(|parent| parent == document.root() && self.place_of_root(target))
+        document.parent(target).is_none_or(|parent| parent == document.root() && self.spans_several_sections(target))
     }
 
-    /// Whether a member of the whole is, or was, more than one section.
-    fn place_of_root(&self, target: Target) -> bool {
+    /// `true` if a top-level member has, or had, more than one section.
+    fn spans_several_sections(&self, target: Target) -> bool {
         let Some(document) = self.document() else { return true };
         !document.kind(target).is_leaf()
             || !document.original_kind(target).is_leaf()
-            || !self.places.contains_key(&target)
+            || !self.group_indexes.contains_key(&target)
     }
 
-    /// The group that a value is in.
-    fn place(&self, target: Target) -> Option<usize> {
+    /// Returns the index of the group that contains a value.
+    fn group_index(&self, target: Target) -> Option<usize> {
         let mut next = Some(target);
         while let Some(target) = next {
-            if let Some(place) = self.places.get(&target) {
-                return Some(*place);
+            if let Some(group_index) = self.group_indexes.get(&target) {
+                return Some(*group_index);
             }
-            next =
-                self.document().filter(|document| document.knows(target)).and_then(|document| document.parent(target));
+            next = self
+                .document()
+                .filter(|document| document.contains(target))
+                .and_then(|document| document.parent(target));
         }
         None
     }
 
-    fn project_again(&mut self, place: usize) {
-        let Body::Known { dialect, document, .. } = &self.body else { return self.project() };
-        let (group, sections) = &mut self.groups[place];
+    fn project_group(&mut self, group_index: usize) {
+        let RequestBody::Known { dialect, document, .. } = &self.body else { return self.project() };
+        let (group, sections) = &mut self.groups[group_index];
         let mut projection =
             Projection { sections: Vec::with_capacity(sections.len()), calls: std::mem::take(&mut self.calls) };
         dialect.project(&document.with_deleted(), group, &mut projection);
@@ -352,9 +344,9 @@ impl ModelRequest {
 
     fn project(&mut self) {
         self.groups.clear();
-        self.places.clear();
+        self.group_indexes.clear();
         match &self.body {
-            Body::Known { dialect, document, .. } => {
+            RequestBody::Known { dialect, document, .. } => {
                 let mut projection = Projection::default();
                 let shown = document.with_deleted();
                 for group in dialect.groups(document) {
@@ -363,19 +355,22 @@ impl ModelRequest {
                     self.groups.push((group, std::mem::take(&mut projection.sections)));
                 }
                 self.calls = projection.calls;
-                let targets = self.groups.iter().enumerate().map(|(place, (group, _))| (group.target, place));
-                self.places = targets.collect();
+                let targets =
+                    self.groups.iter().enumerate().map(|(group_index, (group, _))| (group.target, group_index));
+                self.group_indexes = targets.collect();
             }
-            Body::Json { .. } | Body::Raw { .. } => self.project_raw(),
+            RequestBody::Json { .. } | RequestBody::Raw { .. } => self.project_raw(),
         }
     }
 
-    /// One section with everything, where nothing in it is understood.
+    /// Projects an unknown format as a single section.
     fn project_raw(&mut self) {
         let root = Target::WHOLE;
         let editable = match &self.body {
-            // What is not text would not survive being shown.
-            Body::Raw { came, .. } if std::str::from_utf8(came).is_err() => Editable::No("it is not text"),
+            // Binary content would be damaged by an edit as text.
+            RequestBody::Raw { received, .. } if std::str::from_utf8(received).is_err() => {
+                Editable::No("it is not text")
+            }
             _ => Editable::Yes,
         };
         let section = Section {
@@ -384,28 +379,32 @@ impl ModelRequest {
             editable,
             ..Section::new(root, NodeType::Raw, SectionKind::Other, "Raw prompt")
         };
-        let group =
-            Group { target: root, role: dialect::GroupRole::Message, presence: crate::json::Presence::Here, index: 0 };
-        self.places.insert(root, 0);
+        let group = SectionGroup {
+            target: root,
+            role: dialect::GroupRole::Message,
+            presence: crate::json::Presence::Present,
+            index: 0,
+        };
+        self.group_indexes.insert(root, 0);
         self.groups.push((group, vec![section]));
     }
 
-    /// Why its structure is not known, if it is not.
-    pub fn not_understood(&self) -> Option<String> {
+    /// Returns the reason why the format is unknown; `None` if it is known.
+    pub fn unknown_format_reason(&self) -> Option<String> {
         match &self.body {
-            Body::Known { .. } => None,
-            Body::Json { .. } => Some(format!("`{}` is of no API that sayso knows", self.head.route())),
-            Body::Raw { why, .. } => Some(format!("it is not JSON: {why}")),
+            RequestBody::Known { .. } => None,
+            RequestBody::Json { .. } => Some(format!("`{}` is of no API that sayso knows", self.head.route())),
+            RequestBody::Raw { why, .. } => Some(format!("it is not JSON: {why}")),
         }
     }
 }
 
-/// Marks what was taken out, with all that is in it, and counts the rest as it is counted now.
+/// Marks deleted sections with their parts, and renumbers the others.
 fn mark_deleted(document: &Document, sections: &mut [Section]) {
-    if document.relisted().next().is_none() {
+    if document.relisted_containers().next().is_none() {
         return;
     }
-    let relisted: BTreeSet<Target> = document.relisted().collect();
+    let relisted: BTreeSet<Target> = document.relisted_containers().collect();
     for index in 0..sections.len() {
         let parent = sections[index].parent;
         let outer = sections[..index].iter().rfind(|section| Some(section.id) == parent);
@@ -416,7 +415,7 @@ fn mark_deleted(document: &Document, sections: &mut [Section]) {
         if container.is_some_and(|container| relisted.contains(&document.current(container))) {
             section.deleted |= document.is_deleted(section.id.target);
             let last = document.steps(section.id.target).pop();
-            if let (Some(_), Some(crate::json::Step::Element(now))) = (section.content_index, last) {
+            if let (Some(_), Some(crate::json::PathStep::Element(now))) = (section.content_index, last) {
                 section.content_index = Some(now);
             }
         }
@@ -427,18 +426,9 @@ fn mark_deleted(document: &Document, sections: &mut [Section]) {
             sections[index].tool_call_index = Some(before);
         }
         if matches!(sections[index].node, NodeType::Metadata | NodeType::Tag) {
-            // They are where what they belong to is.
+            // A part takes the indexes of its parent.
             let of = sections[..index].iter().rfind(|section| Some(section.id) == parent);
             sections[index].content_index = of.and_then(|section| section.content_index);
         }
     }
-}
-
-/// Whether no more than a section's label is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Folded {
-    /// No more.
-    Yes,
-    /// All of it.
-    No,
 }

@@ -1,4 +1,4 @@
-//! A request as a person sees it: what is in it, piece by piece, each known by a name that outlives edits around it.
+//! Sections: the displayed parts of a request, with ids that remain valid across edits.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,12 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::{NoSuchTarget, Target};
 
-/// A section's name: the value that it shows and, if it is a tag within a text, which one.
+/// The id of a section: its value and, for a tag within a text, the index of the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SectionId {
-    /// The value.
     pub target: Target,
-    /// Which of the tags in it, in the order in which they begin.
+    /// Index of the tag within the text, in order of the opening tags.
     pub tag: Option<u32>,
 }
 
@@ -44,130 +43,112 @@ impl FromStr for SectionId {
     }
 }
 
-/// What a section is for the model.
+/// The role of a section for the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SectionKind {
-    /// Instructions.
     System,
-    /// What the user says.
     User,
-    /// What the model said.
+    /// A response of the model.
     Assistant,
-    /// What the agent adds by itself.
+    /// Context that the agent added.
     Context,
-    /// A tool's description, call or result.
+    /// The description, call or result of a tool.
     Tool,
-    /// What was said earlier and is not in this request.
+    /// Earlier conversation stored on the server.
     History,
-    /// What the answer is expected to be.
     Prediction,
-    /// Anything else.
     Other,
 }
 
-/// Where a section is in the structure of a request.
+/// The position of a section in the structure of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NodeType {
-    /// A message, or a block of instructions.
+    /// A message or a block of instructions.
     Message,
-    /// A part of what a message says.
+    /// A part of a message's content.
     ContentPart,
-    /// A call of a tool.
     ToolCall,
-    /// A field of a message besides what it says.
+    /// A field of a message other than its content.
     Metadata,
-    /// A piece of a text between tags.
+    /// A text between tags.
     Tag,
-    /// The description of a tool.
     ToolSchema,
-    /// A setting of the request.
     RequestOption,
-    /// Something that lives on the server.
+    /// A reference to content stored on the server.
     Remote,
-    /// The whole request, where nothing in it is understood.
+    /// The whole body of an unknown format.
     Raw,
 }
 
-/// What a part of a message holds.
+/// The kind of content of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ContentKind {
-    /// Text.
     Text,
-    /// A picture.
     Image,
-    /// What only the model's maker can read, or what is signed.
+    /// Encrypted or signed content.
     Opaque,
-    /// The end of what is to be kept for the next request.
     CacheBreakpoint,
-    /// Anything else.
     Other,
 }
 
-/// Whether a section can be edited, and why not.
+/// The editability of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Editable {
-    /// It can.
     Yes,
-    /// It holds others that can.
+    /// Only its parts are editable.
     InParts,
-    /// It cannot: changing it would make the request invalid, or change nothing.
+    /// Read-only, with the reason.
     No(&'static str),
 }
 
-/// A tool's call, or its result.
+/// A tool call or its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// The call's name.
+    /// Id of the call.
     pub id: Option<String>,
-    /// The tool's.
+    /// Name of the tool.
     pub name: Option<String>,
-    /// What the tool is called with.
     pub arguments: Option<Target>,
 }
 
-/// Something in a request.
+/// A section of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its name, which stays the same whatever is edited around it.
+    /// Id, stable across edits.
     pub id: SectionId,
-    /// The section that it is part of.
+    /// Section that contains it.
     pub parent: Option<SectionId>,
-    /// Where it is in the structure.
     pub node: NodeType,
-    /// What it is for the model.
     pub kind: SectionKind,
-    /// What it is for a person.
     pub label: String,
-    /// What it holds.
     pub content: ContentKind,
-    /// The leaf that is edited where it is edited as a whole.
+    /// Value that is replaced when the section is edited as a whole.
     pub leaf: Option<Target>,
-    /// Of a tag: its bytes within the leaf as it is written, without the quotes.
+    /// For a tag, its byte range within the leaf's JSON notation, without the quotes.
     pub range: Option<Range<usize>>,
-    /// The tool's call that it is about.
+    /// Tool call that the section belongs to.
     pub tool: Option<Invocation>,
-    /// Whether it can be edited.
     pub editable: Editable,
-    /// Whether it can be taken out.
+    /// `true` if the section can be deleted.
     pub deletable: bool,
-    /// Whether it was.
+    /// `true` if the section was deleted.
     pub deleted: bool,
-    /// Which message it belongs to, as they are counted now; `None` of what belongs to none.
+    /// Current index of the message; `None` outside of messages.
     pub message_index: Option<usize>,
-    /// Which part of the message.
+    /// Index of the part within the message.
     pub content_index: Option<usize>,
-    /// Which call of the message.
+    /// Index of the call within the message.
     pub tool_call_index: Option<usize>,
-    /// Whether a person sees no more than its label at first.
+    /// `true` if the section is collapsed initially.
     pub collapsed: bool,
 }
 
 impl Section {
-    /// A section of a value; the rest is what most are.
+    /// Creates a read-only section with default values.
     pub(crate) fn new(target: Target, node: NodeType, kind: SectionKind, label: impl Into<String>) -> Self {
         Self {
             id: target.into(),
@@ -189,7 +170,7 @@ impl Section {
         }
     }
 
-    /// A part of another section.
+    /// Makes it a part of another section.
     pub(crate) fn within(mut self, parent: &Self) -> Self {
         self.parent = Some(parent.id);
         self.message_index = parent.message_index;
@@ -197,13 +178,13 @@ impl Section {
         self
     }
 
-    /// One that shows a text.
+    /// Sets the editable text.
     pub(crate) fn with_text(mut self, leaf: Target) -> Self {
         (self.content, self.leaf, self.editable) = (ContentKind::Text, Some(leaf), Editable::Yes);
         self
     }
 
-    /// One that cannot be edited.
+    /// Makes it read-only, for the given reason.
     pub(crate) fn fixed(mut self, why: &'static str) -> Self {
         self.editable = Editable::No(why);
         self

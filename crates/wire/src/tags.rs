@@ -1,56 +1,55 @@
-//! Tags within a text, such as `<system-reminder>`: agents put there what the user did not say.
+//! Tags within a text, such as `<system-reminder>`, in which agents put content that the user did not write.
 //!
-//! Found in the text as it is written, so that an edit of what is between them leaves the rest of the text as it is.
+//! Tags are located in the JSON notation of the text, so an edit between them leaves the other bytes unchanged.
 
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-/// No name of a tag is longer.
-const LONGEST: usize = 64;
-/// More tags in one text are not shown by themselves.
-const MOST: usize = 200;
-/// Nor are those that are deeper.
-const DEEPEST: u32 = 4;
+/// Maximum length of a tag name, in bytes.
+const MAX_NAME_BYTES: usize = 64;
+/// Maximum number of tags in one text.
+const MAX_TAGS: usize = 200;
+/// Maximum nesting of tags.
+const MAX_DEPTH: u32 = 4;
 
-/// A piece of a text between tags of one name.
+/// A pair of tags with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag<'t> {
-    /// The name.
     pub name: &'t str,
-    /// With the tags.
+    /// Byte range including the tags.
     pub whole: Range<usize>,
-    /// Without them.
+    /// Byte range between the tags.
     pub inner: Range<usize>,
-    /// How many tags it is in.
+    /// Number of enclosing tags.
     pub depth: u32,
 }
 
-/// Finds the tags of a text as JSON writes it, without the quotes. Those that are not closed are none.
+/// Finds the closed tags of a text, in JSON notation without the quotes.
 pub fn tags(raw: &[u8]) -> Vec<Tag<'_>> {
     let mut tags: Vec<Tag<'_>> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    // Of what is not known to be closed yet, the end is the end of its own beginning.
+    // An open tag provisionally ends at its own start tag.
     for at in memchr_iter(b'<', raw) {
-        if tags.len() >= MOST && open.is_empty() {
+        if tags.len() >= MAX_TAGS && open.is_empty() {
             break;
         }
         let rest = &raw[at + 1..];
         if let Some(rest) = rest.strip_prefix(b"/") {
             let Some(name) = name(rest) else { continue };
             let Some(position) = open.iter().rposition(|index| tags[*index].name == name) else { continue };
-            // Those that were opened within it and not closed are text.
+            // Tags opened inside and not closed are plain text.
             for index in open.drain(position..).skip(1) {
                 tags[index].name = "";
             }
-            // It was `position`'s own that is drained first.
+            // The first drained tag is the closed one itself.
             let end = at + name.len() + 3;
             let Some(tag) = tags.iter_mut().rev().find(|tag| tag.name == name && tag.whole.end == tag.inner.start)
             else {
                 continue;
             };
             (tag.inner.end, tag.whole.end) = (at, end);
-        } else if tags.len() < MOST && begins_line(raw, at) {
+        } else if tags.len() < MAX_TAGS && starts_line(raw, at) {
             let Some(name) = name(rest) else { continue };
             let start = at + name.len() + 2;
             open.push(tags.len());
@@ -66,25 +65,25 @@ pub fn tags(raw: &[u8]) -> Vec<Tag<'_>> {
         let around = tags[..index].iter().filter(|tag| tag.whole.end >= own.end);
         tags[index].depth = around.count() as u32;
     }
-    tags.retain(|tag| tag.depth < DEEPEST);
+    tags.retain(|tag| tag.depth < MAX_DEPTH);
     tags
 }
 
-/// The name before `>`, if it is one.
+/// Returns the tag name before `>`, if it is valid.
 fn name(rest: &[u8]) -> Option<&str> {
-    let end = rest.iter().take(LONGEST).position(|byte| *byte == b'>')?;
+    let end = rest.iter().take(MAX_NAME_BYTES).position(|byte| *byte == b'>')?;
     let name = std::str::from_utf8(&rest[..end]).ok()?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.bytes().all(plain)).then_some(name)
 }
 
-/// Whether only white space is before a place in its line: elsewhere, it is likely code.
-fn begins_line(raw: &[u8], at: usize) -> bool {
+/// `true` at the start of a line or after another tag, white space ignored. Elsewhere a tag is probably code.
+fn starts_line(raw: &[u8], at: usize) -> bool {
     let mut before = &raw[..at];
     loop {
         before = before.trim_ascii_end();
         let backslashes = before.iter().rev().skip(1).take_while(|byte| **byte == b'\\').count();
-        // A backslash that is itself escaped is text.
+        // An escaped backslash before `n` is text, not a line break.
         match before.last() {
             None | Some(b'>') => return true,
             Some(b'n' | b'r') if backslashes % 2 == 1 => return true,
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_found_with_what_is_between_them() {
+    fn tags_are_found_with_content() {
         assert_eq!(found("<a>x</a>"), [tag("a", "x", 0)]);
         assert_eq!(found(r"hello\n<context>\none\n</context>\nbye"), [tag("context", r"\none\n", 0)]);
         assert_eq!(
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_or_is_code_is_no_tag() {
+    fn unclosed_tags_and_code_are_ignored() {
         assert_eq!(found("<a>x"), []);
         assert_eq!(found("let x: Vec<T> = y</T>"), []);
         assert_eq!(found("</a>"), []);

@@ -1,22 +1,21 @@
-//! How many tokens a text has.
+//! Token counts.
 //!
-//! A count is exact where the model's encoding is public, and an estimate otherwise; [`Tokens`] says which, and a sum is only as
-//! exact as its parts. An agent sends its whole history with each turn, so a [`TokenCounter`] remembers what it has counted by a
-//! hash of the content: a history that comes again costs a hash, and only what is new is counted.
+//! A count is exact if the model's encoding is public, and an estimate otherwise. [`Tokens`] records the difference,
+//! and a sum is only as exact as its parts. An agent sends its whole history with each turn, so a [`TokenCounter`]
+//! caches counts by content hash. A repeated history costs a hash, and only new content is counted.
 //!
-//! Limits: what is counted is text. What an API adds around a message (a few tokens of framing), pictures and documents are
-//! not in a count. The encodings' tables are 6 MB of the program, of
-//! which the system loads the pages that are used.
+//! Limits: only text is counted, without the API's framing tokens, pictures and documents. The encoding tables add 6 MB
+//! to the program, of which the system loads only the used pages.
 
 mod cache;
 mod count;
 mod encoding;
 mod merge;
-mod piece;
 mod ranks;
 mod split;
+mod uncached;
 
 pub use cache::{DEFAULT_ENTRIES, TokenCounter};
 pub use count::{Exactness, Tokens};
-pub use encoding::{Encoding, Tokenizer};
-pub use piece::count;
+pub use encoding::{TokenEncoding, Tokenizer};
+pub use uncached::count;

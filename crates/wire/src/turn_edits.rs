@@ -1,13 +1,14 @@
-//! Edits that stay for the rest of a turn.
+//! Turn edits: edits that stay in effect for the rest of a turn.
 //!
-//! An agent sends its whole history again with every request of a turn. An edit of the first one would be undone by the second,
-//! so it is laid over each of them: found by what the section said before, and dropped once that is no longer there.
+//! An agent sends its whole history with every request of a turn, so the second request would lose the edits of the
+//! first. The edits are applied to each request of the turn, located by the original content, and dropped once that
+//! content is missing.
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{hash, write_lasting};
-use crate::dialect::{Role, Saying};
-use crate::edit::{EditError, EditTargetKind, Step};
+use crate::conversation::{hash, write_stable_leaves};
+use crate::dialect::{ItemKind, MessageRole};
+use crate::edit::{EditError, EditStep, EditTargetKind};
 use crate::json::{Document, Target};
 use crate::overrides::{Drift, Override, Overrides, Scope};
 use crate::request::ModelRequest;
@@ -17,40 +18,38 @@ use crate::section::NodeType;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnEdits {
-    /// Edits of sections.
     edits: Vec<Override>,
-    /// Messages that were added.
     added: Vec<AddedMessage>,
-    /// Prompts in the history when the edits were made. With one more, another turn has begun.
+    /// Number of prompts in the history at the time of the edits. A further prompt starts another turn.
     prompts: usize,
 }
 
-/// A message that a person added.
+/// A message added by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AddedMessage {
     path: String,
-    /// The message before it, by its hash and how many alike come before that; `None` at the beginning.
+    /// Hash of the preceding message and its index among equal ones; `None` at the start.
     after: Option<(String, usize)>,
     /// The message as JSON.
     value: String,
 }
 
-/// The outcome of laying [`TurnEdits`] over a request.
+/// The result of applying [`TurnEdits`] to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnOutcome {
-    /// Paths of the edits that were made again.
+    /// Paths of applied edits.
     pub applied: Vec<String>,
-    /// Edits that were dropped: the path, and the reason.
+    /// Dropped edits: path and reason.
     pub dropped: Vec<(String, String)>,
 }
 
-/// The reason for dropping an edit whose text is not in the request.
-const GONE: &str = "the text that it was made for is no longer in the request";
+/// The reason for dropping an edit whose original content is missing.
+const TEXT_MISSING: &str = "the original text is no longer in the request";
 
 impl TurnEdits {
-    /// The edits of a request beyond those of `since`. Edits of settings are for one request and left out, as are those that
-    /// are saved `elsewhere`. `None` if none is left.
+    /// Captures the edits made after the state `since`. Edits of settings, which apply to one request only, and edits
+    /// saved in `elsewhere` are excluded. Returns `None` if no edit remains.
     pub fn capture(request: &ModelRequest, since: Option<&ModelRequest>, elsewhere: &[Override]) -> Option<Self> {
         let mut overrides = Overrides::default();
         overrides.capture_since(since, request, elsewhere, Scope::Session, 0);
@@ -60,27 +59,27 @@ impl TurnEdits {
         some.then(|| Self { edits: overrides.edits, added, prompts: request.prompts() })
     }
 
-    /// The number of edits.
+    /// Returns the number of edits.
     pub fn len(&self) -> usize {
         self.edits.len() + self.added.len()
     }
 
-    /// Edits of sections. Added messages are not among them.
+    /// Returns the edits of sections, without added messages.
     pub fn sections(&self) -> &[Override] {
         &self.edits
     }
 
-    /// Whether no edit is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a request belongs to a later turn.
-    pub fn is_over_at(&self, request: &ModelRequest) -> bool {
+    /// `true` if a request belongs to a later turn.
+    pub fn is_expired_for(&self, request: &ModelRequest) -> bool {
         request.prompts() > self.prompts
     }
 
-    /// Makes the edits again in another request of the turn. Those whose text is gone are dropped for good.
+    /// Applies the edits to another request of the turn. Edits whose original content is missing are dropped
+    /// permanently.
     pub fn apply(&mut self, request: &mut ModelRequest) -> TurnOutcome {
         let mut outcome = TurnOutcome::default();
         let overrides = Overrides { edits: std::mem::take(&mut self.edits), preview_limit: None };
@@ -88,13 +87,13 @@ impl TurnEdits {
         for (place, edit) in overrides.edits.into_iter().enumerate() {
             let path = edit.anchor.path.clone();
             match made.drifted.iter().find(|(drifted, _)| *drifted == place).map(|(_, drift)| drift) {
-                // A saved edit has done the same before.
+                // A saved edit already has the same effect.
                 None | Some(Drift::Refused(EditError::Already { .. })) => {
                     outcome.applied.push(path);
                     self.edits.push(edit);
                 }
                 Some(Drift::Refused(error)) => outcome.dropped.push((path, error.to_string())),
-                Some(Drift::Changed(_) | Drift::Gone) => outcome.dropped.push((path, GONE.to_owned())),
+                Some(Drift::Changed(_) | Drift::Missing) => outcome.dropped.push((path, TEXT_MISSING.to_owned())),
             }
         }
         for added in std::mem::take(&mut self.added) {
@@ -112,67 +111,67 @@ impl TurnEdits {
 }
 
 impl ModelRequest {
-    /// The number of prompts in the history: runs of messages between two answers of the model in which the user says
-    /// something and no tool answers.
+    /// Counts the prompts in the history: runs of messages between two responses that contain a user text and no tool
+    /// result.
     pub fn prompts(&self) -> usize {
         let (Some(dialect), Some(body)) = (self.dialect(), self.document()) else { return 0 };
-        let items = dialect.messages(&body.as_came());
-        let runs = items.split(|item| item.role == Role::Assistant);
+        let items = dialect.messages(&body.as_received());
+        let runs = items.split(|item| item.role == MessageRole::Assistant);
         runs.filter(|run| {
-            let answers = run.iter().any(|item| matches!(item.saying, Saying::Result { .. }));
-            !answers && run.iter().any(|item| item.role == Role::User && item.saying == Saying::Content)
+            let answers = run.iter().any(|item| matches!(item.kind, ItemKind::Result { .. }));
+            !answers && run.iter().any(|item| item.role == MessageRole::User && item.kind == ItemKind::Content)
         })
         .count()
     }
 
     fn insert_message(&mut self, added: &AddedMessage) -> Result<(), String> {
-        let gone = || GONE.to_owned();
+        let gone = || TEXT_MISSING.to_owned();
         let dialect = self.dialect().ok_or_else(gone)?;
         let document = self.document_mut().ok_or_else(gone)?;
-        let came = messages(dialect, &document.as_came());
-        let list = came.first().and_then(|(first, _)| document.parent(*first)).ok_or_else(gone)?;
+        let received = messages(dialect, &document.as_received());
+        let list = received.first().and_then(|(first, _)| document.parent(*first)).ok_or_else(gone)?;
         let next = match &added.after {
             None => 0,
             Some((wanted, occurrence)) => {
-                let alike = came.iter().enumerate().filter(|(_, (_, hash))| hash == wanted);
-                alike.map(|(place, _)| place).nth(*occurrence).ok_or_else(gone)? + 1
+                let equal = received.iter().enumerate().filter(|(_, (_, hash))| hash == wanted);
+                equal.map(|(place, _)| place).nth(*occurrence).ok_or_else(gone)? + 1
             }
         };
-        let before = came.get(next).map(|(target, _)| *target);
+        let before = received.get(next).map(|(target, _)| *target);
         let change = document.add_element(list, before, added.value.as_bytes()).map_err(|error| error.to_string())?;
         let (_, change) = change.ok_or_else(gone)?;
-        self.make(EditTargetKind::Addition, added.path.clone(), vec![Step::Body(change)]);
+        self.commit_steps(EditTargetKind::Addition, added.path.clone(), vec![EditStep::Body(change)]);
         Ok(())
     }
 }
 
-/// The messages of a body, each with its hash.
+/// Returns the messages of a body with their hashes.
 fn messages(dialect: &dyn crate::dialect::Dialect, body: &Document) -> Vec<(Target, String)> {
     let mut messages: Vec<(Target, String)> = Vec::new();
     for item in dialect.messages(body) {
         if messages.last().is_none_or(|(last, _)| *last != item.message) {
             let mut text = Vec::new();
-            write_lasting(body, item.message, &mut text);
+            write_stable_leaves(body, item.message, &mut text);
             messages.push((item.message, hash(&text)));
         }
     }
     messages
 }
 
-/// The messages of a request that did not come with it.
+/// Returns the messages that were added to a request.
 fn added_messages(request: &ModelRequest) -> Vec<AddedMessage> {
     let (Some(dialect), Some(body)) = (request.dialect(), request.document()) else { return Vec::new() };
-    let came = messages(dialect, &body.as_came());
-    let Some(list) = came.first().and_then(|(first, _)| body.parent(*first)) else { return Vec::new() };
+    let received = messages(dialect, &body.as_received());
+    let Some(list) = received.first().and_then(|(first, _)| body.parent(*first)) else { return Vec::new() };
     let mut added = Vec::new();
     let mut last = None;
     for message in body.children(list) {
-        if let Some(place) = came.iter().position(|(target, _)| *target == message) {
+        if let Some(place) = received.iter().position(|(target, _)| *target == message) {
             last = Some(place);
         } else if request.is_added(message) {
             let after = last.map(|place: usize| {
-                let hash = &came[place].1;
-                (hash.clone(), came[..place].iter().filter(|(_, other)| other == hash).count())
+                let hash = &received[place].1;
+                (hash.clone(), received[..place].iter().filter(|(_, other)| other == hash).count())
             });
             let value = String::from_utf8_lossy(&body.value_bytes(message)).into_owned();
             added.push(AddedMessage { path: body.path(message), after, value });
@@ -186,11 +185,11 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
     use super::*;
-    use crate::Head;
+    use crate::RequestHead;
 
     fn request(messages: &str) -> ModelRequest {
         let body = format!(r#"{{"model":"m","max_tokens":9,"messages":[{messages}]}}"#);
-        ModelRequest::new("1", Head::new("/v1/messages"), body.into_bytes())
+        ModelRequest::new("1", RequestHead::new("/v1/messages"), body.into_bytes())
     }
 
     const PROMPT: &str = r#"{"role":"user","content":[{"type":"text","text":"Drop it."}]}"#;
@@ -203,21 +202,21 @@ mod tests {
     }
 
     #[test]
-    fn edit_is_made_again_until_the_next_prompt() {
+    fn turn_edit_applies_until_next_prompt() {
         let mut first = request(PROMPT);
         first.edit_path("messages[0].content[0].text", "Count it.").unwrap();
         first.edit_path("max_tokens", "7").unwrap();
         let mut edits = TurnEdits::capture(&first, None, &[]).unwrap();
         assert_eq!(edits.len(), 1, "a setting is for one request");
         let mut second = request(&[PROMPT, CALL, RESULT].join(","));
-        assert!(!edits.is_over_at(&second));
+        assert!(!edits.is_expired_for(&second));
         assert_eq!(edits.apply(&mut second).applied, ["messages[0].content[0]"]);
         assert_eq!(text(&second), text(&request(&[PROMPT, CALL, RESULT].join(","))).replace("Drop it.", "Count it."));
-        assert!(edits.is_over_at(&request(&[PROMPT, CALL, RESULT, ANSWER, PROMPT].join(","))));
+        assert!(edits.is_expired_for(&request(&[PROMPT, CALL, RESULT, ANSWER, PROMPT].join(","))));
     }
 
     #[test]
-    fn added_message_stays_where_it_was_added() {
+    fn added_message_keeps_its_position() {
         let mut first = request(PROMPT);
         first.append("Be brief.").unwrap();
         let mut edits = TurnEdits::capture(&first, None, &[]).unwrap();
@@ -228,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn deletion_is_made_again() {
+    fn deletion_is_reapplied() {
         let mut first = request(&[PROMPT, CALL, RESULT].join(","));
-        let note = first.at("messages[2].content[1]").unwrap();
+        let note = first.resolve("messages[2].content[1]").unwrap();
         first.delete(note.into()).unwrap();
         let mut edits = TurnEdits::capture(&first, None, &[]).unwrap();
         let mut second = request(&[PROMPT, CALL, RESULT, CALL, RESULT].join(","));
@@ -239,19 +238,22 @@ mod tests {
     }
 
     #[test]
-    fn edit_whose_text_is_gone_is_dropped_for_good() {
+    fn edit_without_original_text_is_dropped() {
         let mut first = request(PROMPT);
         first.edit_path("messages[0].content[0].text", "Count it.").unwrap();
         first.append("Be brief.").unwrap();
         let mut edits = TurnEdits::capture(&first, None, &[]).unwrap();
         let mut other = request(r#"{"role":"user","content":"A summary."}"#);
         let outcome = edits.apply(&mut other);
-        assert_eq!(outcome.dropped.iter().map(|(_, why)| why.as_str()).collect::<Vec<_>>(), [GONE, GONE]);
+        assert_eq!(
+            outcome.dropped.iter().map(|(_, why)| why.as_str()).collect::<Vec<_>>(),
+            [TEXT_MISSING, TEXT_MISSING]
+        );
         assert!(edits.is_empty() && !other.is_dirty());
     }
 
     #[test]
-    fn edit_that_is_taken_back_leaves_nothing() {
+    fn undone_edit_leaves_no_turn_edit() {
         let mut first = request(PROMPT);
         first.edit_path("messages[0].content[0].text", "Count it.").unwrap();
         first.reset().unwrap();

@@ -1,77 +1,72 @@
-//! What would make a request invalid, found before it is sent: what, where, and how to mend it.
+//! Validation: problems that would make the upstream reject a request, with repairs.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::dialect::{Dialect, Group, GroupRole, Item, Role, Saying};
+use crate::dialect::{Dialect, GroupRole, ItemKind, MessageItem, MessageRole, SectionGroup};
 use crate::json::{Document, Target};
 
-/// What is wrong.
+/// The kind of problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ProblemKind {
-    /// Nothing is left to send.
+pub enum RequestProblemKind {
+    /// No message is left.
     Empty,
-    /// A call that no result answers.
+    /// A call without a result.
     OrphanCall,
-    /// A result that answers no call.
+    /// A result without a call.
     OrphanResult,
-    /// Somebody speaks where the API wants somebody else to.
+    /// A message whose role is invalid at its position.
     RoleOrder,
-    /// More places to keep than the server keeps.
+    /// More cache breakpoints than the server accepts.
     TooManyBreakpoints,
-    /// Arguments that are not JSON.
+    /// Arguments that are not valid JSON.
     BrokenArguments,
-    /// The block that says whose request it is, elsewhere than first.
+    /// The attribution block is not the first block.
     AttributionMoved,
-    /// A text that says nothing, where the API wants one that does.
+    /// An empty text where the API requires content.
     EmptyText,
-    /// A message by somebody whom the API does not know.
+    /// A message with a role that the API does not know.
     UnknownRole,
-    /// The model has no name.
     NoModel,
-    /// Something is left out that the API wants.
+    /// A required setting is missing.
     Missing,
-    /// It asks for another form of answer than its client waits for.
-    OtherAnswer,
+    /// A changed response form, between a stream and a single body, which the client does not expect.
+    ResponseFormChanged,
 }
 
-/// Something that would make a request invalid.
+/// A problem that would make the upstream reject the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// What sort.
-    pub kind: ProblemKind,
-    /// Where.
+pub struct RequestProblem {
+    pub kind: RequestProblemKind,
     pub target: Target,
-    /// What it is, for a person.
+    /// Description for a person.
     pub message: String,
-    /// What would mend it. Resetting the request always would.
+    /// Edits that would repair it. A reset of the request always does.
     pub repairs: Vec<Repair>,
 }
 
-impl Problem {
-    /// Something that says nothing, and what to take out so that it is gone.
+impl RequestProblem {
+    /// Reports an empty value, with the value to delete.
     pub(crate) fn empty(target: Target, gone: Target) -> Self {
         let message = "it is empty, which the model's API refuses".to_owned();
-        Self { kind: ProblemKind::EmptyText, target, message, repairs: vec![Repair::Delete(gone)] }
+        Self { kind: RequestProblemKind::EmptyText, target, message, repairs: vec![Repair::Delete(gone)] }
     }
 }
 
-/// An edit that mends something.
+/// An edit that repairs a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Takes a value out.
     Delete(Target),
-    /// Puts a value back.
     Restore(Target),
-    /// Moves a value to before another.
+    /// Moves a value before another.
     MoveBefore(Target, Target),
 }
 
 impl Repair {
-    /// What it is called.
-    pub fn name(&self) -> &'static str {
+    /// Returns the display name of the repair.
+    pub fn label(&self) -> &'static str {
         match self {
             Self::Delete(_) => "delete it",
             Self::Restore(_) => "restore what it belongs to",
@@ -80,31 +75,31 @@ impl Repair {
     }
 }
 
-/// Everything that would make a body invalid, in the order in which it comes.
-pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
+/// Returns all problems of a body, in order of position.
+pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<RequestProblem> {
     let mut problems = Vec::new();
     let items = dialect.messages(body);
     let groups = dialect.groups(body);
-    // What is not in the request cannot be checked against.
-    let remote = groups.iter().any(|group| group.role == GroupRole::Remote && body.is_here(group.target));
-    if !remote && items.iter().all(|item| item.saying == Saying::Nothing || item.role == Role::System) {
+    // References to content on the server cannot be checked.
+    let remote = groups.iter().any(|group| group.role == GroupRole::Remote && body.is_present(group.target));
+    if !remote && items.iter().all(|item| item.kind == ItemKind::Empty || item.role == MessageRole::System) {
         let target =
             groups.iter().find(|group| group.role == GroupRole::Message).map_or(body.root(), |group| group.target);
-        problems.push(Problem {
-            kind: ProblemKind::Empty,
+        problems.push(RequestProblem {
+            kind: RequestProblemKind::Empty,
             target,
-            message: "nothing is left that the model could answer".to_owned(),
-            repairs: taken_out(body, &groups).map(Repair::Restore).collect(),
+            message: "the request has no message left".to_owned(),
+            repairs: deleted_messages(body, &groups).map(Repair::Restore).collect(),
         });
     }
-    orphans(body, &items, remote, &mut problems);
+    check_orphans(body, &items, remote, &mut problems);
     for item in &items {
-        if let Saying::Call { arguments: Some(arguments), .. } = &item.saying
+        if let ItemKind::Call { arguments: Some(arguments), .. } = &item.kind
             && let Some(text) = body.text(*arguments).filter(|text| !text.trim().is_empty())
             && let Err(error) = Document::parse(text.as_bytes())
         {
-            problems.push(Problem {
-                kind: ProblemKind::BrokenArguments,
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::BrokenArguments,
                 target: *arguments,
                 message: format!("the arguments are not JSON: {error}"),
                 repairs: Vec::new(),
@@ -114,126 +109,131 @@ pub fn validate(dialect: &dyn Dialect, body: &Document) -> Vec<Problem> {
     if let Some(model) = body.member(body.root(), "model")
         && body.text(model).is_some_and(|name| name.trim().is_empty())
     {
-        problems.push(Problem {
-            kind: ProblemKind::NoModel,
+        problems.push(RequestProblem {
+            kind: RequestProblemKind::NoModel,
             target: model,
-            message: "no model is named".to_owned(),
+            message: "the model is missing".to_owned(),
             repairs: Vec::new(),
         });
     }
-    missing(dialect, body, &groups, &mut problems);
+    check_required_settings(dialect, body, &groups, &mut problems);
     dialect.validate(body, &mut problems);
     problems
 }
 
-/// Settings that were taken out and that the API wants. What never was there is for the server to judge.
-fn missing(dialect: &dyn Dialect, body: &Document, groups: &[Group], problems: &mut Vec<Problem>) {
+/// Reports deleted settings that the API requires. A setting that was never present is left to the server.
+fn check_required_settings(
+    dialect: &dyn Dialect,
+    body: &Document,
+    groups: &[SectionGroup],
+    problems: &mut Vec<RequestProblem>,
+) {
     let settings = groups.iter().filter(|group| group.role == GroupRole::Setting);
-    for target in settings.map(|group| group.target).filter(|target| !body.is_here(*target)) {
+    for target in settings.map(|group| group.target).filter(|target| !body.is_present(*target)) {
         let name = body.path(target);
         if dialect.required().contains(&name.as_str()) {
-            problems.push(Problem {
-                kind: ProblemKind::Missing,
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::Missing,
                 target,
-                message: format!("the model's API wants `{name}`"),
+                message: format!("the model API requires `{name}`"),
                 repairs: vec![Repair::Restore(target)],
             });
         }
     }
 }
 
-/// Messages by somebody whom the API does not know.
-pub(crate) fn known_roles(body: &Document, items: &[Item], known: &str, problems: &mut Vec<Problem>) {
+/// Reports messages with a role that the API does not know.
+pub(crate) fn check_roles(body: &Document, items: &[MessageItem], known: &str, problems: &mut Vec<RequestProblem>) {
     let mut last = None;
-    for item in items.iter().filter(|item| item.role == Role::Other) {
-        // What has no role is something else than a message.
+    for item in items.iter().filter(|item| item.role == MessageRole::Other) {
+        // An item without a role is not a message.
         let Some(role) = body.member(item.message, "role") else { continue };
         if last.replace(item.message) != Some(item.message) {
-            problems.push(Problem {
-                kind: ProblemKind::UnknownRole,
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::UnknownRole,
                 target: role,
-                message: format!("nobody is called `{}` here; there are {known}", body.text(role).unwrap_or_default()),
+                message: format!("unknown role `{}`; known roles are {known}", body.text(role).unwrap_or_default()),
                 repairs: Vec::new(),
             });
         }
     }
 }
 
-/// Texts that say nothing, beside others that do. The model may be left to go on from nothing at the end.
-pub(crate) fn no_empty_texts(body: &Document, items: &[Item], problems: &mut Vec<Problem>) {
-    if problems.iter().any(|problem| problem.kind == ProblemKind::Empty) {
+/// Reports empty texts. The last assistant message may be empty, so that the model continues from it.
+pub(crate) fn check_empty_texts(body: &Document, items: &[MessageItem], problems: &mut Vec<RequestProblem>) {
+    if problems.iter().any(|problem| problem.kind == RequestProblemKind::Empty) {
         return;
     }
-    let last = items.last().filter(|last| last.role == Role::Assistant).map(|last| last.message);
-    for item in items.iter().filter(|item| item.saying == Saying::Nothing && Some(item.message) != last) {
-        problems.push(Problem::empty(item.target, smallest(body, item, items)));
+    let last = items.last().filter(|last| last.role == MessageRole::Assistant).map(|last| last.message);
+    for item in items.iter().filter(|item| item.kind == ItemKind::Empty && Some(item.message) != last) {
+        problems.push(RequestProblem::empty(item.target, deletion_target(body, item, items)));
     }
 }
 
-/// Messages that were taken out.
-fn taken_out<'b>(body: &'b Document, groups: &'b [Group]) -> impl Iterator<Item = Target> + 'b {
+/// Returns the deleted messages.
+fn deleted_messages<'b>(body: &'b Document, groups: &'b [SectionGroup]) -> impl Iterator<Item = Target> + 'b {
     let messages = groups.iter().filter(|group| group.role == GroupRole::Message);
-    messages.map(|group| group.target).filter(|target| !body.is_here(*target))
+    messages.map(|group| group.target).filter(|target| !body.is_present(*target))
 }
 
-/// Calls and results that have lost each other.
-fn orphans(body: &Document, items: &[Item], remote: bool, problems: &mut Vec<Problem>) {
+/// Reports calls without results, and results without calls.
+fn check_orphans(body: &Document, items: &[MessageItem], remote: bool, problems: &mut Vec<RequestProblem>) {
     let mut called = BTreeSet::new();
     for item in items {
-        match &item.saying {
-            Saying::Call { id, .. } => {
+        match &item.kind {
+            ItemKind::Call { id, .. } => {
                 called.insert(id.as_str());
             }
-            Saying::Result { id } if !called.contains(id.as_str()) && !remote => problems.push(Problem {
-                kind: ProblemKind::OrphanResult,
+            ItemKind::Result { id } if !called.contains(id.as_str()) && !remote => problems.push(RequestProblem {
+                kind: RequestProblemKind::OrphanResult,
                 target: item.target,
-                message: format!("the result of call `{id}` answers no call before it"),
-                repairs: vec![Repair::Delete(smallest(body, item, items))],
+                message: format!("the result of call `{id}` has no preceding call"),
+                repairs: vec![Repair::Delete(deletion_target(body, item, items))],
             }),
             _ => {}
         }
     }
     let answered: BTreeSet<&str> = items
         .iter()
-        .filter_map(|item| match &item.saying {
-            Saying::Result { id } => Some(id.as_str()),
+        .filter_map(|item| match &item.kind {
+            ItemKind::Result { id } => Some(id.as_str()),
             _ => None,
         })
         .collect();
     for item in items {
-        if let Saying::Call { id, .. } = &item.saying
+        if let ItemKind::Call { id, .. } = &item.kind
             && !answered.contains(id.as_str())
         {
-            problems.push(Problem {
-                kind: ProblemKind::OrphanCall,
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::OrphanCall,
                 target: item.target,
-                message: format!("no result answers call `{id}`"),
-                repairs: vec![Repair::Delete(smallest(body, item, items))],
+                message: format!("call `{id}` has no result"),
+                repairs: vec![Repair::Delete(deletion_target(body, item, items))],
             });
         }
     }
 }
 
-/// What to take out so that an item is gone and no empty message stays behind.
-fn smallest(body: &Document, item: &Item, items: &[Item]) -> Target {
+/// Returns the value whose deletion removes an item without leaving an empty message.
+fn deletion_target(body: &Document, item: &MessageItem, items: &[MessageItem]) -> Target {
     let alone = items.iter().filter(|other| other.message == item.message).count() == 1;
     if alone || item.target == item.message {
         return item.message;
     }
-    // Nor an empty list, which some servers refuse.
+    // Some servers reject an empty list too.
     let list = body.parent(item.target).filter(|list| *list != item.message && body.children(*list).count() == 1);
     list.unwrap_or(item.target)
 }
 
-/// A conversation that does not begin with the user.
-pub(crate) fn begins_with_user(items: &[Item], problems: &mut Vec<Problem>) {
-    let Some(first) = items.iter().find(|item| item.role != Role::System) else { return };
-    // One whom the API does not know is a problem of its own.
-    if !matches!(first.role, Role::User | Role::Tool | Role::Other) {
-        problems.push(Problem {
-            kind: ProblemKind::RoleOrder,
+/// Reports a conversation that does not begin with a user message.
+pub(crate) fn check_first_role(items: &[MessageItem], problems: &mut Vec<RequestProblem>) {
+    let Some(first) = items.iter().find(|item| item.role != MessageRole::System) else { return };
+    // An unknown role is reported separately.
+    if !matches!(first.role, MessageRole::User | MessageRole::Tool | MessageRole::Other) {
+        problems.push(RequestProblem {
+            kind: RequestProblemKind::RoleOrder,
             target: first.message,
-            message: "the first message has to be the user's".to_owned(),
+            message: "the first message must be the user's".to_owned(),
             repairs: vec![Repair::Delete(first.message)],
         });
     }

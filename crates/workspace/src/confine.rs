@@ -1,4 +1,4 @@
-//! Opening by handle, never by name alone.
+//! Opening of paths by handles, confined to the workspace.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,89 +12,74 @@ use thiserror::Error;
 
 use crate::apply::Swap;
 
-/// A workspace, held by a handle on its root.
+/// A workspace, held by a handle on its root directory.
 #[derive(Debug)]
 pub struct Workspace {
     root: OwnedFd,
     path: PathBuf,
-    /// The root as it was named, if that differs: absolute paths may come in either spelling.
+    /// The root as the user named it, if that differs from the real path. Absolute paths may have either form.
     named: PathBuf,
     backend: Backend,
     pub(crate) swap: Swap,
-    /// What is never written to, though it lies inside.
+    /// Paths inside that are never written.
     pub(crate) protected: Vec<WsPath>,
-    /// The permissions that new files of this process do not get, once somebody wanted to know.
+    /// Umask of this process. Read on first use.
     pub(crate) umask: OnceLock<u32>,
 }
 
-/// How paths are resolved.
+/// Way to resolve paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// By the kernel in one call: `openat2` with `RESOLVE_BENEATH`.
+    /// The kernel resolves a path in one call: `openat2` with `RESOLVE_BENEATH`.
     OpenAt2,
-    /// By us, one name at a time, following no symlink without looking at it.
+    /// This crate resolves a path name by name, and reads each symlink itself.
     Stepwise,
 }
 
-/// Something that was opened, and where it really is.
+/// An opened file or directory.
 #[derive(Debug)]
 pub struct Opened {
-    /// The handle.
     pub handle: OwnedFd,
-    /// Its path after all symlinks.
+    /// Path after all symlinks.
     pub resolved: WsPath,
 }
 
-/// Why a workspace could not be opened.
+/// Reason why a workspace could not be opened.
 #[derive(Debug, Error)]
 #[error("`{path}` cannot be used as a workspace: {reason}")]
 pub struct OpenWorkspaceError {
-    /// The directory.
     pub path: String,
-    /// What is wrong with it.
     pub reason: String,
 }
 
-/// Why a path could not be opened.
+/// Reason why a path could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// It would lead out of the workspace.
+    /// The path leads out of the workspace.
     #[error("`{path}` leads out of the workspace: {reason}")]
-    Outside {
-        /// The path.
-        path: String,
-        /// How.
-        reason: &'static str,
-    },
-    /// There is nothing of this name.
+    Outside { path: String, reason: &'static str },
     #[error("`{0}` does not exist")]
     NotFound(WsPath),
-    /// A name on the way is not a directory.
+    /// A parent of the path is not a directory.
     #[error("`{0}` goes through something that is not a directory")]
     NotADirectory(WsPath),
-    /// It is a device, a pipe or a socket.
+    /// The path is a device, a pipe or a socket.
     #[error("`{0}` is not a regular file")]
     Special(WsPath),
-    /// More symlinks than any honest path has.
     #[error("`{0}` goes through too many symbolic links")]
     TooManyLinks(WsPath),
-    /// The system refuses.
+    /// Any other error of the system.
     #[error("`{path}` cannot be opened: {error}")]
-    System {
-        /// The path.
-        path: WsPath,
-        /// What it says.
-        error: Errno,
-    },
+    System { path: WsPath, error: Errno },
 }
 
-/// As many as Linux follows.
-const MOST_LINKS: usize = 40;
-/// Never hang on a FIFO, never become a terminal's process, never leak to a child.
+/// Same limit as in Linux.
+const MAX_LINKS: usize = 40;
+/// Never block on a FIFO, never acquire a controlling terminal, never leak to a child.
 const SAFE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW);
 
 impl Workspace {
-    /// Opens a directory as a workspace, with the best backend that the system has.
+    /// Opens a directory as a workspace, with the best backend that the system supports.
     pub fn open(path: &Path) -> Result<Self, OpenWorkspaceError> {
         let mut workspace = Self::open_with(path, Backend::Stepwise)?;
         if openat2(workspace.root.as_fd(), ".", OFlags::DIRECTORY).is_ok() {
@@ -103,7 +88,6 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens a directory with a given backend.
     pub fn open_with(path: &Path, backend: Backend) -> Result<Self, OpenWorkspaceError> {
         let error = |reason: String| OpenWorkspaceError { path: path.display().to_string(), reason };
         #[expect(clippy::disallowed_methods, reason = "finding the root is where this crate starts")]
@@ -117,14 +101,14 @@ impl Workspace {
         Ok(Self { root, path: real, named: path.to_owned(), backend, swap, protected, umask: OnceLock::new() })
     }
 
-    /// Uses another way to replace files: for file systems that cannot exchange names, where it is found out by itself.
+    /// Sets the way to replace files, for tests. File systems that cannot exchange names are detected anyway.
     #[must_use]
     pub fn with_swap(mut self, swap: Swap) -> Self {
         self.swap = swap;
         self
     }
 
-    /// Never writes to a directory, should it lie inside: sayso's own records are not an agent's to change.
+    /// Protects a directory, if it is inside: sayso's own records must not be changed by an agent.
     #[must_use]
     pub fn protecting(mut self, directory: &Path) -> Self {
         #[expect(clippy::disallowed_methods, reason = "what is protected may be named in another way than the root")]
@@ -134,12 +118,12 @@ impl Workspace {
         self
     }
 
-    /// The root's real path, to show and to compare absolute paths with.
+    /// Returns the root's real path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a path as somebody wrote it: relative, or absolute beneath the root.
+    /// Parses a path as written: relative, or absolute below the root.
     pub fn locate(&self, text: &str) -> Result<WsPath, WsPathError> {
         if !text.starts_with('/') {
             return WsPath::parse(text);
@@ -147,37 +131,36 @@ impl Workspace {
         let beneath = |root: &Path| Path::new(text).strip_prefix(root).ok().and_then(Path::to_str);
         match beneath(&self.path).or_else(|| self.named.is_absolute().then(|| beneath(&self.named)).flatten()) {
             Some("") => Ok(WsPath::root()),
-            // `..` after the root is refused here like anywhere.
+            // `..` after the root is rejected as everywhere.
             Some(rest) => WsPath::parse(rest),
             None => Err(WsPathError::Absolute(text.to_owned())),
         }
     }
 
-    /// Opens a regular file for reading, or a directory. Follows symlinks that stay inside. Nothing else is ever opened, since
-    /// opening a pipe or a device does something to it.
+    /// Opens a regular file for reading, or a directory. Follows symlinks that stay inside. Other files are never
+    /// opened, since opening a pipe or a device has side effects.
     pub fn open_path(&self, path: &WsPath) -> Result<Opened, OpenError> {
         if self.backend == Backend::OpenAt2 {
             let name = if path.is_root() { "." } else { path.as_str() };
             let open = |flags| openat2(self.root.as_fd(), name, flags);
-            match open_looked_at(path, open) {
-                Ok(Looked::Opened(handle)) => return Ok(Opened { handle, resolved: path.clone() }),
-                // A symlink somewhere: what it leads to has to be known, so walk.
-                Ok(Looked::Symlink) => {}
+            match open_checked(path, open) {
+                Ok(OpenedOrLink::Opened(handle)) => return Ok(Opened { handle, resolved: path.clone() }),
+                // The path has a symlink, whose target must be known, so walk.
+                Ok(OpenedOrLink::Symlink) => {}
                 Err(error) => return Err(error),
             }
         }
         self.walk(path)
     }
 
-    /// Opens a directory by a path that has no symbolic link in it, if the system can say so in one go; `None` if something is in
-    /// the way that has to be looked at.
+    /// Opens a directory by a path without symbolic links in one system call; `None` if that is impossible.
     pub(crate) fn open_directory_at_once(&self, path: &WsPath) -> Option<OwnedFd> {
         let name = if path.is_root() { "." } else { path.as_str() };
-        // Anything but a directory is not opened.
+        // `DIRECTORY` makes the call fail for other files, without opening them.
         (self.backend == Backend::OpenAt2).then(|| openat2(self.root.as_fd(), name, OFlags::DIRECTORY).ok()).flatten()
     }
 
-    /// What `stat` says of a regular file or a directory, without opening it. Follows symlinks that stay inside.
+    /// Returns the `stat` of a regular file or a directory without opening it. Follows symlinks that stay inside.
     pub(crate) fn stat_path(&self, path: &WsPath) -> Option<Stat> {
         if self.backend == Backend::OpenAt2 {
             let name = if path.is_root() { "." } else { path.as_str() };
@@ -196,8 +179,8 @@ impl Workspace {
         rustix::fs::fstat(&self.walk(path).ok()?.handle).ok()
     }
 
-    /// Goes down from the root name by name. Each directory stays open, so that `..` in a symlink's target means the
-    /// directory we came from, whatever happens to names in the meantime.
+    /// Descends from the root name by name. Each directory stays open, so that `..` in a symlink's target is the
+    /// directory we came from, whatever happens to its name meanwhile.
     fn walk(&self, path: &WsPath) -> Result<Opened, OpenError> {
         let mut directories: Vec<(OwnedFd, WsPath)> = Vec::new();
         let mut waiting: VecDeque<String> = path.names().map(str::to_owned).collect();
@@ -217,22 +200,22 @@ impl Workspace {
             let at = directories.last().map_or_else(WsPath::root, |(_, path)| path.clone());
             let Some(next) = at.join(&name) else { return Err(outside(path, "a symbolic link's target is no path")) };
             let open = |flags| rustix::fs::openat(here, name.as_str(), SAFE | flags, Mode::empty());
-            let looked = if waiting.is_empty() {
-                open_looked_at(path, open)?
+            let opened = if waiting.is_empty() {
+                open_checked(path, open)?
             } else {
-                // Only passed through, which needs no right to read it.
+                // Directories on the way need no read permission.
                 match open(OFlags::PATH | OFlags::DIRECTORY) {
-                    Ok(handle) => Looked::Opened(handle),
-                    Err(Errno::NOTDIR | Errno::LOOP) if is_symlink(here, &name) => Looked::Symlink,
+                    Ok(handle) => OpenedOrLink::Opened(handle),
+                    Err(Errno::NOTDIR | Errno::LOOP) if is_symlink(here, &name) => OpenedOrLink::Symlink,
                     Err(errno) => return Err(failed(path, errno)),
                 }
             };
-            match looked {
-                Looked::Opened(handle) if waiting.is_empty() => return Ok(Opened { handle, resolved: next }),
-                Looked::Opened(handle) => directories.push((handle, next)),
-                Looked::Symlink => {
+            match opened {
+                OpenedOrLink::Opened(handle) if waiting.is_empty() => return Ok(Opened { handle, resolved: next }),
+                OpenedOrLink::Opened(handle) => directories.push((handle, next)),
+                OpenedOrLink::Symlink => {
                     links += 1;
-                    if links > MOST_LINKS {
+                    if links > MAX_LINKS {
                         return Err(OpenError::TooManyLinks(path.clone()));
                     }
                     let target = link_target(here, &name, path)?;
@@ -242,7 +225,7 @@ impl Workspace {
                 }
             }
         }
-        // Only `.` or symlinks' `..` were left: the directory we are in.
+        // Only `.` or the `..` of symlinks were left: the result is the current directory.
         let here = directories.last().map_or(self.root.as_fd(), |(handle, _)| handle.as_fd());
         let handle = rustix::fs::openat(here, ".", SAFE | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
             .map_err(|errno| failed(path, errno))?;
@@ -250,24 +233,27 @@ impl Workspace {
     }
 }
 
-enum Looked {
+enum OpenedOrLink {
     Opened(OwnedFd),
     Symlink,
 }
 
-/// Opens something after a look at what it is. Should it be exchanged for a pipe in between, opening still does not hang.
-fn open_looked_at(path: &WsPath, open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>) -> Result<Looked, OpenError> {
+/// Opens a path after a check of its type. If it is replaced by a pipe in between, opening it still does not block.
+fn open_checked(
+    path: &WsPath,
+    open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+) -> Result<OpenedOrLink, OpenError> {
     let handle = match open(OFlags::PATH) {
         Ok(handle) => handle,
-        Err(Errno::LOOP) => return Ok(Looked::Symlink),
+        Err(Errno::LOOP) => return Ok(OpenedOrLink::Symlink),
         Err(errno) => return Err(failed(path, errno)),
     };
     let stat = rustix::fs::fstat(&handle).map_err(|errno| failed(path, errno))?;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Symlink => Ok(Looked::Symlink),
+        FileType::Symlink => Ok(OpenedOrLink::Symlink),
         FileType::RegularFile | FileType::Directory => match open(OFlags::RDONLY) {
-            Ok(handle) => Ok(Looked::Opened(handle)),
-            Err(Errno::LOOP) => Ok(Looked::Symlink),
+            Ok(handle) => Ok(OpenedOrLink::Opened(handle)),
+            Err(Errno::LOOP) => Ok(OpenedOrLink::Symlink),
             Err(errno) => Err(failed(path, errno)),
         },
         _ => Err(OpenError::Special(path.clone())),
@@ -281,7 +267,7 @@ fn is_symlink(directory: BorrowedFd<'_>, name: &str) -> bool {
 
 fn openat2(root: BorrowedFd<'_>, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // With `O_PATH` the kernel takes only those flags that mean something for it.
+    // With `O_PATH` the kernel rejects flags that have no meaning for it.
     let kept = if flags.contains(OFlags::PATH) { SAFE & !(OFlags::NONBLOCK | OFlags::NOCTTY) } else { SAFE };
     rustix::fs::openat2(root, path, kept | flags, Mode::empty(), resolve)
 }

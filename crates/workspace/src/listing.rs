@@ -1,47 +1,40 @@
-//! What a directory holds.
+//! Directory listings.
 
 use rustix::fs::{AtFlags, Dir, FileType};
 use sayso_review::WsPath;
 
 use crate::confine::{OpenError, Opened};
 
-/// What an entry of a directory is. Symlinks are not followed.
+/// Kind of a directory entry. Symlinks are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A symbolic link.
     Symlink,
     /// A device, a pipe or a socket.
     Special,
 }
 
-/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is.
     pub path: WsPath,
-    /// Its own name.
     pub name: String,
-    /// What it is.
     pub kind: EntryKind,
-    /// A file's size in bytes.
+    /// Size of a regular file in bytes, else 0.
     pub size: u64,
 }
 
-/// The entries of a directory, by name.
+/// Entries of a directory, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// What could be expressed.
+    /// Entries with UTF-8 names.
     pub entries: Vec<Entry>,
-    /// How many names are not UTF-8 and were left out.
+    /// Number of omitted names that are not UTF-8.
     pub unnameable: usize,
 }
 
 impl Opened {
-    /// Lists an opened directory.
+    /// Lists the directory.
     pub fn list(&self) -> Result<Listing, OpenError> {
         let failed = |error| match error {
             rustix::io::Errno::NOTDIR => OpenError::NotADirectory(self.resolved.clone()),
@@ -56,7 +49,7 @@ impl Opened {
             };
             // `.` and `..` are not entries.
             let Some(path) = self.resolved.join(name) else { continue };
-            // An entry that vanished since is no entry.
+            // An entry that vanished meanwhile is skipped.
             let Ok(stat) = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let kind = match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => EntryKind::File,

@@ -1,4 +1,4 @@
-//! A look at files outside the workspace that a rule of the user names. Nothing here writes.
+//! Reads of files outside the workspace that a user's rule names. Nothing here writes.
 #![expect(clippy::disallowed_methods, reason = "a path outside has no root to start from, and is opened by its name")]
 
 use std::fs::{File, OpenOptions};
@@ -11,12 +11,12 @@ use sayso_review::OutsidePath;
 
 use crate::read::ReadLimit;
 
-/// Follows the symbolic links on the way to a path, as far as it exists; `None` if that cannot be said.
+/// Resolves the symbolic links of a path, as far as it exists; `None` if that is impossible.
 pub fn follow_outside(path: &OutsidePath) -> Option<OutsidePath> {
     let named = Path::new(path.as_str());
     let real = named.ancestors().find_map(|existing| {
         let (real, rest) = (existing.canonicalize().ok()?, named.strip_prefix(existing).ok()?);
-        // A link to nothing is there, and leads elsewhere once its target is made.
+        // A dangling link leads elsewhere once its target is created.
         let next = rest.components().next().map(|name| existing.join(name));
         let is_free = next.is_none_or(|next| next.symlink_metadata().is_err());
         is_free.then(|| if rest.as_os_str().is_empty() { real } else { real.join(rest) })
@@ -24,10 +24,10 @@ pub fn follow_outside(path: &OutsidePath) -> Option<OutsidePath> {
     OutsidePath::parse(real.to_str()?).ok()
 }
 
-/// Reads a regular file; `None` if there is none.
+/// Reads a regular file; `None` if it does not exist.
 pub fn read_outside(path: &OutsidePath, limit: ReadLimit) -> std::io::Result<Option<Vec<u8>>> {
     let path = PathBuf::from(path.as_str());
-    // Neither a pipe nor a device may hold us up, and the links on the way were judged before.
+    // Must not block on a pipe or a device. The links of the path were judged before.
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC).bits();
     let flags = i32::try_from(flags).map_err(std::io::Error::other)?;
     let file: File = match OpenOptions::new().read(true).custom_flags(flags).open(&path) {

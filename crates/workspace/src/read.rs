@@ -1,4 +1,4 @@
-//! Bounded reads.
+//! Bounded reads of files.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -9,53 +9,37 @@ use thiserror::Error;
 
 use crate::confine::{OpenError, Opened};
 
-/// The most bytes a read may return.
+/// Maximum number of bytes of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimit(pub u64);
 
-/// Why a file could not be read.
+/// Reason why a file could not be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// It could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It is a directory.
     #[error("`{0}` is a directory")]
     Directory(WsPath),
-    /// It is a device, a pipe or a socket.
+    /// The path is a device, a pipe or a socket.
     #[error("`{0}` is not a regular file")]
     Special(WsPath),
-    /// It is larger than the limit.
     #[error("`{path}` is larger than {limit} bytes")]
-    TooLarge {
-        /// The file.
-        path: WsPath,
-        /// The limit.
-        limit: u64,
-    },
-    /// The system fails.
+    TooLarge { path: WsPath, limit: u64 },
+    /// Any other error of the system.
     #[error("`{path}` cannot be read: {error}")]
-    System {
-        /// The file.
-        path: WsPath,
-        /// What it says.
-        error: std::io::Error,
-    },
+    System { path: WsPath, error: std::io::Error },
 }
 
-/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadPart {
-    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// How large the whole file is.
+    /// Size of the whole file, in bytes.
     pub size: u64,
-    /// The file's permissions.
     pub mode: FileMode,
 }
 
 impl Opened {
-    /// Reads a part of a regular file: less than the limit only at its end.
+    /// Reads a part of a regular file. Returns fewer bytes than the limit only at its end.
     pub fn read_part(self, offset: u64, limit: ReadLimit) -> Result<ReadPart, ReadError> {
         let path = self.resolved;
         let system = |error: std::io::Error| ReadError::System { path: path.clone(), error };
@@ -72,7 +56,7 @@ impl Opened {
         Ok(ReadPart { bytes, size: u64::try_from(stat.st_size).unwrap_or(0), mode: FileMode::new(stat.st_mode) })
     }
 
-    /// Reads the whole of a regular file, or fails if it is not one or has more bytes than the limit.
+    /// Reads a whole regular file. Fails if it is larger than the limit.
     pub fn read(self, limit: ReadLimit) -> Result<Vec<u8>, ReadError> {
         let path = self.resolved;
         let system = |error: std::io::Error| ReadError::System { path: path.clone(), error };
@@ -87,7 +71,7 @@ impl Opened {
         if size > limit.0 {
             return Err(too_large());
         }
-        // One byte more than allowed tells a file that grew since.
+        // Reading one byte more than allowed detects a file that grew.
         let mut bytes = Vec::with_capacity(size as usize + 1);
         File::from(self.handle).take(limit.0.saturating_add(1)).read_to_end(&mut bytes).map_err(system)?;
         if bytes.len() as u64 > limit.0 {

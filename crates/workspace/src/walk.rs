@@ -1,29 +1,29 @@
-//! The files below a directory, as a person who works there thinks of them: without what git ignores.
+//! Walk over the files below a directory, without those that git ignores.
 
 use sayso_review::WsPath;
 
 use crate::confine::{OpenError, Opened, Workspace};
-use crate::ignores::{DEEPEST, GIT, IGNORE_FILE, IGNORE_FILE_LIMIT, Ignorable, Ignores};
+use crate::ignores::{GIT, IGNORE_FILE, IGNORE_FILE_LIMIT, Ignorable, Ignores, MAX_DEPTH};
 use crate::listing::EntryKind;
 
-/// The most files a walk may look at.
+/// Maximum number of files of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit(pub usize);
 
-/// The files that a walk found.
+/// Result of [`Workspace::walk_files`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Where it started, after all symlinks.
+    /// Start directory, after all symlinks.
     pub root: WsPath,
-    /// Regular files, in order of their paths.
+    /// Regular files, sorted by path.
     pub files: Vec<WsPath>,
-    /// Whether the limit ended it.
+    /// `true` if the limit ended the walk.
     pub truncated: bool,
 }
 
 impl Workspace {
-    /// Collects the files below `directory`. Follows no symlinks; leaves out `.git` and what `.gitignore` files from the root
-    /// down name.
+    /// Collects the files below `directory`. Follows no symlinks. Omits `.git` and the files that `.gitignore` files
+    /// from the root down ignore.
     pub fn walk_files(&self, directory: &WsPath, limit: WalkLimit) -> Result<Walk, OpenError> {
         let start = self.open_path(directory)?;
         let mut walk = Walk { root: start.resolved.clone(), files: Vec::new(), truncated: false };
@@ -43,16 +43,16 @@ impl Workspace {
         &self,
         directory: &Opened,
         ignores: &mut Ignores,
-        most: usize,
+        max_files: usize,
         walk: &mut Walk,
     ) -> Result<(), OpenError> {
-        if directory.resolved.names().count() > DEEPEST {
+        if directory.resolved.names().count() > MAX_DEPTH {
             walk.truncated = true;
             return Ok(());
         }
         let depth = ignores.depth();
         self.enter_ignores(&directory.resolved, ignores);
-        // A directory that vanished in the meantime has no files, save the one that was asked for.
+        // A directory that vanished meanwhile has no files. Only an error of the start directory is reported.
         let entries = match directory.list() {
             Ok(listing) => listing.entries,
             Err(error) if directory.resolved == walk.root => return Err(error),
@@ -64,12 +64,12 @@ impl Workspace {
                 continue;
             }
             match entry.kind {
-                EntryKind::File if walk.files.len() == most => walk.truncated = true,
+                EntryKind::File if walk.files.len() == max_files => walk.truncated = true,
                 EntryKind::File => walk.files.push(entry.path),
                 EntryKind::Directory => {
-                    // What cannot be opened (any more) has no files for us.
+                    // Directories that cannot be opened are skipped.
                     if let Ok(below) = self.open_path(&entry.path) {
-                        self.descend(&below, ignores, most, walk)?;
+                        self.descend(&below, ignores, max_files, walk)?;
                     }
                 }
                 EntryKind::Symlink | EntryKind::Special => {}

@@ -1,43 +1,43 @@
-//! The command line by which an agent's shell carries out a command through `sayso call`.
+//! The command line with which an agent's shell runs a command through `sayso call`.
 //!
-//! Whatever the agent's shell makes of a command (functions, aliases, snapshots that it sources), it reads one constant text: the absolute
-//! path of sayso, `call` and the id of the order, each in single quotes, which bash, dash, zsh and fish read alike. A comment shows the user
-//! what is carried out.
+//! The agent's shell may redefine commands by functions, aliases and sourced snapshots. It therefore reads one constant text:
+//! the absolute path of sayso, `call` and the order's id. Each is in single quotes, which bash, dash, zsh and fish parse alike.
+//! A comment shows the original command to the user.
 
-use super::agent::Agent;
+use crate::Agent;
 
-/// Longest part of the original command in the comment, in characters.
-const MAX_COMMENT: usize = 80;
+/// Maximum length of the original command in the comment.
+const MAX_COMMENT_CHARS: usize = 80;
 
-/// Whether the agent's next command starts where this one ends.
+/// Effect of a command on the working directory of the agent's next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Folder {
-    /// The command leaves the working directory as it is, or the agent does not keep it.
+pub enum WorkingDirectory {
+    /// The command does not change the directory, or the agent resets it.
     Unchanged,
-    /// The command changes it, and the agent keeps it.
+    /// The agent's next command starts where this one ends.
     Kept,
 }
 
-impl Folder {
-    /// What an agent does with the working directory of a command. Only Claude Code keeps it for the next one.
-    pub fn of(agent: Agent, changes_directory: bool) -> Self {
+impl WorkingDirectory {
+    /// Only Claude Code keeps the directory between commands.
+    pub fn after(agent: Agent, changes_directory: bool) -> Self {
         if agent == Agent::Claude && changes_directory { Self::Kept } else { Self::Unchanged }
     }
 }
 
-/// Composes the text. `program` is the absolute path of sayso, without single quotes.
-pub fn call_text(program: &str, id: &str, original: &str, folder: Folder) -> String {
+/// Returns the command line. `program` is the absolute path of sayso and contains no single quote.
+pub fn call_text(program: &str, id: &str, original: &str, directory: WorkingDirectory) -> String {
     let comment = comment(original);
-    match folder {
-        Folder::Unchanged => format!("'{program}' 'call' '{id}' # {comment}"),
-        // Not `exec`: Claude Code asks for the directory behind the command.
-        Folder::Kept => {
+    match directory {
+        WorkingDirectory::Unchanged => format!("'{program}' 'call' '{id}' # {comment}"),
+        // No `exec`: Claude Code appends a command that prints the directory.
+        WorkingDirectory::Kept => {
             format!("'{program}' 'call' '{id}' && 'cd' '--' \"$('{program}' 'call-cwd' '{id}')\" # {comment}")
         }
     }
 }
 
-/// Returns the id in a text of [`call_text`].
+/// Returns the order's id from a command line of [`call_text`].
 pub fn call_id(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('\'')?;
     let (_, rest) = rest.split_once("' 'call' '")?;
@@ -45,12 +45,12 @@ pub fn call_id(text: &str) -> Option<&str> {
     (id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
 }
 
-/// The first line of a command, without characters that end a comment or move a cursor.
+/// Returns the first line of a command without control characters, which could end the comment or move the cursor.
 fn comment(original: &str) -> String {
     let line = original.trim().lines().next().unwrap_or_default();
-    let shown: String = line.chars().filter(|character| !character.is_control()).take(MAX_COMMENT).collect();
-    let cut = line.chars().count() > MAX_COMMENT || original.trim().lines().count() > 1;
-    if cut { format!("{shown} …") } else { shown }
+    let shown: String = line.chars().filter(|character| !character.is_control()).take(MAX_COMMENT_CHARS).collect();
+    let truncated = line.chars().count() > MAX_COMMENT_CHARS || original.trim().lines().count() > 1;
+    if truncated { format!("{shown} …") } else { shown }
 }
 
 #[cfg(test)]
@@ -60,19 +60,19 @@ mod tests {
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn call_text_is_constant_but_for_id_and_comment() {
-        let text = call_text("/usr/bin/sayso", ID, "git status\nrm x", Folder::Unchanged);
+    fn call_text_varies_by_id_and_comment_only() {
+        let text = call_text("/usr/bin/sayso", ID, "git status\nrm x", WorkingDirectory::Unchanged);
         assert_eq!(text, format!("'/usr/bin/sayso' 'call' '{ID}' # git status …"));
         assert_eq!(call_id(&text), Some(ID));
-        let text = call_text("/usr/bin/sayso", ID, "cd src", Folder::of(Agent::Claude, true));
+        let text = call_text("/usr/bin/sayso", ID, "cd src", WorkingDirectory::after(Agent::Claude, true));
         let cd = format!("'cd' '--' \"$('/usr/bin/sayso' 'call-cwd' '{ID}')\"");
         assert_eq!(text, format!("'/usr/bin/sayso' 'call' '{ID}' && {cd} # cd src"));
         assert_eq!(call_id(&text), Some(ID));
     }
 
     #[test]
-    fn comment_never_spans_lines_or_holds_controls() {
-        let text = call_text("/s", ID, "echo \u{1b}[31m\r; ls", Folder::Unchanged);
+    fn comment_has_one_line_and_no_controls() {
+        let text = call_text("/s", ID, "echo \u{1b}[31m\r; ls", WorkingDirectory::Unchanged);
         assert_eq!(text, format!("'/s' 'call' '{ID}' # echo [31m; ls"));
         assert_eq!(call_id("git status"), None);
         assert_eq!(call_id("'/s' 'call' 'short'"), None);

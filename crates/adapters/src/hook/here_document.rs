@@ -1,20 +1,19 @@
-//! A patch that Codex's model hands to the shell.
+//! Shell scripts that consist of one patch.
 //!
-//! Codex looks at a script before it starts a shell: one that does nothing but hand a here-document to `apply_patch`, perhaps in another
-//! directory, it carries out by itself, as if the tool had been called.
+//! Codex inspects a script before it starts a shell. If the script only passes a here-document to `apply_patch`, possibly after
+//! a `cd`, Codex applies the patch itself, as if its tool had been called.
 
-/// A script that is nothing but a patch.
+/// A script that consists of one patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HereDocument<'s> {
-    /// The directory it goes to first.
+    /// Argument of the leading `cd`.
     pub(super) directory: Option<&'s str>,
-    /// The patch.
     pub(super) patch: &'s str,
-    /// Whether it is written as [`script`] writes it.
+    /// `true` without a `cd`, with the command `apply_patch` and a quoted delimiter, as [`script`] writes it.
     pub(super) is_plain: bool,
 }
 
-/// Reads a script that is nothing but a patch. A script that does anything else, or might, is none.
+/// Parses a script that consists of one patch. Returns `None` if the script does or may do more than that.
 pub(super) fn read(script: &str) -> Option<HereDocument<'_>> {
     let (first, rest) = script.trim_start().split_once('\n')?;
     let (directory, command) = match first.split_once("&&") {
@@ -42,12 +41,13 @@ pub(super) fn read(script: &str) -> Option<HereDocument<'_>> {
     None
 }
 
-/// The script that hands a patch to `apply_patch`. No line of a patch is the delimiter: each starts with a sign.
+/// Returns the script that passes a patch to `apply_patch`. Each line of a patch starts with a sign, so no line equals the
+/// delimiter.
 pub(super) fn script(patch: &str) -> String {
     format!("apply_patch <<'PATCH'\n{patch}PATCH\n")
 }
 
-/// A word of a script that means itself.
+/// Returns the value of a shell word that needs no expansion, and `None` for any other word.
 fn word(text: &str) -> Option<&str> {
     let plain = |text: &str| {
         let means_itself = |character: char| character.is_alphanumeric() || "._-/+,@".contains(character);
@@ -68,7 +68,7 @@ mod tests {
     const PATCH: &str = "*** Begin Patch\n*** Add File: a\n+EOF x\n*** End Patch\n";
 
     #[test]
-    fn a_script_that_is_a_patch_is_read() {
+    fn script_of_one_patch_is_parsed() {
         for (script, directory, is_plain) in [
             (format!("apply_patch <<'EOF'\n{PATCH}EOF\n"), None, true),
             (format!("apply_patch << \"EOF\"\n{PATCH}EOF"), None, true),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_does_more_is_none() {
+    fn script_with_other_commands_is_rejected() {
         for script in [
             format!("apply_patch <<'EOF'\n{PATCH}EOF\nrm x\n"),
             format!("apply_patch <<'EOF' && rm x\n{PATCH}EOF\n"),

@@ -1,26 +1,33 @@
-//! What a tool is about to do, in our words.
+//! Translation of tool calls into intents.
 
 use sayso_diff::{Section, SectionAction, SectionPatch, is_begin_patch};
 use sayso_review::{Bytes, FileIntent, Intent, NewContent, Proposal};
 use serde_json::Value;
 
-use super::agent::Agent;
 use super::here_document;
 use super::parse::{HookCall, HookEvent};
+use crate::Agent;
 
-/// What a call is about to change, as its tool says it.
+/// A call that changes files, in the terms of its tool.
 pub(super) enum FileCall<'c> {
-    /// Claude Code's Write.
+    /// `Write` of Claude Code.
     Write { path: &'c str, content: &'c str },
-    /// Claude Code's Edit.
+    /// `Edit` of Claude Code.
     Edit { path: &'c str, edit: EditCall<'c> },
-    /// Claude Code's MultiEdit of earlier versions.
+    /// `MultiEdit` of earlier versions of Claude Code.
     MultiEdit { path: &'c str, edits: Vec<EditCall<'c>> },
-    /// Codex's apply_patch, and where its relative paths start; also with paths that are not relative.
-    Patch { patch: &'c str, directory: String, whole: String, form: PatchForm },
+    /// `apply_patch` of Codex.
+    Patch {
+        patch: &'c str,
+        /// Base of the relative paths in `patch`.
+        directory: String,
+        /// The patch with absolute paths.
+        absolute: String,
+        form: PatchForm,
+    },
 }
 
-/// One replacement of Claude Code.
+/// One replacement by a tool of Claude Code.
 #[derive(Clone, Copy)]
 pub(super) struct EditCall<'c> {
     pub(super) old_string: &'c str,
@@ -28,21 +35,21 @@ pub(super) struct EditCall<'c> {
     pub(super) replace_all: bool,
 }
 
-/// How a patch is handed over.
+/// Transport of a patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PatchForm {
-    /// As the tool's input.
+    /// Input of the `apply_patch` tool.
     Tool,
-    /// As a script that is written as ours would be.
+    /// Script in the form that sayso itself writes.
     PlainScript,
-    /// As a script that says it in another way.
+    /// Script in any other form.
     Script,
 }
 
 impl HookCall {
-    /// What the agent is about to do; nothing, unless this comes before a tool is used.
+    /// Returns the intent of a `PreToolUse` event, and `None` for other events.
     pub fn intent(&self) -> Option<Intent> {
-        let HookEvent::Before { tool, input, .. } = &self.event else { return None };
+        let HookEvent::PreToolUse { tool, input, .. } = &self.event else { return None };
         if let Some(call) = self.file_call() {
             return Some(Intent::ChangeFiles(Proposal { changes: self.changes(&call) }));
         }
@@ -56,12 +63,13 @@ impl HookCall {
         }
     }
 
-    /// The command that a tool is about to run, or ran.
+    /// Returns the shell command of an event about a tool call.
+    #[cfg(feature = "engine")]
     pub(super) fn command(&self) -> Option<&str> {
         match &self.event {
-            HookEvent::Before { tool, input, .. }
-            | HookEvent::After { tool, input, .. }
-            | HookEvent::Failed { tool, input, .. }
+            HookEvent::PreToolUse { tool, input, .. }
+            | HookEvent::PostToolUse { tool, input, .. }
+            | HookEvent::PostToolUseFailure { tool, input, .. }
                 if tool == "Bash" && self.file_call().is_none() =>
             {
                 text(input, "command")
@@ -70,10 +78,10 @@ impl HookCall {
         }
     }
 
-    /// The input with another command in it, where a command is about to be run.
+    /// Returns the tool's input with another command, for a `PreToolUse` event of a shell command.
     pub fn with_command(&self, command: &str) -> Option<Value> {
         match &self.event {
-            HookEvent::Before { tool, input, .. } if tool == "Bash" && text(input, "command").is_some() => {
+            HookEvent::PreToolUse { tool, input, .. } if tool == "Bash" && text(input, "command").is_some() => {
                 let mut input = input.clone();
                 input["command"] = command.into();
                 Some(input)
@@ -82,9 +90,9 @@ impl HookCall {
         }
     }
 
-    /// What the call is about to change, where its tool changes files and its input is as that tool wants it.
+    /// Parses the call of a tool that changes files. Returns `None` for another tool and for malformed input.
     pub(super) fn file_call(&self) -> Option<FileCall<'_>> {
-        let HookEvent::Before { tool, input, .. } = &self.event else { return None };
+        let HookEvent::PreToolUse { tool, input, .. } = &self.event else { return None };
         match (self.agent, tool.as_str()) {
             (Agent::Claude, "Write") => {
                 Some(FileCall::Write { path: text(input, "file_path")?, content: text(input, "content")? })
@@ -98,14 +106,14 @@ impl HookCall {
             (Agent::Codex, "apply_patch") => {
                 let patch = text(input, "command")?;
                 let (directory, form) = (self.cwd.clone(), PatchForm::Tool);
-                Some(FileCall::Patch { patch, whole: with_whole_paths(patch, &directory)?, directory, form })
+                Some(FileCall::Patch { patch, absolute: with_absolute_paths(patch, &directory)?, directory, form })
             }
             (Agent::Codex, "Bash") => {
                 let document = here_document::read(text(input, "command")?)?;
                 let directory = document.directory.map_or_else(|| self.cwd.clone(), |path| beneath(&self.cwd, path));
                 let form = if document.is_plain { PatchForm::PlainScript } else { PatchForm::Script };
                 let patch = Some(document.patch).filter(|patch| is_begin_patch(patch))?;
-                Some(FileCall::Patch { patch, whole: with_whole_paths(patch, &directory)?, directory, form })
+                Some(FileCall::Patch { patch, absolute: with_absolute_paths(patch, &directory)?, directory, form })
             }
             _ => None,
         }
@@ -128,7 +136,7 @@ impl HookCall {
             })],
             FileCall::Edit { path, edit } => vec![change(path, edit)],
             FileCall::MultiEdit { path, edits } => edits.iter().map(|edit| change(path, edit)).collect(),
-            FileCall::Patch { whole, .. } => vec![FileIntent::Patch { patch: Bytes::Text(whole.clone()) }],
+            FileCall::Patch { absolute, .. } => vec![FileIntent::Patch { patch: Bytes::Text(absolute.clone()) }],
         }
     }
 }
@@ -145,25 +153,26 @@ fn edit(input: &Value) -> Option<EditCall<'_>> {
     })
 }
 
-/// A path as seen from a directory. Nothing is looked up: what `..` leads to is for whoever opens it.
+/// Joins a path to a directory textually. `..` and links are resolved when the path is opened.
 pub(super) fn beneath(directory: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", directory.trim_end_matches('/')) }
 }
 
-/// What names a file in a patch. Lines of files never start like this: they come after a sign.
-const NAMES: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
+/// Lines of a patch that name a file. Content lines cannot start with these words because each starts with a sign.
+const PATH_PREFIXES: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
 
-/// A patch whose relative paths are those of a directory, with paths that need none; nothing where it is written so loosely that a
-/// relative path stays, which would then be taken for one of the workspace.
-fn with_whole_paths(patch: &str, directory: &str) -> Option<String> {
-    let line = |line: &str| match NAMES.into_iter().find_map(|name| Some((name, line.strip_prefix(name)?))) {
+/// Makes the relative paths of a patch absolute. The parser is lenient and may accept a path line that this function
+/// does not rewrite, for example an indented one. A path that stays relative would be resolved against the workspace, so the
+/// result is then `None`.
+fn with_absolute_paths(patch: &str, directory: &str) -> Option<String> {
+    let line = |line: &str| match PATH_PREFIXES.into_iter().find_map(|name| Some((name, line.strip_prefix(name)?))) {
         Some((name, path)) if !path.trim().is_empty() => format!("{name} {}", beneath(directory, path.trim_start())),
         _ => line.to_owned(),
     };
-    let whole: String = patch.split_inclusive('\n').map(line).collect();
-    let is_whole = |section: &Section| {
+    let absolute: String = patch.split_inclusive('\n').map(line).collect();
+    let is_absolute = |section: &Section| {
         let moved = if let SectionAction::Update { move_to, .. } = &section.action { move_to.as_deref() } else { None };
         [Some(section.path.as_str()), moved].into_iter().flatten().all(|path| path.starts_with('/'))
     };
-    SectionPatch::parse(&whole).sections.iter().all(is_whole).then_some(whole)
+    SectionPatch::parse(&absolute).sections.iter().all(is_absolute).then_some(absolute)
 }

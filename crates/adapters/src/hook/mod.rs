@@ -1,39 +1,42 @@
-//! The hooks of Claude Code and of Codex.
+//! Hooks of Claude Code and Codex.
 //!
-//! Before it uses a tool, the agent starts a command of ours with a JSON object on standard input and waits for one on standard
-//! output. [`HookCall::parse`] reads it, [`HookCall::intent`] says what the agent is about to do, [`rewrite()`] compiles what was
-//! approved into an input with which the agent's own tool makes exactly that, and [`HookCall::answer`] is what to print.
+//! Before each tool call, the agent starts `sayso hook`, writes a JSON object to its standard input and reads another from its
+//! standard output.
+//!
+//! 1. [`HookCall::parse`] reads the input.
+//! 2. [`HookCall::intent`] translates the call into an intent, which an engine decides.
+//! 3. [`rewrite()`] compiles the approved change into an input with which the agent's own tool makes exactly that change.
+//! 4. [`HookCall::permission_output`] is the object to print.
 //!
 //! # Limits
 //!
-//! - Both agents let a call through when a hook fails, says nothing or takes too long. So whoever runs a hook must answer before
-//!   [`TIMEOUT_SECONDS`] have passed, and must exit with code 2 and the reason on standard error where it cannot answer at
-//!   all: that denies in both.
-//! - Codex calls no hook for what is typed into a program that is already running.
+//! - Both agents let a call through if the hook fails, prints no output or exceeds [`TIMEOUT_SECONDS`]. A hook that cannot decide
+//!   must therefore exit with code 2 and the reason on standard error, which denies the call in both.
+//! - Codex calls no hook for input to a program that is already running.
 
-mod agent;
-mod answer;
 mod call_text;
-#[cfg(feature = "engine")]
-mod flow;
 mod folders;
 mod here_document;
 mod install;
 mod intent;
+mod output;
 mod own_rules;
 mod parse;
+#[cfg(feature = "engine")]
+mod pre_tool_use;
+#[cfg(feature = "engine")]
+mod respond;
 mod rewrite;
 
-pub use agent::{Agent, UnknownAgent};
-pub use answer::Permission;
-pub use call_text::{Folder, call_id, call_text};
-#[cfg(feature = "engine")]
-pub use flow::{Context, HookResponse, Pending};
+pub use call_text::{WorkingDirectory, call_id, call_text};
 pub use folders::OwnFolders;
 pub use install::{
     TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
-    switches_hooks_off,
+    disabling_argument,
 };
+pub use output::Permission;
 pub use own_rules::{OwnDecision, OwnRules};
 pub use parse::{HookCall, HookError, HookEvent, Stopped};
+#[cfg(feature = "engine")]
+pub use respond::{HookContext, HookResponse, PendingObserver};
 pub use rewrite::{CannotRewrite, Rewrite, rewrite};

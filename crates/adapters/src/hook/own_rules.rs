@@ -1,24 +1,25 @@
-//! The agent's own rules about commands, which a rewritten command would escape.
+//! The agent's own rules about commands.
 //!
-//! Claude Code matches `permissions.deny` and `permissions.ask` of its settings, and Codex its exec-policy rules, against the command that
-//! runs. Behind a hook that is the text of `sayso call`. So sayso applies these rules to the original, before it asks its own.
+//! Claude Code matches `permissions.deny` and `permissions.ask` of its settings against the command that runs; Codex does the
+//! same with its exec-policy rules. After sayso's rewrite that command is `sayso call …`, which no such rule matches. sayso
+//! therefore applies the agent's rules to the original command, before its own policy.
 
 use sayso_review::{Script, SimpleCommand};
 use serde_json::Value;
 
-/// Denials and questions of the agent's own configuration.
+/// The `deny` and `ask` rules of an agent's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnRules {
     deny: Vec<OwnRule>,
     ask: Vec<OwnRule>,
 }
 
-/// The agent's own word on a command.
+/// Decision of an agent's own rules about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnDecision {
-    /// It denies the command by this rule, as it is written.
+    /// Denied by this rule, in its written form.
     Deny(String),
-    /// It asks its user by this rule.
+    /// To be asked by this rule, in its written form.
     Ask(String),
 }
 
@@ -30,15 +31,15 @@ struct OwnRule {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// Every command.
+    /// Matches every command.
     Any,
-    /// Claude Code: these words alone.
+    /// Claude Code: matches this command only.
     Exact(String),
-    /// Claude Code: the command begins with these words.
+    /// Claude Code: matches this command with any further arguments.
     Prefix(String),
-    /// Claude Code: `*` is any text.
+    /// Claude Code: matches these texts with any text between them.
     Glob(Vec<String>),
-    /// Codex: the first words, each one of several.
+    /// Codex: matches by the first words, with a list of alternatives for each.
     Words(Vec<Vec<String>>),
 }
 
@@ -78,14 +79,15 @@ impl OwnRules {
         }
     }
 
-    /// The agent's own word on a command, the stricter first. Each program in the command is matched, and the whole text.
+    /// Decides a command by the rules that match its whole text or one of its programs. `deny` rules precede `ask` rules. Returns
+    /// `None` if no rule matches.
     pub fn decide(&self, command: &str) -> Option<OwnDecision> {
         if self.deny.is_empty() && self.ask.is_empty() {
             return None;
         }
         let script = Script::parse(command);
         let find = |rules: &[OwnRule]| {
-            rules.iter().find(|rule| rule.is_about(command, &script.commands)).map(|rule| rule.written.clone())
+            rules.iter().find(|rule| rule.applies_to(command, &script.commands)).map(|rule| rule.written.clone())
         };
         find(&self.deny).map(OwnDecision::Deny).or_else(|| find(&self.ask).map(OwnDecision::Ask))
     }
@@ -113,7 +115,7 @@ impl OwnRule {
         Self { written: words.join(" "), pattern: Pattern::Words(rule.pattern) }
     }
 
-    fn is_about(&self, whole: &str, commands: &[SimpleCommand]) -> bool {
+    fn applies_to(&self, whole: &str, commands: &[SimpleCommand]) -> bool {
         self.matches_text(whole.trim()) || commands.iter().any(|command| self.matches(command))
     }
 
@@ -143,7 +145,7 @@ impl OwnRule {
     }
 }
 
-/// Whether a text is made of these pieces with any text between them.
+/// `true` if a text consists of these pieces with any text between them.
 fn matches_glob(pieces: &[String], text: &str) -> bool {
     let [first, middle @ .., last] = pieces else { return false };
     let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
@@ -160,7 +162,7 @@ struct CodexRule {
     decision: String,
 }
 
-/// Reads the calls of `prefix_rule`. A rule without a decision allows, which is nothing to apply.
+/// Parses the calls of `prefix_rule`. A rule without a decision allows, and allowing rules are not applied.
 fn codex_rules(text: &str) -> Vec<CodexRule> {
     let without_comments: String =
         text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(|line| [line, "\n"]).collect();
@@ -176,7 +178,7 @@ fn codex_rules(text: &str) -> Vec<CodexRule> {
         .collect()
 }
 
-/// The text behind `name =` in a call.
+/// Returns the text after `name =` in a call.
 fn argument<'t>(call: &'t str, name: &str) -> Option<&'t str> {
     let mut rest = call;
     loop {
@@ -189,7 +191,7 @@ fn argument<'t>(call: &'t str, name: &str) -> Option<&'t str> {
     }
 }
 
-/// Reads `["git", ["push", "fetch"]]`: each entry is one word or several.
+/// Parses `["git", ["push", "fetch"]]`: a list of words and of lists of alternatives.
 fn word_lists(value: &str) -> Vec<Vec<String>> {
     let Some(mut rest) = value.strip_prefix('[') else { return Vec::new() };
     let mut lists = Vec::new();
@@ -206,7 +208,7 @@ fn word_lists(value: &str) -> Vec<Vec<String>> {
     }
 }
 
-/// The quoted strings of a value, up to the end of the list or argument.
+/// Returns the quoted strings of a value, up to the end of the list or argument.
 fn strings(value: &str) -> Vec<String> {
     let is_list = value.starts_with('[');
     let mut strings = Vec::new();

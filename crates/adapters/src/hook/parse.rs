@@ -1,162 +1,127 @@
-//! What an agent hands to a hook.
+//! Input of a hook.
 
 use sayso_review::ErrorKind;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::agent::Agent;
+use crate::Agent;
 
 /// One call of a hook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookCall {
-    /// Whose.
     pub agent: Agent,
-    /// The agent's name for the conversation.
+    /// The agent's id of the conversation.
     pub session: String,
-    /// The directory that relative paths and commands are about.
+    /// Base of relative paths, and working directory of commands.
     pub cwd: String,
-    /// The agent's name for what happens between two prompts, where it has one.
+    /// The agent's id of the turn, if it has one.
     pub turn: Option<String>,
-    /// The subagent that does it, where it is one.
+    /// Id of the subagent that caused the event.
     pub subagent: Option<String>,
-    /// What happens.
     pub event: HookEvent,
 }
 
-/// What a hook is told.
+/// Event of an agent, by the name that Claude Code and Codex share.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HookEvent {
-    /// A conversation starts or goes on.
     SessionStart {
-        /// How: `startup`, `resume`, `clear`, `compact`.
+        /// `startup`, `resume`, `clear` or `compact`.
         source: String,
     },
-    /// A conversation ends.
     SessionEnd,
-    /// The user said something.
-    Prompt {
-        /// What.
+    UserPromptSubmit {
         prompt: String,
     },
-    /// The agent is done with its turn.
+    /// End of a turn.
     Stop(Stopped),
-    /// A subagent is done.
+    /// End of a subagent's work.
     SubagentStop(Stopped),
-    /// A tool is about to be used.
-    Before {
-        /// The call's name, the same before and after.
+    /// A tool call that has not started.
+    PreToolUse {
+        /// Id of the call, the same in the event after it.
         call: Option<String>,
-        /// The tool.
         tool: String,
-        /// Its arguments.
         input: Value,
     },
-    /// A tool was used.
-    After {
-        /// The call's name.
+    /// A tool call that has succeeded.
+    PostToolUse {
         call: Option<String>,
-        /// The tool.
         tool: String,
-        /// Its arguments as they were in the end.
+        /// Arguments of the call as executed, after rewriting by hooks.
         input: Value,
-        /// What it gave.
         response: Value,
     },
-    /// A tool failed; in Claude Code also a command that ends with another code than 0.
-    Failed {
-        /// The call's name.
+    /// A tool call that has failed; in Claude Code also a command with an exit code other than 0.
+    PostToolUseFailure {
         call: Option<String>,
-        /// The tool.
         tool: String,
-        /// Its arguments as they were in the end.
+        /// Arguments of the call as executed, after rewriting by hooks.
         input: Value,
-        /// Why.
         error: String,
     },
-    /// Something else.
+    /// An event that sayso does not handle.
     Other {
-        /// What.
         name: String,
     },
 }
 
-/// How an agent came to be done.
+/// Fields of `Stop` and `SubagentStop`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
-    /// Whether it only went on because a hook held it back when it was done before. To hold it back again could go on forever.
-    pub held_back: bool,
-    /// What it said last.
+    /// `true` if the agent continued because a hook blocked its previous stop. Blocking again could loop forever.
+    pub stop_hook_active: bool,
     pub last_message: Option<String>,
 }
 
-/// Why a hook's input is not understood.
+/// Rejection of a hook's input.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HookError {
-    /// It is not JSON.
-    #[error("what {agent} handed to the hook is not JSON: {reason}")]
-    NotJson {
-        /// The agent.
-        agent: Agent,
-        /// What is wrong.
-        reason: String,
-    },
-    /// It is JSON, but no object.
-    #[error("what {agent} handed to the hook is not a JSON object")]
-    NotAnObject {
-        /// The agent.
-        agent: Agent,
-    },
-    /// A field that has to be there is not, or is no text.
-    #[error("what {agent} handed to the hook for `{event}` has no text `{field}`")]
-    NoText {
-        /// The agent.
-        agent: Agent,
-        /// The event, as far as it is known.
-        event: String,
-        /// The field.
-        field: &'static str,
-    },
+    #[error("cannot parse the hook input of {agent}: {reason}")]
+    NotJson { agent: Agent, reason: String },
+    #[error("cannot parse the hook input of {agent}: not a JSON object")]
+    NotAnObject { agent: Agent },
+    /// A required field is absent or not a string.
+    #[error("cannot parse the hook input of {agent}: {event} has no text field `{field}`")]
+    MissingText { agent: Agent, event: String, field: &'static str },
 }
 
 impl HookError {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidArgs
     }
 
-    /// What to do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> &'static str {
-        "`sayso hook` is started by the agent, which hands it the event on standard input; a version of the agent that says it \
-         differently needs a newer sayso"
+        "let the agent start `sayso hook` and write the event to its standard input; update sayso if the agent is newer"
     }
 }
 
 impl HookCall {
-    /// Reads what the agent handed to the hook.
+    /// Parses the JSON object that the agent writes to the hook's standard input.
     pub fn parse(agent: Agent, input: &[u8]) -> Result<Self, HookError> {
         let value: Value =
             serde_json::from_slice(input).map_err(|error| HookError::NotJson { agent, reason: error.to_string() })?;
         let Value::Object(object) = value else { return Err(HookError::NotAnObject { agent }) };
-        let mut fields = Fields { agent, event: "an event without a name".to_owned(), object };
+        let mut fields = Fields { agent, event: "the event".to_owned(), object };
         let name = fields.text("hook_event_name")?;
-        name.clone_into(&mut fields.event);
+        fields.event = format!("`{name}`");
         let event = match name.as_str() {
             "SessionStart" => HookEvent::SessionStart { source: fields.optional("source").unwrap_or_default() },
             "SessionEnd" => HookEvent::SessionEnd,
-            "UserPromptSubmit" => HookEvent::Prompt { prompt: fields.text("prompt")? },
+            "UserPromptSubmit" => HookEvent::UserPromptSubmit { prompt: fields.text("prompt")? },
             "Stop" => HookEvent::Stop(fields.stopped()),
             "SubagentStop" => HookEvent::SubagentStop(fields.stopped()),
             "PreToolUse" => {
                 let (call, tool, input) = fields.tool()?;
-                HookEvent::Before { call, tool, input }
+                HookEvent::PreToolUse { call, tool, input }
             }
             "PostToolUse" => {
                 let (call, tool, input) = fields.tool()?;
-                HookEvent::After { call, tool, input, response: fields.take("tool_response") }
+                HookEvent::PostToolUse { call, tool, input, response: fields.take("tool_response") }
             }
             "PostToolUseFailure" => {
                 let (call, tool, input) = fields.tool()?;
-                HookEvent::Failed { call, tool, input, error: fields.optional("error").unwrap_or_default() }
+                HookEvent::PostToolUseFailure { call, tool, input, error: fields.optional("error").unwrap_or_default() }
             }
             _ => HookEvent::Other { name },
         };
@@ -171,9 +136,10 @@ impl HookCall {
     }
 }
 
-/// The fields of an event, taken out one by one.
+/// Remaining fields of an event; reading a field removes it.
 struct Fields {
     agent: Agent,
+    /// Describes the event in errors.
     event: String,
     object: Map<String, Value>,
 }
@@ -188,7 +154,11 @@ impl Fields {
     }
 
     fn text(&mut self, field: &'static str) -> Result<String, HookError> {
-        self.optional(field).ok_or_else(|| HookError::NoText { agent: self.agent, event: self.event.clone(), field })
+        self.optional(field).ok_or_else(|| HookError::MissingText {
+            agent: self.agent,
+            event: self.event.clone(),
+            field,
+        })
     }
 
     fn tool(&mut self) -> Result<(Option<String>, String, Value), HookError> {
@@ -196,7 +166,7 @@ impl Fields {
     }
 
     fn stopped(&mut self) -> Stopped {
-        let held_back = self.take("stop_hook_active") == Value::Bool(true);
-        Stopped { held_back, last_message: self.optional("last_assistant_message") }
+        let stop_hook_active = self.take("stop_hook_active") == Value::Bool(true);
+        Stopped { stop_hook_active, last_message: self.optional("last_assistant_message") }
     }
 }

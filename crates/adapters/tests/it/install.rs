@@ -1,13 +1,14 @@
-//! How agents are told of our hooks.
+//! Registration of hooks with agents.
 
+use sayso_adapters::Agent;
 use sayso_adapters::hook::{
-    Agent, TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice,
-    codex_trust_keys, switches_hooks_off,
+    TIMEOUT_SECONDS, claude_settings, claude_settings_with, codex_arguments, codex_trust_advice, codex_trust_keys,
+    disabling_argument,
 };
 use serde_json::json;
 
 #[test]
-fn claude_codes_settings_have_every_event_and_switch_hooks_on() {
+fn claude_settings_register_events_and_enable_hooks() {
     let settings = claude_settings("/opt/sayso hook claude");
     assert_eq!(settings["disableAllHooks"], false);
     let hook = json!({"type": "command", "command": "/opt/sayso hook claude", "timeout": TIMEOUT_SECONDS});
@@ -29,7 +30,7 @@ fn claude_codes_settings_have_every_event_and_switch_hooks_on() {
 }
 
 #[test]
-fn settings_that_the_user_gives_stay() {
+fn claude_settings_keep_the_users_settings() {
     let theirs = json!({"matcher": "Write", "hooks": [{"type": "command", "command": "mine"}]});
     let user =
         json!({"model": "m", "disableAllHooks": true, "hooks": {"PreToolUse": [theirs], "Notification": [theirs]}});
@@ -44,7 +45,7 @@ fn settings_that_the_user_gives_stay() {
 }
 
 #[test]
-fn codexs_arguments_are_toml_and_the_same_every_time() {
+fn codex_arguments_are_constant_toml() {
     let arguments = codex_arguments("\"/opt/a b/sayso\" hook codex");
     assert_eq!(arguments, codex_arguments("\"/opt/a b/sayso\" hook codex"));
     assert_eq!(arguments.iter().filter(|argument| *argument == "-c").count() * 2, arguments.len());
@@ -56,7 +57,7 @@ fn codexs_arguments_are_toml_and_the_same_every_time() {
 }
 
 #[test]
-fn what_codex_remembers_of_our_hooks_has_a_name_for_each() {
+fn codex_trust_keys_cover_each_event() {
     let keys: Vec<String> = codex_trust_keys().collect();
     let named = |event: &str| keys.contains(&format!("/<session-flags>/config.toml:{event}:0:0"));
     assert!(named("pre_tool_use") && named("stop") && named("user_prompt_submit"), "{keys:?}");
@@ -64,10 +65,10 @@ fn what_codex_remembers_of_our_hooks_has_a_name_for_each() {
 }
 
 #[test]
-fn what_would_switch_hooks_off_is_found() {
+fn arguments_that_disable_hooks_are_found() {
     let off = |agent, line: &str| {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        switches_hooks_off(agent, &arguments).map(str::to_owned)
+        disabling_argument(agent, &arguments).map(str::to_owned)
     };
     assert_eq!(off(Agent::Claude, "-p hello --bare"), Some("--bare".to_owned()));
     assert_eq!(off(Agent::Claude, "--safe-mode"), Some("--safe-mode".to_owned()));
@@ -82,7 +83,7 @@ fn what_would_switch_hooks_off_is_found() {
         "-c features.codex_hooks=false",
         "-c features={hooks=false}",
         "-c \"features\".hooks=false",
-        // What comes later replaces ours.
+        // A later setting replaces sayso's.
         "-c hooks.PreToolUse=[]",
         "-chooks.PreToolUse=[]",
         "--config=hooks={}",

@@ -7,10 +7,10 @@
 )]
 
 mod dialect;
+mod end_to_end;
 mod install;
 mod real_claude;
 mod real_codex;
 mod recorder;
 mod rewriting;
 mod tool_models;
-mod whole_way;

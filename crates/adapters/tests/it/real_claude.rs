@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sayso_adapters::hook::{Agent, HookCall, HookEvent, Permission, Rewrite, claude_settings, rewrite};
+use sayso_adapters::Agent;
+use sayso_adapters::hook::{HookCall, HookEvent, Permission, Rewrite, claude_settings, rewrite};
 use sayso_testkit::agents::{self, Home};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
@@ -13,15 +14,15 @@ use serde_json::{Value, json};
 use super::recorder::Recorder;
 use super::rewriting::{call, step};
 
-/// Which hooks are asked.
+/// Hooks that a run registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hooks {
     All,
-    /// Only those that a test about bytes needs, to save time.
+    /// Only `PreToolUse` of file tools, to save time.
     BeforeChanges,
 }
 
-/// Runs Claude Code in a workspace with these turns and answers to its calls; nothing where there is no Claude Code.
+/// Runs Claude Code with scripted turns and hook outputs. Returns `None`, and skips the test, if Claude Code is not installed.
 fn run(
     workspace: &Path,
     script: Vec<Turn>,
@@ -59,7 +60,7 @@ fn edit(path: &Path, old: &str, new: &str) -> Value {
     json!({"file_path": path, "old_string": old, "new_string": new, "replace_all": false})
 }
 
-/// Contents with what was approved of them, to be made by an edit of the whole text.
+/// Pairs of original and approved content.
 fn approved() -> Vec<(Vec<u8>, Vec<u8>)> {
     let wide =
         |text: &str| [&[0xFF, 0xFE][..], &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat();
@@ -88,13 +89,13 @@ fn approved() -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pairs: Vec<(Vec<u8>, Vec<u8>)> =
         texts.iter().map(|(before, after)| (before.as_bytes().to_vec(), after.as_bytes().to_vec())).collect();
     pairs.push((wide("a\r\nb\r\n"), wide("a\r\né\r\n")));
-    // More CRLF in the first 4096 bytes, but not in the first 4096 characters.
+    // CRLF prevails in the first 4096 bytes, but not in the first 4096 characters.
     let uneven = repeated("éé\r\n", 600) + &repeated("b\n", 2000);
     pairs.push((uneven.clone().into_bytes(), (uneven + "more\n").into_bytes()));
     pairs
 }
 
-/// The text that Claude Code's Edit sees.
+/// Returns the text that `Edit` of Claude Code searches.
 fn seen(bytes: &[u8]) -> String {
     let text = if bytes.starts_with(&[0xFF, 0xFE]) {
         let units: Vec<u16> = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
@@ -106,7 +107,7 @@ fn seen(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn claude_code_makes_what_was_compiled_for_it() {
+fn claude_makes_the_compiled_content() {
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_str().unwrap().to_owned();
     let (mut read, mut change, mut answers) = (Turn::default(), Turn::default(), BTreeMap::new());
@@ -125,7 +126,10 @@ fn claude_code_makes_what_was_compiled_for_it() {
             let rewritten = rewrite(&call, &[step(&name, Some(before), Some(after))], &root).unwrap();
             let Rewrite::Input(updated) = rewritten else { panic!("{name} is not what was approved") };
             change = change.and_calls(tool, input);
-            answers.insert(format!("toolu_2_{}", answers.len()), call.answer(&Permission::AllowWith(updated), None));
+            answers.insert(
+                format!("toolu_2_{}", answers.len()),
+                call.permission_output(&Permission::AllowWith(updated), None),
+            );
         }
     }
     let script = vec![read, change, Turn::says("bye")];
@@ -143,13 +147,13 @@ fn claude_code_makes_what_was_compiled_for_it() {
     }
 }
 
-/// A text whose 4096th character makes CRLF the more frequent ending, if it starts with three characters.
+/// Returns a text in which CRLF prevails by the 4096th character if `start` has three characters.
 fn at_the_edge(start: &str) -> String {
     format!("{start}{}{}", "a\n".repeat(818), "b\r\n".repeat(900))
 }
 
 #[test]
-fn what_claude_code_makes_of_an_edit_is_what_we_think() {
+fn claude_edit_matches_its_model() {
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_str().unwrap().to_owned();
     let cases = [
@@ -166,7 +170,7 @@ fn what_claude_code_makes_of_an_edit_is_what_we_think() {
         ("a\r\r\nb\nc\nd\n", "b", "X"),
         ("\u{feff}a\nb\n", "b", "X"),
         ("", "", "hello\n"),
-        // The last character that decides about line endings, and the first that does not.
+        // The last character inside the sample that decides the line ending, and the first outside.
         (&at_the_edge("..x"), "x", "y"),
         (&at_the_edge("...x"), "x", "y"),
     ];
@@ -196,7 +200,7 @@ fn what_claude_code_makes_of_an_edit_is_what_we_think() {
 }
 
 #[test]
-fn claude_code_hears_of_denials_and_messages_and_hands_over_what_we_read() {
+fn claude_delivers_denials_messages_and_events() {
     let workspace = tempfile::tempdir().unwrap();
     let file = workspace.path().join("a.txt");
     let script = vec![
@@ -209,12 +213,12 @@ fn claude_code_hears_of_denials_and_messages_and_hands_over_what_we_read() {
         Turn::says("bye"),
     ];
     let any = call(Agent::Claude, "Write", json!({}));
-    let deny = |reason: &str| any.answer(&Permission::Deny { reason: reason.to_owned() }, None);
+    let deny = |reason: &str| any.permission_output(&Permission::Deny { reason: reason.to_owned() }, None);
     let answers = BTreeMap::from([
         ("toolu_1_0".to_owned(), deny("line 3: use tabs\nand no trailing spaces")),
         ("toolu_1_1".to_owned(), deny("not now")),
-        ("toolu_2_0".to_owned(), any.answer(&Permission::Allow, Some("run, as asked"))),
-        ("toolu_4_0".to_owned(), any.answer(&Permission::Allow, None)),
+        ("toolu_2_0".to_owned(), any.permission_output(&Permission::Allow, Some("run, as asked"))),
+        ("toolu_4_0".to_owned(), any.permission_output(&Permission::Allow, None)),
     ]);
     let Some((model, recorder)) = run(workspace.path(), script, &answers, Hooks::All) else { return };
     let results = model.requests()[1]["messages"].as_array().unwrap().last().unwrap()["content"].clone();
@@ -230,11 +234,14 @@ fn claude_code_hears_of_denials_and_messages_and_hands_over_what_we_read() {
     assert!(calls.iter().all(|call| call.session == calls[0].session && Path::new(&call.cwd) == workspace.path()));
     let count = |matches: fn(&HookCall) -> bool| calls.iter().filter(|call| matches(call)).count();
     assert_eq!(count(|call| matches!(&call.event, HookEvent::SessionStart { source } if source == "startup")), 1);
-    assert_eq!(count(|call| matches!(&call.event, HookEvent::Prompt { prompt } if prompt == "do it")), 1);
-    assert_eq!(count(|call| matches!(call.event, HookEvent::Before { .. })), 5);
-    assert_eq!(count(|call| matches!(&call.event, HookEvent::Failed { error, .. } if error.contains('3'))), 1);
-    assert_eq!(count(|call| matches!(call.event, HookEvent::After { .. })), 2);
+    assert_eq!(count(|call| matches!(&call.event, HookEvent::UserPromptSubmit { prompt } if prompt == "do it")), 1);
+    assert_eq!(count(|call| matches!(call.event, HookEvent::PreToolUse { .. })), 5);
+    assert_eq!(
+        count(|call| matches!(&call.event, HookEvent::PostToolUseFailure { error, .. } if error.contains('3'))),
+        1
+    );
+    assert_eq!(count(|call| matches!(call.event, HookEvent::PostToolUse { .. })), 2);
     assert_eq!(count(|call| matches!(call.event, HookEvent::SubagentStop(_))), 1);
     assert_eq!(count(|call| matches!(call.event, HookEvent::Stop(_))), 1);
-    assert_eq!(count(|call| matches!(call.event, HookEvent::Before { .. }) && call.subagent.is_some()), 1);
+    assert_eq!(count(|call| matches!(call.event, HookEvent::PreToolUse { .. }) && call.subagent.is_some()), 1);
 }

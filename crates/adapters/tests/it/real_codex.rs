@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sayso_adapters::hook::{Agent, HookEvent, Permission, Rewrite, codex_arguments, rewrite};
+use sayso_adapters::Agent;
+use sayso_adapters::hook::{HookEvent, Permission, Rewrite, codex_arguments, rewrite};
 use sayso_testkit::agents::{self, Home};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
@@ -13,14 +14,14 @@ use serde_json::{Value, json};
 use super::recorder::Recorder;
 use super::rewriting::{call, step};
 
-/// Whether Codex runs hooks that its user has not looked at.
+/// State of Codex's trust in the hooks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
     Given,
     NotGiven,
 }
 
-/// Runs Codex in a workspace with these turns and answers to its calls; nothing where there is no Codex.
+/// Runs Codex with scripted turns and hook outputs. Returns `None`, and skips the test, if Codex is not installed.
 fn run(
     workspace: &Path,
     script: Vec<Turn>,
@@ -41,7 +42,7 @@ fn run(
     let mut arguments: Vec<&str> = hooks.iter().map(String::as_str).collect();
     arguments.extend(["exec", "--json", "--skip-git-repo-check"]);
     if trust == Trust::Given {
-        // For this run only, in a home of its own.
+        // Applies to this run only.
         arguments.push("--dangerously-bypass-hook-trust");
     }
     arguments.push("do it");
@@ -56,7 +57,7 @@ fn patch(path: &str, lines: &str) -> String {
 }
 
 #[test]
-fn codex_makes_what_was_compiled_for_it() {
+fn codex_makes_the_compiled_content() {
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_str().unwrap().to_owned();
     let many = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
@@ -90,7 +91,8 @@ fn codex_makes_what_was_compiled_for_it() {
     let original = "*** Begin Patch\n*** Add File: not-approved\n+x\n*** End Patch\n";
     let call = call(Agent::Codex, "apply_patch", json!({"command": original}));
     let Ok(Rewrite::Input(updated)) = rewrite(&call, &steps, &root) else { panic!("it is not what was approved") };
-    let answers = BTreeMap::from([("call_1_0".to_owned(), call.answer(&Permission::AllowWith(updated), None))]);
+    let answers =
+        BTreeMap::from([("call_1_0".to_owned(), call.permission_output(&Permission::AllowWith(updated), None))]);
     let script = vec![Turn::calls("apply_patch", original), Turn::says("bye")];
     let Some((model, _)) = run(workspace.path(), script, &answers, Trust::Given) else { return };
     let told = model.requests()[1]["input"].as_array().unwrap().last().unwrap().to_string();
@@ -102,7 +104,7 @@ fn codex_makes_what_was_compiled_for_it() {
 }
 
 #[test]
-fn what_codex_makes_of_a_patch_is_what_we_think() {
+fn codex_patch_matches_its_model() {
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path().to_str().unwrap().to_owned();
     let cases = [
@@ -138,7 +140,7 @@ fn what_codex_makes_of_a_patch_is_what_we_think() {
 }
 
 #[test]
-fn codex_hears_of_denials_and_hands_over_what_we_read() {
+fn codex_delivers_denials_and_events() {
     let workspace = tempfile::tempdir().unwrap();
     let script_patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: s.txt\n+s\n*** End Patch\nEOF\n";
     let script = vec![
@@ -149,21 +151,21 @@ fn codex_hears_of_denials_and_hands_over_what_we_read() {
         Turn::says("bye"),
     ];
     let any = call(Agent::Codex, "Bash", json!({"command": script_patch}));
-    let deny = |reason: &str| any.answer(&Permission::Deny { reason: reason.to_owned() }, None);
+    let deny = |reason: &str| any.permission_output(&Permission::Deny { reason: reason.to_owned() }, None);
     let root = workspace.path().to_str().unwrap().to_owned();
     let Ok(Rewrite::Input(updated)) = rewrite(&any, &[step("s.txt", None, Some(b"approved\n"))], &root) else {
         panic!("it is not what was approved")
     };
     let answers = BTreeMap::from([
         ("call_1_0".to_owned(), deny("line 1: not like this")),
-        ("call_2_0".to_owned(), any.answer(&Permission::Ask, None)),
-        ("call_3_0".to_owned(), any.answer(&Permission::Allow, Some("run, as asked"))),
-        ("call_4_0".to_owned(), any.answer(&Permission::AllowWith(updated), None)),
+        ("call_2_0".to_owned(), any.permission_output(&Permission::Ask, None)),
+        ("call_3_0".to_owned(), any.permission_output(&Permission::Allow, Some("run, as asked"))),
+        ("call_4_0".to_owned(), any.permission_output(&Permission::AllowWith(updated), None)),
     ]);
     let Some((model, recorder)) = run(workspace.path(), script, &answers, Trust::Given) else { return };
     let told = |request: usize| model.requests()[request]["input"].as_array().unwrap().last().unwrap().to_string();
     assert!(told(1).contains("line 1: not like this"), "{}", told(1));
-    assert!(told(2).contains("has to be asked"), "{}", told(2));
+    assert!(told(2).contains("must be asked"), "{}", told(2));
     assert!(model.requests()[3]["input"].to_string().contains("run, as asked"));
     let exists = |name: &str| workspace.path().join(name).exists();
     assert!(!exists("a.txt") && !exists("b.txt") && exists("c.txt"));
@@ -172,17 +174,18 @@ fn codex_hears_of_denials_and_hands_over_what_we_read() {
     let calls = recorder.calls(Agent::Codex);
     let count = |matches: fn(&HookEvent) -> bool| calls.iter().filter(|call| matches(&call.event)).count();
     assert_eq!(count(|event| matches!(event, HookEvent::SessionStart { source } if source == "startup")), 1);
-    assert_eq!(count(|event| matches!(event, HookEvent::Prompt { prompt } if prompt == "do it")), 1);
-    assert_eq!(count(|event| matches!(event, HookEvent::Before { .. })), 4);
-    assert_eq!(count(|event| matches!(event, HookEvent::After { tool, .. } if tool == "Bash")), 1);
+    assert_eq!(count(|event| matches!(event, HookEvent::UserPromptSubmit { prompt } if prompt == "do it")), 1);
+    assert_eq!(count(|event| matches!(event, HookEvent::PreToolUse { .. })), 4);
+    assert_eq!(count(|event| matches!(event, HookEvent::PostToolUse { tool, .. } if tool == "Bash")), 1);
     assert_eq!(count(|event| matches!(event, HookEvent::Stop(_))), 1);
 }
 
 #[test]
-fn codex_skips_hooks_that_nobody_trusts() {
+fn codex_skips_untrusted_hooks() {
     let workspace = tempfile::tempdir().unwrap();
     let script = vec![Turn::calls("exec_command", json!({"cmd": "touch b.txt"})), Turn::says("bye")];
-    let deny = call(Agent::Codex, "Bash", json!({})).answer(&Permission::Deny { reason: "no".to_owned() }, None);
+    let deny =
+        call(Agent::Codex, "Bash", json!({})).permission_output(&Permission::Deny { reason: "no".to_owned() }, None);
     let answers = BTreeMap::from([("call_1_0".to_owned(), deny)]);
     let Some((_, recorder)) = run(workspace.path(), script, &answers, Trust::NotGiven) else { return };
     assert!(recorder.calls(Agent::Codex).is_empty() && workspace.path().join("b.txt").exists());

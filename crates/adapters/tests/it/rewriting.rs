@@ -1,9 +1,10 @@
-//! What was approved is what the agent's own tool then makes.
+//! Rewritten inputs make exactly the approved content.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sayso_adapters::hook::{Agent, CannotRewrite, HookCall, HookEvent, Rewrite, rewrite};
+use sayso_adapters::Agent;
+use sayso_adapters::hook::{CannotRewrite, HookCall, HookEvent, Rewrite, rewrite};
 use sayso_review::{FileMode, FileState, PlanStep, WsPath};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ pub(crate) fn call(agent: Agent, tool: &str, input: Value) -> HookCall {
         cwd: ROOT.to_owned(),
         turn: None,
         subagent: None,
-        event: HookEvent::Before { call: None, tool: tool.to_owned(), input },
+        event: HookEvent::PreToolUse { call: None, tool: tool.to_owned(), input },
     }
 }
 
@@ -42,12 +43,12 @@ fn patch(text: &str) -> HookCall {
 fn input(rewrite: Rewrite, call: &HookCall) -> Value {
     match (rewrite, &call.event) {
         (Rewrite::Input(input), _) => input,
-        (Rewrite::AsIs, HookEvent::Before { input, .. }) => input.clone(),
+        (Rewrite::AsIs, HookEvent::PreToolUse { input, .. }) => input.clone(),
         (Rewrite::AsIs, _) => panic!("only a call before a tool is rewritten"),
     }
 }
 
-/// Texts that share lines and repeat them, with these endings.
+/// Generates texts with repeated lines and the given line endings.
 fn text(endings: &'static [&'static str], last: &'static [&'static str]) -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
         "",
@@ -70,7 +71,7 @@ fn text(endings: &'static [&'static str], last: &'static [&'static str]) -> impl
     (prop::collection::vec(line, 0..30), end).prop_map(|(lines, end)| lines.concat() + end)
 }
 
-/// A text and another that differs from it in some lines, or in all.
+/// Generates two texts that differ in some or all lines.
 fn two_texts(
     endings: &'static [&'static str],
     last: &'static [&'static str],
@@ -108,13 +109,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn claude_codes_edit_makes_any_unix_text((before, after) in two_texts(&["\n"], &["", "a", "b"])) {
+    fn claude_edit_makes_any_unix_text((before, after) in two_texts(&["\n"], &["", "a", "b"])) {
         prop_assume!(before != after);
         prop_assert_eq!(claude_makes(&before, &after, ("a", "b")), Ok(Some(after.into_bytes())));
     }
 
     #[test]
-    fn claude_codes_edit_makes_what_was_approved_or_is_not_asked(
+    fn claude_edit_makes_approved_bytes_or_fails(
         (before, after) in two_texts(&["\n", "\r\n", "\r\n", "\r"], &["", "a", "a\r"]),
         original in (text(&["\n"], &["", "a"]), text(&["\n"], &["", "a"])),
     ) {
@@ -127,18 +128,18 @@ proptest! {
     }
 
     #[test]
-    fn claude_codes_edit_makes_any_windows_text((before, after) in two_texts(&["\r\n"], &["", "a"])) {
+    fn claude_edit_makes_any_windows_text((before, after) in two_texts(&["\r\n"], &["", "a"])) {
         prop_assume!(before != after && before.contains("\r\n"));
         prop_assert_eq!(claude_makes(&before, &after, ("a", "b")), Ok(Some(after.into_bytes())));
     }
 
     #[test]
-    fn an_edit_is_left_alone_only_where_it_makes_what_was_approved(
+    fn edit_is_unchanged_only_if_exact(
         before in text(&["\n", "\r\n"], &["", "a"]),
         (start, end) in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
         new in text(&["\n"], &["", "b"]),
     ) {
-        // Some piece of the text, from anywhere in a line to anywhere in a line.
+        // `old` is any slice of the text, not aligned to lines.
         let seen: Vec<char> = before.replace("\r\n", "\n").chars().collect();
         let (start, end) = (start.index(seen.len() + 1), end.index(seen.len() + 1));
         let old: String = seen[start.min(end)..start.max(end)].iter().collect();
@@ -154,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn codex_makes_any_unix_text_that_ends_with_a_newline((before, after) in two_texts(&["\n"], &["", "a", "b"])) {
+    fn codex_makes_newline_terminated_unix_text((before, after) in two_texts(&["\n"], &["", "a", "b"])) {
         let after = if after.is_empty() || after.ends_with('\n') { after } else { after + "\n" };
         prop_assume!(before != after);
         prop_assert_eq!(codex_makes(Some(&before), Some(&after)), Ok(Some(after.clone().into_bytes())));
@@ -163,13 +164,13 @@ proptest! {
     }
 
     #[test]
-    fn codex_makes_any_windows_text_that_ends_with_a_newline((before, after) in two_texts(&["\r\n"], &[""])) {
+    fn codex_makes_newline_terminated_windows_text((before, after) in two_texts(&["\r\n"], &[""])) {
         prop_assume!(before != after && !before.is_empty());
         prop_assert_eq!(codex_makes(Some(&before), Some(&after)), Ok(Some(after.into_bytes())));
     }
 
     #[test]
-    fn codex_makes_what_was_approved_or_is_not_asked((before, after) in two_texts(&["\n", "\r\n", "\r\n", "\r"], &["", "a", "a\r"])) {
+    fn codex_makes_approved_bytes_or_fails((before, after) in two_texts(&["\n", "\r\n", "\r\n", "\r"], &["", "a", "a\r"])) {
         prop_assume!(before != after);
         match codex_makes(Some(&before), Some(&after)) {
             Ok(made) => prop_assert_eq!(made, Some(after.into_bytes())),
@@ -181,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn a_patch_is_left_alone_where_it_makes_what_was_approved() {
+fn exact_patch_is_left_unchanged() {
     let text = "*** Begin Patch\n*** Update File: a\n@@\n b\n-c\n+C\n*** Add File: new\n+n\n*** Delete File: old\n\
                 *** Update File: /w/from\n*** Move to: to\n@@ x\n-y\n+Y\n*** End Patch\n";
     let steps = [
@@ -192,14 +193,14 @@ fn a_patch_is_left_alone_where_it_makes_what_was_approved() {
         step("to", None, Some(b"y\nx\nY\n")),
     ];
     assert_eq!(rewrite(&patch(text), &steps, ROOT), Ok(Rewrite::AsIs));
-    // Less, more or something else than it makes.
+    // The plan has fewer steps than the patch, other steps, or more.
     for steps in [&steps[..4], &steps[1..], &[&steps[..], &[step("z", None, Some(b"z\n"))]].concat()] {
         assert!(matches!(rewrite(&patch(text), steps, ROOT), Ok(Rewrite::Input(_))));
     }
 }
 
 #[test]
-fn a_patch_in_another_directory_names_files_in_full() {
+fn patch_from_subdirectory_gets_absolute_paths() {
     let mut call = patch("*** Begin Patch\n*** Update File: a\n@@\n-b\n+c\n*** End Patch\n");
     call.cwd = "/w/sub".to_owned();
     let steps = [step("sub/a", Some(b"b\n"), Some(b"c\n"))];
@@ -210,7 +211,7 @@ fn a_patch_in_another_directory_names_files_in_full() {
 }
 
 #[test]
-fn a_patch_in_a_script_stays_in_a_script() {
+fn script_patch_is_rewritten_as_script() {
     let script =
         |patch: &str| call(Agent::Codex, "Bash", json!({"command": format!("apply_patch <<'EOF'\n{patch}EOF\n")}));
     let call = script("*** Begin Patch\n*** Update File: a\n@@\n-b\n+c\n-d\n+e\n*** End Patch\n");
@@ -221,7 +222,7 @@ fn a_patch_in_a_script_stays_in_a_script() {
 }
 
 #[test]
-fn what_a_tool_cannot_make_is_refused_with_a_reason() {
+fn impossible_content_is_rejected_with_reason() {
     let write = call(Agent::Claude, "Write", json!({"file_path": "/w/a", "content": "x"}));
     let codex = patch("*** Begin Patch\n*** End Patch\n");
     let executable = PlanStep {
@@ -233,7 +234,7 @@ fn what_a_tool_cannot_make_is_refused_with_a_reason() {
     for (call, steps, words) in [
         (&write, vec![], "nothing of this change was approved"),
         (&write, vec![step("a", None, Some(b"1")), step("b", None, Some(b"2"))], "about 2 files"),
-        (&write, vec![step("a", Some(b"1"), None)], "removed"),
+        (&write, vec![step("a", Some(b"1"), None)], "removal"),
         (&write, vec![step("a", Some(b"1"), Some(b"caf\xe9"))], "encoding"),
         (&edit("a", "b"), vec![step("a", Some(b"caf\xe9 a"), Some(b"caf\xe9 b"))], "encoding"),
         (&edit("b", "X"), vec![step("a", Some(b"a\r\nb\nc\r\n"), Some(b"a\r\nX\nc\r\n"))], "line endings"),
@@ -245,7 +246,7 @@ fn what_a_tool_cannot_make_is_refused_with_a_reason() {
         (
             &call(Agent::Claude, "Read", json!({})),
             vec![step("a", None, Some(b"a\n"))],
-            "not about the content of files",
+            "does not change the content of files",
         ),
     ] {
         let error = rewrite(call, &steps, ROOT).unwrap_err();
@@ -254,7 +255,7 @@ fn what_a_tool_cannot_make_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_write_keeps_what_the_file_is_written_in() {
+fn write_keeps_line_endings_and_encoding() {
     let write = |content: &str| call(Agent::Claude, "Write", json!({"file_path": "/w/a", "content": content}));
     let rewritten = rewrite(&write("a\nb\n"), &[step("a", Some(b"a\r\n"), Some(b"a\r\nb\r\n"))], ROOT);
     assert_eq!(rewritten, Ok(Rewrite::Input(json!({"file_path": "/w/a", "content": "a\r\nb\r\n"}))));
@@ -266,7 +267,7 @@ fn a_write_keeps_what_the_file_is_written_in() {
 }
 
 #[test]
-fn several_edits_become_one() {
+fn multi_edit_is_compiled_to_single_edit() {
     let edits = json!([{"old_string": "a", "new_string": "A"}, {"old_string": "c", "new_string": "C"}]);
     let call = call(Agent::Claude, "MultiEdit", json!({"file_path": "/w/a", "edits": edits}));
     let rewritten = rewrite(&call, &[step("a", Some(b"a\nb\nc\n"), Some(b"A\nb\nc\n"))], ROOT);
@@ -275,7 +276,7 @@ fn several_edits_become_one() {
 }
 
 #[test]
-fn a_very_repetitive_file_is_rewritten_in_little_time() {
+fn repetitive_file_is_rewritten_quickly() {
     let before = "x\n".repeat(60_000);
     let after = format!("{}y\n{}", "x\n".repeat(30_000), "x\n".repeat(30_000));
     assert_eq!(codex_makes(Some(&before), Some(&after)).unwrap().unwrap(), after.as_bytes());

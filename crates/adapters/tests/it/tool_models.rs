@@ -1,11 +1,10 @@
-//! What the agents' own tools do, written down once more and as plainly as possible, to check what was compiled for them. The real ones
-//! are asked in `real_claude` and `real_codex`.
+//! Independent, simple models of the agents' tools, to check compiled inputs. `real_claude` and `real_codex` run the real tools.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Claude Code's Edit, for UTF-8.
+/// `Edit` of Claude Code for UTF-8 files.
 pub(crate) fn claude_edit(before: &[u8], input: &Value) -> Option<Vec<u8>> {
     let raw = std::str::from_utf8(before).ok()?;
     let sample = String::from_utf16_lossy(&raw.encode_utf16().take(4096).collect::<Vec<_>>());
@@ -30,7 +29,7 @@ pub(crate) fn claude_edit(before: &[u8], input: &Value) -> Option<Vec<u8>> {
     Some(if crlf { result.replace("\r\n", "\n").replace('\n', "\r\n") } else { result }.into_bytes())
 }
 
-/// Codex's apply_patch on the files of a directory whose names are relative, as far as exact patches need it.
+/// `apply_patch` of Codex for relative paths and patches with exact context.
 pub(crate) fn codex_apply(files: &BTreeMap<String, Vec<u8>>, patch: &str) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut files = files.clone();
     let mut lines = patch.lines().peekable();
@@ -63,7 +62,7 @@ pub(crate) fn codex_apply(files: &BTreeMap<String, Vec<u8>>, patch: &str) -> Opt
 
 fn codex_update(before: &[u8], chunks: &[Vec<&str>]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(before).ok()?;
-    // Every line with its ending.
+    // Pairs of line and ending.
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -75,7 +74,7 @@ fn codex_update(before: &[u8], chunks: &[Vec<&str>]) -> Option<Vec<u8>> {
     let own = lines.first().map(|(_, ending)| ending.clone()).filter(|ending| !ending.is_empty());
     let own = own.unwrap_or_else(|| "\n".to_owned());
     let mut from = 0;
-    // From the last to the first, so that places stay what they were.
+    // Applied from the last to the first, so that earlier line numbers stay valid.
     let mut replacements = Vec::new();
     for chunk in chunks {
         let old: Vec<&str> = chunk.iter().filter(|line| !line.starts_with('+')).map(|line| &line[1..]).collect();

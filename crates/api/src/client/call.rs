@@ -1,22 +1,22 @@
-//! Making calls, and making them again where that is safe.
+//! Unary and streaming calls, with retries where a repeated call is safe.
 
 use buffa::{Message, MessageView};
 use connectrpc::client::{CallOptions, ServerStream, call_server_stream, call_unary};
 use connectrpc::{IdempotencyLevel, JsonDeserialize, JsonSerialize, Spec, SpecOrigin};
 
 use super::Client;
-use super::error::{ClientError, Ended, Fate};
-use super::patience::Backoff;
-use super::transport::Answer;
+use super::error::{CallFailure, ClientError, SideEffect};
+use super::retry::Backoff;
+use super::transport::ResponseBody;
 
-// What a call gives back is a parameter of its own everywhere here: named through the view, futures would not be `Send`.
+// `Owned` is a type parameter although `View` determines it: the futures would not be `Send` if they named it through `View`.
 
-/// A stream of answers.
-pub(super) type Answers<View> = ServerStream<Answer, View>;
+/// A stream of response messages.
+pub(super) type ResponseStream<View> = ServerStream<ResponseBody, View>;
 
 impl Client {
     /// Makes a call once.
-    pub(super) async fn once<Request, View, Owned>(&self, spec: Spec, request: Request) -> Result<Owned, Ended>
+    pub(super) async fn once<Request, View, Owned>(&self, spec: Spec, request: Request) -> Result<Owned, CallFailure>
     where
         Request: Message + JsonSerialize,
         View: MessageView<'static, Owned = Owned> + Send,
@@ -24,29 +24,30 @@ impl Client {
     {
         let spec = spec.with_origin(SpecOrigin::Client);
         let options = CallOptions::default();
-        let answer = call_unary::<_, _, View>(&self.transport, &self.config, spec, request, options).await?;
-        Ok(answer.into_owned())
+        let response = call_unary::<_, _, View>(&self.transport, &self.config, spec, request, options).await?;
+        Ok(response.into_owned())
     }
 
-    /// Makes a call, again where it never reached an engine or does nothing there.
+    /// Makes a call. Retries if the request was not delivered, or if the call is idempotent.
     pub(super) async fn call<Request, View, Owned>(&self, spec: Spec, request: Request) -> Result<Owned, ClientError>
     where
         Request: Message + JsonSerialize,
         View: MessageView<'static, Owned = Owned> + Send,
         Owned: Message + JsonDeserialize,
     {
-        let harmless = matches!(spec.idempotency_level, IdempotencyLevel::NoSideEffects | IdempotencyLevel::Idempotent);
-        let mut backoff = Backoff::new(self.patience);
+        let repeatable =
+            matches!(spec.idempotency_level, IdempotencyLevel::NoSideEffects | IdempotencyLevel::Idempotent);
+        let mut backoff = Backoff::new(self.retry_budget);
         loop {
-            let why = match self.once::<_, View, _>(spec, request.clone()).await {
-                Ok(answer) => return Ok(answer),
-                Err(Ended::Answered(error)) => return Err(error),
-                Err(Ended::Cut(why)) if !harmless => {
-                    return Err(ClientError::Unreachable { why, fate: Fate::Unknown });
+            let cause = match self.once::<_, View, _>(spec, request.clone()).await {
+                Ok(response) => return Ok(response),
+                Err(CallFailure::Remote(error)) => return Err(error),
+                Err(CallFailure::ConnectionLost(cause)) if !repeatable => {
+                    return Err(ClientError::Unreachable { cause, side_effect: SideEffect::Unknown });
                 }
-                Err(Ended::Cut(why) | Ended::Unsent(why)) => why,
+                Err(CallFailure::ConnectionLost(cause) | CallFailure::NotSent(cause)) => cause,
             };
-            backoff.again(why).await?;
+            backoff.wait(cause).await?;
         }
     }
 
@@ -55,7 +56,7 @@ impl Client {
         &self,
         spec: Spec,
         request: Request,
-    ) -> Result<Answers<View>, Ended>
+    ) -> Result<ResponseStream<View>, CallFailure>
     where
         Request: Message + JsonSerialize,
         View: MessageView<'static, Owned = Owned> + Send,
@@ -68,8 +69,9 @@ impl Client {
 }
 
 impl Backoff {
-    /// Pauses before the next attempt, if there is to be one.
-    pub(super) async fn again(&mut self, why: String) -> Result<(), ClientError> {
-        self.pause(why).await.map_err(|why| ClientError::Unreachable { why, fate: Fate::Nothing })
+    /// Waits before the next attempt, or fails once the budget is used up.
+    pub(super) async fn wait(&mut self, cause: String) -> Result<(), ClientError> {
+        let unreachable = |cause| ClientError::Unreachable { cause, side_effect: SideEffect::None };
+        self.pause(cause).await.map_err(unreachable)
     }
 }

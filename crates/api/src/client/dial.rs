@@ -1,4 +1,4 @@
-//! How an engine is reached.
+//! Connections to an engine.
 
 use std::fmt::Debug;
 use std::io::Result;
@@ -14,40 +14,36 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::LocalStream;
 
-/// Bytes in both directions.
 pub trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// A connection to an engine.
 pub type Connection = Box<dyn Bytes>;
 
-/// What lies between a client and an engine.
+/// Kind of transport, which decides how the client authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// A socket file, which the system guards: the other end knows who we are.
+    /// A Unix socket. The kernel tells the engine the client's process.
     Local,
-    /// A network, where whoever calls shows a token.
+    /// TCP. The client sends a token.
     Network,
 }
 
-/// Finds an engine and connects to it. Asked again whenever a connection is needed, so that an engine that was replaced is found.
+/// Locates an engine and connects to it. The client dials for every new connection, so that it finds a restarted engine.
 pub trait Dial: Debug + Send + Sync + 'static {
-    /// Connects to the engine.
     fn dial(&self) -> BoxFuture<'static, Result<Connection>>;
 
-    /// What lies between.
     fn reach(&self) -> Reach {
         Reach::Local
     }
 
-    /// The name by which the engine is called.
+    /// Value of the `Host` header.
     fn authority(&self) -> String {
         "localhost".to_owned()
     }
 }
 
-/// An engine behind a Unix socket.
+/// Path of a Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket(pub PathBuf);
 
@@ -62,7 +58,7 @@ impl Dial for Socket {
     }
 }
 
-/// An engine behind an abstract Unix socket of this name, where it takes verdicts.
+/// Name of an abstract Unix socket, on which the engine accepts verdicts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbstractSocket(pub String);
 
@@ -70,7 +66,7 @@ impl Dial for AbstractSocket {
     fn dial(&self) -> BoxFuture<'static, Result<Connection>> {
         let name = self.0.clone();
         async move {
-            // At once: an abstract socket never waits for a file system.
+            // A blocking connect is fine: an abstract socket touches no file system.
             let stream = std::os::unix::net::UnixStream::connect_addr(&UnixAddr::from_abstract_name(name)?)?;
             Ok(Box::new(LocalStream::new(stream)?) as Connection)
         }
@@ -78,10 +74,9 @@ impl Dial for AbstractSocket {
     }
 }
 
-/// An engine behind an address of this machine.
+/// TCP address on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loopback {
-    /// The address.
     pub address: SocketAddr,
 }
 
@@ -90,7 +85,7 @@ impl Dial for Loopback {
         let address = self.address;
         async move {
             let stream = TcpStream::connect(address).await?;
-            // Calls are small and wait for their answers.
+            // Calls are small and sequential, so Nagle's algorithm would only delay them.
             stream.set_nodelay(true)?;
             Ok(Box::new(stream) as Connection)
         }

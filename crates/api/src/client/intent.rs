@@ -1,59 +1,50 @@
-//! What an entrance needs: whatever speaks for an agent.
+//! Calls on behalf of an agent, for hooks and the command line.
 
 use sayso_review::{ChangeId, Intent, Origin, Performer, Tier};
 use serde_json::Value;
 
-use super::answers::{Finished, Progress, View};
-use super::error::{ClientError, Ended};
-use super::patience::Backoff;
-use super::watch::SILENCE;
-use super::{Client, Consent};
+use super::error::{CallFailure, ClientError};
+use super::responses::{ChangeDetails, Finished, PreviewDetail};
+use super::retry::Backoff;
+use super::watch::next_message;
+use super::{AskMode, Client};
 use crate::proto;
 use crate::proto::__buffa::view;
 use crate::proto::oneof::await_response::Kind;
 
-/// An intent on its way to the engine.
+/// An intent with its context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
-    /// What is to happen.
     pub intent: Intent,
-    /// Where it comes from.
     pub origin: Origin,
-    /// Who carries it out.
     pub performer: Performer,
-    /// When it is denied if nobody has decided, in milliseconds since 1970; as configured, if not said.
+    /// Time at which it is denied if still pending, in milliseconds since 1970; `None` as configured.
     pub deadline: Option<i64>,
-    /// The JSON schema of the called tool's arguments, if it is known.
+    /// JSON schema of the arguments of a tool call; `None` if unknown.
     pub schema: Option<Value>,
-    /// Who may let it through.
-    pub consent: Consent,
+    pub ask_mode: AskMode,
 }
 
-/// A call of a tool, before it changes files.
+/// A tool call whose files need snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Where in the call's life this is.
     pub tier: Tier,
-    /// The session.
     pub session: Option<String>,
-    /// The call's id, if it is known.
+    /// Tool call id; `None` if unknown.
     pub call: Option<String>,
-    /// The tool's name.
     pub tool: String,
-    /// Its arguments, which say what files it is about.
+    /// The engine infers the affected files from them.
     pub arguments: Value,
 }
 
-/// A conversation that begins.
+/// A session to start or resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// Its id.
     pub session: String,
-    /// The agent's name.
     pub agent: Option<String>,
-    /// Where it works, as it says.
+    /// Working directory as the agent reports it.
     pub location: Option<String>,
-    /// The session that it is a part of, if it is a subagent's.
+    /// Parent session of a subagent.
     pub parent: Option<String>,
 }
 
@@ -66,45 +57,46 @@ pub struct PreparedCall {
     pub by_person: bool,
 }
 
-/// A tool call that is over.
+/// A tool call that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallOver<'c> {
-    /// The session.
     pub session: &'c str,
-    /// The call's id.
     pub call: &'c str,
-    /// The error of the tool, if it failed.
-    pub failed: Option<&'c str>,
-    /// The order that `sayso call` carried out.
+    /// The tool's error; `None` if it succeeded.
+    pub tool_error: Option<&'c str>,
+    /// Id of the order that `sayso call` ran.
     pub order: Option<&'c str>,
-    /// `true` if the agent's own shell ran a command.
+    /// `true` if the agent's own shell ran a command, without `sayso call`.
     pub in_place: bool,
 }
 
 impl<'c> CallOver<'c> {
-    /// A call of a tool that ran to its end.
+    /// A successful call of a tool other than a command.
     pub fn new(session: &'c str, call: &'c str) -> Self {
-        Self { session, call, failed: None, order: None, in_place: false }
+        Self { session, call, tool_error: None, order: None, in_place: false }
     }
 }
 
 /// A message that an agent has not received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentMessage {
-    /// The number of its event, by which it is acknowledged.
+    /// Event number, which acknowledges it.
     pub number: u64,
-    /// The change that it is about.
+    /// `None` for general messages.
     pub change: Option<ChangeId>,
     /// The tool call that it answers.
     pub call: Option<String>,
-    /// What to say.
     pub text: String,
 }
 
 impl Client {
-    /// Hands an intent over: policy decides, or it waits. A call that was cut may have been recorded, and is not made again.
-    pub async fn submit(&self, submission: Submission, view: View) -> Result<Progress, ClientError> {
-        let Submission { intent, origin, performer, deadline, schema, consent } = submission;
+    /// Submits an intent: policy decides it or leaves it pending. Not retried after a lost connection, as it may have been recorded.
+    pub async fn submit(&self, submission: Submission, detail: PreviewDetail) -> Result<ChangeDetails, ClientError> {
+        let Submission { intent, origin, performer, deadline, schema, ask_mode } = submission;
+        let ask_mode = match ask_mode {
+            AskMode::ByPolicy => proto::AskMode::Policy,
+            AskMode::Always => proto::AskMode::Always,
+        };
         let mut intent = proto::Intent::from(&intent);
         if let (Some(proto::oneof::intent::Intent::CallTool(call)), Some(schema)) = (&mut intent.intent, schema) {
             call.schema_json = Some(schema.to_string());
@@ -114,66 +106,65 @@ impl Client {
             origin: Some((&origin).into()).into(),
             performer: proto::Performer::from(performer).into(),
             deadline_ms: deadline,
-            view: proto::PreviewView::from(view).into(),
-            ask: consent == Consent::Person,
+            view: proto::PreviewView::from(detail).into(),
+            ask_mode: ask_mode.into(),
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::SubmitResponseView<'static>, _>(proto::INTENT_SERVICE_SUBMIT_SPEC, request).await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// Waits until a change no longer waits for a verdict, over as many connections as it takes.
-    pub async fn await_outcome(&self, change: ChangeId, view: View) -> Result<Progress, ClientError> {
-        let view = proto::PreviewView::from(view).into();
+    /// Waits until a change is no longer pending, across lost connections.
+    pub async fn await_outcome(&self, change: ChangeId, detail: PreviewDetail) -> Result<ChangeDetails, ClientError> {
+        let view = proto::PreviewView::from(detail).into();
         let request = proto::AwaitRequest { change, view, ..Default::default() };
-        let mut backoff = Backoff::new(self.patience);
+        let mut backoff = Backoff::new(self.retry_budget);
         loop {
             match self.await_once(request.clone(), &mut backoff).await {
-                Ok(progress) => return Progress::read(progress),
-                Err(Ended::Answered(error)) => return Err(error),
-                Err(Ended::Unsent(why) | Ended::Cut(why)) => backoff.again(why).await?,
+                Ok(details) => return ChangeDetails::decode(details),
+                Err(CallFailure::Remote(error)) => return Err(error),
+                Err(CallFailure::NotSent(cause) | CallFailure::ConnectionLost(cause)) => backoff.wait(cause).await?,
             }
         }
     }
 
-    async fn await_once(&self, request: proto::AwaitRequest, backoff: &mut Backoff) -> Result<proto::Progress, Ended> {
+    async fn await_once(
+        &self,
+        request: proto::AwaitRequest,
+        backoff: &mut Backoff,
+    ) -> Result<proto::ChangeDetails, CallFailure> {
         let mut stream =
             self.stream::<_, view::AwaitResponseView<'static>, _>(proto::INTENT_SERVICE_AWAIT_SPEC, request).await?;
         loop {
-            let message = match tokio::time::timeout(SILENCE, stream.message()).await {
-                Err(_) => return Err(Ended::Unsent("it has fallen silent".to_owned())),
-                Ok(Err(error)) => return Err(Ended::of_stream(error)),
-                Ok(Ok(None)) => return Err(Ended::Unsent("the engine has stopped".to_owned())),
-                Ok(Ok(Some(message))) => message.to_owned_message(),
-            };
+            let message = next_message(&mut stream).await?;
             backoff.reset();
             match message.kind {
-                Some(Kind::Progress(progress)) => return Ok(*progress),
+                Some(Kind::Details(details)) => return Ok(*details),
                 Some(Kind::Heartbeat(_)) | None => {}
             }
         }
     }
 
-    /// Withdraws an intent that waits.
-    pub async fn withdraw(&self, change: ChangeId) -> Result<Progress, ClientError> {
+    /// Withdraws a pending intent.
+    pub async fn withdraw(&self, change: ChangeId) -> Result<ChangeDetails, ClientError> {
         let request = proto::WithdrawRequest { change, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::WithdrawResponseView<'static>, _>(proto::INTENT_SERVICE_WITHDRAW_SPEC, request)
             .await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// Has the engine write the order for `sayso call`, which carries out a permitted command.
+    /// Writes the order file with which `sayso call` runs a permitted command.
     pub async fn prepare_call(&self, change: ChangeId) -> Result<PreparedCall, ClientError> {
         let request = proto::PrepareCallRequest { change, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::PrepareCallResponseView<'static>, _>(proto::INTENT_SERVICE_PREPARE_CALL_SPEC, request)
             .await?;
-        Ok(PreparedCall { id: answer.id, by_person: answer.approved_by_person })
+        Ok(PreparedCall { id: response.id, by_person: response.approved_by_person })
     }
 
-    /// Keeps what files are before a tool call changes them, or says that the tool started.
+    /// Takes snapshots of files before a tool call, or records that the tool started.
     pub async fn capture(&self, call: ToolCall) -> Result<proto::CaptureResponse, ClientError> {
         let request = proto::CaptureRequest {
             tier: proto::Tier::from(call.tier).into(),
@@ -186,38 +177,38 @@ impl Client {
         self.call::<_, view::CaptureResponseView<'static>, _>(proto::INTENT_SERVICE_CAPTURE_SPEC, request).await
     }
 
-    /// Says that something which was permitted has been done, and finds what it did.
-    pub async fn finish(&self, change: ChangeId, code: Option<i32>) -> Result<Finished, ClientError> {
-        let request = proto::FinishRequest { change, code, ..Default::default() };
-        let answer =
+    /// Reports the end of a permitted change and returns its effect. `exit_code` is `None` if unknown.
+    pub async fn finish(&self, change: ChangeId, exit_code: Option<i32>) -> Result<Finished, ClientError> {
+        let request = proto::FinishRequest { change, exit_code, ..Default::default() };
+        let response =
             self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
-        Finished::read(answer)
+        Finished::decode(response)
     }
 
-    /// Says that a command that was permitted could not be started.
+    /// Reports that a permitted command did not start. The change is recorded as failed, unless files changed.
     pub async fn not_started(&self, change: ChangeId, reason: &str) -> Result<Finished, ClientError> {
-        let request = proto::FinishRequest { change, not_started: Some(reason.to_owned()), ..Default::default() };
-        let answer =
+        let request = proto::FinishRequest { change, start_error: Some(reason.to_owned()), ..Default::default() };
+        let response =
             self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
-        Finished::read(answer)
+        Finished::decode(response)
     }
 
-    /// Says that a tool call is over, and finds what it did.
+    /// Reports the end of a tool call and returns the effect of its permitted changes.
     pub async fn finish_call(&self, over: CallOver<'_>) -> Result<Finished, ClientError> {
         let request = proto::FinishRequest {
             session: Some(over.session.to_owned()),
             call: Some(over.call.to_owned()),
-            failed: over.failed.map(str::to_owned),
+            tool_error: over.tool_error.map(str::to_owned),
             order: over.order.map(str::to_owned),
             in_place: over.in_place,
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::FinishResponseView<'static>, _>(proto::INTENT_SERVICE_FINISH_SPEC, request).await?;
-        Finished::read(answer)
+        Finished::decode(response)
     }
 
-    /// Begins a session, or goes on with it.
+    /// Starts or resumes a session.
     pub async fn start_session(&self, new: NewSession) -> Result<(), ClientError> {
         let NewSession { session, agent, location, parent } = new;
         let request = proto::StartSessionRequest { session, agent, location, parent, ..Default::default() };
@@ -226,7 +217,7 @@ impl Client {
         Ok(())
     }
 
-    /// Ends a session: what still waits in it is withdrawn.
+    /// Ends a session and withdraws its pending changes.
     pub async fn end_session(&self, session: &str) -> Result<(), ClientError> {
         let request = proto::EndSessionRequest { session: session.to_owned(), ..Default::default() };
         self.call::<_, view::EndSessionResponseView<'static>, _>(proto::INTENT_SERVICE_END_SESSION_SPEC, request)
@@ -234,7 +225,6 @@ impl Client {
         Ok(())
     }
 
-    /// Begins a turn.
     pub async fn start_turn(&self, session: &str, turn: &str) -> Result<(), ClientError> {
         let (session, turn) = (session.to_owned(), turn.to_owned());
         let request = proto::StartTurnRequest { session, turn, ..Default::default() };
@@ -242,28 +232,28 @@ impl Client {
         Ok(())
     }
 
-    /// Ends a turn, the one that the session is in if none is named; gives the review that waits, if something happened at once.
+    /// Ends a turn; `None` is the current one. Returns the pending review of changes applied under `later` rules, if any.
     pub async fn end_turn(&self, session: &str, turn: Option<&str>) -> Result<Option<ChangeId>, ClientError> {
         let (session, turn) = (session.to_owned(), turn.map(str::to_owned));
         let request = proto::EndTurnRequest { session, turn, ..Default::default() };
-        let answer =
+        let response =
             self.call::<_, view::EndTurnResponseView<'static>, _>(proto::INTENT_SERVICE_END_TURN_SPEC, request).await?;
-        Ok(answer.review)
+        Ok(response.review)
     }
 
-    /// What an agent is to be told besides, which counts as told from now on.
+    /// Returns the queued messages of an agent and marks them as delivered.
     pub async fn take_messages(&self, session: &str) -> Result<Vec<String>, ClientError> {
         let request = proto::TakeMessagesRequest { session: session.to_owned(), ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::TakeMessagesResponseView<'static>, _>(proto::INTENT_SERVICE_TAKE_MESSAGES_SPEC, request)
             .await?;
-        Ok(answer.messages)
+        Ok(response.messages)
     }
 
-    /// Lists the messages that an agent has not received, oldest first.
+    /// Lists the undelivered messages of an agent, oldest first.
     pub async fn list_messages(&self, session: &str) -> Result<Vec<AgentMessage>, ClientError> {
         let request = proto::ListMessagesRequest { session: session.to_owned(), ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::ListMessagesResponseView<'static>, _>(proto::INTENT_SERVICE_LIST_MESSAGES_SPEC, request)
             .await?;
         let message = |message: proto::list_messages_response::AgentMessage| AgentMessage {
@@ -272,10 +262,10 @@ impl Client {
             call: message.call,
             text: message.text,
         };
-        Ok(answer.messages.into_iter().map(message).collect())
+        Ok(response.messages.into_iter().map(message).collect())
     }
 
-    /// Records that an agent has received messages.
+    /// Marks messages as delivered.
     pub async fn acknowledge_messages(&self, session: &str, numbers: Vec<u64>) -> Result<(), ClientError> {
         let session = session.to_owned();
         let request = proto::AcknowledgeMessagesRequest { session, numbers, ..Default::default() };

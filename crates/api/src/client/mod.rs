@@ -1,28 +1,28 @@
 //! A typed client of the engine.
 //!
-//! Calls go over HTTP/1.1 in the Connect protocol with binary messages: over one connection at a time, which costs the least. The
-//! client dials when it has to, so that an engine that went away and came back is found again; whether a call is made again then
-//! depends on what it does, see [`ClientError::Unreachable`]. What it returns is in the words of `review`.
+//! Calls use the Connect protocol over HTTP/1.1 with binary messages. The client dials for every new connection, so that it finds a
+//! restarted engine, and repeats a call only if that is safe; see [`ClientError::Unreachable`]. Results are types of `review`.
 //!
 //! # Limits
 //!
-//! - It needs a tokio runtime with IO and time, of which one thread is enough.
-//! - An answer is held in memory whole.
+//! - It needs a tokio runtime with IO and time. One thread is enough.
+//! - A response is buffered in memory.
 
-mod answers;
 mod call;
 mod decide;
+mod delivery;
 mod dial;
 mod error;
+mod inbox;
 mod intent;
-mod patience;
 mod request;
+mod responses;
+mod retry;
 mod review;
 mod token;
 mod transport;
 mod watch;
 mod workspace;
-mod written;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,84 +30,91 @@ use std::time::Duration;
 use connectrpc::client::ClientConfig;
 use http::Uri;
 use http::header::AUTHORIZATION;
+use sayso_review::Surface;
 
-pub use answers::{Finished, Progress, Status, UndoPlan, View};
 pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
-pub use error::{ClientError, Fate};
+pub use error::{ClientError, SideEffect};
+pub use inbox::{AttachedSurface, InboxWatch};
 pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};
-pub use patience::Patience;
-pub use review::{Extent, Login, Proposed};
+pub use responses::{ChangeDetails, Finished, PreviewDetail, RememberedRule, Status, UndoPlan};
+pub use retry::RetryBudget;
+pub use review::{Login, Proposed, StatusDetail};
 pub use token::{NotAToken, Token};
 pub use watch::{Watch, Watched};
 pub use workspace::ToolGrants;
 
 use transport::Transport;
 
-/// The engine is as trustworthy as its client: these only keep a broken one from taking all memory.
-const LARGEST_MESSAGE: usize = 1 << 30;
-const MOST_ELEMENTS: usize = 1 << 30;
+// The client trusts its engine. These limits only keep a faulty one from exhausting memory.
+const MAX_MESSAGE_BYTES: usize = 1 << 30;
+const MAX_ELEMENT_BYTES: usize = 1 << 30;
 
-/// A client of one engine. Cheap to clone: clones share their connections.
+const DEFAULT_RETRY_BUDGET: RetryBudget = RetryBudget::Limited(Duration::from_secs(2));
+
+/// A client of one engine. Clones are cheap and share connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     transport: Transport,
     config: ClientConfig,
-    patience: Patience,
+    retry_budget: RetryBudget,
+    surface: Option<Surface>,
 }
 
-/// What a watcher is.
+/// Role of a client that follows the event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It looks on.
     Observer,
-    /// A person decides there.
+    /// A person decides here. While a surface is attached, pending decisions trigger no notification.
     Surface,
 }
 
-/// What of a change is shown.
+/// Subject of the preview of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// What was proposed.
+pub enum PreviewOf {
     Proposed,
-    /// What happened.
     Applied,
 }
 
-/// What becomes of a proposal.
+/// Handling of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proposing {
-    /// It is recorded, and waits for a verdict where policy asks.
+pub enum ProposeMode {
+    /// Record it, and leave it pending if policy asks.
     Record,
-    /// It is only shown, with what policy says to it.
+    /// Return the preview and the policy decision without recording.
     Preview,
-    /// It is recorded, and waits for a verdict even where policy would let it through.
+    /// Record it, and leave it pending unless policy denies it.
     Ask,
 }
 
-/// Who may let an intent through.
+/// Conditions under which an intent is left pending for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consent {
-    /// Policy, and a person where policy asks.
-    Policy,
-    /// A person, whatever policy says; policy may still deny it.
-    Person,
+pub enum AskMode {
+    /// If policy says so.
+    ByPolicy,
+    /// Always, unless policy denies it.
+    Always,
 }
 
 impl Client {
-    /// A client that reaches its engine in this way. The token is shown over networks only.
+    /// Creates a client without connecting. The token is sent over networks only.
     pub fn new(dial: Arc<dyn Dial>, token: Option<Token>) -> Self {
         let mut config = ClientConfig::new(Uri::from_static("http://localhost"))
-            .with_default_max_message_size(LARGEST_MESSAGE)
-            .with_default_element_memory_limit(MOST_ELEMENTS);
+            .with_default_max_message_size(MAX_MESSAGE_BYTES)
+            .with_default_element_memory_limit(MAX_ELEMENT_BYTES);
         if let (Some(token), Reach::Network) = (token, dial.reach()) {
             config = config.with_default_header(AUTHORIZATION, token.header());
         }
-        Self { transport: Transport::new(dial), config, patience: Patience::For(Duration::from_secs(2)) }
+        Self { transport: Transport::new(dial), config, retry_budget: DEFAULT_RETRY_BUDGET, surface: None }
     }
 
-    /// The same client, which waits longer or shorter for an engine that is not there.
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub fn with_retry_budget(self, retry_budget: RetryBudget) -> Self {
+        Self { retry_budget, ..self }
+    }
+
+    /// Names the surface on which a person decides. Other surfaces are shown the name.
+    #[must_use]
+    pub fn with_surface(self, surface: Surface) -> Self {
+        Self { surface: Some(surface), ..self }
     }
 }

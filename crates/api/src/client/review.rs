@@ -1,43 +1,39 @@
-//! What a surface needs: what waits, verdicts, and what happened so far.
+//! Calls of surfaces: pending changes, history, undo and snapshots.
 
 use sayso_review::{
     ChangeId, ChangeRecord, ContentHash, DryRunOutput, IfChanged, Origin, Proposal, SnapshotId, SnapshotRecord, Target,
 };
 
-use super::answers::{Progress, Status, UndoPlan, View, each, understood};
 use super::error::ClientError;
-use super::{Client, Proposing, Shown};
+use super::responses::{ChangeDetails, PreviewDetail, Status, UndoPlan, decode, decode_all};
+use super::{Client, PreviewOf, ProposeMode};
 use crate::proto;
 use crate::proto::__buffa::view;
 use crate::proto::oneof::propose_request::Changes;
 
-/// What is proposed.
+/// Content of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proposed {
-    /// As data.
     Proposal(Proposal),
-    /// As text, which the engine reads.
+    /// A patch or JSON, which the engine parses.
     Text(Vec<u8>),
 }
 
-/// How much is wanted of a status.
+/// Amount of information in a [`Status`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// Counts alone, which is the fastest.
+pub enum StatusDetail {
+    /// Counts only. The fastest.
     Counts,
-    /// Also the last change, what is kept, and at most this many of the changes that wait.
-    Details {
-        /// So many.
-        most_waiting: u32,
-    },
+    /// Also the last change, storage figures and the newest pending changes, at most `max_pending`.
+    Full { max_pending: u32 },
 }
 
-/// A login, or a link to one. Its secret is never printed.
+/// Credentials for verdicts over TCP. `Debug` hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
-    /// The address of the server.
+    /// Address of the server.
     pub url: String,
-    /// What was asked for: the login, or the link.
+    /// The token, or the link if one was requested.
     pub secret: String,
 }
 
@@ -48,57 +44,70 @@ impl std::fmt::Debug for Login {
 }
 
 impl Client {
-    /// Has the engine hand out a login; for a browser, a link that becomes one. Only on the socket for verdicts.
+    /// Creates a login, or a link with which a browser logs in. Accepted on the verdict socket only.
     pub async fn create_login(&self, link: bool) -> Result<Login, ClientError> {
         let request = proto::CreateLoginRequest { link, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::CreateLoginResponseView<'static>, _>(proto::REVIEW_SERVICE_CREATE_LOGIN_SPEC, request)
             .await?;
-        let secret = answer.token.or(answer.link).ok_or_else(|| ClientError::bad("there is no login in it"))?;
-        Ok(Login { url: answer.url, secret })
+        let secret = response.token.or(response.link).ok_or_else(|| ClientError::bad("it has no login"))?;
+        Ok(Login { url: response.url, secret })
     }
 
-    /// How the engine and its workspace stand.
-    pub async fn status(&self, extent: Extent) -> Result<Status, ClientError> {
-        let request = match extent {
-            Extent::Counts => proto::StatusRequest::default(),
-            Extent::Details { most_waiting } => {
-                proto::StatusRequest { most_waiting, details: true, ..Default::default() }
+    /// Returns the state of the engine and its workspace.
+    pub async fn status(&self, detail: StatusDetail) -> Result<Status, ClientError> {
+        let request = match detail {
+            StatusDetail::Counts => proto::StatusRequest::default(),
+            StatusDetail::Full { max_pending } => {
+                proto::StatusRequest { max_pending, details: true, ..Default::default() }
             }
         };
-        Status::read(
+        Status::decode(
             self.call::<_, view::StatusResponseView<'static>, _>(proto::REVIEW_SERVICE_STATUS_SPEC, request).await?,
         )
     }
 
-    /// What waits for a verdict, in the order in which it came; only of a session, if one is named.
-    pub async fn list_pending(&self, session: Option<&str>, view: View) -> Result<Vec<Progress>, ClientError> {
+    /// Lists pending changes, oldest first. `None` is all sessions.
+    pub async fn list_pending(
+        &self,
+        session: Option<&str>,
+        detail: PreviewDetail,
+    ) -> Result<Vec<ChangeDetails>, ClientError> {
         let request = proto::ListPendingRequest {
             session: session.map(str::to_owned),
-            view: proto::PreviewView::from(view).into(),
+            view: proto::PreviewView::from(detail).into(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .call::<_, view::ListPendingResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_PENDING_SPEC, request)
             .await?;
-        answer.pending.into_iter().map(Progress::read).collect()
+        response.pending.into_iter().map(ChangeDetails::decode).collect()
     }
 
-    /// One change.
-    pub async fn get_change(&self, change: ChangeId, view: View, shown: Shown) -> Result<Progress, ClientError> {
-        let shown = match shown {
-            Shown::Proposed => proto::get_change_request::Shown::Proposed,
-            Shown::Applied => proto::get_change_request::Shown::Applied,
+    pub async fn get_change(
+        &self,
+        change: ChangeId,
+        detail: PreviewDetail,
+        preview_of: PreviewOf,
+    ) -> Result<ChangeDetails, ClientError> {
+        let preview_of = match preview_of {
+            PreviewOf::Proposed => proto::get_change_request::PreviewOf::Proposed,
+            PreviewOf::Applied => proto::get_change_request::PreviewOf::Applied,
         };
-        let view = proto::PreviewView::from(view).into();
-        let request = proto::GetChangeRequest { change, view, shown: shown.into(), ..Default::default() };
-        let answer = self
+        let view = proto::PreviewView::from(detail).into();
+        let request = proto::GetChangeRequest { change, view, preview_of: preview_of.into(), ..Default::default() };
+        let response = self
             .call::<_, view::GetChangeResponseView<'static>, _>(proto::REVIEW_SERVICE_GET_CHANGE_SPEC, request)
             .await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// The changes of the workspace, newest first, from before one on; only of a session, if one is named.
+    /// Returns the files of a diff, or a page of one file. Rows convert to [`sayso_diff::DiffRow`] and its kin.
+    pub async fn get_diff(&self, request: proto::GetDiffRequest) -> Result<proto::GetDiffResponse, ClientError> {
+        self.call::<_, view::GetDiffResponseView<'static>, _>(proto::REVIEW_SERVICE_GET_DIFF_SPEC, request).await
+    }
+
+    /// Lists changes with numbers below `before`, newest first. A limit of 0 is the engine's default of 20.
     pub async fn list_changes(
         &self,
         limit: u32,
@@ -107,33 +116,46 @@ impl Client {
     ) -> Result<Vec<ChangeRecord>, ClientError> {
         let session = session.map(str::to_owned);
         let request = proto::ListChangesRequest { limit, before, session, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::ListChangesResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_CHANGES_SPEC, request)
             .await?;
-        each(answer.changes)
+        decode_all(response.changes)
     }
 
-    /// The sessions that said that they began, newest first.
+    /// Lists sessions, newest first. A limit of 0 is the engine's default of 20.
     pub async fn list_sessions(&self, limit: u32) -> Result<Vec<proto::Session>, ClientError> {
         let request = proto::ListSessionsRequest { limit, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::ListSessionsResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_SESSIONS_SPEC, request)
             .await?;
-        Ok(answer.sessions)
+        Ok(response.sessions)
     }
 
-    /// Proposes a change of files. A call that was cut may have been recorded, and is not made again.
+    /// Resolves the start or end of a session id to the full id. Fails with [`crate::error::ErrorData::AmbiguousSession`] unless
+    /// exactly one session matches.
+    pub async fn resolve_session(&self, given: &str) -> Result<String, ClientError> {
+        let request = proto::ResolveSessionRequest { given: given.to_owned(), ..Default::default() };
+        let response = self
+            .call::<_, view::ResolveSessionResponseView<'static>, _>(
+                proto::REVIEW_SERVICE_RESOLVE_SESSION_SPEC,
+                request,
+            )
+            .await?;
+        Ok(response.session)
+    }
+
+    /// Proposes a change of files. Not retried after a lost connection, as it may have been recorded.
     pub async fn propose(
         &self,
         proposed: Proposed,
         origin: Origin,
-        proposing: Proposing,
-        view: View,
-    ) -> Result<Progress, ClientError> {
-        let mode = match proposing {
-            Proposing::Record => proto::propose_request::Mode::Record,
-            Proposing::Preview => proto::propose_request::Mode::Preview,
-            Proposing::Ask => proto::propose_request::Mode::Ask,
+        mode: ProposeMode,
+        detail: PreviewDetail,
+    ) -> Result<ChangeDetails, ClientError> {
+        let mode = match mode {
+            ProposeMode::Record => proto::propose_request::Mode::Record,
+            ProposeMode::Preview => proto::propose_request::Mode::Preview,
+            ProposeMode::Ask => proto::propose_request::Mode::Ask,
         };
         let changes = match proposed {
             Proposed::Proposal(proposal) => Changes::Proposal(Box::new((&proposal).into())),
@@ -143,15 +165,15 @@ impl Client {
             changes: Some(changes),
             origin: Some((&origin).into()).into(),
             mode: mode.into(),
-            view: proto::PreviewView::from(view).into(),
+            view: proto::PreviewView::from(detail).into(),
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::ProposeResponseView<'static>, _>(proto::REVIEW_SERVICE_PROPOSE_SPEC, request).await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// What an undo would do.
+    /// Returns the effect of [`Client::undo`].
     pub async fn plan_undo(&self, target: Target, if_changed: IfChanged) -> Result<UndoPlan, ClientError> {
         let request = proto::PlanUndoRequest {
             target: Some((&target).into()).into(),
@@ -159,31 +181,31 @@ impl Client {
             view: proto::PreviewView::Content.into(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .call::<_, view::PlanUndoResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_UNDO_SPEC, request)
             .await?;
-        UndoPlan::read(answer.plan)
+        UndoPlan::decode_field(response.plan)
     }
 
-    /// Takes changes back; where a plan was shown, only if that is still what would happen.
+    /// Restores the content from before the changes. Fails with `Stale` if `expected` is not the hash of the plan.
     pub async fn undo(
         &self,
         target: Target,
         if_changed: IfChanged,
-        shown: Option<ContentHash>,
-    ) -> Result<Progress, ClientError> {
+        expected: Option<ContentHash>,
+    ) -> Result<ChangeDetails, ClientError> {
         let request = proto::UndoRequest {
             target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
-            preview_hash: shown.map(|hash| hash.to_string()),
+            preview_hash: expected.map(|hash| hash.to_string()),
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::UndoResponseView<'static>, _>(proto::REVIEW_SERVICE_UNDO_SPEC, request).await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// What a redo would do.
+    /// Returns the effect of [`Client::redo`].
     pub async fn plan_redo(&self, target: Target, if_changed: IfChanged) -> Result<UndoPlan, ClientError> {
         let request = proto::PlanRedoRequest {
             target: Some((&target).into()).into(),
@@ -191,84 +213,92 @@ impl Client {
             view: proto::PreviewView::Content.into(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .call::<_, view::PlanRedoResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_REDO_SPEC, request)
             .await?;
-        UndoPlan::read(answer.plan)
+        UndoPlan::decode_field(response.plan)
     }
 
-    /// Makes changes again; where a plan was shown, only if that is still what would happen.
+    /// Applies undone changes again. Fails with `Stale` if `expected` is not the hash of the plan.
     pub async fn redo(
         &self,
         target: Target,
         if_changed: IfChanged,
-        shown: Option<ContentHash>,
-    ) -> Result<Progress, ClientError> {
+        expected: Option<ContentHash>,
+    ) -> Result<ChangeDetails, ClientError> {
         let request = proto::RedoRequest {
             target: Some((&target).into()).into(),
             if_changed: proto::IfChanged::from(if_changed).into(),
-            preview_hash: shown.map(|hash| hash.to_string()),
+            preview_hash: expected.map(|hash| hash.to_string()),
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::RedoResponseView<'static>, _>(proto::REVIEW_SERVICE_REDO_SPEC, request).await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// Runs the harmless rehearsal that the preview of a command offers.
-    pub async fn rehearse(&self, change: ChangeId) -> Result<DryRunOutput, ClientError> {
-        let request = proto::RehearseRequest { change, ..Default::default() };
-        let answer = self
-            .call::<_, view::RehearseResponseView<'static>, _>(proto::REVIEW_SERVICE_REHEARSE_SPEC, request)
-            .await?;
-        understood(answer)
+    /// Runs the dry run that a command preview offers.
+    pub async fn dry_run(&self, change: ChangeId) -> Result<DryRunOutput, ClientError> {
+        let request = proto::DryRunRequest { change, ..Default::default() };
+        let response =
+            self.call::<_, view::DryRunResponseView<'static>, _>(proto::REVIEW_SERVICE_DRY_RUN_SPEC, request).await?;
+        decode(response)
     }
 
-    /// Puts up for review what happened at once in a turn; `None` if nothing did.
-    pub async fn review_turn(&self, session: &str, turn: &str, view: View) -> Result<Option<Progress>, ClientError> {
+    /// Opens the review of a turn's changes that were applied under `later` rules; `None` if there are none.
+    pub async fn review_turn(
+        &self,
+        session: &str,
+        turn: &str,
+        detail: PreviewDetail,
+    ) -> Result<Option<ChangeDetails>, ClientError> {
         let request = proto::ReviewTurnRequest {
             session: session.to_owned(),
             turn: turn.to_owned(),
-            view: proto::PreviewView::from(view).into(),
+            view: proto::PreviewView::from(detail).into(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .call::<_, view::ReviewTurnResponseView<'static>, _>(proto::REVIEW_SERVICE_REVIEW_TURN_SPEC, request)
             .await?;
-        answer.progress.into_option().map(Progress::read).transpose()
+        response.details.into_option().map(ChangeDetails::decode).transpose()
     }
 
-    /// What files were before tool calls, as far as it is kept; only of a call, if one is named.
+    /// Lists snapshots of files before tool calls, newest first. `None` is all calls.
     pub async fn list_snapshots(&self, call: Option<&str>) -> Result<Vec<SnapshotRecord>, ClientError> {
         let request = proto::ListSnapshotsRequest { call: call.map(str::to_owned), ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::ListSnapshotsResponseView<'static>, _>(proto::REVIEW_SERVICE_LIST_SNAPSHOTS_SPEC, request)
             .await?;
-        each(answer.snapshots)
+        decode_all(response.snapshots)
     }
 
-    /// What putting a file back would do.
+    /// Returns the effect of [`Client::restore`].
     pub async fn plan_restore(&self, snapshot: SnapshotId) -> Result<UndoPlan, ClientError> {
         let view = proto::PreviewView::Content.into();
         let request = proto::PlanRestoreRequest { snapshot, view, ..Default::default() };
-        let answer = self
+        let response = self
             .call::<_, view::PlanRestoreResponseView<'static>, _>(proto::REVIEW_SERVICE_PLAN_RESTORE_SPEC, request)
             .await?;
-        UndoPlan::read(answer.plan)
+        UndoPlan::decode_field(response.plan)
     }
 
-    /// Puts a file back; where a plan was shown, only if that is still what would happen.
-    pub async fn restore(&self, snapshot: SnapshotId, shown: Option<ContentHash>) -> Result<Progress, ClientError> {
-        let preview_hash = shown.map(|hash| hash.to_string());
+    /// Restores a file from a snapshot. Fails with `Stale` if `expected` is not the hash of the plan.
+    pub async fn restore(
+        &self,
+        snapshot: SnapshotId,
+        expected: Option<ContentHash>,
+    ) -> Result<ChangeDetails, ClientError> {
+        let preview_hash = expected.map(|hash| hash.to_string());
         let request = proto::RestoreRequest { snapshot, preview_hash, ..Default::default() };
-        let answer =
+        let response =
             self.call::<_, view::RestoreResponseView<'static>, _>(proto::REVIEW_SERVICE_RESTORE_SPEC, request).await?;
-        Progress::of(answer.progress)
+        ChangeDetails::decode_field(response.details)
     }
 
-    /// Drops contents that only changes before a time need, and ends what waits for nobody.
-    pub async fn collect(&self, before: i64, most_bytes: Option<u64>) -> Result<proto::CollectResponse, ClientError> {
-        let request = proto::CollectRequest { before_ms: before, most_bytes, ..Default::default() };
+    /// Deletes stored contents that only changes before a time need, and cancels orphaned pending changes.
+    pub async fn collect(&self, before_ms: i64, max_bytes: Option<u64>) -> Result<proto::CollectResponse, ClientError> {
+        let request = proto::CollectRequest { before_ms, max_bytes, ..Default::default() };
         self.call::<_, view::CollectResponseView<'static>, _>(proto::REVIEW_SERVICE_COLLECT_SPEC, request).await
     }
 }

@@ -1,20 +1,19 @@
-//! What shows over a network that a client belongs.
+//! Tokens, which authenticate a client over TCP.
 
 use std::fmt;
 
 use http::HeaderValue;
 
-/// The secret that an engine's HTTP server asks for. It is never printed.
+/// Secret of an engine's HTTP server. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(HeaderValue);
 
-/// A text cannot be a token.
+/// A text that cannot be sent as a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token is not empty and has visible ASCII characters only")]
+#[error("a token must be non-empty visible ASCII")]
 pub struct NotAToken;
 
 impl Token {
-    /// Takes a text for a token.
     pub fn new(text: &str) -> Result<Self, NotAToken> {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(NotAToken);
@@ -40,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_not_printed() {
+    fn token_debug_hides_secret() {
         let printed = Token::new("s3cret").map(|token| format!("{token:?} {:?}", token.header()));
         assert_eq!(printed.as_deref(), Ok("Token(…) Sensitive"));
     }
 
     #[test]
-    fn a_token_cannot_carry_a_second_header() {
+    fn token_with_line_break_is_rejected() {
         for text in ["", "a b", "a\r\nx: y", "naïve"] {
             assert_eq!(Token::new(text), Err(NotAToken), "{text:?}");
         }

@@ -1,73 +1,94 @@
-//! Following the stream, over as many connections as it takes.
+//! Following the event stream across connections.
 
 use std::time::Duration;
 
-use super::call::Answers;
-use super::error::{ClientError, Ended};
-use super::patience::{Backoff, Patience};
+use buffa::{HasMessageView, Message, MessageView};
+use connectrpc::JsonDeserialize;
+use sayso_review::{EventBody, Recorded};
+use serde_json::json;
+
+use super::call::ResponseStream;
+use super::error::{CallFailure, ClientError};
+use super::inbox::AttachedSurface;
+use super::retry::{Backoff, RetryBudget};
 use super::{Client, Role};
 use crate::proto;
 use crate::proto::__buffa::view::WatchResponseView;
 use crate::proto::oneof::watch_response::Kind;
 
-/// An engine that says nothing for this long is gone: it gives a sign of life more often than that.
-pub(super) const SILENCE: Duration = Duration::from_mins(1);
+/// A stream without a message for this long is dead: the engine sends heartbeats more often.
+pub(super) const STREAM_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Something that a watcher hears.
+/// A message of the event stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Watched {
-    /// The next event.
-    Event(Box<proto::Event>),
-    /// There is none for now.
+    /// The next event. If this version cannot read it, its body is [`EventBody::Unknown`].
+    Event(Box<Recorded>),
+    /// Keep-alive.
     Heartbeat {
-        /// The number of the last event.
-        last: u64,
+        last_event: u64,
     },
+    SurfaceAttached(AttachedSurface),
+    SurfaceDetached(AttachedSurface),
 }
 
-/// The stream, from some event on: every event once, in order, whatever becomes of connections and engines meanwhile.
+/// Receives the next message of a stream.
+pub(super) async fn next_message<View, Owned>(stream: &mut ResponseStream<View>) -> Result<Owned, CallFailure>
+where
+    View: MessageView<'static, Owned = Owned> + Send,
+    Owned: HasMessageView<View<'static> = View> + Message + JsonDeserialize,
+{
+    match tokio::time::timeout(STREAM_TIMEOUT, stream.message()).await {
+        Err(_) => Err(CallFailure::NotSent("the stream timed out".to_owned())),
+        Ok(Err(error)) => Err(CallFailure::of_stream(error)),
+        Ok(Ok(None)) => Err(CallFailure::NotSent("the engine has stopped".to_owned())),
+        Ok(Ok(Some(message))) => Ok(message.to_owned_message()),
+    }
+}
+
+/// The event stream after a number: each event once, in order, across lost connections and restarted engines.
 #[derive(Debug)]
 pub struct Watch {
     client: Client,
     after: u64,
     role: Role,
     backoff: Backoff,
-    stream: Option<Box<Answers<WatchResponseView<'static>>>>,
+    stream: Option<Box<ResponseStream<WatchResponseView<'static>>>>,
 }
 
 impl Client {
-    /// Follows the stream, from after the event with this number on.
-    pub fn watch(&self, after: u64, role: Role, patience: Patience) -> Watch {
-        Watch { client: self.clone(), after, role, backoff: Backoff::new(patience), stream: None }
+    /// Follows the event stream. `after` is the number of the last known event; 0 starts at the first one.
+    pub fn watch(&self, after: u64, role: Role, budget: RetryBudget) -> Watch {
+        Watch { client: self.clone(), after, role, backoff: Backoff::new(budget), stream: None }
     }
 }
 
 impl Watch {
-    /// The number of the last event that was handed out.
+    /// Number of the last event returned.
     pub fn after(&self) -> u64 {
         self.after
     }
 
-    /// The next event, or a sign of life. Where this is dropped before it ends, nothing is lost.
+    /// Returns the next message. Cancel-safe: dropping the future loses no event.
     pub async fn next(&mut self) -> Result<Watched, ClientError> {
         loop {
-            let ended = match self.heard().await {
-                Ok(kind) => match self.take(kind)? {
+            let failure = match self.receive().await {
+                Ok(kind) => match self.accept(kind)? {
                     Some(watched) => return Ok(watched),
                     None => continue,
                 },
-                Err(ended) => ended,
+                Err(failure) => failure,
             };
             self.stream = None;
-            match ended {
-                Ended::Answered(error) => return Err(error),
-                Ended::Unsent(why) | Ended::Cut(why) => self.backoff.again(why).await?,
+            match failure {
+                CallFailure::Remote(error) => return Err(error),
+                CallFailure::NotSent(cause) | CallFailure::ConnectionLost(cause) => self.backoff.wait(cause).await?,
             }
         }
     }
 
-    /// The next message, of a new stream if there is none.
-    async fn heard(&mut self) -> Result<Kind, Ended> {
+    /// Receives a message, from a new stream if none is open.
+    async fn receive(&mut self) -> Result<Kind, CallFailure> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             none => {
@@ -75,37 +96,46 @@ impl Watch {
                     Role::Observer => proto::watch_request::Role::Observer,
                     Role::Surface => proto::watch_request::Role::Surface,
                 };
-                let request = proto::WatchRequest { after: self.after, role: role.into(), ..Default::default() };
+                let surface = self.client.surface.as_ref().map(proto::Surface::from).into();
+                let request =
+                    proto::WatchRequest { after: self.after, role: role.into(), surface, ..Default::default() };
                 let stream = self.client.stream(proto::REVIEW_SERVICE_WATCH_SPEC, request).await?;
                 none.insert(Box::new(stream))
             }
         };
-        let message = match tokio::time::timeout(SILENCE, stream.message()).await {
-            Err(_) => return Err(Ended::Unsent("it has fallen silent".to_owned())),
-            Ok(Err(error)) => return Err(Ended::of_stream(error)),
-            Ok(Ok(None)) => return Err(Ended::Unsent("the engine has stopped".to_owned())),
-            Ok(Ok(Some(message))) => message.to_owned_message(),
-        };
+        let message = next_message(stream).await?;
         self.backoff.reset();
-        message.kind.ok_or_else(|| Ended::Answered(ClientError::bad("a message of the stream is empty")))
+        message.kind.ok_or_else(|| CallFailure::Remote(ClientError::bad("a message of the stream is empty")))
     }
 
-    /// What a message means to whoever has seen all before it; nothing, if they have seen it, too.
-    fn take(&mut self, kind: Kind) -> Result<Option<Watched>, ClientError> {
+    /// Checks a message against the last number. Returns `None` for an event that was returned before.
+    fn accept(&mut self, kind: Kind) -> Result<Option<Watched>, ClientError> {
         match kind {
             Kind::Heartbeat(heartbeat) if heartbeat.last_event < self.after => Err(ClientError::bad(format!(
-                "event {} was seen, and the stream ends at {}: it is another history",
-                self.after, heartbeat.last_event
+                "the stream ends at event {}, but event {} was received before: the journal was replaced",
+                heartbeat.last_event, self.after
             ))),
-            Kind::Heartbeat(heartbeat) => Ok(Some(Watched::Heartbeat { last: heartbeat.last_event })),
+            Kind::Heartbeat(heartbeat) => Ok(Some(Watched::Heartbeat { last_event: heartbeat.last_event })),
+            Kind::SurfaceAttached(attached) => Ok(Some(Watched::SurfaceAttached((*attached).into()))),
+            Kind::SurfaceDetached(detached) => Ok(Some(Watched::SurfaceDetached((*detached).into()))),
             Kind::Event(event) if event.number <= self.after => Ok(None),
             Kind::Event(event) if event.number > self.after + 1 => {
-                Err(ClientError::bad(format!("event {} came after event {}", event.number, self.after)))
+                Err(ClientError::bad(format!("event {} follows event {}", event.number, self.after)))
             }
             Kind::Event(event) => {
                 self.after = event.number;
-                Ok(Some(Watched::Event(event)))
+                Ok(Some(Watched::Event(Box::new(decode(*event)))))
             }
         }
     }
+}
+
+/// Reads an event. A field that this version does not know makes the body unknown, so that a newer engine cannot end the watch.
+fn decode(event: proto::Event) -> Recorded {
+    let (number, time) = (event.number, event.time_ms);
+    event.try_into().unwrap_or_else(|error: crate::convert::BadMessage| Recorded {
+        number,
+        time,
+        body: EventBody::Unknown(json!({ "unreadable": error.to_string() })),
+    })
 }

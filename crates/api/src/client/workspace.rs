@@ -1,4 +1,4 @@
-//! The workspace itself, and the built-in tools.
+//! Calls for the workspace and the built-in tools.
 
 use serde_json::Value;
 
@@ -7,25 +7,24 @@ use super::error::ClientError;
 use crate::proto;
 use crate::proto::__buffa::view;
 
-/// What a caller grants a tool, as patterns.
+/// Rights that a caller grants to a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolGrants {
-    /// Tools by name.
     pub tools: Vec<String>,
-    /// Files that may be read, as patterns from the root of the workspace.
+    /// Globs of readable files, relative to the workspace.
     pub read: Vec<String>,
-    /// Files that may be written.
+    /// Globs of writable files, relative to the workspace.
     pub write: Vec<String>,
 }
 
 impl Client {
-    /// Reads a part of a file.
+    /// Reads a byte range of a file. A limit of 0 is the engine's default of 64 kB.
     pub async fn read_file(&self, path: &str, offset: u64, limit: u32) -> Result<proto::ReadFileResponse, ClientError> {
         let request = proto::ReadFileRequest { path: path.to_owned(), offset, limit, ..Default::default() };
         self.call::<_, view::ReadFileResponseView<'static>, _>(proto::WORKSPACE_SERVICE_READ_FILE_SPEC, request).await
     }
 
-    /// Lists a directory, from after a name on.
+    /// Lists the entries of a directory after a name. A limit of 0 is the engine's default of 1,000.
     pub async fn list_directory(
         &self,
         path: &str,
@@ -38,7 +37,7 @@ impl Client {
         self.call::<_, view::ListDirectoryResponseView<'static>, _>(spec, request).await
     }
 
-    /// What policy says to something, and why.
+    /// Evaluates policy for a hypothetical action.
     pub async fn explain_policy(
         &self,
         request: proto::ExplainPolicyRequest,
@@ -47,36 +46,39 @@ impl Client {
         self.call::<_, view::ExplainPolicyResponseView<'static>, _>(spec, request).await
     }
 
-    /// How the workspace's git repository stands, where names of tasks' branches begin like this; as configured, if not said.
+    /// Returns the state of the git repository. `prefix` is the prefix of task branches; `None` as configured.
     pub async fn get_branch(&self, prefix: Option<&str>) -> Result<proto::GetBranchResponse, ClientError> {
         let request = proto::GetBranchRequest { prefix: prefix.map(str::to_owned), ..Default::default() };
         self.call::<_, view::GetBranchResponseView<'static>, _>(proto::WORKSPACE_SERVICE_GET_BRANCH_SPEC, request).await
     }
 
-    /// What taking up a task's branch would do.
+    /// Returns the effect of [`Client::check_out_branch`].
     pub async fn plan_branch(&self, task: proto::BranchTask) -> Result<proto::PlanBranchResponse, ClientError> {
         let request = proto::PlanBranchRequest { task: Some(task).into(), ..Default::default() };
         self.call::<_, view::PlanBranchResponseView<'static>, _>(proto::WORKSPACE_SERVICE_PLAN_BRANCH_SPEC, request)
             .await
     }
 
-    /// Makes a task's branch, or goes to it.
-    pub async fn take_up_branch(&self, task: proto::BranchTask) -> Result<proto::TakeUpBranchResponse, ClientError> {
-        let request = proto::TakeUpBranchRequest { task: Some(task).into(), ..Default::default() };
-        let spec = proto::WORKSPACE_SERVICE_TAKE_UP_BRANCH_SPEC;
-        self.call::<_, view::TakeUpBranchResponseView<'static>, _>(spec, request).await
+    /// Creates the branch of a task, or switches to it.
+    pub async fn check_out_branch(
+        &self,
+        task: proto::BranchTask,
+    ) -> Result<proto::CheckOutBranchResponse, ClientError> {
+        let request = proto::CheckOutBranchRequest { task: Some(task).into(), ..Default::default() };
+        let spec = proto::WORKSPACE_SERVICE_CHECK_OUT_BRANCH_SPEC;
+        self.call::<_, view::CheckOutBranchResponseView<'static>, _>(spec, request).await
     }
 
-    /// The built-in tools.
+    /// Lists the built-in tools by name.
     pub async fn list_tools(&self) -> Result<Vec<proto::Tool>, ClientError> {
         let request = proto::ListToolsRequest::default();
-        let answer = self
+        let response = self
             .call::<_, view::ListToolsResponseView<'static>, _>(proto::TOOL_SERVICE_LIST_TOOLS_SPEC, request)
             .await?;
-        Ok(answer.tools)
+        Ok(response.tools)
     }
 
-    /// Runs a built-in tool with what is granted here; with all that policy allows, if that is not said.
+    /// Runs a built-in tool. `None` grants everything that policy allows.
     pub async fn run_tool(
         &self,
         name: &str,
@@ -95,8 +97,8 @@ impl Client {
             grants: grants.into(),
             ..Default::default()
         };
-        let answer =
+        let response =
             self.call::<_, view::RunToolResponseView<'static>, _>(proto::TOOL_SERVICE_RUN_TOOL_SPEC, request).await?;
-        serde_json::from_str(&answer.result_json).map_err(ClientError::bad)
+        serde_json::from_str(&response.result_json).map_err(ClientError::bad)
     }
 }

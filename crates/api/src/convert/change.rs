@@ -1,11 +1,11 @@
-//! A change, from its intent to its outcome.
+//! Changes, with their state.
 
 use std::collections::BTreeMap;
 
 use buffa::{EnumValue, MessageField};
 use sayso_review::{ChangeRecord, ChangeStatus, Delivery, Uncaptured, WsPath};
 
-use super::field::{enumeration, hash, list, not_said, optional, path, paths, required};
+use super::field::{enumeration, hash, list, missing, optional, path, paths, required, unspecified};
 use super::{BadMessage, messages, texts};
 use crate::proto;
 use crate::proto::change::Status;
@@ -13,7 +13,8 @@ use crate::proto::change::Status;
 impl From<&ChangeRecord> for proto::Change {
     fn from(record: &ChangeRecord) -> Self {
         let files = record.files.iter().map(|file| proto::FileRecord {
-            extent: proto::file_record::Extent::from(record.extent(file)).into(),
+            applied_part: proto::file_record::AppliedPart::from(record.applied_part(file)).into(),
+            card: MessageField::none(),
             ..file.into()
         });
         let (failed_reason, undone_by) = match &record.status {
@@ -32,30 +33,30 @@ impl From<&ChangeRecord> for proto::Change {
             subject: MessageField::some((&record.subject).into()),
             files: files.collect(),
             preview_hash: record.preview.to_string(),
-            ruled: record.ruled.as_ref().map(|ruled| MessageField::some(ruled.into())).unwrap_or_default(),
-            verdict: record.verdict.as_ref().map(|verdict| MessageField::some(verdict.into())).unwrap_or_default(),
-            told: record.told.clone(),
+            ruling: record.ruling.as_ref().map(proto::RulingRecord::from).into(),
+            verdict: record.verdict.as_ref().map(proto::Verdict::from).into(),
+            agent_message: record.agent_message.clone(),
             delivery: proto::change::Delivery::from(record.delivery).into(),
-            applied: record.applied.as_ref().map(|applied| MessageField::some(applied.into())).unwrap_or_default(),
-            in_part: record.in_part,
+            applied: record.applied.as_ref().map(proto::ApplyRecord::from).into(),
+            partial: record.partial,
             performer: proto::Performer::from(record.performer).into(),
             deadline_ms: record.deadline,
-            after: record.after.clone(),
-            without: record.without.clone(),
-            differs: texts(&record.differs),
+            predecessors: record.predecessors.clone(),
+            dropped_predecessors: record.dropped_predecessors.clone(),
+            differing_files: texts(&record.differing_files),
             uncaptured: messages(&record.uncaptured),
             reviewed_by: record.reviewed,
-            code: record.code,
+            exit_code: record.exit_code,
             run_note: record.run_note.clone(),
             undone_files: record.undone_files.iter().map(|(path, by)| (path.to_string(), *by)).collect(),
-            left_alone: texts(&record.left_alone),
-            saved: texts(&record.saved),
+            skipped_files: texts(&record.skipped_files),
+            rescued_files: texts(&record.rescued_files),
             ..Default::default()
         }
     }
 }
 
-/// Without what only the engine needs: the intent, what is expected of an agent, and the numbers of the events.
+/// Leaves out the engine's own fields: the intent, expected steps and event numbers.
 impl TryFrom<proto::Change> for ChangeRecord {
     type Error = BadMessage;
 
@@ -69,30 +70,30 @@ impl TryFrom<proto::Change> for ChangeRecord {
             files: list(change.files, "files")?,
             preview: hash(&change.preview_hash, "preview_hash")?,
             verdict: optional(change.verdict, "verdict")?,
-            told: change.told,
+            agent_message: change.agent_message,
             delivery: delivery(change.delivery)?,
             applied: optional(change.applied, "applied")?,
-            left_alone: paths(&change.left_alone, "left_alone")?,
-            saved: paths(&change.saved, "saved")?,
-            in_part: change.in_part,
+            skipped_files: paths(&change.skipped_files, "skipped_files")?,
+            rescued_files: paths(&change.rescued_files, "rescued_files")?,
+            partial: change.partial,
             subject: required(change.subject, "subject")?,
-            ruled: optional(change.ruled, "ruled")?,
+            ruling: optional(change.ruling, "ruling")?,
             performer: enumeration(change.performer, "performer")?,
             intent: None,
             deadline: change.deadline_ms,
-            after: change.after,
-            without: change.without,
+            predecessors: change.predecessors,
+            dropped_predecessors: change.dropped_predecessors,
             expected: Vec::new(),
             outside: Vec::new(),
-            differs: paths(&change.differs, "differs")?,
+            differing_files: paths(&change.differing_files, "differing_files")?,
             uncaptured: change.uncaptured.into_iter().map(Uncaptured::from).collect(),
             reviewed: change.reviewed_by,
-            code: change.code,
+            exit_code: change.exit_code,
             run_note: change.run_note,
             undone_files: undone_files(change.undone_files)?,
-            permitted: 0,
-            happened: 0,
-            since: 0,
+            permitted_event: 0,
+            applied_event: 0,
+            status_event: 0,
         })
     }
 }
@@ -135,15 +136,14 @@ impl From<&ChangeStatus> for Status {
     }
 }
 
-/// Reads how a change stands from the three fields that say so.
+/// Combines the three fields that encode a status.
 fn status(
     status: EnumValue<Status>,
     failed_reason: Option<String>,
     undone_by: Option<u64>,
 ) -> Result<ChangeStatus, BadMessage> {
-    let missing = |name: &str| BadMessage::new(name, "it is missing");
     Ok(match enumeration::<_, Status>(status, "status")? {
-        Status::Unspecified => return Err(not_said().within("status")),
+        Status::Unspecified => return Err(unspecified().within("status")),
         Status::Pending => ChangeStatus::Pending,
         Status::Interrupted => ChangeStatus::Interrupted,
         Status::Permitted => ChangeStatus::Permitted,

@@ -1,14 +1,16 @@
-//! What is sent with its kind, its sentence and its data: notes, problems, effects, doubts.
+//! Messages with a kind, a sentence and JSON data: notes, problems, effects, uncertainties, schema mismatches.
+//!
+//! Readers use the JSON alone; kind and sentence are for clients without these types.
 
-use sayso_review::{Doubt, Effect, Note, Problem, Severity, ToolProblem};
+use sayso_review::{Effect, Note, Problem, Severity, ToolProblem, Uncertainty};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::BadMessage;
-use super::field::{json, not_said};
+use super::field::{json, unspecified};
 use crate::proto;
 
-/// A value as data, and the word in it that says which of its kinds it is.
+/// A serialised value and the value of its tag field.
 struct Data {
     kind: String,
     json: String,
@@ -16,7 +18,7 @@ struct Data {
 
 impl Data {
     fn of(value: &impl Serialize, tag: &str) -> Self {
-        // Of data that always serialises; were it not to, it could not be read on the other side, which is safe.
+        // The value always serialises. If it did not, the receiver would reject the message.
         let value = serde_json::to_value(value).unwrap_or_default();
         let kind = value.get(tag).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self { kind, json: value.to_string() }
@@ -44,7 +46,7 @@ impl TryFrom<proto::Note> for Note {
     }
 }
 
-/// The notes that this version knows. A note informs and never decides, so that those of a newer peer are left out.
+/// Reads notes and drops unknown kinds of a newer version. Safe, because notes never decide.
 pub(super) fn known_notes(notes: Vec<proto::Note>) -> Vec<Note> {
     notes.into_iter().filter_map(|note| note.try_into().ok()).collect()
 }
@@ -91,18 +93,18 @@ impl TryFrom<proto::command_preview::Effect> for Effect {
     }
 }
 
-impl From<&Doubt> for proto::command_preview::Doubt {
-    fn from(doubt: &Doubt) -> Self {
-        let data = Data::of(doubt, "doubt");
-        Self { kind: data.kind, text: doubt.to_string(), details_json: data.json, ..Default::default() }
+impl From<&Uncertainty> for proto::command_preview::Uncertainty {
+    fn from(uncertainty: &Uncertainty) -> Self {
+        let data = Data::of(uncertainty, "uncertainty");
+        Self { kind: data.kind, text: uncertainty.to_string(), details_json: data.json, ..Default::default() }
     }
 }
 
-impl TryFrom<proto::command_preview::Doubt> for Doubt {
+impl TryFrom<proto::command_preview::Uncertainty> for Uncertainty {
     type Error = BadMessage;
 
-    fn try_from(doubt: proto::command_preview::Doubt) -> Result<Self, BadMessage> {
-        json(&doubt.details_json, "details_json")
+    fn try_from(uncertainty: proto::command_preview::Uncertainty) -> Result<Self, BadMessage> {
+        json(&uncertainty.details_json, "details_json")
     }
 }
 
@@ -136,7 +138,7 @@ impl TryFrom<proto::Severity> for Severity {
 
     fn try_from(severity: proto::Severity) -> Result<Self, BadMessage> {
         match severity {
-            proto::Severity::Unspecified => Err(not_said()),
+            proto::Severity::Unspecified => Err(unspecified()),
             proto::Severity::Info => Ok(Self::Info),
             proto::Severity::Warning => Ok(Self::Warning),
             proto::Severity::Critical => Ok(Self::Critical),

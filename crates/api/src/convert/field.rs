@@ -1,12 +1,12 @@
-//! Reads the fields of a message, and names the field that is wrong.
+//! Field readers. Each error names its field.
 
 use buffa::{EnumValue, Enumeration, MessageField, ProtoBox};
-use sayso_review::{ContentHash, WsPath};
+use sayso_review::{ContentHash, NotAHash, WsPath};
 use serde::de::DeserializeOwned;
 
 use super::BadMessage;
 
-/// Reads a message that has to be there.
+/// Reads a submessage. Fails if it is absent.
 pub fn required<M, P, T>(field: MessageField<M, P>, name: &str) -> Result<T, BadMessage>
 where
     M: Default,
@@ -14,10 +14,10 @@ where
     T: TryFrom<M>,
     BadMessage: From<T::Error>,
 {
-    optional(field, name)?.ok_or_else(|| BadMessage::new(name, "it is missing"))
+    optional(field, name)?.ok_or_else(|| missing(name))
 }
 
-/// Reads a message that may be there.
+/// Reads a submessage; `None` if it is absent.
 pub fn optional<M, P, T>(field: MessageField<M, P>, name: &str) -> Result<Option<T>, BadMessage>
 where
     M: Default,
@@ -29,7 +29,7 @@ where
     value.map_err(|error| BadMessage::from(error).within(name))
 }
 
-/// Reads a list of messages.
+/// Reads repeated submessages. An error names the index.
 pub fn list<M, T>(messages: Vec<M>, name: &str) -> Result<Vec<T>, BadMessage>
 where
     T: TryFrom<M>,
@@ -41,13 +41,12 @@ where
     messages.into_iter().enumerate().map(read).collect()
 }
 
-/// Reads which of several fields is there.
+/// Reads a oneof. Fails if no member is set, which is also how a member of a newer version appears.
 pub fn oneof<T>(field: Option<T>, name: &str) -> Result<T, BadMessage> {
-    field
-        .ok_or_else(|| BadMessage::new(name, "none of what it may be is there, or one that this version does not know"))
+    field.ok_or_else(|| BadMessage::new(name, "no member is set, or only one that this version does not know"))
 }
 
-/// Reads a value of an enumeration.
+/// Reads an enumeration. Fails on a number without a name in this version.
 pub fn enumeration<E, T>(value: EnumValue<E>, name: &str) -> Result<T, BadMessage>
 where
     E: Enumeration,
@@ -56,9 +55,7 @@ where
 {
     match value {
         EnumValue::Known(known) => T::try_from(known).map_err(|error| BadMessage::from(error).within(name)),
-        EnumValue::Unknown(number) => {
-            Err(BadMessage::new(name, format!("this version does not know its value {number}")))
-        }
+        EnumValue::Unknown(number) => Err(BadMessage::new(name, format!("this version does not know value {number}"))),
     }
 }
 
@@ -67,27 +64,32 @@ pub fn path(text: &str, name: &str) -> Result<WsPath, BadMessage> {
     WsPath::parse(text).map_err(|error| BadMessage::new(name, error.to_string()))
 }
 
-/// Reads paths inside the workspace.
+/// Reads paths inside the workspace. An error names the index.
 pub fn paths(texts: &[String], name: &str) -> Result<Vec<WsPath>, BadMessage> {
     texts.iter().enumerate().map(|(index, text)| path(text, &format!("{name}[{index}]"))).collect()
 }
 
-/// Reads the hash of a content or of a preview.
+/// Reads a hash in hexadecimal.
 pub fn hash(text: &str, name: &str) -> Result<ContentHash, BadMessage> {
-    text.parse().map_err(|error: sayso_review::NotAHash| BadMessage::new(name, error.to_string()))
+    text.parse().map_err(|error: NotAHash| BadMessage::new(name, error.to_string()))
 }
 
-/// Reads a value that is sent as JSON.
+/// Reads a value that crosses the wire as JSON text.
 pub fn json<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, BadMessage> {
-    serde_json::from_str(text).map_err(|error| BadMessage::new(name, format!("as JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| BadMessage::new(name, format!("cannot parse it as JSON: {error}")))
 }
 
-/// Reads a number of lines or the like, which this machine must be able to count.
+/// Reads a count, such as a number of lines. Fails if it exceeds `usize`.
 pub fn count(number: u64, name: &str) -> Result<usize, BadMessage> {
     usize::try_from(number).map_err(|_| BadMessage::new(name, format!("{number} is too large for this machine")))
 }
 
-/// What an enumeration's first value, which stands for nothing said, is answered with where something has to be said.
-pub(super) fn not_said() -> BadMessage {
-    BadMessage::new("", "it is not said")
+/// The error for an absent field.
+pub(crate) fn missing(name: &str) -> BadMessage {
+    BadMessage::new(name, "it is missing")
+}
+
+/// The error for `UNSPECIFIED` where the field has no default. The caller adds the field name.
+pub(crate) fn unspecified() -> BadMessage {
+    BadMessage::new("", "it is not specified")
 }

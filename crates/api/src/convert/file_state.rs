@@ -1,10 +1,10 @@
-//! What is at a path, and what happens to it.
+//! File states and operations.
 
 use buffa::EnumValue;
 use sayso_review::{FileMode, FileState, Fingerprint, Operation};
 
 use super::BadMessage;
-use super::field::{enumeration, hash, oneof, path};
+use super::field::{enumeration, hash, missing, oneof, path, unspecified};
 use crate::proto;
 use crate::proto::oneof as choice;
 
@@ -66,13 +66,13 @@ impl TryFrom<proto::FileState> for FileState {
     }
 }
 
-/// Reads permissions. Other bits are an error, since two modes that differ would become one.
+/// Reads permission bits. Rejects other bits: dropping them would make two different modes equal.
 fn mode(bits: u32, name: &str) -> Result<FileMode, BadMessage> {
     let mode = FileMode::new(bits);
     if mode.bits() == bits {
         Ok(mode)
     } else {
-        Err(BadMessage::new(name, format!("{bits:o} is more than permissions")))
+        Err(BadMessage::new(name, format!("{bits:o} has bits other than permissions")))
     }
 }
 
@@ -87,23 +87,23 @@ impl From<&Operation> for proto::Operation {
     }
 }
 
-/// The name so far of a file that is renamed.
+/// The old path of a rename.
 pub(super) fn renamed_from(operation: &Operation) -> Option<String> {
     if let Operation::Rename { from } = operation { Some(from.to_string()) } else { None }
 }
 
-/// Reads what happens to a file from the two fields that say so.
+/// Combines the two fields that encode an operation.
 pub(super) fn operation(
     operation: EnumValue<proto::Operation>,
     renamed_from: Option<&String>,
 ) -> Result<Operation, BadMessage> {
     Ok(match enumeration::<_, proto::Operation>(operation, "operation")? {
-        proto::Operation::Unspecified => return Err(BadMessage::new("operation", "it is not said")),
+        proto::Operation::Unspecified => return Err(unspecified().within("operation")),
         proto::Operation::Create => Operation::Create,
         proto::Operation::Update => Operation::Update,
         proto::Operation::Delete => Operation::Delete,
         proto::Operation::Rename => {
-            let from = renamed_from.ok_or_else(|| BadMessage::new("renamed_from", "it is missing"))?;
+            let from = renamed_from.ok_or_else(|| missing("renamed_from"))?;
             Operation::Rename { from: path(from, "renamed_from")? }
         }
     })

@@ -1,4 +1,4 @@
-//! What an agent is about to do.
+//! Intents: file changes, commands and tool calls.
 
 use sayso_review::{Bytes, FileIntent, Intent, NewContent, Proposal};
 
@@ -7,7 +7,7 @@ use super::{BadMessage, messages};
 use crate::proto;
 use crate::proto::oneof as choice;
 
-/// A request to a model has no place in this version of the protocol, and becomes an intent that says nothing.
+/// Encodes a request to a model as an empty intent: the protocol has none.
 impl From<&Intent> for proto::Intent {
     fn from(intent: &Intent) -> Self {
         let intent = match intent {
@@ -58,7 +58,7 @@ impl From<proto::RunCommand> for Intent {
     }
 }
 
-/// Without the schema of the arguments, which is no part of the intent.
+/// Ignores `schema_json`, which is not part of the intent.
 impl TryFrom<proto::CallTool> for Intent {
     type Error = BadMessage;
 

@@ -1,4 +1,4 @@
-//! Where a change comes from, why there is one, and who carries it out.
+//! Origins, causes and performers of changes.
 
 use sayso_review::{Cause, Origin, Performer};
 
@@ -29,15 +29,18 @@ impl From<&Cause> for proto::Cause {
     fn from(cause: &Cause) -> Self {
         use choice::cause::Cause as Choice;
         use proto::cause::{Proposed, Rebase, Restore, Reversal, Review};
-        let reversal =
-            |of: &[u64], paths| Box::new(Reversal { of: of.to_vec(), paths: texts(paths), ..Default::default() });
+        let reversal = |changes: &[u64], paths| {
+            Box::new(Reversal { changes: changes.to_vec(), paths: texts(paths), ..Default::default() })
+        };
         let cause = match cause {
             Cause::Proposal => Proposed::default().into(),
-            Cause::Undo { of, paths } => Choice::Undo(reversal(of, paths)),
-            Cause::Redo { of, paths } => Choice::Redo(reversal(of, paths)),
-            Cause::Review { of, turn } => Review { of: of.clone(), turn: turn.clone(), ..Default::default() }.into(),
+            Cause::Undo { changes, paths } => Choice::Undo(reversal(changes, paths)),
+            Cause::Redo { changes, paths } => Choice::Redo(reversal(changes, paths)),
+            Cause::Review { changes, turn } => {
+                Review { changes: changes.clone(), turn: turn.clone(), ..Default::default() }.into()
+            }
             Cause::Restore { snapshot } => Restore { snapshot: *snapshot, ..Default::default() }.into(),
-            Cause::Rebase { of } => Rebase { of: *of, ..Default::default() }.into(),
+            Cause::Rebase { original } => Rebase { change: *original, ..Default::default() }.into(),
         };
         Self { cause: Some(cause), ..Default::default() }
     }
@@ -50,11 +53,11 @@ impl TryFrom<proto::Cause> for Cause {
         use choice::cause::Cause as Choice;
         Ok(match oneof(cause.cause, "cause")? {
             Choice::Proposed(_) => Self::Proposal,
-            Choice::Undo(undo) => Self::Undo { paths: paths(&undo.paths, "undo.paths")?, of: undo.of },
-            Choice::Redo(redo) => Self::Redo { paths: paths(&redo.paths, "redo.paths")?, of: redo.of },
-            Choice::Review(review) => Self::Review { of: review.of, turn: review.turn },
+            Choice::Undo(undo) => Self::Undo { paths: paths(&undo.paths, "undo.paths")?, changes: undo.changes },
+            Choice::Redo(redo) => Self::Redo { paths: paths(&redo.paths, "redo.paths")?, changes: redo.changes },
+            Choice::Review(review) => Self::Review { changes: review.changes, turn: review.turn },
             Choice::Restore(restore) => Self::Restore { snapshot: restore.snapshot },
-            Choice::Rebase(rebase) => Self::Rebase { of: rebase.of },
+            Choice::Rebase(rebase) => Self::Rebase { original: rebase.change },
         })
     }
 }
@@ -68,7 +71,7 @@ impl From<Performer> for proto::Performer {
     }
 }
 
-/// The engine, where nobody else is named.
+/// Defaults to the engine.
 impl From<proto::Performer> for Performer {
     fn from(performer: proto::Performer) -> Self {
         match performer {

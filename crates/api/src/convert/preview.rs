@@ -1,16 +1,16 @@
-//! What a change would do to files.
+//! Previews of file changes.
 
 use buffa::MessageField;
 use sayso_review::{CONTEXT, FilePreview, FileState, Fingerprint, Placement, Preview};
 
 use super::described::known_notes;
-use super::field::{enumeration, list, not_said, optional, path, required};
+use super::field::{enumeration, list, optional, path, required, unspecified};
 use super::file_state::{operation, renamed_from};
 use super::{BadMessage, messages};
 use crate::proto;
 use crate::proto::PreviewView;
 
-/// The message of a preview, with as much of it as is wanted.
+/// The message of a preview, with contents and diffs as the view requests.
 pub fn preview(preview: &Preview, view: PreviewView) -> proto::Preview {
     proto::Preview {
         files: preview
@@ -31,7 +31,7 @@ fn file(file: &FilePreview, view: PreviewView) -> proto::FilePreview {
     let content = |state: &FileState| {
         if with_contents { MessageField::some(state.into()) } else { MessageField::none() }
     };
-    // Numbered and counted as `Preview::object` does.
+    // Must number and count hunks like `Preview::object`: verdicts name hunks by these numbers.
     let hunks = diff.hunks(CONTEXT).map(|hunk| proto::Hunk {
         number: u32::try_from(hunk.number).unwrap_or(u32::MAX),
         parts: u32::try_from(hunk.changes().len()).unwrap_or(u32::MAX),
@@ -51,7 +51,7 @@ fn file(file: &FilePreview, view: PreviewView) -> proto::FilePreview {
         before_content: content(&file.before),
         after_content: content(&file.after),
         notes: messages(&file.notes),
-        problem: file.problem.as_ref().map(|problem| MessageField::some(problem.into())).unwrap_or_default(),
+        problem: file.problem.as_ref().map(proto::Problem::from).into(),
         settled: false,
         added: counts.added as u64,
         removed: counts.removed as u64,
@@ -62,8 +62,7 @@ fn file(file: &FilePreview, view: PreviewView) -> proto::FilePreview {
     }
 }
 
-/// Only where contents were asked for, and only if they are those that the fingerprints name. Notes that this version does not
-/// know are left out; they are no part of what a verdict is bound to.
+/// Requires contents, and checks them against the fingerprints. Drops notes of unknown kinds, which the preview hash does not cover.
 impl TryFrom<proto::Preview> for Preview {
     type Error = BadMessage;
 
@@ -91,20 +90,18 @@ impl TryFrom<proto::FilePreview> for FilePreview {
     }
 }
 
-/// Reads a content that is the one which its fingerprint names.
+/// Reads a content and compares it with its fingerprint.
 fn contents(
     field: MessageField<proto::FileState, buffa::Inline<proto::FileState>>,
     named: &Fingerprint,
     name: &str,
 ) -> Result<FileState, BadMessage> {
     let state: Option<FileState> = optional(field, name)?;
-    let state = state.ok_or_else(|| {
-        BadMessage::new(name, "it was not sent; ask for the preview with its contents (CONTENT or FULL)")
-    })?;
+    let state = state.ok_or_else(|| BadMessage::new(name, "it is missing; request the view CONTENT or FULL"))?;
     if state.fingerprint() == *named {
         return Ok(state);
     }
-    Err(BadMessage::new(name, "it is not the content that the hash beside it names"))
+    Err(BadMessage::new(name, "it does not match its hash"))
 }
 
 impl From<Placement> for proto::preview::Placement {
@@ -121,7 +118,7 @@ impl TryFrom<proto::preview::Placement> for Placement {
 
     fn try_from(placement: proto::preview::Placement) -> Result<Self, BadMessage> {
         match placement {
-            proto::preview::Placement::Unspecified => Err(not_said()),
+            proto::preview::Placement::Unspecified => Err(unspecified()),
             proto::preview::Placement::Proposed => Ok(Self::Proposed),
             proto::preview::Placement::InPlace => Ok(Self::InPlace),
         }

@@ -1,11 +1,11 @@
-//! What policy says, and what a verdict means for what comes.
+//! Policy decisions and remembered verdicts.
 
-use sayso_review::{FromNowOn, OutsidePath, RuleScope, Ruling, RulingRecord};
+use sayso_review::{OutsidePath, RememberAs, RuleScope, Ruling, RulingRecord};
 
 use super::BadMessage;
-use super::field::{enumeration, not_said};
+use super::field::{enumeration, unspecified};
 use crate::proto;
-use crate::proto::from_now_on::Scope;
+use crate::proto::remember_as::Scope;
 
 impl From<Ruling> for proto::Ruling {
     fn from(ruling: Ruling) -> Self {
@@ -23,7 +23,7 @@ impl TryFrom<proto::Ruling> for Ruling {
 
     fn try_from(ruling: proto::Ruling) -> Result<Self, BadMessage> {
         match ruling {
-            proto::Ruling::Unspecified => Err(not_said()),
+            proto::Ruling::Unspecified => Err(unspecified()),
             proto::Ruling::Allow => Ok(Self::Allow),
             proto::Ruling::Later => Ok(Self::Later),
             proto::Ruling::Ask => Ok(Self::Ask),
@@ -33,12 +33,12 @@ impl TryFrom<proto::Ruling> for Ruling {
 }
 
 impl From<&RulingRecord> for proto::RulingRecord {
-    fn from(ruled: &RulingRecord) -> Self {
+    fn from(ruling: &RulingRecord) -> Self {
         Self {
-            ruling: proto::Ruling::from(ruled.ruling).into(),
-            rule: ruled.rule.clone(),
-            reason: ruled.reason.clone(),
-            outside: ruled.outside.iter().map(ToString::to_string).collect(),
+            ruling: proto::Ruling::from(ruling.ruling).into(),
+            rule: ruling.rule.clone(),
+            reason: ruling.reason.clone(),
+            outside: ruling.outside.iter().map(ToString::to_string).collect(),
             ..Default::default()
         }
     }
@@ -47,14 +47,14 @@ impl From<&RulingRecord> for proto::RulingRecord {
 impl TryFrom<proto::RulingRecord> for RulingRecord {
     type Error = BadMessage;
 
-    fn try_from(ruled: proto::RulingRecord) -> Result<Self, BadMessage> {
+    fn try_from(ruling: proto::RulingRecord) -> Result<Self, BadMessage> {
         let outside =
             |path: String| OutsidePath::parse(&path).map_err(|error| BadMessage::new("outside", error.to_string()));
         Ok(Self {
-            ruling: enumeration(ruled.ruling, "ruling")?,
-            rule: ruled.rule,
-            reason: ruled.reason,
-            outside: ruled.outside.into_iter().map(outside).collect::<Result<_, _>>()?,
+            ruling: enumeration(ruling.ruling, "ruling")?,
+            rule: ruling.rule,
+            reason: ruling.reason,
+            outside: ruling.outside.into_iter().map(outside).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -73,27 +73,27 @@ impl TryFrom<Scope> for RuleScope {
 
     fn try_from(scope: Scope) -> Result<Self, BadMessage> {
         match scope {
-            Scope::Unspecified => Err(not_said()),
+            Scope::Unspecified => Err(unspecified()),
             Scope::Session => Ok(Self::Session),
             Scope::Always => Ok(Self::Always),
         }
     }
 }
 
-impl From<&FromNowOn> for proto::FromNowOn {
-    fn from(from_now_on: &FromNowOn) -> Self {
+impl From<&RememberAs> for proto::RememberAs {
+    fn from(remember: &RememberAs) -> Self {
         Self {
-            scope: Scope::from(from_now_on.scope).into(),
-            ruling: proto::Ruling::from(from_now_on.ruling).into(),
+            scope: Scope::from(remember.scope).into(),
+            ruling: proto::Ruling::from(remember.ruling).into(),
             ..Default::default()
         }
     }
 }
 
-impl TryFrom<proto::FromNowOn> for FromNowOn {
+impl TryFrom<proto::RememberAs> for RememberAs {
     type Error = BadMessage;
 
-    fn try_from(from_now_on: proto::FromNowOn) -> Result<Self, BadMessage> {
-        Ok(Self { scope: enumeration(from_now_on.scope, "scope")?, ruling: enumeration(from_now_on.ruling, "ruling")? })
+    fn try_from(remember: proto::RememberAs) -> Result<Self, BadMessage> {
+        Ok(Self { scope: enumeration(remember.scope, "scope")?, ruling: enumeration(remember.ruling, "ruling")? })
     }
 }

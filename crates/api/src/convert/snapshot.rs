@@ -1,12 +1,11 @@
-//! What a file was before a tool call.
+//! Snapshots of files before tool calls.
 
 use buffa::{EnumValue, MessageField};
-use sayso_review::{Freed, Snapshot, SnapshotRecord, Tier};
+use sayso_review::{FreeReason, Snapshot, SnapshotRecord, Tier};
 
 use super::BadMessage;
-use super::field::{enumeration, not_said, path, required};
+use super::field::{enumeration, path, required, unspecified};
 use crate::proto;
-use crate::proto::FreedBecause;
 
 impl From<Tier> for proto::Tier {
     fn from(tier: Tier) -> Self {
@@ -23,7 +22,7 @@ impl TryFrom<proto::Tier> for Tier {
 
     fn try_from(tier: proto::Tier) -> Result<Self, BadMessage> {
         match tier {
-            proto::Tier::Unspecified => Err(not_said()),
+            proto::Tier::Unspecified => Err(unspecified()),
             proto::Tier::Answer => Ok(Self::Answer),
             proto::Tier::Hook => Ok(Self::Hook),
             proto::Tier::Start => Ok(Self::Start),
@@ -31,32 +30,32 @@ impl TryFrom<proto::Tier> for Tier {
     }
 }
 
-impl From<Freed> for FreedBecause {
-    fn from(freed: Freed) -> Self {
+impl From<FreeReason> for proto::FreeReason {
+    fn from(freed: FreeReason) -> Self {
         match freed {
-            Freed::Replaced => Self::Replaced,
-            Freed::CallEnded => Self::CallEnded,
-            Freed::SessionEnded => Self::SessionEnded,
-            Freed::Restarted => Self::Restarted,
+            FreeReason::Replaced => Self::Replaced,
+            FreeReason::CallEnded => Self::CallEnded,
+            FreeReason::SessionEnded => Self::SessionEnded,
+            FreeReason::Restarted => Self::Restarted,
         }
     }
 }
 
-impl TryFrom<FreedBecause> for Freed {
+impl TryFrom<proto::FreeReason> for FreeReason {
     type Error = BadMessage;
 
-    fn try_from(because: FreedBecause) -> Result<Self, BadMessage> {
-        match because {
-            FreedBecause::Unspecified => Err(not_said()),
-            FreedBecause::Replaced => Ok(Self::Replaced),
-            FreedBecause::CallEnded => Ok(Self::CallEnded),
-            FreedBecause::SessionEnded => Ok(Self::SessionEnded),
-            FreedBecause::Restarted => Ok(Self::Restarted),
+    fn try_from(reason: proto::FreeReason) -> Result<Self, BadMessage> {
+        match reason {
+            proto::FreeReason::Unspecified => Err(unspecified()),
+            proto::FreeReason::Replaced => Ok(Self::Replaced),
+            proto::FreeReason::CallEnded => Ok(Self::CallEnded),
+            proto::FreeReason::SessionEnded => Ok(Self::SessionEnded),
+            proto::FreeReason::Restarted => Ok(Self::Restarted),
         }
     }
 }
 
-impl From<&Snapshot> for proto::Captured {
+impl From<&Snapshot> for proto::Snapshot {
     fn from(snapshot: &Snapshot) -> Self {
         Self {
             snapshot: snapshot.snapshot,
@@ -72,19 +71,19 @@ impl From<&Snapshot> for proto::Captured {
     }
 }
 
-impl TryFrom<proto::Captured> for Snapshot {
+impl TryFrom<proto::Snapshot> for Snapshot {
     type Error = BadMessage;
 
-    fn try_from(captured: proto::Captured) -> Result<Self, BadMessage> {
+    fn try_from(snapshot: proto::Snapshot) -> Result<Self, BadMessage> {
         Ok(Self {
-            snapshot: captured.snapshot,
-            path: path(&captured.path, "path")?,
-            location: path(&captured.location, "location")?,
-            state: required(captured.state, "state")?,
-            tool: captured.tool,
-            tier: enumeration(captured.tier, "tier")?,
-            call: captured.call,
-            session: captured.session,
+            snapshot: snapshot.snapshot,
+            path: path(&snapshot.path, "path")?,
+            location: path(&snapshot.location, "location")?,
+            state: required(snapshot.state, "state")?,
+            tool: snapshot.tool,
+            tier: enumeration(snapshot.tier, "tier")?,
+            call: snapshot.call,
+            session: snapshot.session,
         })
     }
 }
@@ -94,26 +93,26 @@ impl From<&SnapshotRecord> for proto::SnapshotRecord {
         Self {
             snapshot: MessageField::some((&record.snapshot).into()),
             time_ms: record.time,
-            of_call: record.of_call.clone(),
-            freed: record.freed.map_or(FreedBecause::Unspecified, FreedBecause::from).into(),
+            call: record.correlated_call.clone(),
+            freed: record.freed.map_or(proto::FreeReason::Unspecified, proto::FreeReason::from).into(),
             ..Default::default()
         }
     }
 }
 
-/// Without the number of the event that keeps its content, which only the engine needs.
+/// Leaves out the event number: only the engine needs it.
 impl TryFrom<proto::SnapshotRecord> for SnapshotRecord {
     type Error = BadMessage;
 
     fn try_from(record: proto::SnapshotRecord) -> Result<Self, BadMessage> {
         let freed = match record.freed {
-            EnumValue::Known(FreedBecause::Unspecified) => None,
-            because => Some(enumeration(because, "freed")?),
+            EnumValue::Known(proto::FreeReason::Unspecified) => None,
+            reason => Some(enumeration(reason, "freed")?),
         };
         Ok(Self {
             snapshot: required(record.snapshot, "snapshot")?,
             time: record.time_ms,
-            of_call: record.of_call,
+            correlated_call: record.call,
             freed,
             number: 0,
         })

@@ -1,4 +1,4 @@
-//! What happens, or happened, to files.
+//! Steps of plans and of applied changes.
 
 use buffa::MessageField;
 use sayso_review::{ApplyRecord, PlanStep, RecordedStep, Uncaptured};

@@ -1,4 +1,4 @@
-//! What a change is about besides files.
+//! Subjects of changes: files, commands and tool calls.
 
 use buffa::MessageField;
 use sayso_review::{Subject, WsPath};

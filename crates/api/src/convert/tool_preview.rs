@@ -1,7 +1,6 @@
-//! What a call of a tool says.
+//! Previews of tool calls.
 
-use buffa::MessageField;
-use sayso_review::{DelegationPreview, ShownArgument, ToolPreview, Touch};
+use sayso_review::{DelegationPreview, FileAccess, ShownArgument, ToolPreview};
 
 use super::field::{json, list, optional};
 use super::{BadMessage, messages};
@@ -13,13 +12,13 @@ impl From<&ToolPreview> for proto::ToolPreview {
         Self {
             name: preview.name.clone(),
             arguments: messages(&preview.arguments),
-            problems: messages(&preview.problems),
-            changes: preview.changes.as_ref().map(|changes| MessageField::some(changes.into())).unwrap_or_default(),
-            // Of data that always serialises; were it not to, it could not be read on the other side, which is safe.
-            guessed_from_json: guessed_from.map(|from| serde_json::to_string(from).unwrap_or_default()),
-            delegation: preview.delegation.as_ref().map(|work| MessageField::some(work.into())).unwrap_or_default(),
+            mismatches: messages(&preview.problems),
+            changes: preview.changes.as_ref().map(proto::Proposal::from).into(),
+            // The value always serialises. If it did not, the receiver would reject the message.
+            inferred_from_json: guessed_from.map(|from| serde_json::to_string(from).unwrap_or_default()),
+            delegation: preview.delegation.as_ref().map(proto::tool_preview::Delegation::from).into(),
             paths: preview.paths.clone(),
-            touch: touch_name(preview.touch).to_owned(),
+            access: access_name(preview.access).to_owned(),
             command: preview.command.clone(),
             ..Default::default()
         }
@@ -30,33 +29,33 @@ impl TryFrom<proto::ToolPreview> for ToolPreview {
     type Error = BadMessage;
 
     fn try_from(preview: proto::ToolPreview) -> Result<Self, BadMessage> {
-        let guessed_from = preview.guessed_from_json.as_deref();
+        let guessed_from = preview.inferred_from_json.as_deref();
         Ok(Self {
             name: preview.name,
             arguments: list(preview.arguments, "arguments")?,
-            problems: list(preview.problems, "problems")?,
+            problems: list(preview.mismatches, "mismatches")?,
             changes: optional(preview.changes, "changes")?,
-            guessed_from: guessed_from.map(|text| json(text, "guessed_from_json")).transpose()?,
+            guessed_from: guessed_from.map(|text| json(text, "inferred_from_json")).transpose()?,
             delegation: optional(preview.delegation, "delegation")?,
             paths: preview.paths,
-            touch: read_touch(&preview.touch)?,
+            access: read_access(&preview.access)?,
             command: preview.command,
         })
     }
 }
 
-fn touch_name(touch: Touch) -> &'static str {
-    match touch {
-        Touch::Reads => "reads",
-        Touch::Writes => "writes",
+fn access_name(access: FileAccess) -> &'static str {
+    match access {
+        FileAccess::Reads => "reads",
+        FileAccess::Writes => "writes",
     }
 }
 
-fn read_touch(name: &str) -> Result<Touch, BadMessage> {
+fn read_access(name: &str) -> Result<FileAccess, BadMessage> {
     match name {
-        "reads" => Ok(Touch::Reads),
-        "writes" => Ok(Touch::Writes),
-        other => Err(BadMessage::new("touch", format!("this version does not know `{}`", other.escape_debug()))),
+        "reads" => Ok(FileAccess::Reads),
+        "writes" => Ok(FileAccess::Writes),
+        other => Err(BadMessage::new("access", format!("this version does not know value `{}`", other.escape_debug()))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which changes are taken back or made again.
+//! Targets of undo and redo.
 
 use sayso_review::{IfChanged, Target};
 
@@ -10,7 +10,7 @@ use crate::proto::oneof as choice;
 impl From<&Target> for proto::Target {
     fn from(target: &Target) -> Self {
         use choice::target::Target as Choice;
-        use proto::target::{Files, Last, OfTurn};
+        use proto::target::{Files, Last, TurnOf};
         let target = match target {
             Target::Last => Last::default().into(),
             Target::Change { change } => Choice::Change(*change),
@@ -18,7 +18,7 @@ impl From<&Target> for proto::Target {
                 Files { change: *change, paths: texts(paths), ..Default::default() }.into()
             }
             Target::Call { call } => Choice::Call(call.clone()),
-            Target::Turn { change } => OfTurn { change: *change, ..Default::default() }.into(),
+            Target::Turn { change } => TurnOf { change: *change, ..Default::default() }.into(),
             Target::Session { session } => Choice::Session(session.clone()),
         };
         Self { target: Some(target), ..Default::default() }
@@ -50,7 +50,7 @@ impl From<IfChanged> for proto::IfChanged {
     }
 }
 
-/// Refused, where nothing else is said.
+/// Unspecified means refusal.
 impl From<proto::IfChanged> for IfChanged {
     fn from(if_changed: proto::IfChanged) -> Self {
         match if_changed {

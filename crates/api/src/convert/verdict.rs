@@ -1,9 +1,11 @@
-//! What the person, or a policy, says to a preview.
+//! Verdicts, answers by file and comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use buffa::MessageField;
-use sayso_review::{Answer, Bytes, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Verdict, WsPath};
+use sayso_review::{
+    Answer, Bytes, Comment, CommentSide, Decider, FileAnswer, HunkId, NotAHunk, Surface, Verdict, WsPath,
+};
 
 use super::field::{count, enumeration, hash, json, list, oneof, path, required};
 use super::{BadMessage, messages};
@@ -18,7 +20,9 @@ impl From<&Verdict> for proto::Verdict {
             answer: MessageField::some((&verdict.answer).into()),
             comments: messages(&verdict.comments),
             by: match &verdict.by {
-                Decider::Person => Person::default().into(),
+                Decider::Person { surface } => {
+                    Person { surface: surface.as_ref().map(proto::Surface::from).into(), ..Default::default() }.into()
+                }
                 Decider::Policy { rule } => Policy { rule: rule.clone(), ..Default::default() }.into(),
             },
             ..Default::default()
@@ -26,7 +30,7 @@ impl From<&Verdict> for proto::Verdict {
     }
 }
 
-/// Who decided may be left out, since the engine says so whatever a client sends; it is a person then.
+/// Defaults to a person. The engine overwrites the decider in any case.
 impl TryFrom<proto::Verdict> for Verdict {
     type Error = BadMessage;
 
@@ -37,7 +41,10 @@ impl TryFrom<proto::Verdict> for Verdict {
             answer: required(verdict.answer, "answer")?,
             comments: list(verdict.comments, "comments")?,
             by: match verdict.by {
-                None | Some(By::Person(_)) => Decider::Person,
+                None => Decider::PERSON,
+                Some(By::Person(person)) => {
+                    Decider::Person { surface: person.surface.into_option().map(Surface::from) }
+                }
                 Some(By::Policy(policy)) => Decider::Policy { rule: policy.rule },
             },
         })
@@ -87,9 +94,9 @@ fn read_files(
         let field = format!("files.files[{name}]");
         let file = path(&name, &field)?;
         let answer = answer.try_into().map_err(|error: BadMessage| error.within(&field))?;
-        // Two spellings of one path, of which either could be what is meant.
+        // Two spellings of one path: either answer could be the intended one.
         if files.insert(file, answer).is_some() {
-            return Err(BadMessage::new(field, "another answer is about the same file"));
+            return Err(BadMessage::new(field, "another entry names the same file"));
         }
     }
     Ok(files)
@@ -169,7 +176,7 @@ impl From<CommentSide> for proto::comment::Side {
     }
 }
 
-/// The file as proposed, where nothing else is said.
+/// Defaults to the proposed version.
 impl From<proto::comment::Side> for CommentSide {
     fn from(side: proto::comment::Side) -> Self {
         match side {

@@ -1,4 +1,4 @@
-//! Values of all our types, every kind of each.
+//! Strategies for values of all types that cross the wire, with every variant.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 pub(crate) use crate::arbitrary_change::{
     causes, changes, origins, outside_paths, performers, ruling_records, rulings, statuses,
 };
-pub(crate) use crate::arbitrary_described::{doubts, effects, notes, problems, tool_problems};
-pub(crate) use crate::arbitrary_event::{dry_runs, events, from_now_on, if_changed, snapshot_records, targets};
+pub(crate) use crate::arbitrary_described::{effects, notes, problems, tool_problems, uncertainties};
+pub(crate) use crate::arbitrary_event::{dry_runs, events, if_changed, remember_as, snapshot_records, targets};
 pub(crate) use crate::arbitrary_file::{
     apply_records, file_records, file_states, fingerprints, operations, placements, plan_steps, previews,
     recorded_steps, uncaptured,
@@ -20,7 +20,7 @@ pub(crate) use crate::arbitrary_request::{request_events, request_records};
 pub(crate) use crate::arbitrary_subject::{subjects, syntaxes};
 pub(crate) use crate::arbitrary_verdict::{answers, comments, file_answers, verdicts};
 
-/// Texts, with line breaks and with what JSON and terminals dislike.
+/// Texts with line breaks, quotes and control characters.
 pub(crate) fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{0,8}".boxed(), "(?s).{0,8}".boxed(), Just("a\r\nb\u{0}\u{202e}\u{1F980}\"\\".to_owned()).boxed(),]
 }
@@ -33,7 +33,7 @@ pub(crate) fn texts() -> impl Strategy<Value = Vec<String>> {
     vec(text(), 0..3)
 }
 
-/// Paths, the workspace itself among them.
+/// Paths, including the root of the workspace.
 pub(crate) fn path() -> impl Strategy<Value = WsPath> {
     let parsed = "[a-z]{1,4}(/[ -.0-~é]{1,4}){0,2}".prop_filter_map("goes up", |text| WsPath::parse(&text).ok());
     prop_oneof![9 => parsed, 1 => Just(WsPath::root())]
@@ -47,7 +47,7 @@ pub(crate) fn hash() -> impl Strategy<Value = ContentHash> {
     any::<[u8; 32]>().prop_map(ContentHash::from_bytes)
 }
 
-/// JSON, with numbers that are hard to write and objects whose keys are in any order.
+/// JSON with numbers that lose digits in a naive writer, and objects with unsorted keys.
 pub(crate) fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! Changes, from where they come to how they stand.
+//! Strategies for changes.
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -19,11 +19,11 @@ pub(crate) fn origins() -> impl Strategy<Value = Origin> {
 pub(crate) fn causes() -> impl Strategy<Value = Cause> {
     prop_oneof![
         Just(Cause::Proposal),
-        (numbers(), paths()).prop_map(|(of, paths)| Cause::Undo { of, paths }),
-        (numbers(), paths()).prop_map(|(of, paths)| Cause::Redo { of, paths }),
-        (numbers(), text()).prop_map(|(of, turn)| Cause::Review { of, turn }),
+        (numbers(), paths()).prop_map(|(changes, paths)| Cause::Undo { changes, paths }),
+        (numbers(), paths()).prop_map(|(changes, paths)| Cause::Redo { changes, paths }),
+        (numbers(), text()).prop_map(|(changes, turn)| Cause::Review { changes, turn }),
         any::<u64>().prop_map(|snapshot| Cause::Restore { snapshot }),
-        any::<u64>().prop_map(|of| Cause::Rebase { of }),
+        any::<u64>().prop_map(|original| Cause::Rebase { original }),
     ]
 }
 
@@ -44,7 +44,6 @@ pub(crate) fn ruling_records() -> impl Strategy<Value = RulingRecord> {
     })
 }
 
-/// Paths outside the workspace.
 pub(crate) fn outside_paths() -> impl Strategy<Value = Vec<OutsidePath>> {
     vec(path().prop_map(|path| OutsidePath::parse(&format!("/{}", path.as_str())).unwrap()), 0..3)
 }
@@ -65,7 +64,7 @@ pub(crate) fn statuses() -> impl Strategy<Value = ChangeStatus> {
     ]
 }
 
-/// All that the protocol says of a change; what only the engine needs is empty.
+/// Changes without the fields that do not cross the wire.
 pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
     let start = (any::<u64>(), any::<i64>(), statuses(), origins(), causes(), subjects(), performers());
     let decided = (hash(), option::of(verdicts()), maybe(), option::of(ruling_records()), option::of(any::<i64>()));
@@ -76,7 +75,11 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
     (start, decided, happened, rest, ended).prop_map(|(start, decided, happened, rest, ended)| {
         let (change, time, status, origin, cause, subject, performer) = start;
         let (preview, verdict, told, ruled, deadline) = decided;
-        let (files, applied, left_alone, saved, in_part) = happened;
+        let (mut files, applied, left_alone, saved, in_part) = happened;
+        // Only events have cards.
+        for file in &mut files {
+            file.card = None;
+        }
         let (after, without, differs, uncaptured, reviewed) = rest;
         let (code, run_note, undone_files, delivery) = ended;
         ChangeRecord {
@@ -88,30 +91,30 @@ pub(crate) fn changes() -> impl Strategy<Value = ChangeRecord> {
             files,
             preview,
             verdict,
-            told,
+            agent_message: told,
             delivery,
             applied,
-            left_alone,
-            saved,
-            in_part,
+            skipped_files: left_alone,
+            rescued_files: saved,
+            partial: in_part,
             subject,
-            ruled,
+            ruling: ruled,
             performer,
             intent: None,
             deadline,
-            after,
-            without,
+            predecessors: after,
+            dropped_predecessors: without,
             expected: Vec::new(),
             outside: Vec::new(),
-            differs,
+            differing_files: differs,
             uncaptured,
             reviewed,
-            code,
+            exit_code: code,
             run_note,
             undone_files,
-            permitted: 0,
-            happened: 0,
-            since: 0,
+            permitted_event: 0,
+            applied_event: 0,
+            status_event: 0,
         }
     })
 }

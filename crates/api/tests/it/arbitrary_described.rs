@@ -1,15 +1,17 @@
-//! Notes, problems, effects and doubts.
+//! Strategies for notes, problems, effects and uncertainties.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sayso_review::{Clash, Doubt, Effect, FileMode, Note, Obstacle, Place, Problem, Rights, SecretKind, ToolProblem};
+use sayso_review::{
+    Conflict, Effect, FileMode, Note, Obstacle, PathTarget, Problem, Rights, SecretKind, ToolProblem, Uncertainty,
+};
 use serde_json::{Value, json};
 
 use crate::arbitrary::{maybe, path, text, texts};
 
-/// The forms that a content can change between, as they are written.
+/// Text formats in their serialised form.
 fn forms() -> impl Strategy<Value = Note> {
     let ends = select(vec!["lf", "crlf", "mixed", "none"]);
     let encodings = select(vec!["utf8", "utf16-le", "utf16-be", "latin1"]);
@@ -80,12 +82,12 @@ pub(crate) fn notes() -> impl Strategy<Value = Note> {
         (maybe(), maybe()).prop_map(|(old, new)| Note::Link { old, new }).boxed(),
         any::<u8>().prop_map(|percent| Note::LargeRewrite { percent }).boxed(),
         vec(number(), 0..3).prop_map(|lines| Note::Overwrites { lines }).boxed(),
-        text().prop_map(|why| Note::Generated { why }).boxed(),
+        text().prop_map(|why| Note::Generated { reason: why }).boxed(),
         rights().prop_map(|over| Note::Permission { over }).boxed(),
         number().prop_map(|count| Note::TestsRemoved { count }).boxed(),
         number().prop_map(|count| Note::AssertionsRemoved { count }).boxed(),
         number().prop_map(|count| Note::TestsSkipped { count }).boxed(),
-        (number(), secrets()).prop_map(|(line, what)| Note::Secret { line, what }).boxed(),
+        (number(), secrets()).prop_map(|(line, what)| Note::Secret { line, kind: what }).boxed(),
         (number(), texts()).prop_map(|(line, code_points)| Note::Hidden { line, code_points }).boxed(),
         texts().prop_map(|code_points| Note::HiddenName { code_points }).boxed(),
         any::<u64>().prop_map(|names| Note::HardLink { names }).boxed(),
@@ -109,8 +111,8 @@ fn obstacles() -> impl Strategy<Value = Obstacle> {
     ]
 }
 
-fn clashes() -> impl Strategy<Value = Clash> {
-    (any::<usize>(), text(), text(), text()).prop_map(|(line, base, current, proposed)| Clash {
+fn conflicts() -> impl Strategy<Value = Conflict> {
+    (any::<usize>(), text(), text(), text()).prop_map(|(line, base, current, proposed)| Conflict {
         line,
         base,
         current,
@@ -127,14 +129,18 @@ pub(crate) fn problems() -> impl Strategy<Value = Problem> {
             .prop_map(|(first_line, but_for_spaces)| Problem::TextNotFound { first_line, but_for_spaces }),
         vec(any::<usize>(), 0..7).prop_map(|lines| Problem::TextNotUnique { lines }),
         texts().prop_map(|reasons| Problem::PatchRejected { reasons }),
-        vec(clashes(), 0..3).prop_map(|clashes| Problem::Conflicts { clashes }),
+        vec(conflicts(), 0..3).prop_map(|conflicts| Problem::Conflicts { conflicts }),
         any::<u64>().prop_map(|change| Problem::ChangedSince { change }),
         path().prop_map(|below| Problem::IsAlsoADirectory { below }),
     ]
 }
 
-fn places() -> impl Strategy<Value = Place> {
-    prop_oneof![path().prop_map(Place::Inside), text().prop_map(Place::Outside), text().prop_map(Place::Unknown)]
+fn places() -> impl Strategy<Value = PathTarget> {
+    prop_oneof![
+        path().prop_map(PathTarget::Inside),
+        text().prop_map(PathTarget::Outside),
+        text().prop_map(PathTarget::Unknown)
+    ]
 }
 
 pub(crate) fn effects() -> impl Strategy<Value = Effect> {
@@ -153,17 +159,23 @@ pub(crate) fn effects() -> impl Strategy<Value = Effect> {
     ]
 }
 
-pub(crate) fn doubts() -> impl Strategy<Value = Doubt> {
+pub(crate) fn uncertainties() -> impl Strategy<Value = Uncertainty> {
     prop_oneof![
-        select(vec![Doubt::TooLong, Doubt::TooDeep, Doubt::TooMany, Doubt::CarriageReturn, Doubt::Nul]),
-        text().prop_map(|opening| Doubt::Unterminated { opening }),
-        text().prop_map(|token| Doubt::Unexpected { token }),
-        text().prop_map(|word| Doubt::UnknownProgram { word }),
-        text().prop_map(|through| Doubt::UnknownScript { through }),
-        text().prop_map(|through| Doubt::UnknownArguments { through }),
-        text().prop_map(|name| Doubt::Redefined { name }),
-        text().prop_map(|name| Doubt::ChangesLookup { name }),
-        (text(), text()).prop_map(|(part, reason)| Doubt::Unsupported { part, reason }),
+        select(vec![
+            Uncertainty::TooLong,
+            Uncertainty::TooDeep,
+            Uncertainty::TooMany,
+            Uncertainty::CarriageReturn,
+            Uncertainty::Nul
+        ]),
+        text().prop_map(|opening| Uncertainty::Unterminated { opening }),
+        text().prop_map(|token| Uncertainty::Unexpected { token }),
+        text().prop_map(|word| Uncertainty::UnknownProgram { word }),
+        text().prop_map(|through| Uncertainty::UnknownScript { through }),
+        text().prop_map(|through| Uncertainty::UnknownArguments { through }),
+        text().prop_map(|name| Uncertainty::Redefined { name }),
+        text().prop_map(|name| Uncertainty::ChangesLookup { name }),
+        (text(), text()).prop_map(|(part, reason)| Uncertainty::Unsupported { part, reason }),
     ]
 }
 

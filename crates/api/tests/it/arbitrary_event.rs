@@ -1,13 +1,12 @@
-//! Entries of the stream, snapshots, and what surfaces ask for.
+//! Strategies for events, snapshots and the parameters of calls.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sayso_review::OutsideFile;
 use sayso_review::{
-    DryRunEnd, DryRunOutput, Event, Freed, FromNowOn, IfChanged, Outcome, Refresh, Rule, RuleScope, Snapshot,
-    SnapshotRecord, Target, Tier,
+    DryRunEnd, DryRunOutput, Event, FreeReason, IfChanged, Outcome, OutsideFile, RefreshReason, RememberAs, Rule,
+    RuleScope, Snapshot, SnapshotRecord, Target, Tier,
 };
 
 use crate::arbitrary::{
@@ -15,8 +14,8 @@ use crate::arbitrary::{
     recorded_steps, request_events, ruling_records, rulings, subjects, text, texts, uncaptured, verdicts,
 };
 
-fn freed() -> impl Strategy<Value = Freed> {
-    select(vec![Freed::Replaced, Freed::CallEnded, Freed::SessionEnded, Freed::Restarted])
+fn freed() -> impl Strategy<Value = FreeReason> {
+    select(vec![FreeReason::Replaced, FreeReason::CallEnded, FreeReason::SessionEnded, FreeReason::Restarted])
 }
 
 fn snapshots() -> impl Strategy<Value = Snapshot> {
@@ -36,24 +35,25 @@ fn snapshots() -> impl Strategy<Value = Snapshot> {
 }
 
 pub(crate) fn snapshot_records() -> impl Strategy<Value = SnapshotRecord> {
-    (snapshots(), any::<i64>(), maybe(), option::of(freed()))
-        .prop_map(|(snapshot, time, of_call, freed)| SnapshotRecord { snapshot, time, of_call, freed, number: 0 })
+    (snapshots(), any::<i64>(), maybe(), option::of(freed())).prop_map(|(snapshot, time, correlated_call, freed)| {
+        SnapshotRecord { snapshot, time, correlated_call, freed, number: 0 }
+    })
 }
 
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         select(vec![Outcome::Applied, Outcome::Sent, Outcome::Denied, Outcome::Cancelled]),
-        (option::of(any::<i32>()), option::of(".*")).prop_map(|(code, note)| Outcome::Ran { code, note }),
+        (option::of(any::<i32>()), option::of(".*")).prop_map(|(exit_code, note)| Outcome::Ran { exit_code, note }),
         paths().prop_map(|files| Outcome::Stale { files }),
         text().prop_map(|reason| Outcome::Failed { reason }),
     ]
 }
 
-fn refreshes() -> impl Strategy<Value = Refresh> {
+fn refreshes() -> impl Strategy<Value = RefreshReason> {
     prop_oneof![
-        Just(Refresh::FilesChanged),
-        any::<u64>().prop_map(|before| Refresh::Applied { before }),
-        any::<u64>().prop_map(|before| Refresh::Without { before }),
+        Just(RefreshReason::FilesChanged),
+        any::<u64>().prop_map(|predecessor| RefreshReason::PredecessorApplied { predecessor }),
+        any::<u64>().prop_map(|predecessor| RefreshReason::PredecessorDropped { predecessor }),
     ]
 }
 
@@ -62,11 +62,11 @@ fn rules() -> impl Strategy<Value = Rule> {
 }
 
 fn proposed() -> impl Strategy<Value = Event> {
-    let about = (origins(), causes(), vec(file_records(), 0..3), hash(), subjects());
-    let later = (option::of(ruling_records()), performers(), option::of(any::<i64>()), vec(any::<u64>(), 0..3));
-    (any::<u64>(), about, later).prop_map(|(change, about, later)| {
-        let (origin, cause, files, preview, subject) = about;
-        let (ruled, performer, deadline, after) = later;
+    let subject = (origins(), causes(), vec(file_records(), 0..3), hash(), subjects());
+    let state = (option::of(ruling_records()), performers(), option::of(any::<i64>()), vec(any::<u64>(), 0..3));
+    (any::<u64>(), subject, state).prop_map(|(change, subject, state)| {
+        let (origin, cause, files, preview, subject) = subject;
+        let (ruling, performer, deadline, predecessors) = state;
         Event::Proposed {
             change,
             origin,
@@ -74,11 +74,11 @@ fn proposed() -> impl Strategy<Value = Event> {
             files,
             preview,
             subject,
-            ruled,
+            ruling,
             performer,
             intent: None,
             deadline,
-            after,
+            predecessors,
         }
     })
 }
@@ -89,9 +89,11 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
     prop_oneof![
         proposed().boxed(),
         (id(), vec(file_records(), 0..3), hash(), refreshes())
-            .prop_map(|(change, files, preview, why)| Event::Refreshed { change, files, preview, why })
+            .prop_map(|(change, files, preview, reason)| Event::Refreshed { change, files, preview, reason })
             .boxed(),
-        (id(), verdicts(), text()).prop_map(|(change, verdict, told)| Event::Decided { change, verdict, told }).boxed(),
+        (id(), verdicts(), text())
+            .prop_map(|(change, verdict, agent_message)| Event::Decided { change, verdict, agent_message })
+            .boxed(),
         (id(), apply_records()).prop_map(|(change, record)| Event::Applying { change, record }).boxed(),
         (id(), vec(recorded_steps(), 0..3), outside_paths(), option::of(hash()))
             .prop_map(|(change, expected, outside, before)| {
@@ -100,14 +102,26 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
             })
             .boxed(),
         (id(), apply_records(), paths(), vec(uncaptured(), 0..3))
-            .prop_map(|(change, record, differs, uncaptured)| Event::Observed { change, record, differs, uncaptured })
+            .prop_map(|(change, record, differing_files, uncaptured)| Event::Observed {
+                change,
+                record,
+                differing_files,
+                uncaptured
+            })
             .boxed(),
         (id(), id()).prop_map(|(change, by)| Event::Reviewed { change, by }).boxed(),
-        (id(), outcomes(), maybe()).prop_map(|(change, outcome, told)| Event::Ended { change, outcome, told }).boxed(),
+        (id(), outcomes(), maybe())
+            .prop_map(|(change, outcome, agent_message)| Event::Ended { change, outcome, agent_message })
+            .boxed(),
         (id(), id(), paths()).prop_map(|(change, by, paths)| Event::Undone { change, by, paths }).boxed(),
         (id(), id(), paths()).prop_map(|(change, by, paths)| Event::Redone { change, by, paths }).boxed(),
         (id(), any::<bool>(), paths(), paths())
-            .prop_map(|(change, finished, left_alone, saved)| Event::Recovered { change, finished, left_alone, saved })
+            .prop_map(|(change, finished, skipped_files, rescued_files)| Event::Recovered {
+                change,
+                finished,
+                skipped_files,
+                rescued_files
+            })
             .boxed(),
         (text(), maybe(), maybe(), maybe())
             .prop_map(|(session, agent, location, parent)| Event::SessionStarted { session, agent, location, parent })
@@ -118,18 +132,22 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
         (text(), text()).prop_map(|(session, turn)| Event::TurnEnded { session, turn }).boxed(),
         (text(), rules()).prop_map(|(session, rule)| Event::RuleAdded { session, rule }).boxed(),
         (text(), option::of(id()), maybe(), text())
-            .prop_map(|(session, change, call, text)| Event::Message { session, change, call, text })
+            .prop_map(|(session, change, call, text)| Event::MessageQueued { session, change, call, text })
             .boxed(),
         (text(), option::of(id()), id())
-            .prop_map(|(session, change, message)| Event::Told { session, change, message })
+            .prop_map(|(session, change, message)| Event::MessageDelivered { session, change, message })
             .boxed(),
         (text(), id()).prop_map(|(session, through)| Event::Delivered { session, through }).boxed(),
-        snapshots().prop_map(Event::Captured).boxed(),
+        snapshots().prop_map(Event::SnapshotCaptured).boxed(),
         (id(), text(), maybe())
-            .prop_map(|(snapshot, call, session)| Event::Correlated { snapshot, call, session })
+            .prop_map(|(snapshot, call, session)| Event::SnapshotCorrelated { snapshot, call, session })
             .boxed(),
-        (vec(id(), 0..3), freed()).prop_map(|(snapshots, because)| Event::Freed { snapshots, because }).boxed(),
+        (vec(id(), 0..3), freed()).prop_map(|(snapshots, reason)| Event::SnapshotsFreed { snapshots, reason }).boxed(),
         request_events().boxed(),
+        (id(), path(), hash(), vec(any::<usize>(), 0..3))
+            .prop_map(|(change, path, file, hunks)| Event::HunksSeen { change, path, file, hunks })
+            .boxed(),
+        id().prop_map(|through| Event::ReadThrough { through }).boxed(),
     ]
 }
 
@@ -148,9 +166,9 @@ pub(crate) fn if_changed() -> impl Strategy<Value = IfChanged> {
     select(vec![IfChanged::Refuse, IfChanged::Merge])
 }
 
-pub(crate) fn from_now_on() -> impl Strategy<Value = FromNowOn> {
+pub(crate) fn remember_as() -> impl Strategy<Value = RememberAs> {
     (select(vec![RuleScope::Session, RuleScope::Always]), rulings())
-        .prop_map(|(scope, ruling)| FromNowOn { scope, ruling })
+        .prop_map(|(scope, ruling)| RememberAs { scope, ruling })
 }
 
 pub(crate) fn dry_runs() -> impl Strategy<Value = DryRunOutput> {
@@ -160,10 +178,10 @@ pub(crate) fn dry_runs() -> impl Strategy<Value = DryRunOutput> {
         Just(DryRunEnd::TimedOut),
         text().prop_map(|reason| DryRunEnd::NotStarted { reason }),
     ];
-    (text(), text(), end, any::<bool>()).prop_map(|(output, errors, end, is_cut)| DryRunOutput {
+    (text(), text(), end, any::<bool>()).prop_map(|(output, errors, end, is_truncated)| DryRunOutput {
         output,
         errors,
         end,
-        is_cut,
+        is_truncated,
     })
 }

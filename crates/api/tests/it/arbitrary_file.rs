@@ -1,12 +1,12 @@
-//! Files, and what happens to them.
+//! Strategies for file states, previews and records.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::{
-    ApplyRecord, FilePreview, FileRecord, FileState, Fingerprint, Operation, Placement, PlanStep, Preview,
-    RecordedStep, Uncaptured,
+    ApplyRecord, CardLine, CardLineKind, FilePreview, FileRecord, FileState, Fingerprint, InlineCard, Operation,
+    Placement, PlanStep, Preview, RecordedStep, Uncaptured,
 };
 
 use crate::arbitrary::{hash, notes, path, paths, problems, text};
@@ -20,7 +20,7 @@ pub(crate) fn fingerprints() -> impl Strategy<Value = Fingerprint> {
     ]
 }
 
-/// Contents of lines, so that there are hunks, and of any bytes.
+/// Lines, which give hunks, and arbitrary bytes.
 fn contents() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         vec(select(vec!["a\n", "b\n", "c\r\n", "d"]), 0..24).prop_map(|lines| lines.concat().into_bytes()),
@@ -46,8 +46,9 @@ pub(crate) fn operations() -> impl Strategy<Value = Operation> {
 pub(crate) fn file_records() -> impl Strategy<Value = FileRecord> {
     let states = (fingerprints(), fingerprints());
     let counts = (any::<usize>(), any::<usize>());
-    (path(), path(), operations(), states, counts, vec(notes(), 0..3), option::of(problems()), any::<bool>()).prop_map(
-        |(path, location, operation, (before, after), (added, removed), notes, problem, settled)| FileRecord {
+    let rest = (option::of(problems()), any::<bool>(), option::of(cards()));
+    (path(), path(), operations(), states, counts, vec(notes(), 0..3), rest).prop_map(
+        |(path, location, operation, (before, after), (added, removed), notes, (problem, settled, card))| FileRecord {
             path,
             location,
             operation,
@@ -58,8 +59,19 @@ pub(crate) fn file_records() -> impl Strategy<Value = FileRecord> {
             notes,
             problem,
             settled,
+            card,
         },
     )
+}
+
+fn cards() -> impl Strategy<Value = InlineCard> {
+    let kinds = select(vec![CardLineKind::Add, CardLineKind::Remove, CardLineKind::Context]);
+    let line = (kinds, text()).prop_map(|(kind, text)| CardLine { kind, text });
+    (vec(line, 0..3), any::<bool>(), any::<usize>()).prop_map(|(lines, truncated, total_lines)| InlineCard {
+        lines,
+        truncated,
+        total_lines,
+    })
 }
 
 fn file_previews() -> impl Strategy<Value = FilePreview> {

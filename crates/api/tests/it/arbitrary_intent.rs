@@ -1,4 +1,4 @@
-//! What agents are about to do.
+//! Strategies for intents.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -7,7 +7,7 @@ use sayso_review::{Bytes, FileIntent, Intent, NewContent, Proposal};
 
 use crate::arbitrary::{json, maybe, text};
 
-/// Bytes as they are always held: as text where they are UTF-8.
+/// Bytes in the variant that decoding produces: text if they are UTF-8.
 pub(crate) fn bytes() -> impl Strategy<Value = Bytes> {
     prop_oneof![vec(any::<u8>(), 0..12).prop_map(Bytes::new), text().prop_map(|text| Bytes::new(text.into_bytes()))]
 }
@@ -42,7 +42,7 @@ pub(crate) fn proposals() -> impl Strategy<Value = Proposal> {
     vec(file_intents(), 0..3).prop_map(|changes| Proposal { changes })
 }
 
-/// All but requests to models, which the protocol has no place for.
+/// Intents that the protocol can encode: all except requests to models.
 pub(crate) fn intents() -> impl Strategy<Value = Intent> {
     prop_oneof![
         proposals().prop_map(Intent::ChangeFiles),

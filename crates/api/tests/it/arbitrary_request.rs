@@ -1,4 +1,4 @@
-//! Requests to models, and what happens to them.
+//! Strategies for requests to models.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::redact::Redaction;
 use sayso_review::{
-    BodyRecord, EditKind, Event, ModeSet, OverridesSet, PauseReason, RequestAnswer, RequestEnd, RequestEvent,
-    RequestLook, RequestMode, RequestRecord, RequestSeen, RequestStatus, RequestStep, Resumer, SavedEdits,
-    SubagentMark, TokenUsage, TurnEditsOutcome, TurnedAway,
+    BodyRecord, EditKind, Event, ModeSet, OverrideReport, OverridesSet, PauseReason, RequestAnswer, RequestEnd,
+    RequestEvent, RequestMode, RequestReceived, RequestRecord, RequestStatus, RequestStep, Resumer, SkippedEdit,
+    SubagentMark, TokenUsage, TurnEditReport, UpstreamRetry, ViewEvent,
 };
 
 use crate::arbitrary::{maybe, origins, text, texts};
 
-/// The pieces are the engine's own.
+/// Bodies without chunks, which do not cross the wire.
 fn bodies() -> impl Strategy<Value = BodyRecord> {
     let redaction = (any::<u32>(), any::<u32>(), text()).prop_map(|(start, size, name)| Redaction {
         start: start as usize,
@@ -21,36 +21,33 @@ fn bodies() -> impl Strategy<Value = BodyRecord> {
         name,
     });
     let redactions = vec(redaction, 0..3);
-    (any::<u64>(), any::<bool>(), any::<u64>(), redactions).prop_map(|(size, cut, redacted, redactions)| BodyRecord {
-        size,
-        pieces: Vec::new(),
-        cut,
-        redacted,
-        redactions,
+    (any::<u64>(), any::<bool>(), any::<u64>(), redactions).prop_map(|(size, truncated, redacted, redactions)| {
+        BodyRecord { size, chunks: Vec::new(), truncated, redacted, redactions }
     })
 }
 
-fn seen() -> impl Strategy<Value = RequestSeen> {
+fn received() -> impl Strategy<Value = RequestReceived> {
     let subagent = (maybe(), maybe()).prop_map(|(id, parent)| SubagentMark { id, parent });
-    let said = (text(), text(), text(), maybe(), maybe(), maybe(), maybe());
-    (origins(), said, option::of(subagent), bodies(), vec((text(), text()), 0..3), option::of(any::<u64>())).prop_map(
-        |(origin, (upstream, method, path, api, model, encoding, server), subagent, body, headers, replay_of)| {
-            RequestSeen {
-                origin,
-                upstream,
-                method,
-                path,
-                api,
-                model,
-                subagent,
-                body,
-                encoding,
-                headers,
-                replay_of,
-                server,
-            }
-        },
-    )
+    let strings = (text(), text(), text(), maybe(), maybe(), maybe(), maybe());
+    (origins(), strings, option::of(subagent), bodies(), vec((text(), text()), 0..3), option::of(any::<u64>()))
+        .prop_map(
+            |(origin, (upstream, method, path, api, model, encoding, server), subagent, body, headers, replay_of)| {
+                RequestReceived {
+                    origin,
+                    upstream,
+                    method,
+                    path,
+                    api,
+                    model,
+                    subagent,
+                    body,
+                    encoding,
+                    headers,
+                    replay_of,
+                    server,
+                }
+            },
+        )
 }
 
 fn reasons() -> impl Strategy<Value = PauseReason> {
@@ -76,14 +73,15 @@ fn edit_kinds() -> impl Strategy<Value = EditKind> {
     ])
 }
 
-fn saved() -> impl Strategy<Value = SavedEdits> {
-    let turn = (any::<u64>(), texts(), texts()).prop_map(|(from, applied, dropped)| TurnEditsOutcome {
+fn override_reports() -> impl Strategy<Value = OverrideReport> {
+    let skipped = || vec((text(), option::of(text())).prop_map(|(path, reason)| SkippedEdit { path, reason }), 0..3);
+    let turn = (any::<u64>(), texts(), skipped()).prop_map(|(from, applied, dropped)| TurnEditReport {
         from,
         applied,
         dropped,
     });
     let turn = option::of(turn);
-    (texts(), texts(), turn).prop_map(|(applied, drifted, turn)| SavedEdits { applied, drifted, turn })
+    (texts(), skipped(), turn).prop_map(|(applied, skipped, turn)| OverrideReport { applied, skipped, turn })
 }
 
 fn answers() -> impl Strategy<Value = RequestAnswer> {
@@ -116,9 +114,10 @@ fn answers() -> impl Strategy<Value = RequestAnswer> {
     )
 }
 
-fn turned_away() -> impl Strategy<Value = TurnedAway> {
-    (any::<u32>(), option::of(any::<u16>()), text(), any::<i64>())
-        .prop_map(|(tried, status, message, again)| TurnedAway { tried, status, message, again })
+fn upstream_retries() -> impl Strategy<Value = UpstreamRetry> {
+    (any::<u32>(), option::of(any::<u16>()), text(), any::<i64>()).prop_map(
+        |(attempts, status, message, next_attempt_ms)| UpstreamRetry { attempts, status, message, next_attempt_ms },
+    )
 }
 
 fn ends() -> impl Strategy<Value = RequestEnd> {
@@ -139,9 +138,9 @@ fn ends() -> impl Strategy<Value = RequestEnd> {
 fn steps() -> impl Strategy<Value = RequestStep> {
     let number = || option::of(any::<u64>());
     prop_oneof![
-        seen().prop_map(|seen| RequestStep::Seen(Box::new(seen))),
-        (reasons(), option::of(any::<i64>()), number()).prop_map(|(why, deadline, inherits)| RequestStep::Paused {
-            why,
+        received().prop_map(|received| RequestStep::Received(Box::new(received))),
+        (reasons(), option::of(any::<i64>()), number()).prop_map(|(pause, deadline, inherits)| RequestStep::Paused {
+            pause,
             deadline,
             inherits,
             handover: None
@@ -153,22 +152,26 @@ fn steps() -> impl Strategy<Value = RequestStep> {
             patch: None
         }),
         select(vec![Resumer::Person, Resumer::Retry]).prop_map(|by| RequestStep::Resumed { by }),
-        (option::of(bodies()), saved()).prop_map(|(body, saved)| RequestStep::Sent { body, patch: None, saved }),
-        turned_away().prop_map(RequestStep::TurnedAway),
+        (option::of(bodies()), override_reports()).prop_map(|(body, overrides)| RequestStep::Sent {
+            body,
+            patch: None,
+            overrides
+        }),
+        upstream_retries().prop_map(RequestStep::UpstreamRetry),
         answers().prop_map(|answer| RequestStep::Answered(Box::new(answer))),
-        (ends(), option::of(bodies())).prop_map(|(why, edited)| RequestStep::Ended { why, edited }),
+        (ends(), option::of(bodies())).prop_map(|(end, edited)| RequestStep::Ended { end, edited }),
     ]
 }
 
-fn looks() -> impl Strategy<Value = RequestLook> {
+fn view_events() -> impl Strategy<Value = ViewEvent> {
     prop_oneof![
-        (any::<u64>(), any::<u64>()).prop_map(|(request, edits)| RequestLook::Diff { request, edits }),
-        any::<u64>().prop_map(|through| RequestLook::Monitor { through }),
-        any::<u64>().prop_map(|runs| RequestLook::Trimmed { runs }),
+        (any::<u64>(), any::<u64>()).prop_map(|(request, edits)| ViewEvent::Diff { request, edits }),
+        any::<u64>().prop_map(|through| ViewEvent::Monitor { through }),
+        any::<u64>().prop_map(|runs| ViewEvent::Trimmed { runs }),
     ]
 }
 
-/// Everything that is told of requests in the stream.
+/// Every kind of event about requests.
 pub(crate) fn request_events() -> impl Strategy<Value = Event> {
     let mode = option::of(select(RequestMode::ALL.to_vec()));
     prop_oneof![
@@ -178,26 +181,33 @@ pub(crate) fn request_events() -> impl Strategy<Value = Event> {
         }),
         1 => (text(), maybe(), any::<u64>(), option::of(any::<u64>()))
             .prop_map(|(scope, session, count, from)| Event::Overrides(OverridesSet { scope, session, count, from })),
-        1 => looks().prop_map(Event::RequestLook),
+        1 => view_events().prop_map(Event::RequestViewed),
     ]
 }
 
-/// What is recorded of a request.
+/// Request records without the fields that do not cross the wire.
 pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
     let status = select(vec![
-        RequestStatus::Seen,
+        RequestStatus::Received,
         RequestStatus::Paused,
         RequestStatus::Sent,
         RequestStatus::Answered,
         RequestStatus::Ended,
     ]);
-    let start = (any::<u64>(), any::<i64>(), status, seen());
+    let start = (any::<u64>(), any::<i64>(), status, received());
     let paused = (option::of(reasons()), option::of(any::<i64>()), any::<u64>());
     let resumed = option::of(select(vec![Resumer::Person, Resumer::Retry]));
     let ended = option::of((ends(), option::of(bodies())));
-    let over = (resumed, option::of(bodies()), saved(), option::of(turned_away()), option::of(answers()), ended);
-    (start, paused, over).prop_map(|((request, time, status, seen), (paused, deadline, edits), over)| {
-        let (resumed, sent, saved, turned_away, answer, ended) = over;
+    let outcome = (
+        resumed,
+        option::of(bodies()),
+        override_reports(),
+        option::of(upstream_retries()),
+        option::of(answers()),
+        ended,
+    );
+    (start, paused, outcome).prop_map(|((request, time, status, received), (paused, deadline, edits), outcome)| {
+        let (resumed, sent, overrides, upstream_retry, answer, ended) = outcome;
         let (ended, edited) = ended.unzip();
         let edited = edited.flatten();
         RequestRecord {
@@ -205,7 +215,7 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
             time,
             last: time,
             status,
-            seen,
+            received,
             paused,
             deadline,
             edits,
@@ -215,8 +225,8 @@ pub(crate) fn request_records() -> impl Strategy<Value = RequestRecord> {
             patch: None,
             inherits: None,
             handover: None,
-            saved,
-            turned_away,
+            overrides,
+            upstream_retry,
             answer,
             ended,
         }

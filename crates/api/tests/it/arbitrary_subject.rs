@@ -1,41 +1,46 @@
-//! What changes are about besides files.
+//! Strategies for subjects.
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::{
-    CommandPreview, DelegationPreview, DryRun, GuessedFrom, ShownArgument, ShownCommand, Subject, Syntax, ToolPreview,
-    Touch,
+    CommandPreview, DelegationPreview, DryRun, FileAccess, GuessedFrom, ShownArgument, ShownCommand, Subject, Syntax,
+    ToolPreview, UncertainSpan,
 };
 
-use crate::arbitrary::{doubts, effects, json, maybe, path, proposals, text, texts, tool_problems};
+use crate::arbitrary::{effects, json, maybe, path, proposals, text, texts, tool_problems, uncertainties};
 
 pub(crate) fn syntaxes() -> impl Strategy<Value = Syntax> {
     prop_oneof![
-        Just(Syntax::Fine),
+        Just(Syntax::Valid),
         (text(), option::of(any::<u32>()))
-            .prop_map(|(message, line)| Syntax::Wrong { message, line: line.map(|line| line as usize) }),
+            .prop_map(|(message, line)| Syntax::Invalid { message, line: line.map(|line| line as usize) }),
         text().prop_map(|reason| Syntax::Unchecked { reason }),
     ]
 }
 
 fn shown_commands() -> impl Strategy<Value = ShownCommand> {
-    (text(), texts()).prop_map(|(text, through)| ShownCommand { text, through })
+    (text(), texts()).prop_map(|(text, wrappers)| ShownCommand { text, wrappers })
 }
 
 fn command_previews() -> impl Strategy<Value = CommandPreview> {
-    // A rehearsal has a program at least.
+    // A dry run without words would decode as absent.
     let dry_run = option::of(vec(text(), 1..4).prop_map(|argv| DryRun { argv }));
-    let lists = (vec(shown_commands(), 0..3), vec(effects(), 0..3), vec(doubts(), 0..3));
+    let lists = (vec(shown_commands(), 0..3), vec(effects(), 0..3), vec(uncertainties(), 0..3));
     (text(), path(), maybe(), lists, dry_run, syntaxes()).prop_map(
-        |(script, directory, description, (commands, effects, doubts), dry_run, syntax)| CommandPreview {
+        |(script, directory, description, (commands, effects, uncertainties), dry_run, syntax)| CommandPreview {
             script,
             directory,
             description,
             commands,
             effects,
-            doubts,
+            uncertain_spans: uncertainties
+                .first()
+                .map(|_| UncertainSpan { uncertainty: 0, start: 1, end: 3 })
+                .into_iter()
+                .collect(),
+            uncertainties,
             dry_run,
             syntax,
         },
@@ -60,9 +65,9 @@ fn delegations() -> impl Strategy<Value = DelegationPreview> {
 fn tool_previews() -> impl Strategy<Value = ToolPreview> {
     let guess = (option::of(proposals()), option::of(texts().prop_map(|keys| GuessedFrom { keys })));
     let lists = (vec(shown_arguments(), 0..3), vec(tool_problems(), 0..3));
-    let touch = select(vec![Touch::Reads, Touch::Writes]);
-    (text(), lists, guess, option::of(delegations()), texts(), touch, maybe()).prop_map(
-        |(name, (arguments, problems), (changes, guessed_from), delegation, paths, touch, command)| ToolPreview {
+    let access = select(vec![FileAccess::Reads, FileAccess::Writes]);
+    (text(), lists, guess, option::of(delegations()), texts(), access, maybe()).prop_map(
+        |(name, (arguments, problems), (changes, guessed_from), delegation, paths, access, command)| ToolPreview {
             name,
             arguments,
             problems,
@@ -70,7 +75,7 @@ fn tool_previews() -> impl Strategy<Value = ToolPreview> {
             guessed_from,
             delegation,
             paths,
-            touch,
+            access,
             command,
         },
     )

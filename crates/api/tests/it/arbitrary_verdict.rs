@@ -1,10 +1,10 @@
-//! Answers.
+//! Strategies for verdicts.
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sayso_review::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, Verdict};
+use sayso_review::{Answer, Comment, CommentSide, Decider, FileAnswer, HunkId, Surface, SurfaceKind, Verdict};
 
 use crate::arbitrary::{hash, json, maybe, path, text};
 use crate::arbitrary_intent::bytes;
@@ -39,7 +39,16 @@ pub(crate) fn comments() -> impl Strategy<Value = Comment> {
 }
 
 fn deciders() -> impl Strategy<Value = Decider> {
-    prop_oneof![Just(Decider::Person), text().prop_map(|rule| Decider::Policy { rule })]
+    let kind = select(vec![
+        SurfaceKind::Unknown,
+        SurfaceKind::Terminal,
+        SurfaceKind::Browser,
+        SurfaceKind::Editor,
+        SurfaceKind::CommandLine,
+    ]);
+    let surface = (kind, text()).prop_map(|(kind, name)| Surface::new(kind, &name));
+    let person = option::of(surface).prop_map(|surface| Decider::Person { surface });
+    prop_oneof![person, text().prop_map(|rule| Decider::Policy { rule })]
 }
 
 pub(crate) fn verdicts() -> impl Strategy<Value = Verdict> {

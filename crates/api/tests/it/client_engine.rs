@@ -1,4 +1,4 @@
-//! An engine in memory, behind connections that break where a test says so.
+//! An in-memory engine with scripted connection failures.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use sayso_api::client::{Client, Connection, Dial, Patience, Reach, Token};
+use sayso_api::client::{Client, Connection, Dial, Reach, RetryBudget, Token};
 use sayso_api::convert;
 use sayso_api::proto::{self, oneof};
 use sayso_review::{
@@ -23,62 +23,62 @@ use sayso_review::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 
-/// What becomes of one connection.
+/// Behaviour of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Line {
-    /// It holds.
     Good,
-    /// There is none.
+    /// Connecting fails.
     Refused,
-    /// It is closed before anything is sent.
+    /// Closed before the first byte.
     Closed,
-    /// What is sent never arrives, and it is closed.
+    /// Accepts bytes, drops them and closes.
     Swallowed,
-    /// What is sent is never read, and it is reset.
+    /// Accepts bytes, drops them and resets.
     Unread,
-    /// Nothing can be sent any more after so many bytes.
+    /// Rejects writes after this number of bytes.
     FullAfter(usize),
-    /// It is cut after so many bytes of answers.
-    CutAfter(usize),
+    /// Closed after this number of response bytes.
+    ClosedAfter(usize),
 }
 
-/// What the engine knows and does.
+/// State of the engine.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct EngineState {
     lines: VecDeque<Line>,
     pub(crate) dials: usize,
-    /// Calls by their names, in order.
+    /// Names of the calls, in order.
     pub(crate) calls: Vec<&'static str>,
     pub(crate) tokens: Vec<Option<String>>,
-    /// How many events there are.
+    /// Number of events.
     pub(crate) events: u64,
-    /// An event that is left out.
+    /// Number of an event that the stream omits.
     pub(crate) gap: Option<u64>,
-    /// After how many events a stream ends, as if the engine stopped.
+    /// Number of an event without a required field.
+    pub(crate) unreadable: Option<u64>,
+    /// Number of messages after which the stream ends, as if the engine stopped.
     pub(crate) stops_after: Option<u64>,
     pub(crate) record: Option<ChangeRecord>,
     pub(crate) preview: Option<proto::Preview>,
 }
 
-/// An engine in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct FakeEngine {
-    pub(crate) known: Arc<Mutex<Known>>,
+    pub(crate) known: Arc<Mutex<EngineState>>,
     pub(crate) reach: Reach,
 }
 
 impl FakeEngine {
     pub(crate) fn new(lines: impl IntoIterator<Item = Line>) -> Self {
-        let known = Known { lines: lines.into_iter().collect(), ..Known::default() };
+        let known = EngineState { lines: lines.into_iter().collect(), ..EngineState::default() };
         Self { known: Arc::new(Mutex::new(known)), reach: Reach::Local }
     }
 
     pub(crate) fn client(&self) -> Client {
         Client::new(Arc::new(self.clone()), Some(Token::new("t0ken").unwrap()))
-            .with_patience(Patience::For(Duration::from_secs(5)))
+            .with_retry_budget(RetryBudget::Limited(Duration::from_secs(5)))
     }
 
-    pub(crate) fn with(self, change: impl FnOnce(&mut Known)) -> Self {
+    pub(crate) fn with(self, change: impl FnOnce(&mut EngineState)) -> Self {
         change(&mut self.known.lock().unwrap());
         self
     }
@@ -98,9 +98,9 @@ impl FakeEngine {
         known.tokens.push(token);
     }
 
-    fn progress(&self) -> proto::Progress {
+    fn details(&self) -> proto::ChangeDetails {
         let known = self.known.lock().unwrap();
-        proto::Progress {
+        proto::ChangeDetails {
             change: known.record.as_ref().map(Into::into).into(),
             preview: known.preview.clone().into(),
             ..Default::default()
@@ -126,7 +126,7 @@ impl Dial for FakeEngine {
             let router = proto::IntentServiceExt::register(engine, router);
             let service = TowerToHyperService::new(ConnectRpcService::new(router));
             tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(theirs), service));
-            Ok(Box::new(Breaking { inner: ours, line, written: false, waker: None }) as Connection)
+            Ok(Box::new(FailingConnection { inner: ours, line, written: false, waker: None }) as Connection)
         }
         .boxed()
     }
@@ -136,35 +136,35 @@ impl Dial for FakeEngine {
     }
 }
 
-/// A connection that breaks.
-struct Breaking {
+/// A connection that fails as its [`Line`] says.
+struct FailingConnection {
     inner: DuplexStream,
     line: Line,
     written: bool,
     waker: Option<std::task::Waker>,
 }
 
-impl AsyncRead for Breaking {
+impl AsyncRead for FailingConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.line {
-            Line::Closed | Line::CutAfter(0) => Poll::Ready(Ok(())),
+            Line::Closed | Line::ClosedAfter(0) => Poll::Ready(Ok(())),
             Line::Swallowed if self.written => Poll::Ready(Ok(())),
             Line::Unread if self.written => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
             Line::Swallowed | Line::Unread => {
                 self.waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            Line::CutAfter(left) => {
+            Line::ClosedAfter(left) => {
                 let mut bytes = vec![0; left.min(buffer.remaining())];
                 let mut some = ReadBuf::new(&mut bytes);
                 ready!(Pin::new(&mut self.inner).poll_read(context, &mut some))?;
                 let read = some.filled().len();
                 buffer.put_slice(some.filled());
-                self.line = Line::CutAfter(left - read);
+                self.line = Line::ClosedAfter(left - read);
                 Poll::Ready(Ok(()))
             }
             Line::Good | Line::Refused | Line::FullAfter(_) => Pin::new(&mut self.inner).poll_read(context, buffer),
@@ -172,7 +172,7 @@ impl AsyncRead for Breaking {
     }
 }
 
-impl AsyncWrite for Breaking {
+impl AsyncWrite for FailingConnection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.written = true;
         if let Some(waker) = self.waker.take() {
@@ -200,18 +200,17 @@ impl AsyncWrite for Breaking {
     }
 }
 
-/// An event with a number.
 fn event(number: u64) -> proto::Event {
     let event = Event::SessionStarted { session: format!("s{number}"), agent: None, location: None, parent: None };
     (&Recorded { number, time: 0, body: EventBody::Known(event) }).into()
 }
 
-/// A change that waits, and what it shows.
-pub(crate) fn waiting() -> (ChangeRecord, Preview) {
+/// A pending change and its preview.
+pub(crate) fn pending() -> (ChangeRecord, Preview) {
     let proposal = Proposal::parse(br#"{"changes":[{"path":"a.txt","operation":"write","new_content":"new\n"}]}"#);
     let proposal = proposal.unwrap();
     let draft = proposal.draft(WsPath::parse).unwrap();
-    let preview = draft.preview(&sayso_review::Sight::default());
+    let preview = draft.preview(&sayso_review::Observation::default());
     let proposed = Event::Proposed {
         change: 7,
         origin: Origin::default(),
@@ -219,19 +218,19 @@ pub(crate) fn waiting() -> (ChangeRecord, Preview) {
         files: Vec::new(),
         preview: preview.hash(),
         subject: Subject::Files,
-        ruled: None,
+        ruling: None,
         performer: Performer::Gate,
         intent: None,
         deadline: None,
-        after: Vec::new(),
+        predecessors: Vec::new(),
     };
     let record = ChangeRecord::fold([Recorded { number: 1, time: 0, body: EventBody::Known(proposed) }]);
     (record.unwrap(), preview)
 }
 
-/// The same, in an engine.
-pub(crate) fn engine_that_waits(lines: impl IntoIterator<Item = Line>) -> (FakeEngine, ContentHash) {
-    let (record, preview) = waiting();
+/// An engine with one pending change.
+pub(crate) fn engine_with_pending(lines: impl IntoIterator<Item = Line>) -> (FakeEngine, ContentHash) {
+    let (record, preview) = pending();
     let hash = record.preview;
     let engine = FakeEngine::new(lines).with(|known| {
         known.preview = Some(convert::preview(&preview, proto::PreviewView::Content));
@@ -240,19 +239,19 @@ pub(crate) fn engine_that_waits(lines: impl IntoIterator<Item = Line>) -> (FakeE
     (engine, hash)
 }
 
-fn not_here<T>() -> ServiceResult<T> {
-    Err(ConnectError::unimplemented("not in this engine"))
+fn unimplemented<T>() -> ServiceResult<T> {
+    Err(ConnectError::unimplemented("not in the fake engine"))
 }
 
-macro_rules! not_here {
+macro_rules! unimplemented {
     ($($name:ident: $request:ident => $response:ident,)*) => {
         $(async fn $name(&self, _: RequestContext, _: ServiceRequest<'_, proto::$request>) -> ServiceResult<proto::$response> {
-            not_here()
+            unimplemented()
         })*
     };
 }
 
-#[expect(refining_impl_trait, reason = "the engine of a test")]
+#[expect(refining_impl_trait, reason = "test double")]
 impl proto::ReviewService for FakeEngine {
     async fn status(
         &self,
@@ -270,18 +269,24 @@ impl proto::ReviewService for FakeEngine {
     ) -> ServiceResult<ServiceStream<proto::WatchResponse>> {
         self.called(&context, "watch");
         let after = request.after;
-        let (last, gap, stops) = {
+        let (last, gap, unreadable, stops) = {
             let mut known = self.known.lock().unwrap();
-            (known.events, known.gap, known.stops_after.take())
+            (known.events, known.gap, known.unreadable, known.stops_after.take())
         };
         let first = oneof::watch_response::Kind::from(proto::watch_response::Heartbeat {
             last_event: last,
             ..Default::default()
         });
-        let events = (after + 1..=last).filter(move |number| Some(*number) != gap).map(event);
+        let events = (after + 1..=last).filter(move |number| Some(*number) != gap);
+        let events = events.map(move |number| match unreadable {
+            Some(found) if found == number => {
+                proto::Event { number, kind: Some(proto::ChangeEnded::default().into()), ..Default::default() }
+            }
+            _ => event(number),
+        });
         let kinds = std::iter::once(first).chain(events.map(oneof::watch_response::Kind::from));
-        let most = stops.map_or(usize::MAX, |stops| usize::try_from(stops).unwrap());
-        let messages = stream::iter(kinds.take(most))
+        let max_messages = stops.map_or(usize::MAX, |stops| usize::try_from(stops).unwrap());
+        let messages = stream::iter(kinds.take(max_messages))
             .map(|kind| Ok(proto::WatchResponse { kind: Some(kind), ..Default::default() }));
         Ok(Response::stream(if stops.is_some() {
             messages.left_stream()
@@ -302,7 +307,7 @@ impl proto::ReviewService for FakeEngine {
             let record = known.record.as_mut().unwrap();
             (record.status, record.verdict) = (ChangeStatus::Applied, Some(verdict));
         }
-        Response::ok(proto::DecideResponse { progress: Some(self.progress()).into(), ..Default::default() })
+        Response::ok(proto::DecideResponse { details: Some(self.details()).into(), ..Default::default() })
     }
 
     async fn get_change(
@@ -311,7 +316,7 @@ impl proto::ReviewService for FakeEngine {
         _: ServiceRequest<'_, proto::GetChangeRequest>,
     ) -> ServiceResult<proto::GetChangeResponse> {
         self.called(&context, "get_change");
-        Response::ok(proto::GetChangeResponse { progress: Some(self.progress()).into(), ..Default::default() })
+        Response::ok(proto::GetChangeResponse { details: Some(self.details()).into(), ..Default::default() })
     }
 
     async fn undo(
@@ -320,10 +325,10 @@ impl proto::ReviewService for FakeEngine {
         _: ServiceRequest<'_, proto::UndoRequest>,
     ) -> ServiceResult<proto::UndoResponse> {
         self.called(&context, "undo");
-        Response::ok(proto::UndoResponse { progress: Some(self.progress()).into(), ..Default::default() })
+        Response::ok(proto::UndoResponse { details: Some(self.details()).into(), ..Default::default() })
     }
 
-    not_here! {
+    unimplemented! {
         create_login: CreateLoginRequest => CreateLoginResponse,
         list_pending: ListPendingRequest => ListPendingResponse,
         propose: ProposeRequest => ProposeResponse,
@@ -332,18 +337,41 @@ impl proto::ReviewService for FakeEngine {
         plan_undo: PlanUndoRequest => PlanUndoResponse,
         plan_redo: PlanRedoRequest => PlanRedoResponse,
         redo: RedoRequest => RedoResponse,
-        rehearse: RehearseRequest => RehearseResponse,
+        resolve_session: ResolveSessionRequest => ResolveSessionResponse,
+        dry_run: DryRunRequest => DryRunResponse,
         review_turn: ReviewTurnRequest => ReviewTurnResponse,
         list_snapshots: ListSnapshotsRequest => ListSnapshotsResponse,
         plan_restore: PlanRestoreRequest => PlanRestoreResponse,
         restore: RestoreRequest => RestoreResponse,
         collect: CollectRequest => CollectResponse,
+        get_diff: GetDiffRequest => GetDiffResponse,
+        list_inbox: ListInboxRequest => ListInboxResponse,
+        mark_seen: MarkSeenRequest => MarkSeenResponse,
+        mark_read: MarkReadRequest => MarkReadResponse,
+        list_surfaces: ListSurfacesRequest => ListSurfacesResponse,
+        suggest_rule: SuggestRuleRequest => SuggestRuleResponse,
+    }
+
+    async fn watch_inbox(
+        &self,
+        _: RequestContext,
+        _: ServiceRequest<'_, proto::WatchInboxRequest>,
+    ) -> ServiceResult<ServiceStream<proto::WatchInboxResponse>> {
+        unimplemented()
+    }
+
+    async fn await_change(
+        &self,
+        _: RequestContext,
+        _: ServiceRequest<'_, proto::AwaitChangeRequest>,
+    ) -> ServiceResult<ServiceStream<proto::AwaitChangeResponse>> {
+        unimplemented()
     }
 }
 
-#[expect(refining_impl_trait, reason = "the engine of a test")]
+#[expect(refining_impl_trait, reason = "test double")]
 impl proto::IntentService for FakeEngine {
-    /// Says how far the change has come as soon as it is asked for the second time.
+    /// Sends a heartbeat, then the details.
     async fn r#await(
         &self,
         context: RequestContext,
@@ -351,13 +379,13 @@ impl proto::IntentService for FakeEngine {
     ) -> ServiceResult<ServiceStream<proto::AwaitResponse>> {
         self.called(&context, "await");
         let heartbeat = oneof::await_response::Kind::from(proto::await_response::Heartbeat::default());
-        let kinds = vec![heartbeat, oneof::await_response::Kind::from(self.progress())];
+        let kinds = vec![heartbeat, oneof::await_response::Kind::from(self.details())];
         let messages =
             stream::iter(kinds).map(|kind| Ok(proto::AwaitResponse { kind: Some(kind), ..Default::default() }));
         Ok(Response::stream(messages))
     }
 
-    not_here! {
+    unimplemented! {
         submit: SubmitRequest => SubmitResponse,
         withdraw: WithdrawRequest => WithdrawResponse,
         capture: CaptureRequest => CaptureResponse,

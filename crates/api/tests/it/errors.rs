@@ -1,11 +1,12 @@
-//! Every kind of error has one code, and whoever calls gets the kind, the message and the hint back.
+//! Errors keep kind, message, hint and data across the wire.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use connectrpc::{ConnectError, ErrorCode, ErrorDetail};
+use proptest::option;
 use proptest::prelude::*;
 use sayso_api::convert::BadMessage;
-use sayso_api::error::{DETAIL, RemoteError, to_connect};
+use sayso_api::error::{DETAIL, ErrorData, RemoteError, to_connect, to_connect_with};
 use sayso_api::proto;
 use sayso_review::ErrorKind;
 
@@ -22,7 +23,20 @@ const KINDS: [(ErrorKind, ErrorCode); 8] = [
     (ErrorKind::Internal, ErrorCode::Internal),
 ];
 
-/// The table in `error.proto`, which is what people write clients from.
+fn data() -> impl Strategy<Value = ErrorData> {
+    let texts = arbitrary::texts;
+    prop_oneof![
+        (arbitrary::text(), texts()).prop_map(|(path, similar)| ErrorData::PathNotFound { path, similar }),
+        (arbitrary::text(), arbitrary::text()).prop_map(|(field, reason)| ErrorData::InvalidField { field, reason }),
+        (arbitrary::text(), texts(), any::<u64>()).prop_map(|(given, matches, count)| ErrorData::AmbiguousSession {
+            given,
+            matches,
+            count
+        }),
+    ]
+}
+
+/// The table in `error.proto`, from which authors of clients work.
 fn documented() -> Vec<(String, String)> {
     include_str!("../../../../proto/sayso/v1/error.proto")
         .lines()
@@ -34,7 +48,7 @@ fn documented() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_kind_has_the_code_that_the_protocol_documents() {
+fn error_kinds_map_to_documented_codes() {
     let table = documented();
     assert_eq!(table.len(), KINDS.len(), "{table:?}");
     for (kind, code) in KINDS {
@@ -47,19 +61,23 @@ fn every_kind_has_the_code_that_the_protocol_documents() {
 
 proptest! {
     #[test]
-    fn whoever_calls_gets_the_error_back(message in arbitrary::text(), hint in arbitrary::maybe()) {
+    fn error_round_trips(message in arbitrary::text(), hint in arbitrary::maybe(), data in option::of(data())) {
         for (kind, code) in KINDS {
-            let expected = RemoteError { kind, code, message: message.clone(), hint: hint.clone() };
-            let error = to_connect(kind, message.clone(), hint.clone());
+            let expected =
+                RemoteError { kind, code, message: message.clone(), hint: hint.clone(), data: data.clone() };
+            let error = match data.clone() {
+                Some(data) => to_connect_with(kind, message.clone(), hint.clone(), data),
+                None => to_connect(kind, message.clone(), hint.clone()),
+            };
             prop_assert_eq!(RemoteError::from(error.clone()), expected.clone());
-            // As Connect sends it.
+            // The JSON form of Connect.
             let json: ConnectError = serde_json::from_slice(&error.to_json()).unwrap();
             prop_assert_eq!(RemoteError::from(json), expected.clone());
-            // As gRPC names it.
+            // The type URL of gRPC.
             let mut named = error.clone();
             named.details[0].type_url = format!("type.googleapis.com/{DETAIL}");
             prop_assert_eq!(RemoteError::from(named), expected.clone());
-            // As clients that pad write it.
+            // Base64 with padding.
             let mut padded = error;
             let value = padded.details[0].value.take().unwrap();
             prop_assert!(!value.contains('='));
@@ -69,16 +87,15 @@ proptest! {
     }
 
     #[test]
-    fn a_detail_that_is_not_understood_leaves_the_code(value in proptest::option::of("[A-Za-z0-9+/=]{0,20}")) {
+    fn undecodable_detail_never_panics(value in option::of("[A-Za-z0-9+/=]{0,20}")) {
         let detail = ErrorDetail { type_url: DETAIL.to_owned(), value, debug: None };
-        let error = ConnectError::new(ErrorCode::NotFound, "no such thing").with_detail(detail);
-        // Whatever it says, it does not panic; where it says nothing, the code counts.
+        let error = ConnectError::new(ErrorCode::NotFound, "not found").with_detail(detail);
         let _ = RemoteError::from(error);
     }
 }
 
 #[test]
-fn an_error_with_a_code_alone_is_of_the_kind_that_its_code_says() {
+fn error_without_detail_takes_kind_from_code() {
     let table = [
         (ErrorCode::Unauthenticated, ErrorKind::ToolDenied),
         (ErrorCode::PermissionDenied, ErrorKind::ToolDenied),
@@ -99,12 +116,12 @@ fn an_error_with_a_code_alone_is_of_the_kind_that_its_code_says() {
     ];
     for (code, kind) in table {
         let error = RemoteError::from(ConnectError::new(code, "why"));
-        assert_eq!(error, RemoteError { kind, code, message: "why".to_owned(), hint: None });
+        assert_eq!(error, RemoteError { kind, code, message: "why".to_owned(), hint: None, data: None });
     }
 }
 
 #[test]
-fn an_error_always_says_something() {
+fn error_without_message_names_code() {
     let mut error = ConnectError::new(ErrorCode::Unavailable, "");
     assert!(RemoteError::from(error.clone()).message.contains("unavailable"));
     error.message = None;
@@ -112,7 +129,7 @@ fn an_error_always_says_something() {
 }
 
 #[test]
-fn a_detail_of_somebody_else_or_of_a_newer_version_leaves_the_code() {
+fn foreign_or_newer_detail_is_ignored() {
     let newer = proto::ErrorDetail { kind: buffa::EnumValue::from(99), ..Default::default() };
     let others = [
         ErrorDetail::from_message("google.rpc.RetryInfo", &proto::ErrorDetail::default()),
@@ -120,18 +137,17 @@ fn a_detail_of_somebody_else_or_of_a_newer_version_leaves_the_code() {
         ErrorDetail { type_url: DETAIL.to_owned(), value: Some(STANDARD.encode([0xff])), debug: None },
     ];
     for detail in others {
-        let error = ConnectError::new(ErrorCode::NotFound, "no such thing").with_detail(detail);
+        let error = ConnectError::new(ErrorCode::NotFound, "not found").with_detail(detail);
         let error = RemoteError::from(error);
-        assert_eq!(
-            (error.kind(), error.message.as_str(), error.hint()),
-            (ErrorKind::InvalidArgs, "no such thing", None)
-        );
+        assert_eq!((error.kind(), error.message.as_str(), error.hint()), (ErrorKind::InvalidArgs, "not found", None));
     }
 }
 
 #[test]
-fn a_message_that_is_not_understood_is_the_callers_mistake() {
+fn bad_message_becomes_invalid_args_with_field() {
     let error = RemoteError::from(ConnectError::from(BadMessage::new("verdict.answer", "it is missing")));
     assert_eq!(error.kind, ErrorKind::InvalidArgs);
     assert!(error.message.contains("verdict.answer") && error.hint.is_some());
+    let data = ErrorData::InvalidField { field: "verdict.answer".to_owned(), reason: "it is missing".to_owned() };
+    assert_eq!(error.data, Some(data));
 }

@@ -1,140 +1,71 @@
-//! Every event says over the wire all that it says in the journal.
+//! Events survive the wire in both directions.
 
 use proptest::prelude::*;
-use sayso_api::convert::BadMessage;
-use sayso_api::convert::field::{enumeration, hash, json, list, optional, paths, required};
 use sayso_api::proto;
 use sayso_api::proto::oneof::event::Kind;
-use sayso_review::{Event, EventBody, Outcome, Recorded, Refresh, Uncaptured};
-use sayso_review::{OutsideFile, OutsidePath};
+use sayso_review::{ChangeRecord, EventBody, Recorded};
+use serde_json::json;
 
 use crate::arbitrary;
 use crate::round_trip::received;
 
 proptest! {
     #[test]
-    fn all_of_an_event_is_sent(event in arbitrary::events(), number in any::<u64>(), time in any::<i64>()) {
-        let recorded = Recorded { number, time, body: EventBody::Known(event.clone()) };
+    fn event_round_trips(event in arbitrary::events(), number in any::<u64>(), time in any::<i64>()) {
+        let recorded = Recorded { number, time, body: EventBody::Known(event) };
         for message in received(proto::Event::from(&recorded)) {
-            prop_assert_eq!((message.number, message.time_ms), (number, time));
-            prop_assert_eq!(read(message.kind.unwrap()), Ok(event.clone()));
+            let decoded = Recorded::try_from(message);
+            prop_assert_eq!(decoded.as_ref(), Ok(&recorded));
         }
     }
 
     #[test]
-    fn an_event_that_this_version_does_not_know_is_sent_as_it_is(value in arbitrary::json()) {
-        let recorded = Recorded { number: 1, time: 2, body: EventBody::Unknown(value.clone()) };
+    fn unknown_event_round_trips_as_json(value in arbitrary::json()) {
+        let recorded = Recorded { number: 1, time: 2, body: EventBody::Unknown(value) };
         for message in received(proto::Event::from(&recorded)) {
-            let Some(Kind::UnknownJson(text)) = message.kind else { panic!("{message:?}") };
-            prop_assert_eq!(&text, &value.to_string());
+            let decoded = Recorded::try_from(message);
+            prop_assert_eq!(decoded.as_ref(), Ok(&recorded));
         }
+    }
+
+    /// A surface folds what it receives. The result must equal the record that the engine sends for the same change.
+    #[test]
+    fn received_events_fold_to_the_same_record(events in proptest::collection::vec(arbitrary::events(), 1..8)) {
+        let recorded: Vec<Recorded> = (1_u64..)
+            .zip(events)
+            .map(|(number, event)| Recorded { number, time: 0, body: EventBody::Known(event) })
+            .collect();
+        let decoded: Vec<Recorded> =
+            recorded.iter().map(|event| proto::Event::from(event).try_into().unwrap()).collect();
+        prop_assert_eq!(ChangeRecord::fold(decoded), ChangeRecord::fold(recorded));
     }
 }
 
-/// What a client could make of an event.
-fn read(kind: Kind) -> Result<Event, BadMessage> {
-    Ok(match kind {
-        Kind::Proposed(event) => Event::Proposed {
-            change: event.change,
-            origin: required(event.origin, "origin")?,
-            cause: required(event.cause, "cause")?,
-            files: list(event.files, "files")?,
-            preview: hash(&event.preview_hash, "preview_hash")?,
-            subject: required(event.subject, "subject")?,
-            ruled: optional(event.ruled, "ruled")?,
-            performer: enumeration(event.performer, "performer")?,
-            intent: None,
-            deadline: event.deadline_ms,
-            after: event.after,
-        },
-        Kind::Refreshed(event) => Event::Refreshed {
-            change: event.change,
-            files: list(event.files, "files")?,
-            preview: hash(&event.preview_hash, "preview_hash")?,
-            why: match enumeration::<_, proto::refreshed::Why>(event.why, "why")? {
-                proto::refreshed::Why::Unspecified => panic!("it is said"),
-                proto::refreshed::Why::FilesChanged => Refresh::FilesChanged,
-                proto::refreshed::Why::Applied => Refresh::Applied { before: event.before.unwrap() },
-                proto::refreshed::Why::Without => Refresh::Without { before: event.before.unwrap() },
-            },
-        },
-        Kind::Decided(event) => {
-            Event::Decided { change: event.change, verdict: required(event.verdict, "verdict")?, told: event.told }
-        }
-        Kind::Applying(event) => Event::Applying { change: event.change, record: required(event.record, "record")? },
-        Kind::Permitted(event) => {
-            let outside = event.outside.into_iter().map(|file| OutsideFile {
-                path: OutsidePath::parse(&file.path).unwrap(),
-                before: file.before_hash.map(|hash| hash.parse().unwrap()),
-            });
-            let (expected, outside) = (list(event.expected, "expected")?, outside.collect());
-            Event::Permitted { change: event.change, expected, outside }
-        }
-        Kind::Observed(event) => Event::Observed {
-            change: event.change,
-            record: required(event.record, "record")?,
-            differs: paths(&event.differs, "differs")?,
-            uncaptured: event.uncaptured.into_iter().map(Uncaptured::from).collect(),
-        },
-        Kind::Reviewed(event) => Event::Reviewed { change: event.change, by: event.by },
-        Kind::Ended(event) => {
-            Event::Ended { change: event.change, outcome: outcome(event.outcome.unwrap())?, told: event.told }
-        }
-        Kind::Undone(event) => {
-            Event::Undone { change: event.change, by: event.by, paths: paths(&event.paths, "paths")? }
-        }
-        Kind::Redone(event) => {
-            Event::Redone { change: event.change, by: event.by, paths: paths(&event.paths, "paths")? }
-        }
-        Kind::Recovered(event) => Event::Recovered {
-            change: event.change,
-            finished: event.finished,
-            left_alone: paths(&event.left_alone, "left_alone")?,
-            saved: paths(&event.saved, "saved")?,
-        },
-        Kind::SessionStarted(event) => Event::SessionStarted {
-            session: event.session,
-            agent: event.agent,
-            location: event.location,
-            parent: event.parent,
-        },
-        Kind::SessionResumed(event) => Event::SessionResumed { session: event.session },
-        Kind::SessionEnded(event) => Event::SessionEnded { session: event.session },
-        Kind::TurnStarted(event) => Event::TurnStarted { session: event.session, turn: event.turn },
-        Kind::TurnEnded(event) => Event::TurnEnded { session: event.session, turn: event.turn },
-        Kind::RuleAdded(event) => {
-            Event::RuleAdded { session: event.session, rule: json(&event.rule_json, "rule_json")? }
-        }
-        Kind::Message(event) => {
-            Event::Message { session: event.session, change: event.change, call: event.call, text: event.text }
-        }
-        Kind::Told(event) => Event::Told { session: event.session, change: event.change, message: event.message },
-        Kind::Delivered(event) => Event::Delivered { session: event.session, through: event.through },
-        Kind::Captured(event) => Event::Captured((*event).try_into()?),
-        Kind::Correlated(event) => {
-            Event::Correlated { snapshot: event.snapshot, call: event.call, session: event.session }
-        }
-        Kind::Freed(event) => {
-            Event::Freed { snapshots: event.snapshots, because: enumeration(event.because, "because")? }
-        }
-        Kind::Request(event) => Event::Request((*event).try_into()?),
-        Kind::RequestMode(set) => Event::RequestMode((*set).try_into()?),
-        Kind::RequestLook(look) => Event::RequestLook((*look).try_into()?),
-        Kind::Overrides(set) => Event::Overrides((*set).into()),
-        Kind::UnknownJson(json) => panic!("it is known: {json}"),
-    })
+#[test]
+fn event_of_unknown_kind_keeps_its_number() {
+    let message = proto::Event { number: 9, time_ms: 5, ..Default::default() };
+    let recorded = Recorded { number: 9, time: 5, body: EventBody::Unknown(json!({})) };
+    assert_eq!(Recorded::try_from(message), Ok(recorded));
 }
 
-fn outcome(outcome: proto::Outcome) -> Result<Outcome, BadMessage> {
-    use proto::outcome::Kind;
-    Ok(match enumeration::<_, Kind>(outcome.kind, "kind")? {
-        Kind::Unspecified => panic!("it is said"),
-        Kind::Applied => Outcome::Applied,
-        Kind::Sent => Outcome::Sent,
-        Kind::Ran => Outcome::Ran { code: outcome.code, note: outcome.reason },
-        Kind::Denied => Outcome::Denied,
-        Kind::Stale => Outcome::Stale { files: paths(&outcome.files, "files")? },
-        Kind::Cancelled => Outcome::Cancelled,
-        Kind::Failed => Outcome::Failed { reason: outcome.reason.unwrap() },
-    })
+#[test]
+fn invalid_event_field_is_named() {
+    let field = |kind: Kind| {
+        let event = proto::Event { kind: Some(kind), ..Default::default() };
+        Recorded::try_from(event).unwrap_err().field
+    };
+    assert_eq!(field(proto::ChangeEnded::default().into()), "ended.outcome");
+    assert_eq!(field(proto::ApplyStarted::default().into()), "applying.record");
+    assert_eq!(field(proto::ChangeProposed::default().into()), "proposed.origin");
+    assert_eq!(field(proto::RuleAdded::default().into()), "rule_added.rule_json");
+    assert_eq!(field(proto::SnapshotsFreed::default().into()), "snapshots_freed.reason");
+    assert_eq!(field(proto::RequestEvent::default().into()), "request.step");
+    assert_eq!(field(Kind::UnknownJson("{".to_owned())), "unknown_json");
+    let refreshed = proto::PreviewRefreshed {
+        reason: proto::preview_refreshed::Reason::PredecessorApplied.into(),
+        ..Default::default()
+    };
+    assert_eq!(field(refreshed.into()), "refreshed.predecessor");
+    let undone = proto::ChangeReversed { paths: vec!["../up".to_owned()], ..Default::default() };
+    assert_eq!(field(Kind::Undone(Box::new(undone))), "undone.paths[0]");
 }

@@ -1,4 +1,4 @@
-//! One test binary for the protocol: what is sent is what arrives, and what is wrong is refused by name.
+//! Tests of the protocol: conversions, errors and the client.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod arbitrary;
@@ -13,6 +13,7 @@ mod arbitrary_verdict;
 mod client_calls;
 mod client_engine;
 mod client_watch;
+mod diff_rows;
 mod errors;
 mod events;
 mod garbage;

@@ -1,4 +1,4 @@
-//! A preview arrives as it was, and only as much of it as is wanted is sent.
+//! Previews survive the wire, and views limit their size.
 
 use proptest::prelude::*;
 use sayso_api::convert::{BadMessage, preview};
@@ -10,7 +10,7 @@ use crate::round_trip::received;
 
 proptest! {
     #[test]
-    fn a_preview_arrives_with_the_hash_that_a_verdict_names(shown in arbitrary::previews()) {
+    fn preview_round_trip_keeps_hash(shown in arbitrary::previews()) {
         for view in [PreviewView::Content, PreviewView::Full] {
             for message in received(preview(&shown, view)) {
                 let arrived = Preview::try_from(message).unwrap();
@@ -21,7 +21,7 @@ proptest! {
     }
 
     #[test]
-    fn the_diff_is_what_programs_get_otherwise(shown in arbitrary::previews()) {
+    fn preview_message_equals_preview_object(shown in arbitrary::previews()) {
         let object = shown.object();
         for (view, has_diff) in [(PreviewView::Content, false), (PreviewView::Diff, true), (PreviewView::Full, true)] {
             let message = preview(&shown, view);
@@ -76,21 +76,21 @@ fn read(message: proto::Preview) -> Result<Preview, BadMessage> {
 }
 
 #[test]
-fn without_its_contents_a_preview_is_no_preview() {
+fn preview_without_contents_is_rejected() {
     let error = read(preview(&one_file(), PreviewView::Diff)).unwrap_err();
     assert_eq!(error.field, "files[0].before_content");
     assert!(error.reason.contains("CONTENT"), "{error}");
 }
 
 #[test]
-fn a_content_that_is_not_the_one_its_hash_names_is_refused() {
+fn content_that_differs_from_hash_is_rejected() {
     let mut message = preview(&one_file(), PreviewView::Content);
     message.files[0].after_content = buffa::MessageField::some((&FileState::file("3\n", FileMode::PLAIN)).into());
     assert_eq!(read(message).unwrap_err().field, "files[0].after_content");
 }
 
 #[test]
-fn a_note_of_a_newer_engine_is_left_out_and_the_rest_stays() {
+fn unknown_note_is_dropped() {
     let mut message = preview(&one_file(), PreviewView::Content);
     message.files[0].notes[0].details_json = r#"{"note":"haunted","by":"a ghost"}"#.to_owned();
     let arrived = read(message).unwrap();

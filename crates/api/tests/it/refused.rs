@@ -1,4 +1,4 @@
-//! What is missing or not known is refused, and the field is named.
+//! Messages with missing or unknown values are rejected, and the error names the field.
 
 use std::fmt::Debug;
 
@@ -8,49 +8,49 @@ use sayso_api::proto;
 use sayso_api::proto::oneof as choice;
 use sayso_review::{
     Answer, ApplyRecord, Cause, ChangeRecord, Comment, CommentSide, ContentHash, Decider, DryRunOutput, ErrorKind,
-    FileAnswer, FileIntent, FileRecord, FileState, Fingerprint, FromNowOn, IfChanged, Intent, Note, Performer,
-    PlanStep, Preview, Problem, RecordedStep, RulingRecord, Snapshot, SnapshotRecord, Subject, Target, Verdict,
+    FileAnswer, FileIntent, FileRecord, FileState, Fingerprint, IfChanged, Intent, Note, Performer, PlanStep, Preview,
+    Problem, RecordedStep, RememberAs, RulingRecord, Snapshot, SnapshotRecord, Subject, Target, Verdict,
 };
 
-fn refusal<M, T: TryFrom<M, Error = BadMessage> + Debug>(message: M) -> String {
+fn rejected_field<M, T: TryFrom<M, Error = BadMessage> + Debug>(message: M) -> String {
     T::try_from(message).unwrap_err().field
 }
 
-fn refusal_of_nothing<M: Default, T: TryFrom<M, Error = BadMessage> + Debug>() -> String {
-    refusal::<M, T>(M::default())
+fn rejected_field_of_empty<M: Default, T: TryFrom<M, Error = BadMessage> + Debug>() -> String {
+    rejected_field::<M, T>(M::default())
 }
 
 #[test]
-fn an_empty_message_is_refused_by_its_first_missing_field() {
+fn empty_message_names_first_missing_field() {
     let table = [
-        (refusal_of_nothing::<proto::Fingerprint, Fingerprint>(), "state"),
-        (refusal_of_nothing::<proto::FileState, FileState>(), "state"),
-        (refusal_of_nothing::<proto::Note, Note>(), "details_json"),
-        (refusal_of_nothing::<proto::Problem, Problem>(), "details_json"),
-        (refusal_of_nothing::<proto::FileRecord, FileRecord>(), "path"),
-        (refusal_of_nothing::<proto::RecordedStep, RecordedStep>(), "path"),
-        (refusal_of_nothing::<proto::PlanStep, PlanStep>(), "path"),
-        (refusal_of_nothing::<proto::Preview, Preview>(), "placement"),
-        (refusal_of_nothing::<proto::Cause, Cause>(), "cause"),
-        (refusal_of_nothing::<proto::Subject, Subject>(), "subject"),
-        (refusal_of_nothing::<proto::RulingRecord, RulingRecord>(), "ruling"),
-        (refusal_of_nothing::<proto::Verdict, Verdict>(), "preview_hash"),
-        (refusal_of_nothing::<proto::Answer, Answer>(), "answer"),
-        (refusal_of_nothing::<proto::FileAnswer, FileAnswer>(), "answer"),
-        (refusal_of_nothing::<proto::Comment, Comment>(), "path"),
-        (refusal_of_nothing::<proto::FromNowOn, FromNowOn>(), "scope"),
-        (refusal_of_nothing::<proto::Intent, Intent>(), "intent"),
-        (refusal_of_nothing::<proto::FileIntent, FileIntent>(), "operation"),
-        (refusal_of_nothing::<proto::Target, Target>(), "target"),
-        (refusal_of_nothing::<proto::RehearseResponse, DryRunOutput>(), "end"),
-        (refusal_of_nothing::<proto::Captured, Snapshot>(), "path"),
-        (refusal_of_nothing::<proto::SnapshotRecord, SnapshotRecord>(), "snapshot"),
-        (refusal_of_nothing::<proto::Change, ChangeRecord>(), "status"),
+        (rejected_field_of_empty::<proto::Fingerprint, Fingerprint>(), "state"),
+        (rejected_field_of_empty::<proto::FileState, FileState>(), "state"),
+        (rejected_field_of_empty::<proto::Note, Note>(), "details_json"),
+        (rejected_field_of_empty::<proto::Problem, Problem>(), "details_json"),
+        (rejected_field_of_empty::<proto::FileRecord, FileRecord>(), "path"),
+        (rejected_field_of_empty::<proto::RecordedStep, RecordedStep>(), "path"),
+        (rejected_field_of_empty::<proto::PlanStep, PlanStep>(), "path"),
+        (rejected_field_of_empty::<proto::Preview, Preview>(), "placement"),
+        (rejected_field_of_empty::<proto::Cause, Cause>(), "cause"),
+        (rejected_field_of_empty::<proto::Subject, Subject>(), "subject"),
+        (rejected_field_of_empty::<proto::RulingRecord, RulingRecord>(), "ruling"),
+        (rejected_field_of_empty::<proto::Verdict, Verdict>(), "preview_hash"),
+        (rejected_field_of_empty::<proto::Answer, Answer>(), "answer"),
+        (rejected_field_of_empty::<proto::FileAnswer, FileAnswer>(), "answer"),
+        (rejected_field_of_empty::<proto::Comment, Comment>(), "path"),
+        (rejected_field_of_empty::<proto::RememberAs, RememberAs>(), "scope"),
+        (rejected_field_of_empty::<proto::Intent, Intent>(), "intent"),
+        (rejected_field_of_empty::<proto::FileIntent, FileIntent>(), "operation"),
+        (rejected_field_of_empty::<proto::Target, Target>(), "target"),
+        (rejected_field_of_empty::<proto::DryRunResponse, DryRunOutput>(), "end"),
+        (rejected_field_of_empty::<proto::Snapshot, Snapshot>(), "path"),
+        (rejected_field_of_empty::<proto::SnapshotRecord, SnapshotRecord>(), "snapshot"),
+        (rejected_field_of_empty::<proto::Change, ChangeRecord>(), "status"),
     ];
     for (found, expected) in table {
         assert_eq!(found, expected);
     }
-    assert!(ApplyRecord::try_from(proto::ApplyRecord::default()).is_ok(), "nothing happened is something");
+    assert!(ApplyRecord::try_from(proto::ApplyRecord::default()).is_ok(), "an empty record is valid");
 }
 
 fn fingerprint(mode: u32) -> MessageField<proto::Fingerprint, buffa::Inline<proto::Fingerprint>> {
@@ -69,11 +69,11 @@ fn step(path: &str, mode: u32) -> proto::RecordedStep {
 }
 
 #[test]
-fn the_name_of_a_field_leads_to_it() {
+fn rejected_field_has_full_path() {
     let record = |step| proto::ApplyRecord { steps: vec![step], ..Default::default() };
-    assert_eq!(refusal::<_, ApplyRecord>(record(step("../out", 0o644))), "steps[0].path");
-    assert_eq!(refusal::<_, ApplyRecord>(record(step("/etc/passwd", 0o644))), "steps[0].path");
-    assert_eq!(refusal::<_, ApplyRecord>(record(step("a", 0o10_0644))), "steps[0].after.file.mode");
+    assert_eq!(rejected_field::<_, ApplyRecord>(record(step("../out", 0o644))), "steps[0].path");
+    assert_eq!(rejected_field::<_, ApplyRecord>(record(step("/etc/passwd", 0o644))), "steps[0].path");
+    assert_eq!(rejected_field::<_, ApplyRecord>(record(step("a", 0o10_0644))), "steps[0].after.file.mode");
 
     let files = |path: &str, hunk: &str| {
         let hunks = proto::file_answer::Hunks { hunks: vec![hunk.to_owned()], ..Default::default() };
@@ -87,13 +87,13 @@ fn the_name_of_a_field_leads_to_it() {
             ..Default::default()
         }
     };
-    assert_eq!(refusal::<_, Verdict>(files("a", "0")), "answer.files.files[a].hunks.hunks[0]");
-    assert_eq!(refusal::<_, Verdict>(files("a/../b", "1")), "answer.files.files[a/../b]");
-    assert_eq!(Verdict::try_from(files("a", "1")).unwrap().by, Decider::Person);
+    assert_eq!(rejected_field::<_, Verdict>(files("a", "0")), "answer.files.files[a].hunks.hunks[0]");
+    assert_eq!(rejected_field::<_, Verdict>(files("a/../b", "1")), "answer.files.files[a/../b]");
+    assert_eq!(Verdict::try_from(files("a", "1")).unwrap().by, Decider::PERSON);
 }
 
 #[test]
-fn two_answers_about_one_file_are_refused() {
+fn duplicate_file_answer_is_rejected() {
     let answer = || proto::FileAnswer { answer: proto::file_answer::Approve::default().into(), ..Default::default() };
     let files = ["a", "./a"].map(|path| (path.to_owned(), answer()));
     let files = proto::answer::Files { files: files.into_iter().collect(), ..Default::default() };
@@ -103,49 +103,52 @@ fn two_answers_about_one_file_are_refused() {
 }
 
 #[test]
-fn values_that_this_version_does_not_know_are_refused_by_number() {
-    let ruled = proto::RulingRecord { ruling: EnumValue::from(77), ..Default::default() };
-    let error = RulingRecord::try_from(ruled).unwrap_err();
+fn unknown_enum_value_is_rejected_by_number() {
+    let ruling = proto::RulingRecord { ruling: EnumValue::from(77), ..Default::default() };
+    let error = RulingRecord::try_from(ruling).unwrap_err();
     assert_eq!(error.field, "ruling");
     assert!(error.to_string().contains("77"), "{error}");
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     assert!(!error.hint().is_empty());
 
-    let end = proto::RehearseResponse { end: EnumValue::from(-1), ..Default::default() };
-    assert_eq!(refusal::<_, DryRunOutput>(end), "end");
+    let end = proto::DryRunResponse { end: EnumValue::from(-1), ..Default::default() };
+    assert_eq!(rejected_field::<_, DryRunOutput>(end), "end");
     let change = proto::Change { status: EnumValue::from(99), ..Default::default() };
-    assert_eq!(refusal::<_, ChangeRecord>(change), "status");
+    assert_eq!(rejected_field::<_, ChangeRecord>(change), "status");
 }
 
 #[test]
-fn a_status_needs_what_belongs_to_it() {
+fn status_without_its_field_is_rejected() {
     let change = |status: proto::change::Status| proto::Change { status: status.into(), ..Default::default() };
-    assert_eq!(refusal::<_, ChangeRecord>(change(proto::change::Status::Undone)), "undone_by");
-    assert_eq!(refusal::<_, ChangeRecord>(change(proto::change::Status::Failed)), "failed_reason");
+    assert_eq!(rejected_field::<_, ChangeRecord>(change(proto::change::Status::Undone)), "undone_by");
+    assert_eq!(rejected_field::<_, ChangeRecord>(change(proto::change::Status::Failed)), "failed_reason");
     let renamed = proto::FileRecord {
         path: "a".to_owned(),
         location: "a".to_owned(),
         operation: proto::Operation::Rename.into(),
         ..Default::default()
     };
-    assert_eq!(refusal::<_, FileRecord>(renamed), "renamed_from");
+    assert_eq!(rejected_field::<_, FileRecord>(renamed), "renamed_from");
 }
 
 #[test]
-fn json_that_is_none_is_refused() {
+fn malformed_json_is_rejected() {
     let call = proto::CallTool { name: "t".to_owned(), arguments_json: "{".to_owned(), ..Default::default() };
     let intent = proto::Intent { intent: call.into(), ..Default::default() };
-    assert_eq!(refusal::<_, Intent>(intent), "call_tool.arguments_json");
+    assert_eq!(rejected_field::<_, Intent>(intent), "call_tool.arguments_json");
     let note = proto::Note { details_json: r#"{"note":"haunted"}"#.to_owned(), ..Default::default() };
     let error = Note::try_from(note).unwrap_err();
     assert_eq!(error.field, "details_json");
     assert!(error.reason.contains("haunted"), "{error}");
     let answer = choice::answer::Answer::ArgumentsJson(String::new());
-    assert_eq!(refusal::<_, Answer>(proto::Answer { answer: Some(answer), ..Default::default() }), "arguments_json");
+    assert_eq!(
+        rejected_field::<_, Answer>(proto::Answer { answer: Some(answer), ..Default::default() }),
+        "arguments_json"
+    );
 }
 
 #[test]
-fn what_the_protocol_lets_one_leave_out_has_the_meaning_it_documents() {
+fn unspecified_values_have_documented_defaults() {
     assert_eq!(Performer::from(proto::Performer::Unspecified), Performer::Gate);
     assert_eq!(IfChanged::from(proto::IfChanged::Unspecified), IfChanged::Refuse);
     assert_eq!(CommentSide::from(proto::comment::Side::Unspecified), CommentSide::Proposed);

@@ -1,4 +1,4 @@
-//! What is sent is what arrives: as a message, through the wire, and through JSON.
+//! Values survive the conversion to a message, the binary encoding and JSON.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::arbitrary;
 
-/// A message as whoever gets it reads it: as it is, from its bytes, and from its JSON.
+/// The message itself, decoded from binary, and decoded from JSON.
 pub(crate) fn received<M>(message: M) -> [M; 3]
 where
     M: Message + Serialize + DeserializeOwned,
@@ -23,8 +23,8 @@ where
     [message, wire, json]
 }
 
-/// Sends a value every way there is, and compares what arrives.
-fn travels<'a, M, T>(value: &'a T) -> Result<(), TestCaseError>
+/// Checks that a value survives each encoding.
+fn round_trips<'a, M, T>(value: &'a T) -> Result<(), TestCaseError>
 where
     M: Message + Serialize + DeserializeOwned + From<&'a T>,
     T: TryFrom<M> + PartialEq + Debug,
@@ -37,22 +37,22 @@ where
     Ok(())
 }
 
-/// The same for what is a value of an enumeration.
-fn is_named<E, T>(value: T) -> Result<(), TestCaseError>
+/// Checks that a value survives as an enumeration value other than `UNSPECIFIED`.
+fn enum_round_trips<E, T>(value: T) -> Result<(), TestCaseError>
 where
     E: Enumeration + From<T>,
     T: TryFrom<E> + PartialEq + Debug + Copy,
     BadMessage: From<T::Error>,
 {
     let number = E::from(value).to_i32();
-    prop_assert!(number != 0, "the first value stands for nothing said");
+    prop_assert!(number != 0, "the first value is UNSPECIFIED");
     let arrived = T::try_from(E::from_i32(number).unwrap()).map_err(BadMessage::from);
     prop_assert_eq!(arrived, Ok(value));
     Ok(())
 }
 
 #[test]
-fn a_number_among_arguments_arrives_to_its_last_digit() {
+fn argument_numbers_keep_every_digit() {
     for text in ["-7.388524936762384e+261", "-2.3616768517330694e+200", "0.30000000000000004", "-0.0"] {
         let arguments = text.parse().unwrap();
         let answer = Answer::Arguments { arguments };
@@ -63,18 +63,18 @@ fn a_number_among_arguments_arrives_to_its_last_digit() {
 
 proptest! {
     #[test]
-    fn notes_and_problems_arrive(
+    fn notes_and_problems_round_trip(
         note in arbitrary::notes(),
         problem in arbitrary::problems(),
         mismatch in arbitrary::tool_problems(),
     ) {
-        travels::<proto::Note, _>(&note)?;
-        travels::<proto::Problem, _>(&problem)?;
-        travels::<proto::tool_preview::Mismatch, _>(&mismatch)?;
+        round_trips::<proto::Note, _>(&note)?;
+        round_trips::<proto::Problem, _>(&problem)?;
+        round_trips::<proto::tool_preview::Mismatch, _>(&mismatch)?;
     }
 
     #[test]
-    fn what_a_note_says_is_beside_its_data(note in arbitrary::notes()) {
+    fn note_message_has_text_and_kind(note in arbitrary::notes()) {
         let message = proto::Note::from(&note);
         prop_assert_eq!(&message.text, &note.to_string());
         let details: serde_json::Value = serde_json::from_str(&message.details_json).unwrap();
@@ -82,112 +82,112 @@ proptest! {
     }
 
     #[test]
-    fn effects_and_doubts_arrive(effect in arbitrary::effects(), doubt in arbitrary::doubts()) {
-        travels::<proto::command_preview::Effect, _>(&effect)?;
-        travels::<proto::command_preview::Doubt, _>(&doubt)?;
+    fn effects_and_uncertainties_round_trip(effect in arbitrary::effects(), uncertainty in arbitrary::uncertainties()) {
+        round_trips::<proto::command_preview::Effect, _>(&effect)?;
+        round_trips::<proto::command_preview::Uncertainty, _>(&uncertainty)?;
         prop_assert!(!proto::command_preview::Effect::from(&effect).kind.is_empty());
-        prop_assert!(!proto::command_preview::Doubt::from(&doubt).kind.is_empty());
+        prop_assert!(!proto::command_preview::Uncertainty::from(&uncertainty).kind.is_empty());
     }
 
     #[test]
-    fn what_is_at_a_path_arrives(
+    fn file_states_round_trip(
         fingerprint in arbitrary::fingerprints(),
         state in arbitrary::file_states(),
         step in arbitrary::plan_steps(),
     ) {
-        travels::<proto::Fingerprint, _>(&fingerprint)?;
-        travels::<proto::FileState, _>(&state)?;
-        travels::<proto::PlanStep, _>(&step)?;
+        round_trips::<proto::Fingerprint, _>(&fingerprint)?;
+        round_trips::<proto::FileState, _>(&state)?;
+        round_trips::<proto::PlanStep, _>(&step)?;
     }
 
     #[test]
-    fn records_of_files_arrive(
+    fn file_records_round_trip(
         file in arbitrary::file_records(),
         step in arbitrary::recorded_steps(),
         record in arbitrary::apply_records(),
         uncaptured in arbitrary::uncaptured(),
     ) {
-        travels::<proto::FileRecord, _>(&file)?;
-        travels::<proto::RecordedStep, _>(&step)?;
-        travels::<proto::ApplyRecord, _>(&record)?;
-        travels::<proto::Uncaptured, _>(&uncaptured)?;
+        round_trips::<proto::FileRecord, _>(&file)?;
+        round_trips::<proto::RecordedStep, _>(&step)?;
+        round_trips::<proto::ApplyRecord, _>(&record)?;
+        round_trips::<proto::Uncaptured, _>(&uncaptured)?;
     }
 
     #[test]
-    fn intents_arrive(intent in arbitrary::intents(), file in arbitrary::file_intents()) {
-        travels::<proto::Intent, _>(&intent)?;
-        travels::<proto::FileIntent, _>(&file)?;
+    fn intents_round_trip(intent in arbitrary::intents(), file in arbitrary::file_intents()) {
+        round_trips::<proto::Intent, _>(&intent)?;
+        round_trips::<proto::FileIntent, _>(&file)?;
     }
 
     #[test]
-    fn a_subject_arrives_with_all_that_a_verdict_is_bound_to(
+    fn subject_round_trip_keeps_bound_hash(
         subject in arbitrary::subjects(),
         files in arbitrary::hash(),
     ) {
-        travels::<proto::Subject, _>(&subject)?;
+        round_trips::<proto::Subject, _>(&subject)?;
         for message in received(proto::Subject::from(&subject)) {
-            // Equality of JSON does not see the order of keys; this does.
+            // The hash also covers the order of JSON keys, which equality ignores.
             prop_assert_eq!(Subject::try_from(message).unwrap().bind(files), subject.bind(files));
         }
     }
 
     #[test]
-    fn verdicts_arrive(
+    fn verdicts_round_trip(
         verdict in arbitrary::verdicts(),
         answer in arbitrary::answers(),
         file in arbitrary::file_answers(),
         comment in arbitrary::comments(),
-        from_now_on in arbitrary::from_now_on(),
+        remember_as in arbitrary::remember_as(),
     ) {
-        travels::<proto::Verdict, _>(&verdict)?;
-        travels::<proto::Answer, _>(&answer)?;
-        travels::<proto::FileAnswer, _>(&file)?;
-        travels::<proto::Comment, _>(&comment)?;
-        travels::<proto::FromNowOn, _>(&from_now_on)?;
-        is_named::<proto::from_now_on::Scope, _>(from_now_on.scope)?;
-        is_named::<proto::comment::Side, _>(comment.side)?;
+        round_trips::<proto::Verdict, _>(&verdict)?;
+        round_trips::<proto::Answer, _>(&answer)?;
+        round_trips::<proto::FileAnswer, _>(&file)?;
+        round_trips::<proto::Comment, _>(&comment)?;
+        round_trips::<proto::RememberAs, _>(&remember_as)?;
+        enum_round_trips::<proto::remember_as::Scope, _>(remember_as.scope)?;
+        enum_round_trips::<proto::comment::Side, _>(comment.side)?;
     }
 
     #[test]
-    fn where_a_change_comes_from_arrives(
+    fn origin_and_cause_round_trip(
         origin in arbitrary::origins(),
         cause in arbitrary::causes(),
-        ruled in arbitrary::ruling_records(),
+        ruling in arbitrary::ruling_records(),
         performer in arbitrary::performers(),
         placement in arbitrary::placements(),
     ) {
-        travels::<proto::Origin, _>(&origin)?;
-        travels::<proto::Cause, _>(&cause)?;
-        travels::<proto::RulingRecord, _>(&ruled)?;
-        is_named::<proto::Ruling, _>(ruled.ruling)?;
-        is_named::<proto::Performer, _>(performer)?;
-        is_named::<proto::preview::Placement, _>(placement)?;
+        round_trips::<proto::Origin, _>(&origin)?;
+        round_trips::<proto::Cause, _>(&cause)?;
+        round_trips::<proto::RulingRecord, _>(&ruling)?;
+        enum_round_trips::<proto::Ruling, _>(ruling.ruling)?;
+        enum_round_trips::<proto::Performer, _>(performer)?;
+        enum_round_trips::<proto::preview::Placement, _>(placement)?;
     }
 
     #[test]
-    fn a_change_arrives_with_how_much_of_each_file_happened(record in arbitrary::changes()) {
-        travels::<proto::Change, _>(&record)?;
+    fn change_round_trips_with_applied_parts(record in arbitrary::changes()) {
+        round_trips::<proto::Change, _>(&record)?;
         let message = proto::Change::from(&record);
         for (file, sent) in record.files.iter().zip(&message.files) {
-            prop_assert_eq!(sent.extent, proto::file_record::Extent::from(record.extent(file)));
+            prop_assert_eq!(sent.applied_part, proto::file_record::AppliedPart::from(record.applied_part(file)));
         }
     }
 
     #[test]
-    fn what_surfaces_ask_for_arrives(
+    fn call_parameters_and_results_round_trip(
         target in arbitrary::targets(),
         if_changed in arbitrary::if_changed(),
         output in arbitrary::dry_runs(),
         record in arbitrary::snapshot_records(),
     ) {
-        travels::<proto::Target, _>(&target)?;
-        travels::<proto::RehearseResponse, _>(&output)?;
-        travels::<proto::SnapshotRecord, _>(&record)?;
-        travels::<proto::Captured, _>(&record.snapshot)?;
-        is_named::<proto::IfChanged, _>(if_changed)?;
-        is_named::<proto::Tier, _>(record.snapshot.tier)?;
+        round_trips::<proto::Target, _>(&target)?;
+        round_trips::<proto::DryRunResponse, _>(&output)?;
+        round_trips::<proto::SnapshotRecord, _>(&record)?;
+        round_trips::<proto::Snapshot, _>(&record.snapshot)?;
+        enum_round_trips::<proto::IfChanged, _>(if_changed)?;
+        enum_round_trips::<proto::Tier, _>(record.snapshot.tier)?;
         if let Some(freed) = record.freed {
-            is_named::<proto::FreedBecause, _>(freed)?;
+            enum_round_trips::<proto::FreeReason, _>(freed)?;
         }
     }
 }

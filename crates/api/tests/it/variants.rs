@@ -1,4 +1,4 @@
-//! The values that the other tests send are of every kind that there is.
+//! The strategies of the other tests cover every variant.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,21 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use sayso_review::{
-    Answer, Cause, ChangeStatus, Decider, Doubt, DryRunEnd, Effect, Event, FileAnswer, FileIntent, FileState,
-    Fingerprint, Note, Obstacle, Operation, Outcome, Place, Problem, Refresh, Subject, Syntax, Target, ToolProblem,
+    Answer, Cause, ChangeStatus, Decider, DryRunEnd, Effect, Event, FileAnswer, FileIntent, FileState, Fingerprint,
+    Note, Obstacle, Operation, Outcome, PathTarget, Problem, RefreshReason, Subject, Syntax, Target, ToolProblem,
+    Uncertainty,
 };
 
 use crate::arbitrary;
 
-/// Many values, the same ones every time.
+/// 4,000 values, the same in each run.
 fn many<T: std::fmt::Debug>(strategy: &impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
-    (0..1500).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+    (0..12_000).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// Tests that all variants of a type are among values. That the list is whole, the compiler sees.
-macro_rules! every_kind {
+/// Defines a test that the values cover all variants. The compiler checks that the list is complete.
+macro_rules! covers_variants {
     ($test:ident, $values:expr, $type:ident: $($variant:ident),+ $(,)?) => {
         #[test]
         fn $test() {
@@ -32,96 +33,96 @@ macro_rules! every_kind {
     };
 }
 
-every_kind!(
-    every_note_is_sent, many(&arbitrary::notes()),
+covers_variants!(
+    notes_cover_all_variants, many(&arbitrary::notes()),
     Note: Form, Mode, Executable, Symlink, Link, Binary, LargeRewrite, Generated, LockFile, Ci, Build, Permission,
     TestsRemoved, AssertionsRemoved, TestsSkipped, Secret, Hidden, HiddenName, HardLink, Owner, Attributes, CaseTwin,
     Unrepresentable, Loosened, Moved, Ambiguous, Merged, ChangedSince, Overwrites
 );
-every_kind!(
-    every_problem_is_sent, many(&arbitrary::problems()),
+covers_variants!(
+    problems_cover_all_variants, many(&arbitrary::problems()),
     Problem: Blocked, Exists, Missing, TextNotFound, TextNotUnique, NoText, NotText, PatchRejected, Conflicts,
     ChangedSince, ContentGone, IsAlsoADirectory
 );
-every_kind!(
-    every_obstacle_is_sent,
+covers_variants!(
+    obstacles_cover_all_variants,
     many(&arbitrary::problems())
         .into_iter()
         .filter_map(|problem| if let Problem::Blocked(obstacle) = problem { Some(obstacle) } else { None }),
     Obstacle: Directory, Special, NotADirectory, TooLarge, Outside, ReadOnly, Protected, Unreadable
 );
-every_kind!(
-    every_effect_is_sent, many(&arbitrary::effects()),
+covers_variants!(
+    effects_cover_all_variants, many(&arbitrary::effects()),
     Effect: Writes, Deletes, Fetches, RunsFetched, Elevates, RunsCode, ChangesPermissions, RewritesHistory,
     LeavesWorkspace, NotCaptured, Kills, System
 );
-every_kind!(
-    every_place_is_sent,
+covers_variants!(
+    path_targets_cover_all_variants,
     many(&arbitrary::effects())
         .into_iter()
         .filter_map(|effect| if let Effect::Writes { path } = effect { Some(path) } else { None }),
-    Place: Inside, Outside, Unknown
+    PathTarget: Inside, Outside, Unknown
 );
-every_kind!(
-    every_doubt_is_sent, many(&arbitrary::doubts()),
-    Doubt: TooLong, TooDeep, TooMany, Unterminated, Unexpected, UnknownProgram, UnknownScript, UnknownArguments,
+covers_variants!(
+    uncertainties_cover_all_variants, many(&arbitrary::uncertainties()),
+    Uncertainty: TooLong, TooDeep, TooMany, Unterminated, Unexpected, UnknownProgram, UnknownScript, UnknownArguments,
     Redefined, ChangesLookup, Unsupported, CarriageReturn, Nul
 );
-every_kind!(
-    every_problem_of_a_tool_is_sent, many(&arbitrary::tool_problems()),
+covers_variants!(
+    tool_problems_cover_all_variants, many(&arbitrary::tool_problems()),
     ToolProblem: NotAnObject, Missing, Unknown, WrongType, NotListed
 );
-every_kind!(every_fingerprint_is_sent, many(&arbitrary::fingerprints()), Fingerprint: Absent, File, Link);
-every_kind!(every_state_of_a_file_is_sent, many(&arbitrary::file_states()), FileState: Absent, File, Link);
-every_kind!(every_operation_is_sent, many(&arbitrary::operations()), Operation: Create, Update, Delete, Rename);
-every_kind!(
-    every_intent_about_a_file_is_sent, many(&arbitrary::file_intents()),
+covers_variants!(fingerprints_cover_all_variants, many(&arbitrary::fingerprints()), Fingerprint: Absent, File, Link);
+covers_variants!(file_states_cover_all_variants, many(&arbitrary::file_states()), FileState: Absent, File, Link);
+covers_variants!(operations_cover_all_variants, many(&arbitrary::operations()), Operation: Create, Update, Delete, Rename);
+covers_variants!(
+    file_intents_cover_all_variants, many(&arbitrary::file_intents()),
     FileIntent: Create, Update, Write, Edit, Patch, Delete, Rename
 );
-every_kind!(every_subject_is_sent, many(&arbitrary::subjects()), Subject: Files, Command, Tool);
-every_kind!(every_syntax_is_sent, many(&arbitrary::syntaxes()), Syntax: Fine, Wrong, Unchecked);
-every_kind!(
-    every_answer_is_sent, many(&arbitrary::answers()),
+covers_variants!(subjects_cover_all_variants, many(&arbitrary::subjects()), Subject: Files, Command, Tool);
+covers_variants!(syntaxes_cover_all_variants, many(&arbitrary::syntaxes()), Syntax: Valid, Invalid, Unchecked);
+covers_variants!(
+    answers_cover_all_variants, many(&arbitrary::answers()),
     Answer: Approve, Files, Command, Arguments, Deny
 );
-every_kind!(
-    every_answer_about_a_file_is_sent, many(&arbitrary::file_answers()),
+covers_variants!(
+    file_answers_cover_all_variants, many(&arbitrary::file_answers()),
     FileAnswer: Approve, Hunks, EditedText, EditedBytes, Deny
 );
-every_kind!(
-    every_decider_is_sent, many(&arbitrary::verdicts()).into_iter().map(|verdict| verdict.by),
+covers_variants!(
+    deciders_cover_all_variants, many(&arbitrary::verdicts()).into_iter().map(|verdict| verdict.by),
     Decider: Person, Policy
 );
-every_kind!(
-    every_cause_is_sent, many(&arbitrary::causes()),
+covers_variants!(
+    causes_cover_all_variants, many(&arbitrary::causes()),
     Cause: Proposal, Undo, Redo, Review, Restore, Rebase
 );
-every_kind!(
-    every_status_is_sent, many(&arbitrary::statuses()),
+covers_variants!(
+    statuses_cover_all_variants, many(&arbitrary::statuses()),
     ChangeStatus: Pending, Interrupted, Permitted, Applied, Undone, Denied, Stale, Cancelled, Failed
 );
-every_kind!(every_target_is_sent, many(&arbitrary::targets()), Target: Last, Change, Files, Call, Turn, Session);
-every_kind!(
-    every_end_of_a_rehearsal_is_sent, many(&arbitrary::dry_runs()).into_iter().map(|output| output.end),
+covers_variants!(targets_cover_all_variants, many(&arbitrary::targets()), Target: Last, Change, Files, Call, Turn, Session);
+covers_variants!(
+    dry_run_ends_cover_all_variants, many(&arbitrary::dry_runs()).into_iter().map(|output| output.end),
     DryRunEnd: Exited, Signalled, TimedOut, NotStarted
 );
-every_kind!(
-    every_event_is_sent, many(&arbitrary::events()),
+covers_variants!(
+    events_cover_all_variants, many(&arbitrary::events()),
     Event: Proposed, Refreshed, Decided, Applying, Permitted, Observed, Reviewed, Ended, Undone, Redone, Recovered,
-    SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, Message, Told, Delivered, Captured,
-    Correlated, Freed, Request, RequestMode, Overrides, RequestLook
+    SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, MessageQueued, MessageDelivered, Delivered, SnapshotCaptured,
+    SnapshotCorrelated, SnapshotsFreed, Request, RequestMode, Overrides, RequestViewed, HunksSeen, ReadThrough
 );
-every_kind!(
-    every_outcome_is_sent,
+covers_variants!(
+    outcomes_cover_all_variants,
     many(&arbitrary::events())
         .into_iter()
         .filter_map(|event| if let Event::Ended { outcome, .. } = event { Some(outcome) } else { None }),
     Outcome: Applied, Sent, Ran, Denied, Stale, Cancelled, Failed
 );
-every_kind!(
-    every_reason_to_refresh_is_sent,
+covers_variants!(
+    refresh_reasons_cover_all_variants,
     many(&arbitrary::events())
         .into_iter()
-        .filter_map(|event| if let Event::Refreshed { why, .. } = event { Some(why) } else { None }),
-    Refresh: FilesChanged, Applied, Without
+        .filter_map(|event| if let Event::Refreshed { reason, .. } = event { Some(reason) } else { None }),
+    RefreshReason: FilesChanged, PredecessorApplied, PredecessorDropped
 );

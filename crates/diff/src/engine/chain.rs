@@ -1,21 +1,21 @@
-//! Of many runs that cross each other, those to keep.
+//! Selects the heaviest chain among crossing runs.
 
 use super::runs::Run;
 use super::solve::Piece;
 
-/// Finds heaviest chains; keeps its memory for the next.
+/// Finds heaviest chains and reuses its buffers.
 #[derive(Default)]
 pub(super) struct Chains {
-    /// The heaviest chain that ends within each prefix of the piece's old side: a Fenwick tree of maxima.
+    /// The heaviest chain ending within each prefix of the old side, as a Fenwick tree of maxima.
     tree: Vec<Chain>,
-    /// For each run, the one that precedes it in the heaviest chain that it ends.
+    /// For each run, its predecessor in the heaviest chain that it ends.
     before: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
 struct Chain {
     weight: u32,
-    /// The run it ends with.
+    /// Last run of the chain.
     last: u32,
 }
 
@@ -23,8 +23,8 @@ const NONE: u32 = u32::MAX;
 const EMPTY: Chain = Chain { weight: 0, last: NONE };
 
 impl Chains {
-    /// Reduces runs, which come as [`Found::Runs`](super::runs::Found::Runs) describes, to the chain of greatest total length
-    /// that is in order on both sides.
+    /// Reduces runs to the chain of greatest total length that is in order on both sides. The input order is described
+    /// at [`Found::Runs`](super::runs::Found::Runs).
     pub(super) fn keep_heaviest(&mut self, piece: &Piece, runs: &mut Vec<Run>) {
         let in_order = |pair: &[Run]| pair[0].new < pair[1].new && pair[0].old + pair[0].length <= pair[1].old;
         if runs.windows(2).all(in_order) {
@@ -35,8 +35,8 @@ impl Chains {
         self.before.clear();
         let mut best = EMPTY;
         for (run, at) in runs.iter().zip(0u32..) {
-            // Runs come in the order of the new side, so whatever is in the tree may precede this one; what starts at the
-            // same new line lies further down on the old side, and is not within the prefix.
+            // Runs are in the order of the new side, so every chain in the tree may precede this run. A run with the
+            // same new line starts further down on the old side, outside of the prefix.
             let start = (run.old - piece.old.start) as usize;
             let longest = self.heaviest_within(start);
             self.before.push(longest.last);
@@ -44,7 +44,7 @@ impl Chains {
             best = best.heavier(chain);
             self.add(start + run.length as usize, chain);
         }
-        // The chain comes out backwards; it is built up from the end of the list, whose runs are not needed any more.
+        // The chain is found from its end. Build it at the end of the list, whose runs are no longer needed.
         let mut at = best.last;
         let mut kept = runs.len();
         while at != NONE {
@@ -73,7 +73,7 @@ impl Chains {
 }
 
 impl Chain {
-    /// The heavier of two; the earlier found of two equal ones.
+    /// Returns the heavier chain; the earlier one if both are equal.
     fn heavier(self, other: Self) -> Self {
         if other.weight > self.weight { other } else { self }
     }
@@ -96,10 +96,10 @@ mod tests {
         check(&[], &[]);
         check(&[(3, 0, 1)], &[(3, 0, 1)]);
         check(&[(0, 0, 2), (2, 5, 5), (9, 20, 1)], &[(0, 0, 2), (2, 5, 5), (9, 20, 1)]);
-        // One long run outweighs two short ones, and three outweigh it.
+        // One long run outweighs two short ones, but not three.
         check(&[(50, 0, 5), (0, 10, 2), (10, 20, 2)], &[(50, 0, 5)]);
         check(&[(50, 0, 5), (0, 10, 2), (10, 20, 2), (20, 30, 2)], &[(0, 10, 2), (10, 20, 2), (20, 30, 2)]);
-        // Runs that overlap on the old side, or start at the same new line, cannot both stay.
+        // Runs that overlap on the old side, or share their new line, exclude each other.
         check(&[(0, 0, 10), (5, 20, 3)], &[(0, 0, 10)]);
         check(&[(0, 0, 3), (2, 20, 10)], &[(2, 20, 10)]);
         check(&[(40, 0, 1), (20, 0, 2), (0, 0, 1), (22, 10, 3)], &[(20, 0, 2), (22, 10, 3)]);

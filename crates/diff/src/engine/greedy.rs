@@ -1,32 +1,33 @@
-//! The shortest edit script, as long as it is short: Myers' greedy search without refinements.
+//! Myers' greedy search for the shortest edit script, limited to few edits.
 //!
-//! For two sequences of nothing but frequent lines that differ in a few places. The cost is the length times the number of
-//! edits, so past a handful it gives up and leaves the piece to an algorithm with heuristics.
+//! It serves sequences of frequent lines that differ in a few places. The cost is the length times the number of edits.
+//! Beyond the limit the piece is left to an algorithm with heuristics.
 
 use gix_imara_diff::Token;
 
 use super::solve::Edit;
 
-const MOST_EDITS: usize = 24;
-/// The index of the diagonal on which both sides are equally far; there is one to spare at either end.
-const MIDDLE: usize = MOST_EDITS + 1;
+const MAX_EDITS: usize = 24;
+/// Index of the main diagonal, with one spare diagonal at either end.
+const MIDDLE: usize = MAX_EDITS + 1;
 
-/// The edits from `old` to `new` if at most [`MOST_EDITS`] lines have to be added or removed.
+/// Returns the edits from `old` to `new`, if at most [`MAX_EDITS`] lines are added or removed.
 pub(super) fn few_edits(old: &[Token], new: &[Token]) -> Option<Vec<Edit>> {
-    if old.len().abs_diff(new.len()) > MOST_EDITS {
+    if old.len().abs_diff(new.len()) > MAX_EDITS {
         return None;
     }
-    // reached[k] is how far into `old` a script of `edits` edits gets on the diagonal k - MOST_EDITS - 1, where `new` is
-    // `old` minus the diagonal. One array is kept per number of edits, to walk back along them.
+    // `reached[k]` is the position in `old` that a script of `edits` edits reaches on the diagonal k - MAX_EDITS - 1.
+    // The position in `new` is the position in `old` minus the diagonal. One array per number of edits is kept for
+    // backtracking.
     let mut trace: Vec<[u32; 2 * MIDDLE + 1]> = Vec::new();
     let mut reached = [0u32; 2 * MIDDLE + 1];
-    for edits in 0..=MOST_EDITS {
+    for edits in 0..=MAX_EDITS {
         trace.push(reached);
         for k in (MIDDLE - edits..=MIDDLE + edits).step_by(2) {
             let mut at_old = if edits == 0 { 0 } else { step(&reached, k, MIDDLE, edits).0 } as usize;
             let Some(mut at_new) = (at_old + MIDDLE).checked_sub(k) else { continue };
             if at_old > old.len() || at_new > new.len() {
-                // Off the edge: a place that no other script should continue from.
+                // Beyond the edge: no other script continues from here.
                 reached[k] = at_old as u32;
                 continue;
             }
@@ -42,7 +43,7 @@ pub(super) fn few_edits(old: &[Token], new: &[Token]) -> Option<Vec<Edit>> {
     None
 }
 
-/// Where a script with one more edit starts on the diagonal `k`, and whether that edit is a removal.
+/// Returns the start of a script with one more edit on the diagonal `k`, and `true` if that edit is a removal.
 fn step(reached: &[u32], k: usize, middle: usize, edits: usize) -> (u32, bool) {
     let lowest = k == middle - edits;
     let highest = k == middle + edits;
@@ -65,7 +66,7 @@ fn walk_back<const N: usize>(
         let (start, removal) = step(&trace[edits], k, middle, edits);
         let old = start - u32::from(removal);
         k = if removal { k - 1 } else { k + 1 };
-        // The previous diagonal gives the place on the new side.
+        // The previous diagonal determines the position on the new side.
         let new = (old as usize + middle - k) as u32;
         script.push(if removal {
             Edit { old: old..old + 1, new: new..new }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn every_short_pair_over_two_letters() {
+    fn short_pairs_are_exact() {
         let words =
             |length: u32| (0..1u32 << length).map(move |bits| (0..length).map(|at| bits >> at & 1).collect::<Vec<_>>());
         for old in (0..6).flat_map(words) {
@@ -132,7 +133,7 @@ mod tests {
         }
     }
 
-    /// The textbook recurrence.
+    /// Computes the edit distance by dynamic programming.
     fn distance(old: &[u32], new: &[u32]) -> usize {
         match (old, new) {
             ([], rest) | (rest, []) => rest.len(),

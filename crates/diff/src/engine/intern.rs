@@ -1,11 +1,11 @@
-//! Lines to numbers: equal lines get equal tokens.
+//! Interning: maps equal lines to equal tokens.
 //!
-//! Interning is where a line diff spends its time, so most lines are never hashed: a line of the new side is first compared
-//! with the old line that would follow if nothing had changed, many lines at a time. Only what falls out of step is looked
-//! up. Lines that only the new side has share one token, since nothing asks whether they equal each other.
+//! Interning dominates the cost of a line diff, so most lines are never hashed. A line of the new side is first
+//! compared with the old line expected next, many lines at a time. Only lines out of step are looked up. Lines that
+//! only the new side has share one token, because they are never compared with each other.
 //!
-//! The hash is fast and not keyed, so somebody can make lines collide. Probing is therefore counted, and past a limit the
-//! tokens come from sorting instead: slower, with a bound that no input can break.
+//! The hash is fast and unkeyed, so crafted input can cause collisions. Probes are therefore counted. Beyond a limit
+//! the tokens are computed by sorting, which is slower but bounded.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use gix_imara_diff::Token;
 
 use crate::lines::{LineBreak, common_prefix};
 
-/// The two sides of one comparison as tokens, with where each line starts.
+/// The tokens of both sides, with the line starts.
 pub(crate) struct Interned {
-    /// An old line's token is the number of the first line like it.
+    /// Token of each old line: the number of the first equal line.
     pub(crate) old: Vec<Token>,
     pub(crate) new: Vec<Token>,
-    /// Offsets of the lines' starts, and the end of the last.
+    /// Offsets of the line starts, and the end of the last line.
     pub(crate) old_starts: Vec<u32>,
     pub(crate) new_starts: Vec<u32>,
-    /// Tokens of old lines are below this number; this number itself stands for every line that the old side lacks.
+    /// Exclusive upper bound of the old tokens. The bound itself is the token of every line that the old side lacks.
     pub(crate) bound: u32,
 }
 
-/// Interns the lines of both sides, each shorter than 4 GiB.
+/// Interns the lines of both sides, each less than 4 GiB.
 pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak) -> Interned {
     let old_starts = starts(old, old_break);
     let old_lines = Slices { bytes: old, ends: &old_starts[1..] };
     let mut table = Table::new(old_lines);
-    // Looking up takes probes too; there are at most as many lines as bytes.
+    // Lookups need probes too; there are at most as many lines as bytes.
     table.probes_left += new.len();
     let old_tokens = table.insert_all();
 
@@ -38,7 +38,7 @@ pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_bre
     let mut new_tokens = Vec::with_capacity(old_tokens.len());
     let mut new_starts = Vec::with_capacity(old_starts.len());
     let mut at = 0;
-    // The old line that comes next if the sides stay in step.
+    // The old line expected next while both sides are in step.
     let mut expected = 0;
     while at < new.len() {
         let in_step =
@@ -69,7 +69,8 @@ pub(crate) fn intern_lines(old: &[u8], old_break: LineBreak, new: &[u8], new_bre
     Interned { old: old_tokens, new: new_tokens, old_starts, new_starts, bound }
 }
 
-/// Interns two sequences of adjacent slices, such as words. The last is the token of those that the old side lacks.
+/// Interns two sequences of adjacent slices, such as words. The last value is the token of slices that the old side
+/// lacks.
 pub(crate) fn intern_slices(old: Slices<'_>, new: Slices<'_>) -> (Vec<Token>, Vec<Token>, u32) {
     let mut table = Table::new(old);
     let old = table.insert_all();
@@ -78,7 +79,7 @@ pub(crate) fn intern_slices(old: Slices<'_>, new: Slices<'_>) -> (Vec<Token>, Ve
     (old, new, bound)
 }
 
-/// Slices that follow one another, by their ends.
+/// Adjacent slices, given by their ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Slices<'a> {
     pub(crate) bytes: &'a [u8],
@@ -97,7 +98,7 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// How far to look for a repeated line (a closing brace, say) to get back into step with it.
+/// Number of lines in which a repeated line, such as a closing brace, is searched for to get back into step.
 const LOOK_AHEAD: usize = 8;
 
 fn starts(bytes: &[u8], line_break: LineBreak) -> Vec<u32> {
@@ -118,13 +119,13 @@ fn starts(bytes: &[u8], line_break: LineBreak) -> Vec<u32> {
     starts
 }
 
-/// How many old lines from `expected` on stand at the start of `new`, unchanged.
+/// Counts the old lines from `expected` on that are at the start of `new`.
 #[inline]
 fn lines_in_step(old: &[u8], old_starts: &[u32], expected: usize, new: &[u8], line_break: LineBreak) -> usize {
     let Some((&from, following)) = old_starts.get(expected..).and_then(<[u32]>::split_first) else { return 0 };
     let Some(&first_end) = following.first() else { return 0 };
     let rest = &old[from as usize..];
-    // A look at the first byte spares most calls while the sides are out of step.
+    // Comparing the first byte avoids most calls while the sides are out of step.
     if rest[0] != new[0] {
         return 0;
     }
@@ -135,25 +136,26 @@ fn lines_in_step(old: &[u8], old_starts: &[u32], expected: usize, new: &[u8], li
     let end = from + equal as u32;
     let mut lines =
         if equal == rest.len() { following.len() } else { following.partition_point(|&start| start <= end) };
-    // The old side's last line without a break is the same line only if the new side ends there too.
+    // The last old line without a break equals only a last new line without a break.
     if equal == rest.len() && equal < new.len() && !line_break.breaks_before(old, old.len()) {
         lines -= 1;
     }
     lines
 }
 
-/// Sixteen probes on average is far beyond what honest input needs at a load of at most one half.
+/// Average number of probes allowed per line, far beyond what ordinary input needs at a load factor of at most one
+/// half.
 const PROBES_PER_LINE: usize = 16;
 const MARK: u64 = 0xFFFF_FFFF_0000_0000;
 
 struct Table<'a> {
     old: Slices<'a>,
-    /// The upper half of a hash beside a token plus one; 0 where free.
+    /// The upper half of a hash beside a token plus one; 0 for a free slot.
     slots: Vec<u64>,
-    /// Of each token, whether it was seen more than once.
+    /// `true` for each token that occurs more than once.
     repeated: Vec<bool>,
     probes_left: usize,
-    /// What replaces `slots` once probing got out of hand.
+    /// Replacement of `slots` once the limit of probes is exceeded.
     sorted: Option<BTreeMap<&'a [u8], u32>>,
 }
 
@@ -173,7 +175,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The tokens of the old side.
+    /// Returns the tokens of the old side.
     fn insert_all(&mut self) -> Vec<Token> {
         let mut tokens = Vec::with_capacity(self.old.len());
         let mut start = 0;
@@ -255,7 +257,7 @@ fn hash(bytes: &[u8]) -> u64 {
     };
     let mut state = (bytes.len() as u64).wrapping_mul(SEEDS[1]) ^ SEEDS[0];
     let (low, high) = if let Some(tail) = bytes.last_chunk::<16>() {
-        // The tail may overlap the last whole block, which does no harm.
+        // The tail may overlap the last whole block, which is harmless.
         for block in bytes.as_chunks::<16>().0 {
             let (low, high) = halves(block);
             state = fold(low ^ state, high ^ SEEDS[1]);
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_its_break_is_another_line() {
+    fn last_line_without_break_differs() {
         check("a\nb", "a\nb\n", &[0, 1], &[0, 2]);
         check("a\nb", "a\nbc\n", &[0, 1], &[0, 2]);
         check("a\nb\n", "a\nb", &[0, 1], &[0, 2]);
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn short_slices_of_every_length_are_told_apart() {
+    fn short_slices_are_distinguished() {
         let bytes: Vec<u8> = (1..=40).collect();
         let mut hashes: Vec<u64> = (0..bytes.len()).map(|length| hash(&bytes[..length])).collect();
         hashes.sort_unstable();

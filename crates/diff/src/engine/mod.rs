@@ -1,8 +1,8 @@
-//! From two byte strings to the changes between them.
+//! Computes the changes between two byte strings.
 //!
-//! Trim what both ends share at the speed of `memcmp`; intern the lines between ([`intern`]); find the edits ([`solve`]);
-//! move each to where a person would put it ([`slide`]). Every stage is bounded in work: by the size of the input times its
-//! logarithm, or times a constant that a budget or a limit sets.
+//! The stages: trim the common prefix and suffix with the speed of `memcmp`, intern the lines in between ([`intern`]),
+//! find the edits ([`solve`]), and move each edit to its most readable position ([`slide`]). The work of every stage is
+//! bounded by the input size times its logarithm, or times a constant limit.
 
 mod chain;
 mod greedy;
@@ -15,10 +15,10 @@ pub(crate) use intern::{Slices, intern_slices};
 pub(crate) use solve::{Edit, Solver};
 
 use crate::change::{Block, Change, Cursor};
-use crate::form::Encoding;
 use crate::lines::{LineBreak, common_prefix, common_suffix};
+use crate::text_format::Encoding;
 
-/// One side as the engine sees it.
+/// A content with its line break.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) bytes: &'a [u8],
@@ -26,7 +26,7 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// How to decode its lines; the way they break settles it where it is UTF-16.
+    /// Returns the encoding of the lines; the line break determines it for UTF-16.
     pub(crate) fn encoding(self) -> Encoding {
         match self.line_break {
             LineBreak::Utf16Le => Encoding::Utf16Le,
@@ -36,7 +36,7 @@ impl Text<'_> {
     }
 }
 
-/// The changes from `old` to `new`, in order, at least one unchanged line apart.
+/// Returns the changes from `old` to `new` in order, separated by unchanged lines.
 pub(crate) fn changes(old: Text<'_>, new: Text<'_>) -> Vec<Change> {
     let (prefix, suffix) = common_lines(old, new);
     let old_middle = &old.bytes[prefix..old.bytes.len() - suffix];
@@ -59,7 +59,7 @@ pub(crate) fn changes(old: Text<'_>, new: Text<'_>) -> Vec<Change> {
     changes
 }
 
-/// How many bytes of whole lines both sides share at their start, and how many at their end after that.
+/// Returns the sizes of the common prefix and the common suffix in whole lines, in bytes.
 fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
     if old.line_break != new.line_break {
         let equal = old.bytes == new.bytes;
@@ -76,7 +76,7 @@ fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
     let (old_rest, new_rest) = (&old.bytes[prefix..], &new.bytes[prefix..]);
     let mut suffix = common_suffix(old_rest, new_rest);
     if line_break != LineBreak::Byte {
-        // Equal bytes are equal code units only where they start at an even offset on both sides.
+        // In UTF-16, equal bytes are equal code units only at even offsets on both sides.
         suffix -= suffix.min((old.bytes.len() - suffix) % 2);
         if !(new.bytes.len() - suffix).is_multiple_of(2) {
             suffix = 0;
@@ -92,8 +92,8 @@ fn common_lines(old: Text<'_>, new: Text<'_>) -> (usize, usize) {
     (prefix, suffix)
 }
 
-/// Whether trimmed middles can have a line in common: two single lines cannot, or they would have been trimmed. Nor do we look
-/// into 4 GiB.
+/// `true` if the trimmed middles can have a line in common. Two single lines cannot, because they would have been
+/// trimmed. Contents of 4 GiB are not compared.
 fn can_share(old: &[u8], old_break: LineBreak, new: &[u8], new_break: LineBreak) -> bool {
     let is_small = |middle: &[u8]| u32::try_from(middle.len()).is_ok() && !middle.is_empty();
     let is_one_line = |middle: &[u8], line_break: LineBreak| line_break.line_end(middle, 0) == middle.len();

@@ -1,10 +1,10 @@
-//! Runs of equal lines that a piece of both sides can be split at: those that start with the rarest line in common.
+//! Finds runs of equal lines at which both sides of a piece can be split, starting with the rarest common line.
 
 use gix_imara_diff::Token;
 
 use super::solve::{Piece, usizes};
 
-/// Equal tokens: `length` of them from `old` on one side and `new` on the other.
+/// A run of `length` equal tokens, at `old` on one side and at `new` on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) old: u32,
@@ -13,26 +13,26 @@ pub(super) struct Run {
 }
 
 pub(super) enum Found {
-    /// At least one run. They are in the order of the new side and do not overlap there; of several that start at one new
-    /// line, those further down on the old side come first.
+    /// At least one run. Runs are in the order of the new side and do not overlap there. Of several runs at the same
+    /// new line, lower ones on the old side come first.
     Runs,
     NothingInCommon,
-    /// What there is in common occurs too often to say where it belongs.
+    /// All common lines are too frequent to identify their counterparts.
     OnlyFrequent,
 }
 
-/// A line that occurs more often than this says nothing about where it belongs.
-const MOST_OCCURRENCES: u32 = 63;
-/// How many runs to collect at most, per line: where a line is frequent, every pair of its places is one.
+/// Maximum number of occurrences of a line that can identify its counterpart.
+const MAX_OCCURRENCES: u32 = 63;
+/// Maximum number of collected runs per line, because every pair of occurrences is a run.
 const RUNS_PER_LINE: usize = 2;
 
-/// Where each token stands in the old side of the piece at hand.
+/// The positions of each token in the old side of the current piece.
 #[derive(Default)]
 pub(super) struct Runs {
     places: Vec<Places>,
-    /// For each old line, the one before it in the piece with the same token, if there is one.
+    /// For each old line, the previous line in the piece with the same token.
     previous: Vec<u32>,
-    /// The number of the piece at hand. What carries another number is from another piece, so nothing is ever cleared.
+    /// Number of the current piece. Entries with another number belong to another piece, so nothing needs clearing.
     stamp: u32,
 }
 
@@ -44,7 +44,7 @@ struct Places {
 }
 
 impl Runs {
-    /// Makes room for an old side of this many lines with tokens up to `bound`.
+    /// Reserves memory for an old side of `lines` lines with tokens up to `bound`.
     pub(super) fn reserve(&mut self, lines: usize, bound: u32) {
         if self.places.len() <= bound as usize {
             self.places.resize(bound as usize + 1, Places::default());
@@ -54,7 +54,7 @@ impl Runs {
         }
     }
 
-    /// Collects what the piece can be split at into `found`; the steps it takes are paid from `budget`.
+    /// Collects the runs of the piece into `found`, and subtracts the steps from `budget`.
     pub(super) fn find(
         &mut self,
         old: &[Token],
@@ -67,7 +67,7 @@ impl Runs {
         self.index(old, piece);
         let most = RUNS_PER_LINE * (piece.old.len() + piece.new.len());
         let rarest = self.rarest(new, piece);
-        if let 1..=MOST_OCCURRENCES = rarest {
+        if let 1..=MAX_OCCURRENCES = rarest {
             let mut at = piece.new.start;
             while at < piece.new.end && found.len() < most {
                 let places = self.places[new[at as usize].0 as usize];
@@ -81,13 +81,13 @@ impl Runs {
         *budget = budget.saturating_sub((piece.old.len() + piece.new.len() + found.len()) as u64);
         match rarest {
             NEVER => Found::NothingInCommon,
-            1..=MOST_OCCURRENCES => Found::Runs,
+            1..=MAX_OCCURRENCES => Found::Runs,
             _ => Found::OnlyFrequent,
         }
     }
 
     fn index(&mut self, old: &[Token], piece: &Piece) {
-        // Numbers start over after four thousand million pieces.
+        // The number wraps around after 2^32 pieces.
         self.stamp = self.stamp.checked_add(1).unwrap_or_else(|| {
             self.places.fill(Places::default());
             1
@@ -105,7 +105,7 @@ impl Runs {
         }
     }
 
-    /// How often the rarest common token occurs on the old side.
+    /// Returns the number of occurrences of the rarest common token on the old side.
     fn rarest(&self, new: &[Token], piece: &Piece) -> u32 {
         let mut rarest = NEVER;
         for token in &new[usizes(&piece.new)] {
@@ -120,7 +120,8 @@ impl Runs {
         rarest
     }
 
-    /// Adds the runs that start at a new line, one for each of its old places, and returns where to look next.
+    /// Adds the runs that start at a new line, one for each occurrence on the old side. Returns the next line to
+    /// examine.
     fn collect(
         &self,
         old: &[Token],
@@ -146,7 +147,7 @@ impl Runs {
 
 const NEVER: u32 = u32::MAX;
 
-/// How many tokens from two places on are equal within the piece.
+/// Returns the number of equal tokens from two positions on, within the piece.
 #[inline]
 fn equal_from(old: &[Token], new: &[Token], piece: &Piece, old_at: u32, new_at: u32) -> u32 {
     let (a, b) = (&old[old_at as usize..piece.old.end as usize], &new[new_at as usize..piece.new.end as usize]);

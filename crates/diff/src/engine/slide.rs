@@ -1,36 +1,37 @@
-//! Moves each insertion or removal to where a person would put it.
+//! Moves each insertion or removal to its most readable position.
 //!
-//! A block that starts with the line after it, or ends with the line before it, can move by that line without changing the
-//! result. Moved against a neighbour, the two become one change; otherwise the indentation around decides (git's heuristic, as
-//! `gix-imara-diff` has it). The moves need neither tokens nor a line index: they walk the bytes.
+//! A block that starts with the line after it, or ends with the line before it, can move by that line without changing
+//! the result. Blocks that meet a neighbour are merged with it. Otherwise the surrounding indentation decides (git's
+//! heuristic, as implemented in `gix-imara-diff`). The moves walk the bytes and need neither tokens nor a line index.
 
 use gix_imara_diff::{IndentHeuristic, IndentLevel, SliderHeuristic as _, Token};
 
 use super::Text;
 use crate::change::{Block, Change, Cursor};
 
-/// How far a block may move each way: as far as the heuristic looks, and it keeps the work linear.
-const MOST_MOVES: usize = 100;
-/// How many blank lines around a position the heuristic looks at, and the line after them.
+/// Maximum number of lines that a block moves in each direction. It matches the range of the heuristic and keeps the
+/// work linear.
+const MAX_MOVES: usize = 100;
+/// Number of blank lines around a position that the heuristic examines, plus the line after them.
 const SURROUNDINGS: usize = 21;
 
-/// Merges changes that can be moved together and places the others well.
+/// Merges changes that can be moved together, and moves the others to their best positions.
 pub(super) fn settle(changes: &mut Vec<Change>, old: Text<'_>, new: Text<'_>) {
     let mut settled: Vec<Change> = Vec::with_capacity(changes.len());
     let mut waiting = changes.drain(..).peekable();
     while let Some(mut change) = waiting.next() {
-        // Until it is both an insertion and a removal, or has no neighbour to merge with.
+        // Repeat until the change has both sides, or no neighbour to merge with.
         while let Some(mut slider) = Slider::new(change, old, new) {
             let before = settled.last().map_or(0, |previous| previous.old.end.line);
             let room = slider.change.old.start.line - before;
-            slider.move_up(room.min(MOST_MOVES));
+            slider.move_up(room.min(MAX_MOVES));
             if let Some(previous) = settled.pop_if(|previous| touch(previous, &slider.change)) {
                 change = join(&previous, &slider.change);
                 continue;
             }
             let earliest = slider.change;
             let room = waiting.peek().map_or(usize::MAX, |next| next.old.start.line - earliest.old.end.line);
-            let moves = slider.move_down(room.min(2 * MOST_MOVES));
+            let moves = slider.move_down(room.min(2 * MAX_MOVES));
             if let Some(next) = waiting.next_if(|next| touch(&slider.change, next)) {
                 change = join(&slider.change, &next);
                 continue;
@@ -86,7 +87,8 @@ impl<'a> Slider<'a> {
         &self.text.bytes[start..self.text.line_break.line_end(self.text.bytes, start)]
     }
 
-    /// Moves up by at most `most` lines. The lines it passes are the same on both sides, so all ends move by the same bytes.
+    /// Moves up by at most `most` lines. The passed lines are equal on both sides, so all boundaries move by the same
+    /// number of bytes.
     fn move_up(&mut self, most: usize) {
         for _ in 0..most {
             let Block { start, end } = self.block();
@@ -123,10 +125,10 @@ impl<'a> Slider<'a> {
         }
     }
 
-    /// How far up from its lowest place the block reads best, of `moves` possible.
+    /// Returns the best number of lines to move up from the lowest position, of `moves` possible.
     fn preferred_moves_up(&self, moves: usize) -> usize {
         let Block { start, end } = self.block();
-        // The lines around both ends, top to bottom; a long block's inside does not matter and is left out.
+        // The lines around both ends, from top to bottom. The inside of a long block is irrelevant.
         let mut lines = self.lines_before(start.offset, moves + SURROUNDINGS, 0);
         lines.reverse();
         let lead = lines.len();
@@ -142,11 +144,11 @@ impl<'a> Slider<'a> {
         let bottom = lines.len();
         lines.extend(self.lines_from(end.offset, SURROUNDINGS + 1));
 
-        // The heuristic takes tokens and asks for their indentation: a line's number is as good a token as any.
+        // The heuristic takes tokens and asks for their indentation, so line numbers can serve as tokens.
         let tokens: Vec<Token> = (0..lines.len() as u32).map(Token).collect();
         let indent = |token: Token| {
             let bytes = lines[token.0 as usize].iter().copied();
-            // The zero bytes of UTF-16 are no indentation and no text.
+            // Ignore the zero bytes of UTF-16.
             IndentLevel::for_ascii_line(bytes.filter(|&byte| byte != 0), 8)
         };
         let best =
@@ -154,7 +156,7 @@ impl<'a> Slider<'a> {
         bottom - best as usize
     }
 
-    /// Up to `most` lines upwards from `end`, not beyond `floor`, nearest first.
+    /// Returns up to `most` lines above `end`, not beyond `floor`, nearest first.
     fn lines_before(&self, mut end: usize, most: usize, floor: usize) -> Vec<&'a [u8]> {
         let mut lines = Vec::with_capacity(most);
         while end > floor && lines.len() < most {

@@ -1,14 +1,14 @@
-//! Tokens to edits, with a bound on the work.
+//! Computes edits from tokens with bounded work.
 //!
-//! A piece of both sides is split at what they surely have in common, and so are the parts between, until nothing is left:
+//! A piece of both sides is split at common lines, and the parts in between are split again, until nothing is left:
 //!
-//! 1. Runs of equal lines that start with the rarest line in common, mostly one that the old side has once: of all of them,
-//!    the heaviest chain in order ([`Chains`]). "Patience" and "histogram" diffs are the ideas behind it; taking a whole
-//!    chain at a time spares them their many rounds.
-//! 2. Where every line is frequent, or the budget for the above is used up, a minimal edit script: by a plain greedy search
-//!    while few edits are enough ([`greedy`]), else by Myers' algorithm with git's heuristics (`gix-imara-diff`).
+//! 1. Collect the runs of equal lines that start with the rarest common line, and take the heaviest chain in order
+//!    ([`Chains`]). This follows the idea of patience and histogram diffs, but a whole chain at a time avoids their
+//!    many rounds.
+//! 2. If every line is frequent or the budget is exhausted, compute a minimal edit script: by greedy search while few
+//!    edits suffice ([`greedy`]), else by Myers' algorithm with git's heuristics (`gix-imara-diff`).
 //!
-//! Pieces wait on a stack of our own rather than on the call stack, so depth is no concern.
+//! Pieces are kept on an explicit stack, so the call depth is constant.
 
 use std::ops::Range;
 
@@ -18,28 +18,28 @@ use super::chain::Chains;
 use super::greedy;
 use super::runs::{Found, Run, Runs};
 
-/// Old tokens `old` become new tokens `new`.
+/// A replacement of the old tokens `old` by the new tokens `new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) old: Range<u32>,
     pub(crate) new: Range<u32>,
 }
 
-/// A part of both sides that still has to be compared.
+/// A part of both sides that is not compared yet.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) old: Range<u32>,
     pub(super) new: Range<u32>,
 }
 
-/// What looking for runs may cost in all, in steps per line. Real files need under ten.
+/// Maximum number of steps per line for finding runs, in total. Ordinary files need fewer than ten.
 const WORK_PER_LINE: u64 = 64;
 
-/// A piece with more lines on its two sides than this goes to Myers in blocks of this many.
-const MOST_LINES_AT_ONCE: usize = 1 << 18;
+/// Maximum number of lines on both sides that Myers' algorithm processes at once.
+const MAX_LINES_AT_ONCE: usize = 1 << 18;
 const BLOCK: usize = 1 << 15;
 
-/// Compares sequences; keeps its memory for the next comparison.
+/// Compares sequences and reuses its buffers.
 #[derive(Default)]
 pub(crate) struct Solver {
     runs: Runs,
@@ -50,7 +50,7 @@ pub(crate) struct Solver {
 }
 
 impl Solver {
-    /// Finds the edits from `old` to `new`. Tokens are below `bound`; one that `old` lacks is `bound` itself.
+    /// Finds the edits from `old` to `new`. Tokens are below `bound`; a token that `old` lacks is `bound` itself.
     pub(crate) fn solve(&mut self, old: &[Token], new: &[Token], bound: u32) -> Vec<Edit> {
         let budget = WORK_PER_LINE * (old.len() + new.len()) as u64 + 4096;
         self.solve_within(budget, old, new, bound)
@@ -101,19 +101,19 @@ fn trim(old: &[Token], new: &[Token], piece: &mut Piece) {
     piece.new = piece.new.start + prefix as u32..piece.new.end - suffix as u32;
 }
 
-/// Minimal edit scripts of one piece at a time.
+/// Computes minimal edit scripts of single pieces.
 #[derive(Default)]
 struct Myers {
     diff: Diff,
     before: Vec<Token>,
     after: Vec<Token>,
-    /// The piece's own number of each token, kept between pieces so that a small piece costs little.
+    /// Number of each token within the piece. It is kept between pieces, so that a small piece is cheap.
     numbers: Vec<u32>,
 }
 
 impl Myers {
-    /// The library's work grows faster than its input, so a very large piece that differs in more than a few places is taken in
-    /// blocks, the same share of each side at a time. Where nothing is rare, a few lines more at the seams bother nobody.
+    /// Processes a very large piece in blocks with the same share of each side, because the library's work grows faster
+    /// than its input. Since no line is rare, a few additional lines at the block boundaries are acceptable.
     fn run_in_blocks(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
         if let Some(script) = greedy::few_edits(&old[usizes(&piece.old)], &new[usizes(&piece.new)]) {
             for edit in script {
@@ -122,7 +122,7 @@ impl Myers {
             return;
         }
         let lines = piece.old.len() + piece.new.len();
-        let blocks = if lines > MOST_LINES_AT_ONCE { lines.div_ceil(BLOCK) as u64 } else { 1 };
+        let blocks = if lines > MAX_LINES_AT_ONCE { lines.div_ceil(BLOCK) as u64 } else { 1 };
         let share = |range: &Range<u32>, block: u64| range.start + (range.len() as u64 * block / blocks) as u32;
         for block in 0..blocks {
             let old_block = share(&piece.old, block)..share(&piece.old, block + 1);
@@ -133,7 +133,7 @@ impl Myers {
 
     fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
         let (old, new) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
-        // The library counts tokens in arrays as long as the greatest one, so a small piece gets small numbers.
+        // The library allocates arrays as long as the greatest token, so a small piece gets small token numbers.
         if self.numbers.len() <= bound as usize {
             self.numbers.resize(bound as usize + 1, u32::MAX);
         }
@@ -163,11 +163,11 @@ pub(super) fn usizes(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
-/// Edits in order; two that touch are one.
+/// Edits in order; adjacent edits are merged.
 struct Edits(Vec<Edit>);
 
 impl Edits {
-    /// Adds an edit that is counted from the start of a piece.
+    /// Adds an edit with positions relative to a piece.
     fn push_within(&mut self, piece: &Piece, old: Range<u32>, new: Range<u32>) {
         let (old_start, new_start) = (piece.old.start, piece.new.start);
         self.push(old_start + old.start..old_start + old.end, new_start + new.start..new_start + new.end);
@@ -191,7 +191,7 @@ impl Edits {
 mod tests {
     use super::*;
 
-    /// Applies the edits to `old` and checks that `new` comes out; returns how many tokens changed.
+    /// Checks that the edits turn `old` into `new`, and returns the number of changed tokens.
     fn check(old: &[u32], new: &[u32]) -> usize {
         let bound = old.iter().copied().max().map_or(0, |max| max + 1);
         let old: Vec<Token> = old.iter().copied().map(Token).collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_runs_is_paid_for() {
+    fn run_search_respects_budget() {
         let old: Vec<Token> = (0..1000).map(Token).collect();
         let new: Vec<Token> = (0..1000).rev().map(Token).collect();
         let mut runs = Runs::default();
@@ -229,17 +229,17 @@ mod tests {
         let piece = Piece { old: 0..1000, new: 0..1000 };
         runs.find(&old, &new, &piece, &mut Vec::new(), &mut budget);
         assert_eq!(budget, 10_000 - 1000 - 1000 - 1000, "both sides and the runs");
-        // With nothing left, no piece is looked into any more: the whole goes to Myers at once.
+        // Without a budget the whole input goes to Myers' algorithm at once.
         let exhausted = Solver::default().solve_within(0, &old, &new, 1000);
         assert_eq!(apply(&old, &new, &exhausted), new);
     }
 
     #[test]
-    fn very_large_pieces_of_frequent_lines_go_in_blocks() {
+    fn large_pieces_are_solved_in_blocks() {
         let (old, new) = (shuffled(150_000, 3, 1), shuffled(150_000, 3, 2));
         let changed = check(&old, &new);
         assert!(changed < 170_000, "most lines are matched all the same: {changed}");
-        // Few edits are found whatever the size.
+        // Few edits are found regardless of the size.
         let mut inserted = vec![7; 200_000];
         for at in [10, 70_000, 199_000] {
             inserted.insert(at, 1_000_000);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_moved_stays_one_block() {
+    fn moved_block_stays_whole() {
         let block: Vec<u32> = (100..150).collect();
         let rest: Vec<u32> = (0..60).collect();
         let (old, new) = ([&rest[..], &block].concat(), [&block[..], &rest].concat());
@@ -276,11 +276,11 @@ mod tests {
 
     #[test]
     fn scattered_edits_stay_near_linear_and_exact() {
-        // Every second of many lines changed makes a plain histogram quadratic.
+        // Every second line changed makes a plain histogram diff quadratic.
         let old: Vec<u32> = (0..60_000).collect();
         let new: Vec<u32> = (0..60_000).map(|i| if i % 2 == 0 { i } else { 1_000_000 }).collect();
         assert_eq!(check(&old, &new), 60_000);
-        // The same with lines that occur twice, so that no line is unique.
+        // The same input with every line occurring twice, so no line is unique.
         let old: Vec<u32> = (0..60_000).map(|i| i % 30_000).collect();
         let new: Vec<u32> = (0..60_000).map(|i| if i % 2 == 0 { i % 30_000 } else { 1_000_000 }).collect();
         assert_eq!(check(&old, &new), 60_000);

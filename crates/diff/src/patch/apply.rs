@@ -1,4 +1,4 @@
-//! Applies hunks that were read to a base.
+//! Applies parsed hunks to a base.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,17 +10,16 @@ use crate::hunk::LineKind;
 use crate::lines::LineBreak;
 use crate::unified::NO_FILE;
 
-/// Which hunks to take.
+/// A selection of hunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Every hunk.
     All,
-    /// The hunks with these 1-based numbers.
+    /// The hunks with these numbers, from 1.
     Hunks(BTreeSet<usize>),
 }
 
 impl Selection {
-    /// No hunk.
+    /// Selects no hunk.
     pub fn none() -> Self {
         Self::Hunks(BTreeSet::new())
     }
@@ -32,7 +31,7 @@ impl Selection {
         }
     }
 
-    /// The numbers that none of `count` hunks has.
+    /// Rejects selected numbers beyond `count`.
     pub(crate) fn beyond(&self, count: usize) -> Vec<Rejection> {
         let Self::Hunks(numbers) = self else { return Vec::new() };
         let missing = numbers.iter().filter(|&&number| number == 0 || number > count);
@@ -40,70 +39,68 @@ impl Selection {
     }
 }
 
-/// Where a hunk may be applied.
+/// The allowed positions of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Where its header says, and nowhere else.
+    /// Exactly the line in its header.
     Strict,
-    /// At most this many lines from there, counted after the moves of the hunks before it. A hunk without old lines has
-    /// nothing to be recognised by and stays where it is.
+    /// At most this many lines from there, after adding the offset of the preceding hunks. A hunk without old lines has
+    /// nothing to match and is not moved.
     Within(usize),
 }
 
-/// What a patch makes of a file.
+/// The result of applying a patch to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patched {
-    /// The file's new bytes, or `None` if there is no file afterwards.
+    /// New content; `None` if the file is deleted.
     pub content: Option<Vec<u8>>,
-    /// For each applied hunk, its number and how far from its header's line it was found.
+    /// Number and offset of each applied hunk, in lines from its header's position.
     pub moves: Vec<(usize, isize)>,
 }
 
-/// A hunk that could not be applied.
+/// A hunk that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The hunk's number; 0 for the file as a whole.
+    /// Number of the hunk; 0 for the whole file.
     pub hunk: usize,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Why a hunk could not be applied.
+/// The reason why a hunk was not applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// There is no hunk of this number.
     NoSuchHunk,
-    /// Part of what the patch says about the file could not be read; see the patch's problems.
+    /// A part of the patch for this file was not understood; see the problems of the patch.
     NotUnderstood,
-    /// The patch creates a file that exists.
+    /// The patch creates a file that already exists.
     FileExists,
     /// The patch changes a file that does not exist.
     NoSuchFile,
-    /// The patch deletes a file, but not all of its lines.
+    /// The patch deletes a file, but does not remove all of its lines.
     LeavesLines,
-    /// The base has other lines at the place.
+    /// The base has other lines at this position.
     DoesNotMatch {
-        /// The 1-based line of the base that differs from what the hunk expects.
+        /// First differing line in the base, from 1.
         line: usize,
     },
-    /// The base ends before the hunk does.
+    /// The base ends within the hunk.
     BaseTooShort {
-        /// How many lines the base has.
+        /// Number of lines in the base.
         lines: usize,
     },
-    /// No place within the distance fits.
+    /// No position within the distance matches.
     NotFound {
-        /// How far was searched.
+        /// Searched distance in lines.
         distance: usize,
     },
-    /// Two places at the same distance fit.
+    /// Two positions at the same distance match.
     Ambiguous {
-        /// The 1-based lines of the two.
+        /// Matching lines, from 1.
         lines: (usize, usize),
     },
-    /// It lies before or in the hunk that precedes it.
+    /// The hunk overlaps or precedes the previous hunk.
     Overlaps,
-    /// A line without a line break would end up before another line, and the two would become one.
+    /// A line without a line break would be followed by another line, which would join both.
     JoinsLines,
 }
 
@@ -136,8 +133,8 @@ impl fmt::Display for Rejection {
 }
 
 impl FilePatch<'_> {
-    /// Applies the selected hunks to `base`, or says of each that does not fit why. Hunks that are not selected leave
-    /// their part of the base as it is: none selected gives exactly the base.
+    /// Applies the selected hunks to `base`, or returns the reason for each hunk that does not apply. Hunks that are
+    /// not selected leave the base unchanged.
     pub fn apply(
         &self,
         base: Side<'_>,
@@ -155,7 +152,7 @@ impl FilePatch<'_> {
         let lines = lines(bytes);
         let mut content = Vec::with_capacity(bytes.len());
         let mut moves = Vec::new();
-        // Lines of the base already dealt with, and how far the last hunk was from its place.
+        // The number of processed base lines, and the offset of the last hunk.
         let mut done = 0;
         let mut drift: isize = 0;
         for hunk in chosen {
@@ -187,7 +184,7 @@ impl FilePatch<'_> {
         Ok(Patched { content: (!absent).then_some(content), moves })
     }
 
-    /// Why nothing of it can be applied to this base.
+    /// Returns the reason why no hunk can be applied to this base.
     fn refusal(&self, base: Side<'_>) -> Option<Reason> {
         let creates = self.old_path == NO_FILE.as_bytes();
         match base {
@@ -210,7 +207,7 @@ fn lines(base: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// The 0-based line a hunk starts at by its header.
+/// Returns the 0-based start line in the header of a hunk.
 fn first_line(hunk: &PatchHunk<'_>) -> usize {
     if hunk.old_lines() == 0 { hunk.old_start } else { hunk.old_start.saturating_sub(1) }
 }
@@ -218,7 +215,7 @@ fn first_line(hunk: &PatchHunk<'_>) -> usize {
 struct Place<'p> {
     hunk: &'p PatchHunk<'p>,
     lines: &'p [&'p [u8]],
-    /// The first line that no earlier hunk has taken.
+    /// First line after the previous hunk.
     floor: usize,
 }
 
@@ -256,7 +253,7 @@ impl Place<'_> {
         self.hunk.lines.iter().filter(|line| line.kind != LineKind::Add).map(|line| &*line.bytes)
     }
 
-    /// Whether the hunk can be applied at `line` of the base.
+    /// Checks that the hunk matches at `line` of the base.
     fn check(&self, line: usize) -> Result<(), Reason> {
         let lines = self.lines.len();
         if line < self.floor {
@@ -273,7 +270,7 @@ impl Place<'_> {
         if at > lines {
             return Err(Reason::BaseTooShort { lines });
         }
-        // Only the very last line of the result may lack its break.
+        // Only the last line of the result may lack its break.
         let before = line.checked_sub(1).and_then(|before| self.lines.get(before)).copied();
         let new = self.hunk.lines.iter().filter(|line| line.kind != LineKind::Remove).map(|line| &*line.bytes);
         let after = self.lines.get(at).copied();

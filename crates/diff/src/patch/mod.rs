@@ -1,9 +1,8 @@
-//! Patches as input, as unified diffs or in the `*** Begin Patch` form ([`sections`]): read what a model, an agent or a tool
-//! wrote, and apply all or some of it.
+//! Patches as input, as unified diffs or in the `*** Begin Patch` form ([`sections`]): parsing and applying.
 //!
-//! Reading never fails: it returns what it understood and a list of problems. A file of which something was not understood is
-//! marked so, and is not applied. Applying is all or nothing per file: either every chosen hunk found its place, or each that
-//! did not says why.
+//! Parsing never fails. It returns the understood parts and a list of problems. A file with a part that was not
+//! understood is marked incomplete and not applied. Applying is atomic per file: either every selected hunk matches, or
+//! each mismatch is reported.
 
 mod apply;
 mod parse;
@@ -21,91 +20,88 @@ use std::fmt;
 
 use crate::hunk::LineKind;
 
-/// A unified diff that was read.
+/// A parsed unified diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch<'a> {
-    /// What it does to each file, in order.
+    /// Changes by file, in order.
     pub files: Vec<FilePatch<'a>>,
-    /// What was not as it should be. The files hold whatever could be understood.
+    /// Problems found while parsing.
     pub problems: Vec<Problem>,
 }
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilePatch<'a> {
-    /// The name after `---` as written, without a quote's escapes or a time stamp; `/dev/null` for a file to be created.
+    /// Name after `---`, unescaped and without time stamp; `/dev/null` for a created file.
     pub old_path: Vec<u8>,
-    /// The name after `+++`; `/dev/null` for a file to be deleted.
+    /// Name after `+++`; `/dev/null` for a deleted file.
     pub new_path: Vec<u8>,
-    /// The lines between `diff --git` and `---`, such as `new file mode 100755` or `rename from x`.
+    /// Lines between `diff --git` and `---`, such as `new file mode 100755` or `rename from x`.
     pub extended: Vec<&'a [u8]>,
-    /// The hunks in order.
     pub hunks: Vec<PatchHunk<'a>>,
-    /// Whether the patch says more about this file than could be read.
+    /// `true` if a part for this file was not understood.
     pub incomplete: bool,
 }
 
-/// A hunk that was read.
+/// A parsed hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchHunk<'a> {
-    /// Its 1-based number within the file.
+    /// Number within the file, from 1.
     pub number: usize,
-    /// The 1-based line it starts at in the old file; where it has no old lines, the line before it.
+    /// First line in the old file, from 1; without old lines, the preceding line.
     pub old_start: usize,
-    /// The same for the new file.
+    /// First line in the new file, with the same convention.
     pub new_start: usize,
-    /// What follows the second `@@`.
+    /// Text after the second `@@`.
     pub section: &'a [u8],
-    /// Its lines.
     pub lines: Vec<PatchLine<'a>>,
 }
 
-/// A line of a hunk that was read.
+/// A parsed line of a hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchLine<'a> {
     /// Added, removed or context.
     pub kind: LineKind,
-    /// Its bytes after the marker, line break included unless the patch says that there is none. That the patch itself ends
-    /// without one says nothing about the file.
+    /// Bytes after the marker, including the line break unless the patch denies it. A missing break at the end of the
+    /// patch itself is ignored.
     pub bytes: Cow<'a, [u8]>,
 }
 
-/// Something about a patch that is not as it should be.
+/// A problem in a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The 1-based line of the patch.
+    /// Line of the patch, from 1.
     pub line: usize,
-    /// What is wrong there.
     pub kind: ProblemKind,
 }
 
-/// What can be wrong with a patch.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// A `@@` line that gives no line numbers.
+    /// A `@@` line without line numbers.
     BadHunkHeader,
-    /// The header promises other counts than the hunk has; the lines are what counts.
+    /// The counts in the header differ from the lines of the hunk; the lines take precedence.
     WrongCounts {
-        /// Old and new lines promised.
+        /// Numbers of old and new lines in the header.
         promised: (usize, usize),
-        /// Old and new lines found.
+        /// Actual numbers of old and new lines.
         found: (usize, usize),
     },
     /// A hunk before any `---` and `+++`, or one of these without the other.
     NoFileHeader,
-    /// A binary patch, or the mere statement that binary files differ.
+    /// A binary patch, or a statement that binary files differ.
     Binary,
-    /// There is no `*** Begin Patch`.
+    /// `*** Begin Patch` is missing.
     NoBegin,
-    /// There is no `*** End Patch`, so that the rest may be missing.
+    /// `*** End Patch` is missing, so the patch may be truncated.
     NoEnd,
-    /// A line that starts with `***` and has no meaning there.
+    /// A misplaced or unknown line that starts with `***`.
     UnknownMarker,
-    /// A section without a file's name.
+    /// A section without a file name.
     NoPath,
-    /// A line that is not marked as added, removed or context, in a place where it has to be.
+    /// A line without a marker.
     UnmarkedLine,
-    /// A section or a chunk that changes nothing.
+    /// A section or a chunk without changes.
     Empty,
 }
 
@@ -132,14 +128,14 @@ impl fmt::Display for Problem {
 }
 
 impl<'a> Patch<'a> {
-    /// Reads a unified diff, from git or not.
+    /// Parses a unified diff, with or without git headers.
     pub fn parse(text: &'a [u8]) -> Self {
         parse::parse(text)
     }
 }
 
 impl FilePatch<'_> {
-    /// What git's header says after some words, such as `rename from `: a name comes without its quotes and escapes.
+    /// Returns the value of a git header line, such as `rename from `; names are unquoted.
     pub fn header(&self, words: &str) -> Option<Vec<u8>> {
         let value = self.extended.iter().find_map(|line| line.strip_prefix(words.as_bytes()))?;
         let value = value.strip_suffix(b"\n").unwrap_or(value);
@@ -149,12 +145,12 @@ impl FilePatch<'_> {
 }
 
 impl PatchHunk<'_> {
-    /// How many old lines it covers.
+    /// Returns the number of old lines.
     pub fn old_lines(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Add).count()
     }
 
-    /// How many new lines it covers.
+    /// Returns the number of new lines.
     pub fn new_lines(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Remove).count()
     }

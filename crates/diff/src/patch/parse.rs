@@ -1,4 +1,4 @@
-//! Reads unified diffs.
+//! The parser for unified diffs.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ impl<'a> Parser<'a> {
             } else if line.starts_with(b"+++ ") {
                 self.not_understood(ProblemKind::NoFileHeader);
             } else {
-                // Anything else between files is a comment, as `patch` has it.
+                // Other text between files is a comment, as in `patch`.
                 self.at += 1;
             }
         }
@@ -53,7 +53,7 @@ impl<'a> Parser<'a> {
         self.patch.problems.push(Problem { line: self.at + 1, kind });
     }
 
-    /// Passes over a line that says something about the last file which is lost.
+    /// Skips a line of the last file that was not understood, and reports it.
     fn not_understood(&mut self, kind: ProblemKind) {
         self.problem(kind);
         if let Some(file) = self.patch.files.last_mut() {
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
             }
             let line = trim_break(line);
             let name = |word: &[u8], side: &[u8]| line.strip_prefix(word).map(|path| [side, &name(path)].concat());
-            // These come without the prefix that all other names have.
+            // Git writes these names without the prefix of the other names.
             if let Some(from) = name(b"rename from ", b"a/").or_else(|| name(b"copy from ", b"a/")) {
                 file.old_path = from;
             } else if let Some(to) = name(b"rename to ", b"b/").or_else(|| name(b"copy to ", b"b/")) {
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the two lines that name the last file.
+    /// Parses the two lines that name the last file.
     fn file_header(&mut self, line: &'a [u8]) {
         let new = self.line_at(1);
         if let Some(file) = self.patch.files.last_mut() {
@@ -107,8 +107,8 @@ impl<'a> Parser<'a> {
         self.at += 2;
     }
 
-    /// Whether the header of another file starts here. Inside a hunk that promises more lines, removed and added lines may look
-    /// like one, but hardly with a hunk after them.
+    /// `true` if the header of another file starts here. Within an incomplete hunk, removed and added lines may
+    /// resemble a header, but are hardly followed by a hunk.
     fn starts_file(&self, complete: bool) -> bool {
         let looks_like = self.line_at(0).starts_with(b"--- ") && self.line_at(1).starts_with(b"+++ ");
         looks_like && (complete || self.line_at(2).starts_with(b"@@ -"))
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
             let complete = found.0 >= old.count && found.1 >= new.count;
             let (kind, bytes) = match line[0] {
                 b'\\' => {
-                    // An empty line without its break is no line.
+                    // An empty line without its break is not a line.
                     if let Some(last) = lines.pop_if(|last| *last.bytes == *b"\n") {
                         found.0 -= usize::from(last.kind != LineKind::Add);
                         found.1 -= usize::from(last.kind != LineKind::Remove);
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 b'-' if self.starts_file(complete) => break,
-                // The signature that `git format-patch` ends with.
+                // The signature at the end of `git format-patch` output.
                 b'-' if complete && trim_break(line) == b"-- " => break,
                 b'+' => (LineKind::Add, &line[1..]),
                 b'-' => (LineKind::Remove, &line[1..]),
@@ -154,12 +154,13 @@ impl<'a> Parser<'a> {
             };
             found.0 += usize::from(kind != LineKind::Add);
             found.1 += usize::from(kind != LineKind::Remove);
-            // Only the last line of the patch can lack a break, and a `\` after it would have said if it is meant.
+            // Only the last line of the patch can lack a break, and a following `\` line would state that it is
+            // intended.
             let bytes = if bytes.ends_with(b"\n") { Cow::Borrowed(bytes) } else { Cow::Owned([bytes, b"\n"].concat()) };
             lines.push(PatchLine { kind, bytes });
             self.at += 1;
         }
-        // Models miscount; the lines say what is meant.
+        // Models miscount, so the lines take precedence.
         let promised = (old.count, new.count);
         if promised != found {
             self.patch
@@ -197,7 +198,7 @@ impl Range {
     fn parse(text: &[u8]) -> Option<Self> {
         let number = |digits: &[u8]| -> Option<usize> {
             let plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-            // A number near the end of the range would overflow sums of lines.
+            // A number near the maximum would overflow sums of lines.
             let number = plain.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()?;
             u32::try_from(number).is_ok().then_some(number)
         };
@@ -226,7 +227,7 @@ fn trim_break(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// A name as it stands in a header: quoted, or up to a tab.
+/// Parses a name in a header: quoted, or up to a tab.
 fn name(text: &[u8]) -> Vec<u8> {
     if let Some((name, _)) = unquote(text) {
         return name;
@@ -234,7 +235,7 @@ fn name(text: &[u8]) -> Vec<u8> {
     text.split(|&byte| byte == b'\t').next().unwrap_or_default().to_vec()
 }
 
-/// The two names of a `diff --git` line, if they can be told apart.
+/// Splits the two names of a `diff --git` line, if they are unambiguous.
 fn git_names(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     if let Some((old, rest)) = unquote(text) {
         return Some((old, name(rest.strip_prefix(b" ")?)));
@@ -242,12 +243,12 @@ fn git_names(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     if let Some(at) = memchr::memmem::find(text, b" \"") {
         return Some((text[..at].to_vec(), name(&text[at + 1..])));
     }
-    // Unquoted names with blanks: a/x and b/x have the same length, so the blank between is in the middle.
+    // Unquoted names with blanks: a/x and b/x have the same length, so the separator is in the middle.
     let middle = text.len() / 2;
     (text.get(middle) == Some(&b' ')).then(|| (text[..middle].to_vec(), text[middle + 1..].to_vec()))
 }
 
-/// Reads a name in git's quotes and what follows it.
+/// Parses a name in git's quotes, and returns the rest.
 pub(super) fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut name = Vec::new();

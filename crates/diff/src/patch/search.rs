@@ -1,9 +1,9 @@
-//! Finds runs of lines.
+//! Search for runs of lines.
 
-/// Where `wanted`, which must not be empty, stands in `lines`, from the first place on, in time linear in both: the search of
-/// Knuth, Morris and Pratt. Places may overlap.
+/// Returns the positions of `wanted`, which must not be empty, in `lines`, in linear time (Knuth, Morris and Pratt).
+/// Matches may overlap.
 pub(super) fn occurrences<T: PartialEq>(wanted: &[T], lines: &[T]) -> impl Iterator<Item = usize> {
-    // For each length matched, the longest shorter one that could go on.
+    // For each matched length, the longest shorter match that can continue.
     let mut shorter = vec![0; wanted.len() + 1];
     let mut matched = 0;
     for at in 1..wanted.len() {

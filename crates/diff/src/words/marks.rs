@@ -1,14 +1,13 @@
-//! From words in common to marks as a person would make them.
+//! Derives readable marks from common bytes.
 //!
-//! Words say what two blocks of lines share, but a person compares line with line. So each line looks for the one line of the
-//! other side that it shares most with, and partners are compared by themselves. What they do not share is marked, unless
-//! that would mark nearly all of a line.
+//! A person compares line with line. Two lines are therefore paired if each shares most with the other, and each
+//! pair is compared separately. Parts that differ are marked, unless nearly all of a line would be marked.
 
 use std::ops::Range;
 
 use super::Part;
 
-/// Bytes that both parts have, from `old` on the one side and `new` on the other.
+/// Common bytes of two parts: their offsets from the starts of the parts, and their number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Same {
     pub(super) old: usize,
@@ -16,10 +15,11 @@ pub(super) struct Same {
     pub(super) length: usize,
 }
 
-/// The lines of two parts that share most with each other, in order, by what the parts have in common.
+/// Pairs the lines of two parts that are the best partners of each other. The pairs are in the order of the old lines;
+/// lines without a partner are left out.
 pub(super) fn partners<'a>(old: Part<'a>, new: Part<'a>, same: &[Same]) -> Vec<(Part<'a>, Part<'a>)> {
     let (old_lines, new_lines) = (old.lines(), new.lines());
-    // For each line its best partner so far, and how much the two share that can be seen.
+    // For each line, its best partner so far with the number of shared visible bytes.
     let mut of_old = vec![(usize::MAX, 0); old_lines.len()];
     let mut of_new = vec![(usize::MAX, 0); new_lines.len()];
     let mut offer = |(at_old, at_new): (usize, usize), weight: usize| {
@@ -42,7 +42,7 @@ pub(super) fn partners<'a>(old: Part<'a>, new: Part<'a>, same: &[Same]) -> Vec<(
             while end(&new_lines[pair.1], new) <= at_new {
                 pair.1 += 1;
             }
-            // What one pair of lines shares comes in one go, since neither side goes back.
+            // All common bytes of one pair of lines are consecutive, because neither side goes back.
             if pair != before {
                 offer(before, weight);
                 weight = 0;
@@ -62,10 +62,10 @@ pub(super) fn partners<'a>(old: Part<'a>, new: Part<'a>, same: &[Same]) -> Vec<(
     of_old.iter().enumerate().filter_map(mutual).collect()
 }
 
-/// The marks of two lines, by what they have in common; none if that is too little to compare them by.
+/// Returns the marks of two lines as ranges of the whole contents; `None` if the lines have too little in common.
 pub(super) fn marks(old: Part<'_>, new: Part<'_>, same: &[Same]) -> Option<[Vec<Range<usize>>; 2]> {
     let kept: usize = same.iter().map(|same| visible(&old.bytes[same.old..same.old + same.length])).sum();
-    // At least a fifth of what can be seen stays.
+    // At least a fifth of the visible bytes must be common.
     if 2 * kept * 5 < visible(old.bytes) + visible(new.bytes) {
         return None;
     }
@@ -74,18 +74,19 @@ pub(super) fn marks(old: Part<'_>, new: Part<'_>, same: &[Same]) -> Option<[Vec<
     Some([mark(old, in_old), mark(new, in_new)])
 }
 
+/// Counts the bytes that are neither blanks nor control characters.
 fn visible(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte > b' ').count()
 }
 
-/// What is not kept of a line: what stays between two marks has to be longer than the shorter of them to be left out, and a
-/// line of which hardly anything stays is not marked at all.
-fn mark(line: Part<'_>, kept: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+/// Returns the unmatched parts of a line, given its matched parts. A gap between two marks is kept only if it has more
+/// visible bytes than the shorter mark. A line with hardly any common part is not marked.
+fn mark(line: Part<'_>, matched: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let count = |span: &Range<usize>| visible(&line.bytes[span.clone()]);
     let end = line.line_break.without_break(line.bytes).len();
     let mut marks: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    for same in kept.chain(std::iter::once(end..end)) {
+    for same in matched.chain(std::iter::once(end..end)) {
         let mark = at..same.start.min(end);
         at = same.end;
         if mark.start >= mark.end {

@@ -1,8 +1,8 @@
-//! Which words of a changed line changed.
+//! Changed words within changed lines.
 //!
-//! Words are runs of identifier characters, runs of blanks, and single other characters; they are compared by the same
-//! engine as lines. Bounded: a change too large to read word by word gets no spans, and neither does one whose sides
-//! have next to nothing in common, where spans would be confetti.
+//! Words are runs of identifier characters, runs of blanks, and single other characters. They are compared by the same
+//! engine as lines. A change that is too large gets no spans, and neither does a change whose sides have too little in
+//! common.
 
 mod marks;
 
@@ -12,32 +12,35 @@ use marks::Same;
 
 use crate::change::Change;
 use crate::diff::Diff;
-use crate::engine::{Edit, Slices, Solver, intern_slices};
+use crate::engine::{Edit, Slices, Solver, Text, intern_slices};
 use crate::lines::{LineBreak, common_prefix, common_suffix};
 
-/// A change with more bytes than this on its two sides is not looked into.
-const MOST_BYTES: usize = 128 * 1024;
-const MOST_WORDS: usize = 16 * 1024;
+/// Maximum size of both sides of a change that is compared by words, in bytes.
+const MAX_BYTES: usize = 128 * 1024;
+const MAX_WORDS: usize = 16 * 1024;
 
-/// The parts of changed lines that changed: byte ranges of both contents, in order.
+/// Byte ranges of the changed parts in both contents, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordSpans {
-    /// Ranges of the old content.
     pub old: Vec<Range<usize>>,
-    /// Ranges of the new content.
     pub new: Vec<Range<usize>>,
 }
 
 pub(crate) fn spans(diff: &Diff<'_>, changes: &[Change]) -> WordSpans {
+    spans_between(diff.old, diff.new, changes)
+}
+
+/// Compares the words of `changes` between two texts.
+pub(crate) fn spans_between(old_text: Text<'_>, new_text: Text<'_>, changes: &[Change]) -> WordSpans {
     let mut spans = WordSpans::default();
     let mut solver = Solver::default();
     for change in changes {
-        let (old, new) = (change.old.of(diff.old.bytes), change.new.of(diff.new.bytes));
-        if old.is_empty() || new.is_empty() || old.len() + new.len() > MOST_BYTES {
+        let (old, new) = (change.old.of(old_text.bytes), change.new.of(new_text.bytes));
+        if old.is_empty() || new.is_empty() || old.len() + new.len() > MAX_BYTES {
             continue;
         }
-        let old = Part { bytes: old, line_break: diff.old.line_break, offset: change.old.start.offset };
-        let new = Part { bytes: new, line_break: diff.new.line_break, offset: change.new.start.offset };
+        let old = Part { bytes: old, line_break: old_text.line_break, offset: change.old.start.offset };
+        let new = Part { bytes: new, line_break: new_text.line_break, offset: change.new.start.offset };
         let Some(same) = common(old, new, &mut solver) else { continue };
         if old.is_one_line() && new.is_one_line() {
             spans.add(marks::marks(old, new, &same));
@@ -66,7 +69,7 @@ impl WordSpans {
 struct Part<'a> {
     bytes: &'a [u8],
     line_break: LineBreak,
-    /// Where it starts in its content.
+    /// Offset within the content.
     offset: usize,
 }
 
@@ -87,16 +90,16 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What two parts have in common, in order; `None` if they have too many words to look.
+/// Returns the common bytes of two parts in order; `None` if they have too many words.
 fn common(old: Part<'_>, new: Part<'_>, solver: &mut Solver) -> Option<Vec<Same>> {
-    // What both share at their ends needs no words: most changes of a line are one word in its middle.
+    // The common prefix and suffix need no word comparison. In most changes a single word in the middle differs.
     let (prefix, suffix) = common_words(old, new);
     let middle = |part: Part<'_>| prefix..part.bytes.len() - suffix;
     let old_middle = &old.bytes[middle(old)];
     let new_middle = &new.bytes[middle(new)];
     let old_words = words(old_middle, old.line_break);
     let new_words = words(new_middle, new.line_break);
-    if old_words.len() + new_words.len() > MOST_WORDS {
+    if old_words.len() + new_words.len() > MAX_WORDS {
         return None;
     }
     let edits = if old_words.is_empty() || new_words.is_empty() {
@@ -108,7 +111,7 @@ fn common(old: Part<'_>, new: Part<'_>, solver: &mut Solver) -> Option<Vec<Same>
         );
         solver.solve(&old_tokens, &new_tokens, bound)
     };
-    // What lies between the edits is the same, and so are the common ends.
+    // The parts between the edits are common, and so are prefix and suffix.
     let mut same = Vec::with_capacity(edits.len() + 1);
     let mut at = (0, 0);
     for Edit { old: gone, new: come } in edits {
@@ -120,13 +123,13 @@ fn common(old: Part<'_>, new: Part<'_>, solver: &mut Solver) -> Option<Vec<Same>
     Some(same)
 }
 
-/// How many bytes of whole words both sides share at their start, and how many at their end after that.
+/// Returns the sizes of the common prefix and the common suffix in whole words, in bytes.
 fn common_words(old: Part<'_>, new: Part<'_>) -> (usize, usize) {
     if old.line_break != LineBreak::Byte || new.line_break != LineBreak::Byte {
         return (0, 0);
     }
     let (a, b) = (old.bytes, new.bytes);
-    // Whether a word goes on across `at`.
+    // `true` if a word spans the offset `at`.
     let joined = |bytes: &[u8], at: usize| {
         at > 0 && at < bytes.len() && {
             let before = CLASSES[bytes[at - 1] as usize];
@@ -144,7 +147,7 @@ fn common_words(old: Part<'_>, new: Part<'_>) -> (usize, usize) {
     (prefix, suffix)
 }
 
-/// The end of each word.
+/// Returns the end of each word.
 fn words(bytes: &[u8], line_break: LineBreak) -> Vec<u32> {
     let mut ends = Vec::with_capacity(bytes.len() / 3 + 1);
     if line_break == LineBreak::Byte {
@@ -178,7 +181,7 @@ static CLASSES: [Class; 256] = {
     classes
 };
 
-/// Whatever is not ASCII counts as part of a word, so that no character is ever cut.
+/// Non-ASCII characters are parts of words, so that no character is split.
 const fn class(unit: u16) -> Class {
     match unit {
         0x30..=0x39 | 0x41..=0x5A | 0x5F | 0x61..=0x7A | 0x80.. => Class::Word,
@@ -216,32 +219,32 @@ mod tests {
         let text = |content: &'static str, spans: &[Range<usize>]| -> Vec<String> {
             spans.iter().map(|span| content[span.clone()].to_owned()).collect()
         };
-        // The contents live as long as the test; leaking them keeps the helper simple.
+        // The contents must outlive the helper, so leak them in this test.
         let (old, new) = (&*old.to_owned().leak(), &*new.to_owned().leak());
         assert_eq!(text(old, &spans.old), old_spans, "old spans of {old:?} → {new:?}");
         assert_eq!(text(new, &spans.new), new_spans, "new spans of {old:?} → {new:?}");
     }
 
     #[test]
-    fn marks_the_words_that_changed() {
+    fn changed_words_are_marked() {
         check("let x = 1;\n", "let y = 1;\n", &["x"], &["y"]);
         check("call(a, b)\n", "call(a, b, c)\n", &[], &[", c"]);
         check("one two three\n", "one 2 3 three\n", &["two"], &["2 3"]);
         check("größe = 1\n", "grüße = 1\n", &["größe"], &["grüße"]);
         check("same\r\n", "same\n", &["\r"], &[]);
-        // Little between two marks is part of them; much is not.
+        // A short gap between two marks is marked too, a long one is not.
         check("f(alpha, beta, x)\n", "f(gamma, delta, x)\n", &["alpha, beta"], &["gamma, delta"]);
         check("middle\n", "a middle c\n", &[], &["a ", " c"]);
         check("f(a, middle, b)\n", "f(c, middle, d)\n", &["a", "b"], &["c", "d"]);
     }
 
     #[test]
-    fn says_nothing_where_little_is_common() {
+    fn dissimilar_lines_have_no_marks() {
         check("alpha beta gamma\n", "x(y)[z]{w}\n", &[], &[]);
         check("a\n", "", &[], &[]);
-        // Lines that are new altogether are not marked, though some of their words stand in what they replace.
+        // Completely new lines are not marked, even if they repeat words of the replaced lines.
         check("call(first, second)\n", "call(first, third)\nother(first);\n}\n", &["second"], &["third"]);
-        // A word that goes is marked although one like it comes on another line.
+        // A removed word is marked, although another line contains the same word.
         check("say(name, two)\n", "say(name)\n\nfn all(names) {\n    say(two, two)\n", &[", two"], &[]);
         let large = |word: &str| format!("{}\n", word.repeat(20_000));
         check(&large("ab "), &large("cb "), &[], &[]);

@@ -1,11 +1,11 @@
-//! What we write, applied by `git apply` and by `patch`, gives exactly the new bytes.
+//! Unified diffs applied by `git apply` and `patch` give exactly the new bytes.
 
 use proptest::prelude::*;
 use sayso_diff::{Diff, NO_FILE, Side, UnifiedOptions};
 use sayso_testkit::programs::{git_apply, gnu_patch, real_pairs};
-use sayso_testkit::{contents, laws};
+use sayso_testkit::{hostile_inputs, laws};
 
-/// A patch with git's header, without which an empty file cannot come or go.
+/// Returns a patch with git's header, which is required to create or delete an empty file.
 fn patch(diff: &Diff<'_>, context: usize) -> Vec<u8> {
     let label = |side, name| if side == Side::Absent { NO_FILE } else { name };
     let options = UnifiedOptions {
@@ -30,7 +30,8 @@ fn check(old: Option<&[u8]>, new: Option<&[u8]>, context: usize) {
     }
     let text = patch(&diff, context);
     assert_eq!(git_apply(old, &text, context), Ok(new.map(<[u8]>::to_vec)), "git apply, context {context}");
-    // An empty file that comes or goes has no hunks, and `patch` knows hunks only. It also deletes a file it has emptied.
+    // An empty file that is created or deleted has no hunks, which `patch` requires. `patch` also deletes a file that
+    // becomes empty.
     if !diff.changes().is_empty() {
         let applied = gnu_patch(old, &text).map(|new| new.filter(|bytes| !bytes.is_empty()));
         assert_eq!(applied, Ok(new.map(<[u8]>::to_vec).filter(|bytes| !bytes.is_empty())), "patch, context {context}");
@@ -41,12 +42,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
-    fn random_pairs((old, new) in contents::pair(), context in prop_oneof![Just(0usize), Just(1), Just(3), Just(7)]) {
+    fn random_pairs((old, new) in hostile_inputs::pair(), context in prop_oneof![Just(0usize), Just(1), Just(3), Just(7)]) {
         check(Some(&old), Some(&new), context);
     }
 
     #[test]
-    fn random_files_created_and_deleted(content in contents::content()) {
+    fn random_files_created_and_deleted(content in hostile_inputs::content()) {
         check(None, Some(&content), 3);
         check(Some(&content), None, 3);
     }

@@ -1,10 +1,10 @@
-//! The card's form: the cases of the seed `000…` and of DESIGN.md's "Seed questions".
+//! The inline form of a diff: at most ten lines, one line of context.
 
 use std::fmt::Write as _;
 
 use sayso_diff::{Diff, INLINE_LINES, LineKind};
 
-/// A card as text: marker, line, and the last line of a truncated one.
+/// Renders a card as text: marker, line, and the last line of a truncated card.
 fn card(old: &str, new: &str, most: usize) -> String {
     let inline = Diff::new(old.as_bytes(), new.as_bytes()).inline(most);
     let mut text = String::new();
@@ -30,13 +30,13 @@ fn numbered(range: std::ops::Range<usize>) -> String {
 }
 
 #[test]
-fn nothing_changed() {
+fn unchanged_content_has_no_lines() {
     assert_eq!(card("a\n", "a\n", INLINE_LINES), "");
     assert_eq!(card("", "", INLINE_LINES), "");
 }
 
 #[test]
-fn one_line_of_context_around_a_change() {
+fn inline_context_is_one_line() {
     let old = numbered(0..9);
     insta::assert_snapshot!(card(&old, &old.replace("line 4", "LINE 4"), INLINE_LINES), @r#"
      4  4   "line 3"
@@ -47,7 +47,7 @@ fn one_line_of_context_around_a_change() {
 }
 
 #[test]
-fn gaps_show_in_the_numbers_only() {
+fn gaps_appear_in_line_numbers_only() {
     let old = numbered(0..20);
     let new = old.replace("line 2\n", "").replace("line 15\n", "line 15\nnew\n");
     insta::assert_snapshot!(card(&old, &new, INLINE_LINES), @r#"
@@ -61,7 +61,7 @@ fn gaps_show_in_the_numbers_only() {
 }
 
 #[test]
-fn the_cap_counts_context_and_the_rest_is_counted() {
+fn line_limit_includes_context() {
     let (old, new) = (numbered(0..30), numbered(0..30).replace("line", "LINE"));
     let text = card(&old, &new, INLINE_LINES);
     assert_eq!(text.lines().count(), 11);
@@ -75,7 +75,7 @@ fn the_cap_counts_context_and_the_rest_is_counted() {
 }
 
 #[test]
-fn new_files_are_all_additions_and_emptied_ones_all_removals() {
+fn created_and_emptied_files_show_all_lines() {
     insta::assert_snapshot!(card("", "a\nb\n", INLINE_LINES), @r#"
         1 + "a"
         2 + "b"
@@ -87,7 +87,7 @@ fn new_files_are_all_additions_and_emptied_ones_all_removals() {
 }
 
 #[test]
-fn a_carriage_return_and_a_missing_newline_are_visible() {
+fn carriage_return_and_missing_newline_are_visible() {
     insta::assert_snapshot!(card("a\r\nb\n", "a\nb\n", INLINE_LINES), @r#"
      1    - "a\r"
         1 + "a"
@@ -101,7 +101,7 @@ fn a_carriage_return_and_a_missing_newline_are_visible() {
 }
 
 #[test]
-fn ten_thousand_changed_lines_build_ten() {
+fn large_change_builds_ten_lines() {
     let (old, new) = (numbered(0..10_000), numbered(0..10_000).replace("line", "LINE"));
     let inline = Diff::new(old.as_bytes(), new.as_bytes()).inline(10);
     assert_eq!((inline.lines.len(), inline.total_lines, inline.truncated), (10, 20_000, true));

@@ -1,67 +1,67 @@
 //! The laws of testkit over random and real contents.
 
 use proptest::prelude::*;
-use sayso_testkit::{contents, laws, programs};
+use sayso_testkit::{hostile_inputs, laws, programs};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn diffs_round_trip_for_every_subset_of_hunks((old, new) in contents::pair()) {
+    fn hunk_subsets_round_trip((old, new) in hostile_inputs::pair()) {
         laws::diff_laws(&old, &new);
     }
 
     #[test]
-    fn utf16_diffs_round_trip((old, new) in contents::wide_pair()) {
+    fn utf16_diffs_round_trip((old, new) in hostile_inputs::utf16_pair()) {
         laws::diff_laws(&old, &new);
     }
 
     #[test]
-    fn utf16_against_bytes_round_trips((wide, _) in contents::wide_pair(), (bytes, _) in contents::pair()) {
+    fn utf16_against_bytes_round_trips((wide, _) in hostile_inputs::utf16_pair(), (bytes, _) in hostile_inputs::pair()) {
         laws::diff_laws(&wide, &bytes);
         laws::diff_laws(&bytes, &wide);
     }
 
     #[test]
-    fn merges_keep_their_laws((base, ours, theirs) in contents::three()) {
+    fn merges_follow_laws((base, ours, theirs) in hostile_inputs::merge_triple()) {
         laws::merge_laws(&base, &ours, &theirs);
     }
 
     #[test]
-    fn files_come_and_go(content in contents::content()) {
+    fn created_and_deleted_files_merge(content in hostile_inputs::content()) {
         laws::presence_laws(&content);
     }
 
     #[test]
-    fn the_text_of_a_file_is_that_file(base in contents::formed(), text in contents::sent_text()) {
+    fn plain_text_encodes_to_same_file(base in hostile_inputs::formatted_file(), text in hostile_inputs::model_text()) {
         laws::like_laws(&base, &text);
     }
 
     #[test]
-    fn any_bytes_have_a_form_to_follow(base in contents::content(), text in contents::sent_text()) {
+    fn arbitrary_bytes_can_be_a_base(base in hostile_inputs::content(), text in hostile_inputs::model_text()) {
         laws::like_laws(&base, &text);
         laws::like_laws(&base[..base.len().min(20)], &text);
     }
 
     #[test]
-    fn editing_a_line_changes_only_that_line(base in contents::formed(), number in 0..12usize, line in "[a-c é€]{0,4}") {
+    fn line_edit_changes_only_that_line(base in hostile_inputs::formatted_file(), number in 0..12usize, line in "[a-c é€]{0,4}") {
         laws::one_line_laws(&base, number, &line);
     }
 
     #[test]
-    fn sections_make_the_new_text_or_say_where_they_doubt((old, new) in contents::pair()) {
+    fn sections_produce_new_text_or_report_doubts((old, new) in hostile_inputs::pair()) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         laws::section_round_trip_laws(&text(&old), &text(&new));
     }
 
     #[test]
-    fn any_text_can_be_read_as_sections(patch in contents::sections(), base in contents::sent_text()) {
+    fn arbitrary_text_parses_as_sections(patch in hostile_inputs::sections(), base in hostile_inputs::model_text()) {
         laws::section_laws(&patch, &base);
     }
 
     #[test]
-    fn a_damaged_section_is_refused_or_applied_in_whole(
-        (old, new) in (contents::sent_text(), contents::sent_text()),
+    fn damaged_section_is_rejected_or_applied_whole(
+        (old, new) in (hostile_inputs::model_text(), hostile_inputs::model_text()),
         at in any::<prop::sample::Index>(),
         insertion in "[ @+*\n-]{0,3}",
     ) {
@@ -75,14 +75,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_read_as_a_patch(text in prop::collection::vec(any::<u8>(), 0..300), base in contents::content()) {
+    fn arbitrary_bytes_parse_as_patch(text in prop::collection::vec(any::<u8>(), 0..300), base in hostile_inputs::content()) {
         laws::patch_laws(&text, &base);
     }
 
     #[test]
-    fn a_damaged_patch_is_refused_or_applied_in_whole(
-        (old, new) in contents::pair(),
-        (other, _) in contents::pair(),
+    fn damaged_patch_is_rejected_or_applied_whole(
+        (old, new) in hostile_inputs::pair(),
+        (other, _) in hostile_inputs::pair(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {
@@ -113,7 +113,7 @@ fn real_files_merge() {
 }
 
 #[test]
-fn regression_utf16_suffix_at_an_odd_offset() {
+fn utf16_suffix_at_odd_offset_round_trips() {
     // U+0A0A ends both; its bytes continue those of a line feed on one side only.
     laws::diff_laws(b"\xFE\xFF\x00\x0A\x0A\x0A", b"\xFE\xFF\x00\x0D\x00\x0A\x00\x0A\x0A\x0A\x0A\x0A");
 }

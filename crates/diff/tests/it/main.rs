@@ -1,4 +1,4 @@
-//! One test binary for the crate.
+//! Tests of the crate `sayso-diff`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,10 +7,12 @@
 )]
 
 mod applied_by_others;
+mod encode_like;
 mod inline;
 mod laws;
-mod like;
 mod merging;
 mod patches;
+mod rows;
+mod rows_laws;
 mod sections;
 mod unified;

@@ -1,4 +1,4 @@
-//! Three-way merges, by example; their laws are in `laws`.
+//! Three-way merges, by example; `laws` has the general rules.
 
 use proptest::prelude::*;
 use sayso_diff::{MarkerLabels, PresenceConflict, Side, SideMerge, merge, merge_sides};
@@ -10,18 +10,18 @@ fn merged(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 #[test]
-fn changes_apart_are_both_kept() {
+fn separate_changes_are_both_kept() {
     assert_eq!(merged("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
     assert_eq!(merged("a\nb\nc\n", "a\nb\nc\nd\n", "z\na\nb\nc\n"), "z\na\nb\nc\nd\n");
 }
 
 #[test]
-fn the_same_change_on_both_sides_is_made_once() {
+fn equal_changes_are_merged_once() {
     assert_eq!(merged("a\nb\n", "a\nx\nb\n", "a\nx\nb\n"), "a\nx\nb\n");
 }
 
 #[test]
-fn overlapping_changes_conflict_with_all_three_versions() {
+fn overlapping_changes_conflict() {
     insta::assert_snapshot!(merged("a\nb\nc\n", "a\nours\nc\n", "a\ntheirs\nc\n"), @"
     a
     <<<<<<< yours
@@ -36,7 +36,7 @@ fn overlapping_changes_conflict_with_all_three_versions() {
 }
 
 #[test]
-fn changes_that_touch_conflict() {
+fn touching_changes_conflict() {
     let (base, ours, theirs) = ("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nB\nc\nd\n");
     let merge = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());
     let conflicts: Vec<_> = merge.conflicts().collect();
@@ -49,7 +49,7 @@ fn changes_that_touch_conflict() {
 }
 
 #[test]
-fn one_large_change_over_several_small_ones_is_one_conflict() {
+fn large_change_over_small_changes_conflicts_once() {
     let base = "1\n2\n3\n4\n5\n6\n7\n";
     let merge = merge(base.as_bytes(), b"1\nx\n3\n4\n5\ny\n7\n", b"1\nrewritten\n7\n");
     let conflicts: Vec<_> = merge.conflicts().collect();
@@ -60,7 +60,7 @@ fn one_large_change_over_several_small_ones_is_one_conflict() {
 }
 
 #[test]
-fn a_final_newline_is_a_change_like_any_other() {
+fn final_newline_change_is_merged() {
     assert_eq!(merged("a\nb\nc", "a\nb\nc\n", "A\nb\nc"), "A\nb\nc\n");
     insta::assert_snapshot!(merged("a\nb", "a\nb\n", "a\nx"), @"
     a
@@ -75,14 +75,14 @@ fn a_final_newline_is_a_change_like_any_other() {
 }
 
 #[test]
-fn labels_are_written_in_the_encoding_of_the_file() {
+fn marker_labels_use_file_encoding() {
     let labels = MarkerLabels { ours: "café", base: "漢", theirs: "" };
     let text = merge(b"\xE9\nb\n", b"\xE9\nx\n", b"\xE9\ny\n").with_markers(labels);
     assert!(text.starts_with(b"\xE9\n<<<<<<< caf\xE9\nx\n||||||| \xE6\xBC\xA2\n"), "{text:?}");
 }
 
 #[test]
-fn markers_are_written_as_the_file_is() {
+fn markers_use_file_format() {
     assert!(merged("a\r\nb\r\n", "a\r\nx\r\n", "a\r\ny\r\n").ends_with("\r\n=======\r\ny\r\n>>>>>>> the agent's\r\n"));
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let [base, ours, theirs] = ["b", "x", "y"].map(|line| utf16(&format!("\u{FEFF}a\n{line}\n")));
@@ -92,7 +92,7 @@ fn markers_are_written_as_the_file_is() {
 }
 
 #[test]
-fn files_that_come_and_go_on_either_side() {
+fn created_and_deleted_sides_merge() {
     use PresenceConflict::{BothCreated, DeletedByThem, DeletedByUs};
     let (absent, a, b, c) = (Side::Absent, Side::Present(b"a\n"), Side::Present(b"b\n"), Side::Present(b"c\n"));
     let empty = Side::Present(b"");
@@ -114,7 +114,7 @@ fn files_that_come_and_go_on_either_side() {
         (a, a, absent, taken(absent)),
         (a, absent, b, conflict(DeletedByUs)),
         (a, b, absent, conflict(DeletedByThem)),
-        // Emptied is changed, not deleted.
+        // An emptied file is changed, not deleted.
         (a, absent, empty, conflict(DeletedByUs)),
         (a, empty, absent, conflict(DeletedByThem)),
         (empty, absent, empty, taken(absent)),
@@ -130,7 +130,7 @@ fn files_that_come_and_go_on_either_side() {
     }
 }
 
-/// What `git merge-file` makes of it, if it finds no conflict.
+/// Returns the result of `git merge-file` if there is no conflict.
 fn merged_by_git(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     for (name, content) in [("base", base), ("ours", ours), ("theirs", theirs)] {
@@ -141,28 +141,28 @@ fn merged_by_git(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     output.status.success().then_some(output.stdout)
 }
 
-/// What one side makes of a line of the base.
+/// The change of a base line by one side.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum LineChange {
     Kept,
     Removed,
     Replaced,
     Followed,
 }
 
-/// A version of a base in which every line is different, so that there is one way to compare the two.
-fn version(fates: &[Fate], side: &str) -> String {
-    let line = |(number, fate): (usize, &Fate)| match fate {
-        Fate::Kept => format!("line {number}\n"),
-        Fate::Removed => String::new(),
-        Fate::Replaced => format!("{side} {number}\n"),
-        Fate::Followed => format!("line {number}\n{side} after {number}\n"),
+/// Returns a version of a base whose lines all differ, so that the diff is unique.
+fn version(changes: &[LineChange], side: &str) -> String {
+    let line = |(number, fate): (usize, &LineChange)| match fate {
+        LineChange::Kept => format!("line {number}\n"),
+        LineChange::Removed => String::new(),
+        LineChange::Replaced => format!("{side} {number}\n"),
+        LineChange::Followed => format!("line {number}\n{side} after {number}\n"),
     };
-    fates.iter().enumerate().map(line).collect()
+    changes.iter().enumerate().map(line).collect()
 }
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
-    let fate = prop_oneof![8 => Just(Fate::Kept), 1 => Just(Fate::Removed), 1 => Just(Fate::Replaced), 1 => Just(Fate::Followed)];
+fn changes() -> impl Strategy<Value = Vec<LineChange>> {
+    let fate = prop_oneof![8 => Just(LineChange::Kept), 1 => Just(LineChange::Removed), 1 => Just(LineChange::Replaced), 1 => Just(LineChange::Followed)];
     prop::collection::vec(fate, 30)
 }
 
@@ -170,8 +170,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn clean_merges_are_those_of_git(ours in fates(), theirs in fates()) {
-        let base = version(&[Fate::Kept; 30], "");
+    fn clean_merges_match_git(ours in changes(), theirs in changes()) {
+        let base = version(&[LineChange::Kept; 30], "");
         let (ours, theirs) = (version(&ours, "ours"), version(&theirs, "theirs"));
         let clean = merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).clean();
         let git = merged_by_git(base.as_bytes(), ours.as_bytes(), theirs.as_bytes());

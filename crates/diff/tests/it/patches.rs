@@ -1,4 +1,4 @@
-//! Patches that somebody else wrote: read, applied, refused.
+//! Patches by other authors: parsed, applied, rejected.
 
 use sayso_diff::{LineKind, Patch, Placement, ProblemKind, Reason, Selection, Side};
 
@@ -16,7 +16,7 @@ fn apply(base: &str, patch: &str, placement: Placement) -> Result<String, String
 const SECOND: &str = "--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n";
 
 #[test]
-fn strict_means_at_the_line_it_says() {
+fn strict_placement_uses_header_line() {
     assert_eq!(apply(BASE, SECOND, Placement::Strict).unwrap(), BASE.replace("two", "2"));
     let moved = format!("zero\n{BASE}");
     assert_eq!(
@@ -27,7 +27,7 @@ fn strict_means_at_the_line_it_says() {
 }
 
 #[test]
-fn relocation_stays_within_its_distance() {
+fn relocation_is_limited_by_distance() {
     let moved = format!("{}{BASE}", "0\n".repeat(5));
     assert_eq!(
         apply(&moved, SECOND, Placement::Within(4)).unwrap_err(),
@@ -37,7 +37,7 @@ fn relocation_stays_within_its_distance() {
 }
 
 #[test]
-fn two_places_equally_far_are_not_guessed_between() {
+fn equally_distant_matches_are_ambiguous() {
     assert_eq!(
         apply("two\nx\ntwo\n", SECOND, Placement::Within(9)).unwrap_err(),
         "hunk 1: its lines fit equally well at line 1 and at line 3"
@@ -45,7 +45,7 @@ fn two_places_equally_far_are_not_guessed_between() {
 }
 
 #[test]
-fn every_rejection_names_its_hunk() {
+fn rejections_name_their_hunk() {
     let patch = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n@@ -3 +3 @@\n-nope\n+3\n@@ -99 +99 @@\n-x\n+y\n";
     let parsed = Patch::parse(patch.as_bytes());
     let file = &parsed.files[0];
@@ -65,21 +65,21 @@ fn hunks_out_of_order_overlap() {
 }
 
 #[test]
-fn no_two_lines_become_one() {
+fn line_without_break_is_not_joined() {
     let patch = "--- f\n+++ f\n@@ -1,0 +2 @@\n+more\n";
     assert!(apply("last", patch, Placement::Strict).unwrap_err().contains("join two lines"));
     assert_eq!(apply("last\n", patch, Placement::Strict).unwrap(), "last\nmore\n");
-    // The patch says that a line in the middle has no line break.
+    // The patch states that a line in the middle has no line break.
     let marked = "--- f\n+++ f\n@@ -1 +1,2 @@\n a\n+b\n\\ No newline at end of file\n";
     assert!(apply("a\nc\n", marked, Placement::Strict).unwrap_err().contains("join two lines"));
     assert_eq!(apply("a\n", marked, Placement::Strict).unwrap(), "a\nb");
-    // Two hunks at the end, of which the first leaves no line break.
+    // Two hunks at the end, the first of which leaves no line break.
     let twice = "--- f\n+++ f\n@@ -1,0 +2 @@\n+b\n\\ No newline at end of file\n@@ -1,0 +3 @@\n+c\n";
     assert_eq!(apply("a\n", twice, Placement::Strict).unwrap_err().split(':').next(), Some("hunk 2"));
 }
 
 #[test]
-fn regression_a_patch_without_its_own_last_newline() {
+fn patch_without_last_newline_applies() {
     let inserts = "--- f\n+++ f\n@@ -1 +1,2 @@\n a\n+b";
     assert_eq!(apply("a\nc\n", inserts, Placement::Strict).unwrap(), "a\nb\nc\n");
     let context_last = "--- f\n+++ f\n@@ -1,2 +1,3 @@\n a\n+b\n c";
@@ -87,7 +87,7 @@ fn regression_a_patch_without_its_own_last_newline() {
 }
 
 #[test]
-fn regression_an_overcounted_hunk_does_not_swallow_the_next_file() {
+fn overcounted_hunk_ends_at_next_file() {
     let text = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\n+A\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+Z\n";
     let patch = Patch::parse(text.as_bytes());
     let paths: Vec<_> = patch.files.iter().map(|file| (&*file.new_path, file.hunks.len())).collect();
@@ -96,7 +96,7 @@ fn regression_an_overcounted_hunk_does_not_swallow_the_next_file() {
 }
 
 #[test]
-fn regression_the_signature_of_format_patch_is_no_line() {
+fn format_patch_signature_is_ignored() {
     let text = "From 1234 Mon Sep 17 00:00:00 2001\nSubject: [PATCH] x\n\n---\n f | 2 +-\n\n\
         diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n-- \n2.43.0\n\n";
     assert_eq!(Patch::parse(text.as_bytes()).problems, []);
@@ -104,8 +104,8 @@ fn regression_the_signature_of_format_patch_is_no_line() {
 }
 
 #[test]
-fn moves_of_earlier_hunks_count_for_later_ones() {
-    // The second hunk alone is out of reach, but it follows the first.
+fn earlier_offsets_apply_to_later_hunks() {
+    // The second hunk alone is out of reach, but follows the offset of the first.
     let patch = "--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n@@ -8 +8 @@\n-eight\n+8\n";
     let moved = format!("0\n0\n{BASE}").replace("seven\n", "seven\nmore\n");
     let expected = moved.replace("one", "1").replace("eight", "8");
@@ -121,7 +121,7 @@ fn hunks_without_old_lines_are_not_moved() {
 }
 
 #[test]
-fn files_are_created_and_deleted_only_where_that_makes_sense() {
+fn invalid_creations_and_deletions_are_rejected() {
     let outcome = |text: &str, base: Side<'_>| -> Result<Option<Vec<u8>>, String> {
         let patch = Patch::parse(text.as_bytes());
         let patched = patch.files[0].apply(base, &Selection::All, Placement::Strict);
@@ -137,7 +137,7 @@ fn files_are_created_and_deleted_only_where_that_makes_sense() {
 }
 
 #[test]
-fn what_was_not_understood_is_not_applied() {
+fn incomplete_patch_is_not_applied() {
     for text in [
         "--- f\n+++ f\n@@ nonsense @@\n-one\n+1\n",
         "diff --git a/f b/f\nindex 1..2 100644\nBinary files a/f and b/f differ\n",
@@ -149,7 +149,7 @@ fn what_was_not_understood_is_not_applied() {
 }
 
 #[test]
-fn a_change_of_mode_alone_stays_with_its_file() {
+fn mode_change_stays_with_its_file() {
     let text = "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n\n--- y\n+++ y\n@@ -1 +1 @@\n-a\n+b\n";
     let patch = Patch::parse(text.as_bytes());
     let seen: Vec<_> = patch.files.iter().map(|file| (&*file.new_path, file.extended.len())).collect();
@@ -157,8 +157,8 @@ fn a_change_of_mode_alone_stays_with_its_file() {
 }
 
 #[test]
-fn searching_a_repetitive_file_is_linear() {
-    // With a comparison per place this takes thousands of millions of steps.
+fn repetitive_file_is_searched_linearly() {
+    // A naive search would take billions of steps.
     let base = "x\n".repeat(200_000);
     let lines = "-x\n".repeat(100_000);
     let patch = format!("--- f\n+++ f\n@@ -400000000,100001 +1 @@\n{lines}-y\n+z\n");
@@ -191,8 +191,8 @@ fn git_headers_are_read() {
 }
 
 #[test]
-fn what_models_get_wrong_is_understood_and_reported() {
-    // Wrong counts, a blank context line without its blank, prose around.
+fn typical_model_errors_are_tolerated() {
+    // Wrong counts, a context line without its marker, surrounding prose.
     let patch = "Here is the patch:\n```diff\n--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n one\n\n-two\n+2\n```\nDone.\n";
     let parsed = Patch::parse(patch.as_bytes());
     assert_eq!(parsed.problems.len(), 1);
@@ -205,7 +205,7 @@ fn what_models_get_wrong_is_understood_and_reported() {
 }
 
 #[test]
-fn a_hunk_that_removes_dashes_is_not_a_file_header() {
+fn removed_dashes_are_not_a_header() {
     let patch = "--- f\n+++ f\n@@ -1,2 +1 @@\n--- a\n+++ b\n-x\n";
     let parsed = Patch::parse(patch.as_bytes());
     assert_eq!(parsed.files.len(), 1);
@@ -214,7 +214,7 @@ fn a_hunk_that_removes_dashes_is_not_a_file_header() {
 }
 
 #[test]
-fn hunks_without_a_file_and_bad_headers_are_problems() {
+fn missing_and_bad_headers_are_problems() {
     let kinds = |text: &str| Patch::parse(text.as_bytes()).problems.iter().map(|p| p.kind).collect::<Vec<_>>();
     assert_eq!(kinds("@@ -1 +1 @@\n-a\n+b\n"), [ProblemKind::NoFileHeader]);
     assert_eq!(kinds("--- f\n+++ f\n@@ nonsense @@\n"), [ProblemKind::BadHunkHeader]);
@@ -224,7 +224,7 @@ fn hunks_without_a_file_and_bad_headers_are_problems() {
 }
 
 #[test]
-fn regression_an_empty_line_without_a_break_is_no_line() {
+fn empty_line_without_break_is_ignored() {
     let patch = Patch::parse(b"--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+\n\\ No newline at end of file\n");
     assert_eq!(patch.files[0].hunks[0].new_lines(), 0);
     sayso_testkit::laws::patch_laws(b"--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+\n\\ No newline at end of file\n", b"");

@@ -1,15 +1,15 @@
-//! Patches in the `*** Begin Patch` form: read, applied, refused.
+//! Patches in the `*** Begin Patch` form: parsed, applied, rejected.
 
 use sayso_diff::{
     Ambiguity, Loosened, Looseness, ProblemKind, Section, SectionAction, SectionApplied, SectionPatch, is_begin_patch,
 };
 
-/// A patch of these lines.
+/// Parses a patch with these lines.
 fn patch(body: &str) -> SectionPatch {
     SectionPatch::parse(&format!("*** Begin Patch\n{body}*** End Patch\n"))
 }
 
-/// The section of a patch that has one and no problem.
+/// Returns the only section of a patch without problems.
 fn section(body: &str) -> Section {
     let patch = patch(body);
     assert_eq!(patch.problems, []);
@@ -22,7 +22,7 @@ fn apply(base: &str, chunks: &str) -> Result<SectionApplied, String> {
     applied.map_err(|rejections| rejections.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
-/// Checks that chunks fit as they are, at one place each.
+/// Checks that all chunks match exactly and unambiguously.
 fn check(base: &str, chunks: &str, expected: &str) {
     let applied = apply(base, chunks).unwrap_or_else(|error| panic!("{chunks}: {error}"));
     assert_eq!(applied, SectionApplied { text: Some(expected.to_owned()), ..SectionApplied::default() }, "{chunks}");
@@ -48,7 +48,7 @@ fn files_are_added_deleted_and_moved() {
 }
 
 #[test]
-fn several_files_come_in_order() {
+fn sections_keep_file_order() {
     let patch = patch("*** Add File: a\n+x\n\n*** Delete File: b\n\n*** Update File: c\n-x\n+y\n*** Add File: d\n");
     assert_eq!(patch.problems, []);
     let paths: Vec<&str> = patch.sections.iter().map(|section| &*section.path).collect();
@@ -56,20 +56,20 @@ fn several_files_come_in_order() {
 }
 
 #[test]
-fn chunks_are_found_by_what_they_say() {
+fn chunks_match_by_content() {
     let base = "one\ntwo\nthree\nfour\nfive\n";
     check(base, "@@\n two\n-three\n+3\n four\n", "one\ntwo\n3\nfour\nfive\n");
     check(base, " one\n+one and a half\n", "one\none and a half\ntwo\nthree\nfour\nfive\n");
     check(base, "@@\n-one\n@@\n-three\n+3\n@@\n five\n+six\n", "two\n3\nfour\nfive\nsix\n");
     check(base, "@@\n-one\n-two\n-three\n-four\n-five\n", "");
-    // Nothing between them but the `@@`.
+    // Chunks separated only by `@@`.
     check(base, "@@\n-one\n@@\n-two\n", "three\nfour\nfive\n");
-    // Empty lines whose blank was lost.
+    // Empty context lines without their marker.
     check("a\n\nb\n", "@@\n a\n\n-b\n+c\n", "a\n\nc\n");
 }
 
 #[test]
-fn anchors_narrow_one_after_the_other() {
+fn anchors_narrow_in_sequence() {
     let base = "class A\n  def f\n    pass\nclass B\n  def f\n    pass\n  def g\n    done\n";
     let second = base.replace("class B\n  def f\n    pass", "class B\n  def f\n    return");
     check(base, "@@ class B\n@@   def f\n-    pass\n+    return\n", &second);
@@ -77,22 +77,22 @@ fn anchors_narrow_one_after_the_other() {
         apply(base, "@@ class B\n@@   def h\n-    pass\n").unwrap_err(),
         "chunk 1: there is no line `  def h` after the chunk before it"
     );
-    // A line of its own is a place to insert at.
+    // An anchor alone is an insertion point.
     check("a\nb\nc\n", "@@ b\n+new\n", "a\nb\nnew\nc\n");
     check("a\nb\nc\n", "@@ a\n+x\n@@\n-b\n+y\n", "a\nx\ny\nc\n");
 }
 
 #[test]
-fn what_has_no_place_goes_to_the_end() {
+fn chunk_without_old_lines_is_appended() {
     check("a\nb\n", "@@\n+c\n", "a\nb\nc\n");
     check("", "@@\n+a\n+b\n", "a\nb\n");
-    // Those that have a place are not held up by it.
+    // Other chunks are not affected by it.
     check("a\nb\n", "@@\n+c\n@@\n-a\n+A\n", "A\nb\nc\n");
     check("a\nb\n", "@@ a\n+c\n*** End of File\n", "a\nb\nc\n");
 }
 
 #[test]
-fn the_end_of_the_file_is_where_it_says() {
+fn end_marker_requires_end_of_file() {
     let base = "x\ny\nx\n";
     check(base, "@@\n-x\n+z\n*** End of File\n", "x\ny\nz\n");
     check(base, "@@\n-y\n@@\n x\n+z\n*** End of File\n", "x\nx\nz\n");
@@ -103,7 +103,7 @@ fn the_end_of_the_file_is_where_it_says() {
 }
 
 #[test]
-fn a_file_without_a_final_newline_is_left_without() {
+fn missing_final_newline_is_kept() {
     check("a\nb", "@@\n-a\n+A\n", "A\nb");
     check("a\nb", "@@\n-b\n+B\n", "a\nB");
     check("a\nb", "@@\n b\n+c\n", "a\nb\nc");
@@ -112,7 +112,7 @@ fn a_file_without_a_final_newline_is_left_without() {
 }
 
 #[test]
-fn looseness_is_reported_and_context_stays_the_files() {
+fn loose_match_is_reported_and_keeps_context() {
     use Looseness::{FinalEmptyLine, Punctuation, SurroundingWhitespace, TrailingWhitespace};
     let loose = |base: &str, chunks: &str, expected: &str, looseness: &[(usize, Looseness)]| {
         let applied = apply(base, chunks).unwrap();
@@ -128,12 +128,12 @@ fn looseness_is_reported_and_context_stays_the_files() {
     loose("  def f\nb\n", "@@ def f\n-b\n+c\n", "  def f\nc\n", &[(1, SurroundingWhitespace)]);
     // An empty line before the next section.
     loose("a\nb\n", "@@\n-a\n+c\n\n", "c\nb\n", &[(1, FinalEmptyLine)]);
-    // What fits as it is, fits there, though something like it comes before.
+    // An exact match is preferred to an earlier loose match.
     loose(" a\na\n", "@@\n-a\n", " a\n", &[]);
 }
 
 #[test]
-fn the_first_of_several_places_is_taken_and_all_are_named() {
+fn ambiguous_chunk_uses_first_match() {
     let applied = apply("x\na\nx\nx\n", "@@\n-x\n+y\n@@\n a\n@@\n-x\n+z\n").unwrap();
     assert_eq!(applied.text.as_deref(), Some("y\na\nz\nx\n"));
     let ambiguous = [Ambiguity { chunk: 1, lines: vec![1, 3, 4] }, Ambiguity { chunk: 3, lines: vec![3, 4] }];
@@ -143,7 +143,7 @@ fn the_first_of_several_places_is_taken_and_all_are_named() {
 }
 
 #[test]
-fn every_chunk_without_a_place_says_so() {
+fn unmatched_chunks_are_reported() {
     assert_eq!(
         apply("a\nb\nc\n", "@@\n-b\n+B\n@@\n-nope\n+x\n@@\n-a\n+A\n").unwrap_err(),
         "chunk 2: its old lines are not in the file; they start with `nope`; \
@@ -152,7 +152,7 @@ fn every_chunk_without_a_place_says_so() {
 }
 
 #[test]
-fn what_stands_around_it_does_not_matter() {
+fn surrounding_text_is_ignored() {
     let body = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch";
     let indented = body.replace('\n', "\n  ");
     for text in [
@@ -173,7 +173,7 @@ fn what_stands_around_it_does_not_matter() {
 }
 
 #[test]
-fn a_patch_within_a_file_is_not_the_patch() {
+fn nested_patch_text_is_not_parsed() {
     let unified = "--- a/doc\n+++ b/doc\n@@ -1 +1,2 @@\n *** Begin Patch\n+*** End Patch\n";
     assert!(!is_begin_patch(unified));
     assert!(!is_begin_patch("no patch at all"));
@@ -186,18 +186,18 @@ fn a_patch_within_a_file_is_not_the_patch() {
 }
 
 #[test]
-fn carriage_returns_of_the_patch_are_told_from_those_of_the_text() {
+fn patch_and_text_carriage_returns_are_distinguished() {
     let windows = "*** Begin Patch\r\n*** Update File: f\r\n@@ x\r\n\r\n-a\r\n+b\r\n*** End Patch\r\n";
     let patch = SectionPatch::parse(windows);
     assert_eq!(patch.sections[0].apply(Some("x\n\na\n")).unwrap().text.as_deref(), Some("x\n\nb\n"));
-    // What was copied from a file with `\r\n`.
+    // Text copied from a file with `\r\n`.
     let applied = apply("x\n\na\n", "@@\n x\r\n\r\n-a\r\n+b\r\n").unwrap();
     assert_eq!(applied.text.as_deref(), Some("x\n\nb\r\n"));
     assert_eq!(applied.loosened[0].looseness, Looseness::TrailingWhitespace);
 }
 
 #[test]
-fn sections_that_were_not_understood_are_not_applied() {
+fn incomplete_sections_are_not_applied() {
     use ProblemKind::{Empty, NoBegin, NoEnd, NoPath, UnknownMarker, UnmarkedLine};
     let check = |body: &str, expected: &[(usize, ProblemKind)]| {
         let patch = patch(body);
@@ -233,7 +233,7 @@ fn sections_that_were_not_understood_are_not_applied() {
 }
 
 #[test]
-fn searching_a_repetitive_file_for_sections_is_linear() {
+fn repetitive_file_sections_are_searched_linearly() {
     let base = "x\n".repeat(200_000);
     let chunk = format!("@@\n{}-y\n", " x\n".repeat(50_000));
     assert!(apply(&base, &chunk).unwrap_err().contains("they start with `x`"));

@@ -1,4 +1,4 @@
-//! The unified text, by example; that others can apply it is shown in `applied_by_others`.
+//! The unified text, by example; `applied_by_others` shows that other tools apply it.
 
 use sayso_diff::{Diff, NO_FILE, Note, Rendering, Side, Unified, UnifiedOptions, path_label};
 use sayso_testkit::laws::exact;
@@ -18,7 +18,7 @@ fn no_changes_is_a_value() {
 }
 
 #[test]
-fn hunk_headers_count_as_others_do() {
+fn hunk_headers_match_other_tools() {
     insta::assert_snapshot!(text("", "a\nb\n", 3), @"
     --- a/f
     +++ b/f
@@ -43,7 +43,7 @@ fn hunk_headers_count_as_others_do() {
 }
 
 #[test]
-fn a_missing_newline_in_context_is_marked_once() {
+fn missing_newline_in_context_is_marked_once() {
     insta::assert_snapshot!(text("a\nb", "x\nb", 3), @r"
     --- a/f
     +++ b/f
@@ -56,12 +56,12 @@ fn a_missing_newline_in_context_is_marked_once() {
 }
 
 #[test]
-fn hunks_start_where_a_person_would_put_them() {
+fn hunks_slide_to_readable_positions() {
     let old = "fn one() {\n    1\n}\n\nfn three() {\n    3\n}\n";
     let new = "fn one() {\n    1\n}\n\nfn two() {\n    2\n}\n\nfn three() {\n    3\n}\n";
     let expected = ["@@ -4,2 +4,6 @@", " ", "+fn two() {", "+    2", "+}", "+", " fn three() {"];
     assert_eq!(text(old, new, 1).lines().skip(2).collect::<Vec<_>>(), expected);
-    // The same in UTF-16, where the zero bytes must not count as text.
+    // In UTF-16 the zero bytes must not count as text.
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let (old, new) = (utf16(old), utf16(new));
     let diff = Diff::new(&old[..], &new[..]);
@@ -69,15 +69,15 @@ fn hunks_start_where_a_person_would_put_them() {
 }
 
 #[test]
-fn regression_a_line_that_is_wrapped_stays() {
+fn wrapped_line_stays_in_place() {
     let lines = |text: String| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(text("x\n", "if y {\nx\n}\n", 3)), ["@@ -1 +1,3 @@", "+if y {", " x", "+}"]);
     assert_eq!(lines(text("if y {\nx\n}\n", "x\n", 3)), ["@@ -1,3 +1 @@", "-if y {", " x", "-}"]);
 }
 
 #[test]
-fn the_best_place_is_not_always_the_lowest() {
-    // Pushed down as far as it goes, the block would start inside its own comment and end with the next one's first line.
+fn best_position_may_be_higher() {
+    // At its lowest position the block would start inside its own comment.
     let item = |name: &str| format!("/**\n * {name}\n */\nfn {name}\n\n");
     let (old, new) = (item("a") + &item("c"), item("a") + &item("b") + &item("c"));
     let diff = Diff::new(old.as_bytes(), new.as_bytes());
@@ -87,7 +87,7 @@ fn the_best_place_is_not_always_the_lowest() {
 }
 
 #[test]
-fn a_long_block_slides_too() {
+fn long_block_slides() {
     let body = |name: &str| format!("fn {name}() {{\n{}}}\n\n", format!("    {name}();\n").repeat(300));
     let (old, new) = (body("a") + &body("c"), body("a") + &body("b") + &body("c"));
     let diff = Diff::new(old.as_bytes(), new.as_bytes());
@@ -97,7 +97,7 @@ fn a_long_block_slides_too() {
 }
 
 #[test]
-fn a_limit_cuts_between_lines_inside_a_hunk() {
+fn limit_truncates_between_lines() {
     let new: String = (0..100).map(|n| format!("line {n}\n")).collect();
     let diff = Diff::new(&b""[..], new.as_bytes());
     let Unified::Changes { text, truncated } = diff.unified(&UnifiedOptions { limit: Some(100), ..exact(3) }) else {
@@ -122,14 +122,14 @@ fn a_limit_cuts_between_lines_inside_a_hunk() {
 }
 
 #[test]
-fn a_label_cannot_forge_a_line() {
+fn label_cannot_forge_a_line() {
     let options = UnifiedOptions { old_label: "x\n+++ evil", ..exact(3) };
     let unified = Diff::new(&b"a\n"[..], &b"b\n"[..]).unified(&options);
     assert!(unified.into_text().starts_with(b"--- x +++ evil\n+++ b/f\n"));
 }
 
 #[test]
-fn file_names_are_quoted_as_git_does() {
+fn file_names_are_quoted_like_git() {
     assert_eq!(path_label("a/", b"plain.txt"), "a/plain.txt");
     assert_eq!(path_label("a/", b"two words.txt"), "a/two words.txt\t");
     assert_eq!(path_label("b/", "quo\"te\n\u{1}é".as_bytes()), "\"b/quo\\\"te\\n\\001é\"");
@@ -155,7 +155,7 @@ fn readable_text_is_decoded() {
 }
 
 #[test]
-fn differences_in_form_are_notes() {
+fn format_differences_are_notes() {
     use sayso_diff::{Encoding, Kind, LineEnding};
     let check = |old: &[u8], new: &[u8], expected: &[Note]| assert_eq!(Diff::new(old, new).notes(), expected);
     check(b"a\n", b"b\n", &[]);

@@ -1,8 +1,8 @@
 //! Commands, calls of tools, and changes that an agent makes by itself.
 
-use sayso_gate::{ChangeStatus, Decided, Engine, GateError, SnapshotLimits};
+use sayso_gate::{ChangeStatus, DecisionResult, Engine, GateError, SnapshotLimits};
 use sayso_review::{
-    Answer, Extent, FileAnswer, Fingerprint, HunkId, IfChanged, Intent, Origin, Performer, Rule, Ruling, Subject,
+    Answer, AppliedPart, FileAnswer, Fingerprint, HunkId, IfChanged, Intent, Origin, Performer, Rule, Ruling, Subject,
     Target, VerdictError,
 };
 use serde_json::json;
@@ -19,12 +19,12 @@ fn running(pattern: &str, then: Ruling) -> Rule {
     rule
 }
 
-/// Asks for a command and approves it.
+/// Submits a command and approves it.
 fn permitted(engine: &mut Engine, text: &str) -> u64 {
     let proposed =
         waiting(engine.submit(submission(command(text), Origin::default()), &mut rules(Vec::new()), 2).unwrap());
     let outcome = decide(engine, &proposed, Answer::Approve);
-    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    assert!(matches!(outcome, DecisionResult::Permitted { .. }), "{outcome:?}");
     proposed.change
 }
 
@@ -36,7 +36,7 @@ fn steps(engine: &Engine, change: u64) -> Vec<(String, bool, bool)> {
 }
 
 #[test]
-fn what_changes_while_a_command_runs_is_found_and_undone_per_file() {
+fn command_effects_are_undone_per_file() {
     let scene = Scene::new(&[
         ("a.txt", b"1\n"),
         ("b.txt", b"1\n"),
@@ -55,7 +55,7 @@ fn what_changes_while_a_command_runs_is_found_and_undone_per_file() {
     std::fs::remove_file(scene.path("gone.txt")).unwrap();
     engine.finish(change, Some(3), 4).unwrap();
     let record = engine.history().change(change).unwrap();
-    assert_eq!((&record.status, record.code), (&ChangeStatus::Applied, Some(3)));
+    assert_eq!((&record.status, record.exit_code), (&ChangeStatus::Applied, Some(3)));
     let expected = [
         (".env", true, true),
         ("a.txt", true, true),
@@ -64,7 +64,15 @@ fn what_changes_while_a_command_runs_is_found_and_undone_per_file() {
         ("new/file.txt", false, true),
     ];
     assert_eq!(steps(&engine, change), expected.map(|(path, before, after)| (path.to_owned(), before, after)));
-    assert!(engine.history().applied(&record).unwrap().files().iter().any(|file| file.unified().contains("-1\n+2\n")));
+    assert!(
+        engine
+            .history()
+            .applied_preview(&record)
+            .unwrap()
+            .files()
+            .iter()
+            .any(|file| file.unified().contains("-1\n+2\n"))
+    );
 
     let paths = vec![path("b.txt"), path("gone.txt")];
     let target = Target::Files { change, paths: paths.clone() };
@@ -90,7 +98,7 @@ fn what_changes_while_a_command_runs_is_found_and_undone_per_file() {
 }
 
 #[test]
-fn a_change_that_was_approved_while_a_command_ran_is_not_the_commands() {
+fn concurrent_change_is_not_attributed_to_command() {
     let scene = Scene::new(&[("a.txt", b"1\n"), ("b.txt", b"1\n")]);
     let mut engine = scene.engine();
     let running = permitted(&mut engine, "sleep 1");
@@ -103,7 +111,7 @@ fn a_change_that_was_approved_while_a_command_ran_is_not_the_commands() {
 }
 
 #[test]
-fn a_restart_while_a_command_runs_loses_nothing() {
+fn running_command_survives_restart() {
     let scene = Scene::new(&[("a.txt", b"1\n")]);
     let change = permitted(&mut scene.engine(), "make");
     scene.write("a.txt", b"2\n");
@@ -115,9 +123,9 @@ fn a_restart_while_a_command_runs_loses_nothing() {
 }
 
 #[test]
-fn what_cannot_be_put_back_is_said() {
+fn uncaptured_effects_are_reported_in_undo() {
     let scene = Scene::new(&[("large.bin", &[7; 5_000]), ("small.txt", b"1\n")]);
-    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1_000, quota: 1 << 20 });
+    let mut engine = scene.engine().with_limits(SnapshotLimits { max_file_bytes: 1_000, quota_bytes: 1 << 20 });
     let change = permitted(&mut engine, "make");
     scene.write("large.bin", &[8; 5_001]);
     scene.write("small.txt", b"2\n");
@@ -128,9 +136,9 @@ fn what_cannot_be_put_back_is_said() {
 }
 
 #[test]
-fn beyond_the_quota_the_oldest_contents_are_released_first_and_never_what_waits() {
+fn quota_releases_oldest_but_not_pending_contents() {
     let scene = Scene::new(&[("a.txt", b"0")]);
-    let mut engine = scene.engine().keeping(SnapshotLimits { largest_file: 1 << 20, quota: 80_000 });
+    let mut engine = scene.engine().with_limits(SnapshotLimits { max_file_bytes: 1 << 20, quota_bytes: 80_000 });
     let noise = |seed: u8| -> Vec<u8> {
         let mut hash = sayso_review::ContentHash::of(&[seed]);
         (0..1_000)
@@ -159,31 +167,31 @@ fn beyond_the_quota_the_oldest_contents_are_released_first_and_never_what_waits(
 }
 
 #[test]
-fn a_command_is_denied_by_its_words_and_never_runs() {
+fn rule_denies_command_before_run() {
     let scene = Scene::new(&[("a.txt", b"1\n")]);
     let mut engine = scene.engine();
     let mut rules = rules(vec![running("rm", Ruling::Deny), running("git status", Ruling::Allow)]);
     for text in ["rm -rf .", "git status; rm a.txt", "bash -c 'rm a.txt'", "git status $(rm a.txt)"] {
         let (proposed, outcome) =
             decided(engine.submit(submission(command(text), Origin::default()), &mut rules, 2).unwrap());
-        let Decided::Denied { told } = outcome else { panic!("{text}: {outcome:?}") };
+        let DecisionResult::Denied { agent_message: told } = outcome else { panic!("{text}: {outcome:?}") };
         assert!(told.contains("denied by the rule"), "{told}");
         assert_eq!(engine.history().change(proposed.change).unwrap().status, ChangeStatus::Denied);
     }
     let (_, outcome) =
         decided(engine.submit(submission(command("git status"), Origin::default()), &mut rules, 2).unwrap());
-    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    assert!(matches!(outcome, DecisionResult::Permitted { .. }), "{outcome:?}");
     let echo = engine.submit(submission(command("echo \"rm -rf\""), Origin::default()), &mut rules, 2).unwrap();
     waiting(echo);
 }
 
 #[test]
-fn a_command_is_previewed_and_can_be_edited_before_it_runs() {
+fn command_is_previewed_and_editable() {
     let scene = Scene::new(&[("a.txt", b"1\n")]);
     let mut engine = scene.engine();
     let submitted =
         engine.submit(submission(command("rm -rf a.txt /etc/outside"), Origin::default()), &mut rules(Vec::new()), 2);
-    // It leaves the workspace, which is asked about.
+    // A path outside the workspace asks.
     let proposed = waiting(submitted.unwrap());
     let Subject::Command { preview, .. } = &proposed.subject else { panic!("no command") };
     assert!(preview.effects.len() >= 2, "{preview:?}");
@@ -193,13 +201,16 @@ fn a_command_is_previewed_and_can_be_edited_before_it_runs() {
     let wrong = engine.decide(&proposed, &proposed.verdict(Answer::Arguments { arguments: json!({}) }), 3).unwrap_err();
     assert!(matches!(wrong, GateError::Verdict(VerdictError::NotAnAnswer(_))));
     let outcome = decide(&mut engine, &proposed, Answer::Command { command: "rm -i a.txt".to_owned() });
-    let Decided::Permitted { subject: Subject::Command { command, .. }, told, .. } = outcome else { panic!() };
+    let DecisionResult::Permitted { subject: Subject::Command { command, .. }, agent_message: told, .. } = outcome
+    else {
+        panic!()
+    };
     assert_eq!(command, "rm -i a.txt");
     assert!(told.contains("rm -i a.txt"), "{told}");
 }
 
 #[test]
-fn an_agent_that_writes_by_itself_is_checked_afterwards() {
+fn agent_write_is_compared_with_approval() {
     for (written, differs) in [("approved\n", false), ("something else\n", true)] {
         let scene = Scene::new(&[("a.txt", b"1\n")]);
         let mut engine = scene.engine();
@@ -207,7 +218,7 @@ fn an_agent_that_writes_by_itself_is_checked_afterwards() {
         intent.performer = Performer::Agent;
         let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
         let outcome = decide(&mut engine, &proposed, Answer::Approve);
-        assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+        assert!(matches!(outcome, DecisionResult::Permitted { .. }), "{outcome:?}");
         assert_eq!(scene.read("a.txt").unwrap(), b"1\n", "the agent writes, not we");
         scene.write("a.txt", written.as_bytes());
         let finished = engine.finish(proposed.change, None, 4).unwrap();
@@ -219,7 +230,7 @@ fn an_agent_that_writes_by_itself_is_checked_afterwards() {
 }
 
 #[test]
-fn what_an_agent_did_of_the_hunks_that_were_approved_is_recorded_as_a_part() {
+fn partial_agent_write_is_recorded() {
     let lines = |changed: &[usize]| -> String {
         (1..=20).map(|line| format!("{line}{}\n", if changed.contains(&line) { " new" } else { "" })).collect()
     };
@@ -235,12 +246,12 @@ fn what_an_agent_did_of_the_hunks_that_were_approved_is_recorded_as_a_part() {
     scene.write("a.txt", lines(&[2]).as_bytes());
     engine.finish(proposed.change, None, 4).unwrap();
     let record = engine.history().change(proposed.change).unwrap();
-    assert!(record.in_part, "{record:?}");
-    assert_eq!(record.extent(&record.files[0]), Extent::Part);
+    assert!(record.partial, "{record:?}");
+    assert_eq!(record.applied_part(&record.files[0]), AppliedPart::Partial);
 }
 
 #[test]
-fn an_agent_is_not_let_write_over_what_changed_meanwhile() {
+fn agent_write_on_changed_file_is_stale() {
     let scene = Scene::new(&[("a.txt", b"1\n2\n3\n4\n5\n6\n7\n")]);
     let mut engine = scene.engine();
     let mut intent = change(r#"{"operation":"edit","path":"a.txt","old_string":"1","new_string":"one"}"#, "s", "1");
@@ -248,11 +259,11 @@ fn an_agent_is_not_let_write_over_what_changed_meanwhile() {
     let proposed = waiting(engine.submit(intent, &mut rules(Vec::new()), 2).unwrap());
     scene.write("a.txt", b"1\n2\n3\n4\n5\n6\nmine\n");
     let outcome = decide(&mut engine, &proposed, Answer::Approve);
-    assert!(matches!(outcome, Decided::Stale { .. }), "{outcome:?}");
+    assert!(matches!(outcome, DecisionResult::Stale { .. }), "{outcome:?}");
 }
 
 #[test]
-fn a_tool_whose_arguments_look_like_a_write_shows_a_diff_and_is_judged_as_one() {
+fn write_like_tool_is_judged_as_write() {
     let scene = Scene::new(&[("a.txt", b"1\n")]);
     let mut engine = scene.engine();
     let call = |file: &str| Intent::CallTool {
@@ -265,16 +276,15 @@ fn a_tool_whose_arguments_look_like_a_write_shows_a_diff_and_is_judged_as_one() 
     let proposed = waiting(engine.submit(submission(call("a.txt"), Origin::default()), &mut rules, 2).unwrap());
     assert!(proposed.preview.files()[0].unified().contains("-1\n+2\n"));
     let outcome = decide(&mut engine, &proposed, Answer::Approve);
-    assert!(matches!(outcome, Decided::Permitted { .. }), "{outcome:?}");
+    assert!(matches!(outcome, DecisionResult::Permitted { .. }), "{outcome:?}");
     scene.write("a.txt", b"2\n");
     let finished = engine.finish(proposed.change, None, 3).unwrap();
     assert_eq!((finished.differs.len(), finished.record.steps.len()), (0, 1));
-    // Outside the workspace.
     waiting(engine.submit(submission(call("../x"), Origin::default()), &mut rules, 4).unwrap());
 }
 
 #[test]
-fn a_change_of_an_ignored_file_while_a_command_ran_is_not_its_deletion() {
+fn ignored_file_change_is_not_deletion() {
     let scene = Scene::new(&[(".gitignore", b"out\n"), ("out/a.txt", b"1\n"), ("b.txt", b"1\n")]);
     let mut engine = scene.engine();
     let running = permitted(&mut engine, "sleep 1");

@@ -1,4 +1,4 @@
-//! Other programs are asked about a command, and nothing of it runs.
+//! Syntax checks and dry runs, which run no command.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,18 +8,18 @@ use sayso_gate::{CheckLimits, DryRunEnd, check_syntax, run_dry};
 use sayso_review::{CommandPreview, DryRun, Syntax, WsPath};
 use tempfile::TempDir;
 
-/// Long enough for a busy machine, since what ends in time is not waited for.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Long enough for a loaded machine. A check that ends in time does not wait for it.
+const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
 
 fn limits(search_path: impl AsRef<Path>) -> CheckLimits {
-    CheckLimits { search_path: search_path.as_ref().into(), time: PATIENCE, output: 10_000 }
+    CheckLimits { search_path: search_path.as_ref().into(), time: CHECK_TIMEOUT, output: 10_000 }
 }
 
 fn usual() -> CheckLimits {
     limits("/usr/local/bin:/usr/bin:/bin")
 }
 
-/// A directory with a program of this name.
+/// Creates a directory with a program of this name.
 fn stand_in(name: &str, script: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
@@ -29,9 +29,9 @@ fn stand_in(name: &str, script: &str) -> TempDir {
 }
 
 #[test]
-fn bash_says_what_is_wrong_and_where() {
+fn syntax_error_has_message_and_line() {
     for script in ["", "ls -l", "if a; then b; fi", "echo 'größe'", "cat <<E\nx\nE\n"] {
-        assert_eq!(check_syntax(script, &usual()), Syntax::Fine, "{script}");
+        assert_eq!(check_syntax(script, &usual()), Syntax::Valid, "{script}");
     }
     for (script, expected, words) in [
         ("ls\nif a; then\nfi\n", Some(3), "unexpected token"),
@@ -39,14 +39,14 @@ fn bash_says_what_is_wrong_and_where() {
         ("echo $(a", None, ""),
         ("a )", Some(1), "`)'"),
     ] {
-        let Syntax::Wrong { message, line } = check_syntax(script, &usual()) else { panic!("{script}") };
+        let Syntax::Invalid { message, line } = check_syntax(script, &usual()) else { panic!("{script}") };
         assert!(message.contains(words) && !message.starts_with("bash"), "{message}");
         assert!(expected.is_none() || line == expected, "{script}: {line:?}");
     }
 }
 
 #[test]
-fn nothing_of_the_script_runs() {
+fn syntax_check_runs_no_command() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("made");
     let made = file.display();
@@ -63,14 +63,14 @@ fn nothing_of_the_script_runs() {
 }
 
 #[test]
-fn bash_gets_the_script_as_input_and_no_environment() {
+fn bash_runs_with_empty_environment() {
     let bash = stand_in("bash", "d=${0%/*}; exec 3>\"$d/seen\"; /usr/bin/env >&3; echo \"args $*\" >&3; /bin/cat >&3");
     let seen = bash.path().join("seen");
-    assert_eq!(check_syntax("echo secret-script", &limits(bash.path())), Syntax::Fine);
+    assert_eq!(check_syntax("echo secret-script", &limits(bash.path())), Syntax::Valid);
     let seen = std::fs::read_to_string(seen).unwrap();
     let (environment, rest) = seen.split_once("args ").unwrap();
     for line in environment.lines() {
-        // What a shell sets by itself.
+        // Variables that the shell itself sets.
         assert!(["PWD=/", "OLDPWD=", "SHLVL=", "_="].iter().any(|own| line.starts_with(own)), "{line}");
     }
     assert!(environment.contains("PWD=/\n"));
@@ -78,7 +78,7 @@ fn bash_gets_the_script_as_input_and_no_environment() {
 }
 
 #[test]
-fn without_bash_it_is_unchecked() {
+fn missing_bash_leaves_syntax_unchecked() {
     let empty = tempfile::tempdir().unwrap();
     let Syntax::Unchecked { reason } = check_syntax("ls", &limits(empty.path())) else { panic!() };
     assert_eq!(reason, "bash was not found");
@@ -87,17 +87,17 @@ fn without_bash_it_is_unchecked() {
 }
 
 #[test]
-fn a_long_script_and_a_talkative_program_do_not_wait_for_each_other() {
-    // More than a pipe holds.
+fn long_script_and_output_do_not_deadlock() {
+    // More than the capacity of a pipe.
     let long = "echo 'some words'\n".repeat(10_000);
-    assert_eq!(check_syntax(&long, &usual()), Syntax::Fine);
+    assert_eq!(check_syntax(&long, &usual()), Syntax::Valid);
     let bash = stand_in("bash", "/usr/bin/head -c 3000000 /dev/zero; /usr/bin/head -c 3000000 /dev/zero >&2; exit 1");
-    let Syntax::Wrong { message, .. } = check_syntax(&long, &limits(bash.path())) else { panic!() };
+    let Syntax::Invalid { message, .. } = check_syntax(&long, &limits(bash.path())) else { panic!() };
     assert!(message.len() <= 2_000);
 }
 
 #[test]
-fn what_hangs_is_ended_with_all_that_it_started() {
+fn hanging_dry_run_is_killed_with_children() {
     let hanging = stand_in("git", "/bin/sleep 1000 & echo $!; echo ready; wait");
     let run = DryRun { argv: vec!["git".to_owned()] };
     let limits = CheckLimits { time: Duration::from_secs(3), ..limits(hanging.path()) };
@@ -105,7 +105,7 @@ fn what_hangs_is_ended_with_all_that_it_started() {
     assert_eq!(output.end, DryRunEnd::TimedOut);
     let child = output.output.lines().next().unwrap().to_owned();
     assert!(output.output.contains("ready"), "{output:?}");
-    // A killed process stays listed until it has gone through its end and its new parent has looked at it.
+    // A killed process stays listed until its parent reaps it.
     let state = || {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").map_or("gone".to_owned(), |(_, rest)| rest.to_owned())
@@ -121,7 +121,7 @@ fn what_hangs_is_ended_with_all_that_it_started() {
 }
 
 #[test]
-fn a_hanging_bash_is_unchecked() {
+fn hanging_bash_is_unchecked() {
     let bash = stand_in("bash", "exec /bin/sleep 1000");
     let limits = CheckLimits { time: Duration::from_millis(50), ..limits(bash.path()) };
     let Syntax::Unchecked { reason } = check_syntax("ls", &limits) else { panic!() };
@@ -129,7 +129,7 @@ fn a_hanging_bash_is_unchecked() {
 }
 
 #[test]
-fn a_dry_run_shows_and_leaves_what_would_go() {
+fn dry_run_reports_without_deleting() {
     let repository = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| sayso_testkit::programs::run(repository.path(), "git", arguments, b"");
     assert!(git(&["init", "-q"]).status.success());
@@ -142,12 +142,12 @@ fn a_dry_run_shows_and_leaves_what_would_go() {
 }
 
 #[test]
-fn output_is_bounded_and_failures_are_told() {
+fn dry_run_output_is_bounded() {
     let loud = stand_in("git", "/usr/bin/head -c 100000 /dev/zero | /usr/bin/tr '\\0' x; echo no >&2; exit 3");
     let run =
         |name: &str, limits: &CheckLimits| run_dry(&DryRun { argv: vec![name.to_owned()] }, Path::new("/"), limits);
     let output = run("git", &limits(loud.path()));
-    assert_eq!((output.output.len(), output.is_cut, output.errors.as_str()), (10_000, true, "no\n"));
+    assert_eq!((output.output.len(), output.is_truncated, output.errors.as_str()), (10_000, true, "no\n"));
     assert_eq!(output.end, DryRunEnd::Exited { code: 3 });
     for name in ["/bin/sh", "missing-program", ""] {
         assert!(matches!(run(name, &usual()).end, DryRunEnd::NotStarted { .. }), "{name}");

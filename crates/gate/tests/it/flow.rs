@@ -1,9 +1,9 @@
 //! From a proposal to the tree and back.
 
-use sayso_gate::Decided;
+use sayso_gate::DecisionResult;
 use sayso_review::{Answer, FileAnswer, HunkId, IfChanged, Origin, Proposal, Target};
 
-use crate::{Scene, decide, propose};
+use crate::{Scene, decide, propose, propose_as};
 
 fn numbers(changed: &[usize]) -> String {
     (1..=30)
@@ -16,7 +16,7 @@ fn update(path: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_was_approved_is_what_happens_and_can_be_undone_and_redone() {
+fn approved_change_is_applied_undone_and_redone() {
     let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2, 15, 28])));
@@ -24,7 +24,7 @@ fn what_was_approved_is_what_happens_and_can_be_undone_and_redone() {
     let hunks = [HunkId::whole(1), HunkId::whole(3)].into();
     let files = [("a.txt".parse_path(), FileAnswer::Hunks { hunks })].into();
     let decided = decide(&mut engine, &proposed, Answer::Files { files, reason: Some("not this one".to_owned()) });
-    let Decided::Applied { told, .. } = decided else { panic!("{decided:?}") };
+    let DecisionResult::Applied { agent_message: told, .. } = decided else { panic!("{decided:?}") };
     assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 28]).as_bytes());
     assert!(told.contains("Accepted: hunks 1 and 3 of 3") && told.contains("not this one"), "{told}");
 
@@ -40,33 +40,33 @@ fn what_was_approved_is_what_happens_and_can_be_undone_and_redone() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_merged_and_asked_about_again() {
+fn changed_file_is_merged_and_asked_again() {
     let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2])));
     scene.write("a.txt", numbers(&[20]).as_bytes());
     let decided = decide(&mut engine, &proposed, Answer::Approve);
-    let Decided::Stale { next, .. } = decided else { panic!("{decided:?}") };
+    let DecisionResult::Stale { next, .. } = decided else { panic!("{decided:?}") };
     assert_eq!(scene.read("a.txt").unwrap(), numbers(&[20]).as_bytes(), "nothing was written");
     let decided = decide(&mut engine, &next, Answer::Approve);
-    assert!(matches!(decided, Decided::Applied { .. }), "{decided:?}");
+    assert!(matches!(decided, DecisionResult::Applied { .. }), "{decided:?}");
     assert_eq!(scene.read("a.txt").unwrap(), numbers(&[2, 20]).as_bytes());
 }
 
 #[test]
-fn regression_taking_back_what_came_and_went_again_is_recorded() {
+fn regression_undo_without_net_effect_is_recorded() {
     let scene = Scene::new(&[]);
     let mut engine = scene.engine();
     let origin = Origin { session: Some("s".to_owned()), ..Origin::default() };
     for change in [r#"{"operation":"create","path":"a","new_content":"x"}"#, r#"{"operation":"delete","path":"a"}"#] {
-        let proposed = engine.propose(&Proposal::parse(change.as_bytes()).unwrap(), origin.clone(), 2).unwrap();
+        let proposed = propose_as(&mut engine, Proposal::parse(change.as_bytes()).unwrap(), origin.clone(), 2);
         decide(&mut engine, &proposed, Answer::Approve);
     }
     let session = Target::Session { session: "s".to_owned() };
     let plan = engine.plan_undo(&session, IfChanged::Refuse).unwrap();
     assert_eq!(plan.changes(), [2, 1]);
     let decided = engine.perform(plan, Origin::default(), 3).unwrap();
-    assert!(matches!(decided, Decided::Applied { .. }), "{decided:?}");
+    assert!(matches!(decided, DecisionResult::Applied { .. }), "{decided:?}");
     assert!(engine.plan_undo(&session, IfChanged::Refuse).is_err(), "both are taken back");
     let plan = engine.plan_redo(&Target::Last, IfChanged::Refuse).unwrap();
     engine.perform(plan, Origin::default(), 4).unwrap();
@@ -74,21 +74,21 @@ fn regression_taking_back_what_came_and_went_again_is_recorded() {
 }
 
 #[test]
-fn regression_a_file_where_a_directory_is_needed_tears_nothing() {
+fn regression_file_in_place_of_directory_is_stale() {
     let scene = Scene::new(&[]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, r#"{"operation":"create","path":"f/a","new_content":"x"}"#);
     scene.write("f", b"somebody's");
     let decided = decide(&mut engine, &proposed, Answer::Approve);
-    let Decided::Stale { told, next, .. } = decided else { panic!("{decided:?}") };
+    let DecisionResult::Stale { agent_message: told, next, .. } = decided else { panic!("{decided:?}") };
     assert!(told.contains("not a directory"), "{told}");
     assert!(next.preview.problems().next().is_some());
     assert_eq!(engine.history().status().unwrap().interrupted, None);
-    assert_eq!(engine.history().change(1).unwrap().told, Some(told), "what was said is what is recorded");
+    assert_eq!(engine.history().change(1).unwrap().agent_message, Some(told), "what was said is what is recorded");
 }
 
 #[test]
-fn the_first_verdict_counts() {
+fn first_verdict_counts() {
     let scene = Scene::new(&[("a.txt", b"a\n")]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, &update("a.txt", "b\n"));
@@ -111,7 +111,7 @@ impl ParsePath for str {
 }
 
 #[test]
-fn counters_that_a_repair_lost_are_counted_anew() {
+fn lost_counters_are_recounted() {
     let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, &update("a.txt", &numbers(&[2])));
@@ -126,21 +126,21 @@ fn counters_that_a_repair_lost_are_counted_anew() {
 }
 
 #[test]
-fn a_plan_whose_end_was_not_recorded_is_settled_before_the_next_verdict() {
+fn unrecorded_end_is_settled_before_next_verdict() {
     let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes()), ("b.txt", b"b\n")]);
     let mut engine = scene.engine();
     let first = propose(&mut engine, &update("a.txt", &numbers(&[2])));
     decide(&mut engine, &first, Answer::Approve);
     scene.forget_end();
     let second = propose(&mut engine, &update("b.txt", "new\n"));
-    assert!(matches!(decide(&mut engine, &second, Answer::Approve), Decided::Applied { .. }));
+    assert!(matches!(decide(&mut engine, &second, Answer::Approve), DecisionResult::Applied { .. }));
     let status = engine.history().change(1).unwrap().status;
     assert_eq!(status, sayso_gate::ChangeStatus::Applied, "not forgotten");
     assert_eq!(engine.history().status().unwrap().interrupted, None);
 }
 
 #[test]
-fn a_verdict_counts_for_what_was_recorded_and_nothing_else() {
+fn verdict_needs_recorded_preview() {
     let scene = Scene::new(&[("a.txt", b"a\n")]);
     let mut engine = scene.engine();
     let mut proposed = propose(&mut engine, &update("a.txt", "new\n"));
@@ -150,12 +150,12 @@ fn a_verdict_counts_for_what_was_recorded_and_nothing_else() {
 }
 
 #[test]
-fn two_encodings_are_not_merged_into_one_file() {
+fn conflicting_encodings_are_not_merged() {
     let scene = Scene::new(&[("a.txt", numbers(&[]).as_bytes())]);
     let mut engine = scene.engine();
     let proposed = propose(&mut engine, &update("a.txt", &format!("{}na\u{ef}ve\n", numbers(&[]))));
     scene.write("a.txt", &[b"caf\xe9\n", numbers(&[]).as_bytes()].concat());
     let decided = decide(&mut engine, &proposed, Answer::Approve);
-    let Decided::Stale { next, .. } = decided else { panic!("{decided:?}") };
+    let DecisionResult::Stale { next, .. } = decided else { panic!("{decided:?}") };
     assert!(next.preview.problems().next().is_some());
 }

@@ -1,4 +1,4 @@
-//! One test binary for the engine, in real throw-away directories.
+//! Tests of the engine in real temporary directories.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,
@@ -7,32 +7,33 @@
 )]
 
 mod actions;
-mod at_hand;
 mod captures;
 mod check;
+mod concurrent_clients;
 mod flow;
-mod later;
-mod live;
+mod journal_format;
 mod model;
 mod model_both;
 mod model_files;
 mod model_reference;
 mod model_steps;
 mod model_threads;
+mod pending;
+mod recent_cache;
+mod regressions;
 mod requests;
-mod review_findings;
 mod scenarios;
 mod state_machine;
 mod steps;
 mod tree;
-mod waiting;
+mod turn_review;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sayso_gate::{Decided, Engine, Proposed, Rules, Submission, Submitted};
+use sayso_gate::{AskMode, DecisionResult, Engine, GateError, PendingChange, Rules, Submission, SubmitResult};
 use sayso_journal::{Journal, Options};
-use sayso_review::{Answer, Defaults, Intent, Layer, Origin, Proposal, Rule, Ruling, Standing, WsPath};
+use sayso_review::{Answer, Defaults, Intent, Layer, LayerTrust, Origin, Proposal, Rule, Ruling, WsPath};
 use sayso_workspace::Workspace;
 use tempfile::TempDir;
 
@@ -51,7 +52,7 @@ impl Scene {
         scene
     }
 
-    /// Where nothing has to reach a disk, so that many steps can be tried.
+    /// A scene in memory, for tests with many steps.
     pub(crate) fn in_memory() -> Self {
         let directory = || tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         Self { root: directory(), state: directory() }
@@ -75,13 +76,13 @@ impl Scene {
         std::fs::read(self.path(path)).ok()
     }
 
-    /// Does to the journal what a damaged page can.
+    /// Deletes the counters, as a damaged page can.
     pub(crate) fn forget_counters(&self) {
         let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
         assert!(journal.execute("DELETE FROM counters", []).unwrap() > 0);
     }
 
-    /// Takes away the last event, as if there had been no room for it.
+    /// Deletes the last event, as if the disk had been full.
     pub(crate) fn forget_end(&self) {
         let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
         let last: i64 = journal.query_row("SELECT max(number) FROM events", [], |row| row.get(0)).unwrap();
@@ -91,7 +92,7 @@ impl Scene {
         assert_eq!(journal.execute(counters, []).unwrap(), 2);
     }
 
-    /// Has room for so many events more, as on a disk that is nearly full.
+    /// Makes the journal reject events after `more` further ones, like a full disk.
     pub(crate) fn refuse_events_after(&self, more: i64) {
         let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
         let last: i64 = journal.query_row("SELECT max(number) FROM events", [], |row| row.get(0)).unwrap();
@@ -102,7 +103,6 @@ impl Scene {
         journal.execute_batch(&refuse).unwrap();
     }
 
-    /// Makes room again.
     pub(crate) fn refuse_no_events(&self) {
         let journal = rusqlite::Connection::open(self.state.path().join("journal/journal.db")).unwrap();
         journal.execute_batch("DROP TRIGGER full").unwrap();
@@ -115,11 +115,26 @@ impl Scene {
     }
 }
 
-pub(crate) fn propose(engine: &mut Engine, text: &str) -> Proposed {
-    engine.propose(&Proposal::parse(text.as_bytes()).unwrap(), Origin::default(), 2).unwrap()
+pub(crate) fn propose(engine: &mut Engine, text: &str) -> PendingChange {
+    propose_as(engine, Proposal::parse(text.as_bytes()).unwrap(), Origin::default(), 2)
 }
 
-pub(crate) fn decide(engine: &mut Engine, proposed: &Proposed, answer: Answer) -> Decided {
+/// Submits changes for a verdict, without a rule that decides.
+pub(crate) fn propose_as(engine: &mut Engine, proposal: Proposal, origin: Origin, now: i64) -> PendingChange {
+    waiting(submit_for_verdict(engine, proposal, origin, now).unwrap())
+}
+
+pub(crate) fn submit_for_verdict(
+    engine: &mut Engine,
+    proposal: Proposal,
+    origin: Origin,
+    now: i64,
+) -> Result<SubmitResult, GateError> {
+    let submission = Submission { ask_mode: AskMode::Always, ..Submission::new(Intent::ChangeFiles(proposal), origin) };
+    engine.submit(submission, &mut rules(Vec::new()), now)
+}
+
+pub(crate) fn decide(engine: &mut Engine, proposed: &PendingChange, answer: Answer) -> DecisionResult {
     engine.decide(proposed, &proposed.verdict(answer), 3).unwrap()
 }
 
@@ -127,7 +142,7 @@ pub(crate) fn path(text: &str) -> WsPath {
     WsPath::parse(text).unwrap()
 }
 
-/// An intent to change files, of a session and a turn.
+/// Creates a submission of file changes.
 pub(crate) fn change(text: &str, session: &str, turn: &str) -> Submission {
     let origin = Origin {
         agent: Some("scripted".to_owned()),
@@ -142,14 +157,14 @@ pub(crate) fn submission(intent: Intent, origin: Origin) -> Submission {
     Submission::new(intent, origin)
 }
 
-/// Rules of the user, beside the defaults.
+/// Compiles user rules without configured defaults.
 pub(crate) fn rules(rules: Vec<Rule>) -> Rules {
     let defaults = Defaults::default();
-    let layer = Layer { file: "config.toml".to_owned(), standing: Standing::Full, defaults, rules };
+    let layer = Layer { file: "config.toml".to_owned(), trust: LayerTrust::Trusted, defaults, rules };
     Rules::new(vec![layer], Vec::new()).unwrap()
 }
 
-/// A rule about writing.
+/// Creates a rule about writing.
 pub(crate) fn writing(pattern: &str, then: Ruling) -> Rule {
     let mut rule = Rule::new(then);
     rule.name = Some(format!("{pattern} {then}"));
@@ -157,16 +172,16 @@ pub(crate) fn writing(pattern: &str, then: Ruling) -> Rule {
     rule
 }
 
-pub(crate) fn waiting(submitted: Submitted) -> Proposed {
+pub(crate) fn waiting(submitted: SubmitResult) -> PendingChange {
     match submitted {
-        Submitted::Waiting(proposed) => *proposed,
+        SubmitResult::Pending(proposed) => *proposed,
         other => panic!("does not wait: {other:?}"),
     }
 }
 
-pub(crate) fn decided(submitted: Submitted) -> (Proposed, Decided) {
+pub(crate) fn decided(submitted: SubmitResult) -> (PendingChange, DecisionResult) {
     match submitted {
-        Submitted::Decided { proposed, decided } => (*proposed, decided),
+        SubmitResult::Decided { proposed, decided } => (*proposed, decided),
         other => panic!("policy did not decide: {other:?}"),
     }
 }

@@ -1,7 +1,8 @@
-//! Random commands of many clients, compared step by step with a simple reference.
+//! Random commands of many clients, compared step by step with a reference model.
 //!
-//! After every step: each change has one verdict and what came later is an error that changes nothing, every change stands and
-//! shows what the reference says, the tree is the reference's to the byte, and every follower got every event once.
+//! After every step each change has at most one verdict, and later verdicts fail without effect. Every change has the
+//! status and preview of the reference. The tree equals the reference to the byte, and every subscription delivered
+//! every event once.
 
 use proptest::prelude::*;
 use sayso_review::Ruling;
@@ -20,7 +21,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 3_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_commands_of_many_clients_do_what_the_reference_does(steps in steps()) {
+    fn random_commands_match_reference(steps in steps()) {
         take(&steps);
     }
 }
@@ -50,15 +51,15 @@ fn run(ruling: Ruling, deadline: Option<i64>) -> Step {
     Step::Run { session: 0, ruling, deadline }
 }
 
-// What the test above found, and what was wrong.
+// Regressions that the test above found.
 
 #[test]
-fn a_stale_change_did_nothing_to_the_tree() {
+fn stale_change_has_no_steps() {
     take(&[write(ASK, 'b'), Step::Write { file: ASK, to: None }, approve(1)]);
 }
 
 #[test]
-fn what_a_stale_plan_meant_to_do_is_not_what_happened_while_a_command_ran() {
+fn stale_plan_is_no_effect_of_command() {
     take(&[
         write(ASK, 'b'),
         run(Ruling::Allow, None),
@@ -69,17 +70,17 @@ fn what_a_stale_plan_meant_to_do_is_not_what_happened_while_a_command_ran() {
 }
 
 #[test]
-fn the_first_verdict_after_a_restart_refreshes_what_waited_for_it() {
+fn first_verdict_after_restart_refreshes_dependents() {
     take(&[write(ASK_NEW, 'a'), write(ASK_NEW, 'b'), Step::Restart { politely: false }, approve(1)]);
 }
 
 #[test]
-fn a_verdict_after_the_deadline_is_too_late_even_if_nothing_ticked() {
+fn verdict_after_deadline_fails_without_tick() {
     take(&[run(Ruling::Ask, Some(1)), Step::Advance { by: 1 }, approve(1)]);
 }
 
 #[test]
-fn what_a_command_put_back_that_was_changed_meanwhile_is_its_doing() {
+fn command_revert_of_concurrent_change_is_attributed() {
     take(&[
         run(Ruling::Allow, None),
         write(ASK_NEW, 'a'),
@@ -90,7 +91,7 @@ fn what_a_command_put_back_that_was_changed_meanwhile_is_its_doing() {
 }
 
 #[test]
-fn a_deadline_holds_for_what_policy_lets_through_and_has_to_wait() {
+fn deadline_applies_to_allowed_dependent_change() {
     let waits = Intention::Edit(0, 'b');
     take(&[
         write(LATER, 'b'),
@@ -103,7 +104,7 @@ fn a_deadline_holds_for_what_policy_lets_through_and_has_to_wait() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_noticed_after_a_restart() {
+fn removed_file_is_detected_after_restart() {
     take(&[
         write(ASK_NEW, 'a'),
         write(ASK_NEW, 'b'),
@@ -115,11 +116,11 @@ fn a_file_that_is_gone_is_noticed_after_a_restart() {
 }
 
 #[test]
-fn what_a_person_approved_is_not_reviewed_again_at_the_end_of_the_turn() {
+fn approved_change_is_not_reviewed_again() {
     take(&[
         write(LATER, 'b'),
         Step::EndTurn { session: 0 },
-        // It cannot be made yet and waits for the review.
+        // The change is pending because it depends on the review.
         Step::Write { file: LATER, to: None },
         Step::Submit { session: 1, file: LATER, intention: Intention::Edit(0, 'c'), by: By::Gate, deadline: None },
         Step::Write { file: LATER, to: Some(['a'; 3]) },
@@ -130,7 +131,7 @@ fn what_a_person_approved_is_not_reviewed_again_at_the_end_of_the_turn() {
 }
 
 #[test]
-fn what_was_applied_last_is_undone_however_long_ago_it_was_proposed() {
+fn undo_targets_latest_application() {
     let mut steps = vec![write(ASK, 'b')];
     steps.extend(['a', 'b'].iter().cycle().take(70).map(|value| write(ALLOW, *value)));
     steps.extend([approve(1), Step::Undo { pick: None }]);

@@ -1,16 +1,16 @@
-//! The engine beside the reference: each step is taken by both, and what can be seen of them is compared.
+//! Runs each step on the engine and on the reference, and compares all observable state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sayso_gate::{
-    ChangeRecord, ChangeStatus, Client, Decided, Gate, GateError, History, Next, Reply, Rules, Silence, Submitted,
-    Subscription,
+    ChangeRecord, ChangeStatus, DecisionResult, Gate, GateError, History, NewSession, NextEvent, NoNotify, Reversal,
+    Rules, Submission, SubmitResult, Subscription,
 };
 use sayso_journal::Reader;
 use sayso_review::{
-    Answer, Command, ContentHash, Decider, Event, EventBody, FileAnswer, Fingerprint, HunkId, IfChanged, Intent,
-    Origin, Performer, Proposal, Recorded, Rule, Ruling, Target, Verdict, VerdictError,
+    Answer, ContentHash, Decider, Event, EventBody, FileAnswer, Fingerprint, HunkId, IfChanged, Intent, Origin,
+    Performer, Proposal, Recorded, Rule, Ruling, Target, Verdict, VerdictError,
 };
 
 use crate::model_files::{FILES, File, FileId, SLOTS, Wish, line, text};
@@ -18,7 +18,6 @@ use crate::model_reference::{Asked, By, Choice, Id, Reference, Refused, Shown, S
 use crate::model_steps::{Intention, Pick, Step};
 use crate::{Scene, path, rules, writing};
 
-/// The real engine beside the reference.
 pub(crate) struct Both {
     scene: Scene,
     gate: Option<Gate>,
@@ -26,9 +25,9 @@ pub(crate) struct Both {
     reference: Reference,
     now: i64,
     turns: BTreeMap<usize, usize>,
-    /// What clients saw when they last looked.
+    /// Previews that clients last read.
     looked: BTreeMap<(usize, Id), (ContentHash, Shown)>,
-    /// One who reads everything at once, and what it read.
+    /// A subscription that is always read to its end, and its events.
     first: Subscription,
     log: Vec<Arc<Recorded>>,
     followers: Vec<Subscription>,
@@ -59,7 +58,7 @@ fn is(print: &Fingerprint, file: File) -> bool {
 }
 
 fn open(scene: &Scene) -> (Gate, Reader) {
-    let gate = Gate::new(scene.engine(), policy(), Box::new(Silence), 1).unwrap();
+    let gate = Gate::new(scene.engine(), policy(), Box::new(NoNotify), 1).unwrap();
     (gate, Reader::open(&scene.state.path().join("journal")).unwrap())
 }
 
@@ -79,11 +78,6 @@ impl Both {
 
     fn gate(&self) -> &Gate {
         self.gate.as_ref().unwrap()
-    }
-
-    fn send(&self, client: usize, command: Command) -> Result<Reply, GateError> {
-        let client = if client == 0 { Client::Person } else { Client::Process(std::process::id()) };
-        self.gate().command(client, command, self.now)
     }
 
     fn record(&self, id: Id) -> ChangeRecord {
@@ -123,7 +117,7 @@ impl Both {
             }),
             Step::Look { client, pick } => {
                 let id = self.pick(pick);
-                match self.gate().proposed(id) {
+                match self.gate().pending_change(id) {
                     Ok(proposed) => {
                         let shown = self.reference.changes[&id].shown.clone();
                         self.looked.insert((*client, id), (proposed.hash(), shown));
@@ -135,7 +129,7 @@ impl Both {
             Step::Withdraw { pick } => {
                 let change = self.pick(pick);
                 let expected = self.reference.withdraw(change);
-                agree(expected, &self.send(1, Command::Withdraw { change }));
+                agree(expected, &self.gate().withdraw(change, self.now));
             }
             Step::Finish { pick, obeys } => self.finish(pick, *obeys),
             Step::Write { file, to } => {
@@ -151,11 +145,11 @@ impl Both {
             Step::Undo { pick } => self.undo(pick.as_ref()),
             Step::Redo => {
                 let expected = self.reference.redo();
-                let redo = Command::Redo { target: Target::Last, if_changed: IfChanged::Refuse };
-                agree(expected, &self.send(0, redo));
+                let redo = Reversal::Redo { target: Target::Last, if_changed: IfChanged::Refuse };
+                agree(expected, &self.gate().reverse(&redo, None, self.now));
             }
             Step::List => {
-                assert_eq!(self.gate().waiting().unwrap(), self.reference.pending(), "what waits");
+                assert_eq!(self.gate().pending_changes().unwrap(), self.reference.pending(), "what waits");
                 assert_eq!(self.gate().next_deadline().unwrap(), self.reference.next_deadline(), "what is due next");
             }
             Step::Restart { politely } => self.restart(*politely),
@@ -178,38 +172,33 @@ impl Both {
     fn converse(&mut self, step: &Step) {
         match *step {
             Step::StartSession { session } => {
-                let (agent, location, parent) = (None, None, None);
-                let start = Command::StartSession { session: name(session), agent, location, parent };
-                agree(Ok(()), &self.send(1, start));
+                let new = NewSession { session: name(session), ..NewSession::default() };
+                agree(Ok(()), &self.gate().start_session(new, self.now));
                 self.reference.sessions.entry(session).or_default().known = true;
             }
             Step::EndSession { session } => {
                 let expected = self.reference.end_session(session);
-                let reply = self.send(1, Command::EndSession { session: name(session) });
+                let reply = self.gate().end_session(&name(session), self.now);
                 assert_eq!(reply.is_ok(), expected.is_ok(), "{reply:?}");
             }
             Step::StartTurn { session } => {
                 let turn = self.turns.entry(session).or_default();
                 *turn += 1;
-                let start = Command::StartTurn { session: name(session), turn: turn.to_string() };
-                agree(Ok(()), &self.send(1, start));
+                let turn = turn.to_string();
+                agree(Ok(()), &self.gate().start_turn(&name(session), &turn, self.now));
                 self.reference.sessions.entry(session).or_default().known = true;
             }
             Step::EndTurn { session } => {
                 let turn = self.turns.get(&session).copied().unwrap_or(0);
                 let expected = self.reference.end_turn(session, turn);
-                match self.send(1, Command::EndTurn { session: name(session), turn: turn.to_string() }) {
-                    Ok(Reply::TurnEnded(review)) => assert_eq!(review.map(|review| review.change), expected),
-                    other => panic!("{other:?}"),
-                }
+                let review = self.gate().end_turn(&name(session), &turn.to_string(), self.now).unwrap();
+                assert_eq!(review.map(|review| review.change), expected);
             }
             Step::TakeMessages { session } => {
                 let expected = self.reference.sessions.entry(session).or_default();
                 let expected = std::mem::take(&mut expected.unread);
-                match self.send(1, Command::TakeMessages { session: name(session) }) {
-                    Ok(Reply::Messages(messages)) => assert_eq!(messages.len(), expected, "{messages:?}"),
-                    other => panic!("{other:?}"),
-                }
+                let messages = self.gate().take_messages(&name(session), self.now).unwrap();
+                assert_eq!(messages.len(), expected, "{messages:?}");
             }
             ref other => panic!("{other:?} is taken elsewhere"),
         }
@@ -238,27 +227,27 @@ impl Both {
         let (session, turn) = (Some(name(asked.session)), Some(asked.turn.to_string()));
         let origin = Origin { agent: None, session, turn, call: None };
         let performer = if asked.by == By::Gate { Performer::Gate } else { Performer::Agent };
-        let command = Command::Submit { intent, origin, performer, deadline: asked.deadline, schema: None };
-        let Reply::Submitted(submitted) = self.send(1, command).unwrap() else { panic!("no answer to an intent") };
+        let submission = Submission { performer, deadline: asked.deadline, ..Submission::new(intent, origin) };
+        let submitted = self.gate().submit(submission, self.now).unwrap();
         let id = self.reference.submit(asked);
         let (proposed, status) = match &submitted {
-            Submitted::Waiting(proposed) => (proposed, Status::Pending),
-            Submitted::Impossible { proposed, .. } => (proposed, Status::Failed),
-            Submitted::Decided { proposed, decided } => (proposed, outcome(decided)),
+            SubmitResult::Pending(proposed) => (proposed, Status::Pending),
+            SubmitResult::Impossible { proposed, .. } => (proposed, Status::Failed),
+            SubmitResult::Decided { proposed, decided } => (proposed, outcome(decided)),
         };
         assert_eq!((proposed.change, status), (id, self.reference.changes[&id].status));
     }
 
     fn decide(&mut self, client: usize, change: Id, choice: Choice) {
         let shown = self.reference.changes.get(&change).map(|change| change.shown.clone()).unwrap_or_default();
-        // What a client never looked at, it looks at now; what does not wait any more, it makes up.
+        // A client without a preview reads it now. If the change is not pending, it makes up a hash.
         let (preview, seen) = self.looked.remove(&(client, change)).unwrap_or_else(|| {
-            let proposed = self.gate().proposed(change);
+            let proposed = self.gate().pending_change(change);
             (proposed.map_or(ContentHash::of(b"no preview"), |proposed| proposed.hash()), shown.clone())
         });
-        let verdict = Verdict { preview, answer: answer(&seen, choice), comments: Vec::new(), by: Decider::Person };
+        let verdict = Verdict { preview, answer: answer(&seen, choice), comments: Vec::new(), by: Decider::PERSON };
         let verdict = if self.reference.changes.get(&change).is_some_and(|change| change.why == Why::Command) {
-            // Of a command there are no hunks.
+            // Commands have no hunks.
             let answer = match choice {
                 Choice::Deny => Answer::Deny { reason: None },
                 _ => Answer::Approve,
@@ -269,9 +258,9 @@ impl Both {
         };
         let waits = self.reference.pending().contains(&change);
         let last = self.reader.last_number().unwrap();
-        let reply = self.send(client, Command::Decide { change, verdict: verdict.clone(), from_now_on: None });
+        let reply = self.gate().decide(change, &verdict, None, self.now);
         if self.reference.is_due(change, self.now) {
-            // Nobody looked at the clock before, but the time is up.
+            // The deadline passed without a tick.
             self.reference.expire(change);
             assert!(is_too_late(&reply.unwrap_err()), "a verdict after the deadline");
             return;
@@ -283,12 +272,12 @@ impl Both {
             return;
         }
         let expected = self.reference.decide(change, choice);
-        if let (Ok(()), Ok(Reply::Decided { decided, .. })) = (expected, &reply) {
-            assert_eq!(outcome(decided), self.reference.changes[&change].status, "{change}");
-            // Another client was a moment too late.
+        if let (Ok(()), Ok(decided)) = (expected, &reply) {
+            assert_eq!(outcome(&decided.result), self.reference.changes[&change].status, "{change}");
+            // A second client is too late.
             let last = self.reader.last_number().unwrap();
             let denial = Verdict { answer: Answer::Deny { reason: None }, ..verdict };
-            let late = self.send(2, Command::Decide { change, verdict: denial, from_now_on: None });
+            let late = self.gate().decide(change, &denial, None, self.now);
             assert!(is_too_late(&late.unwrap_err()), "a second winner of {change}");
             assert_eq!(self.reader.last_number().unwrap(), last, "a late verdict changes nothing");
             return;
@@ -312,19 +301,20 @@ impl Both {
             }
         }
         let expected = self.reference.finish(change);
-        agree(expected, &self.send(1, Command::Finish { change, code: Some(0) }));
+        agree(expected, &self.gate().finish(change, Some(0), self.now));
     }
 
     fn undo(&mut self, pick: Option<&Pick>) {
         let pick = pick.map(|pick| self.pick(pick));
-        // What takes back an undo is a redo, which has steps of its own.
+        // Undoing an undo is a redo, which has steps of its own.
         let original = |id: &Id| {
             self.reference.changes.get(id).is_none_or(|change| !matches!(change.why, Why::Undo(_) | Why::Redo(_)))
         };
         let change = pick.filter(original);
         let expected = self.reference.undo(change);
         let target = change.map_or(Target::Last, |change| Target::Change { change });
-        agree(expected, &self.send(0, Command::Undo { target, if_changed: IfChanged::Refuse }));
+        let undo = Reversal::Undo { target, if_changed: IfChanged::Refuse };
+        agree(expected, &self.gate().reverse(&undo, None, self.now));
     }
 
     fn restart(&mut self, politely: bool) {
@@ -334,7 +324,7 @@ impl Both {
             drop(gate.close().expect("nobody else uses it"));
             for follower in &mut self.followers {
                 read(follower, &self.log, usize::MAX);
-                assert_eq!(follower.try_next().unwrap(), Next::Ended);
+                assert_eq!(follower.try_next().unwrap(), NextEvent::Ended);
             }
         } else {
             drop(gate);
@@ -348,9 +338,9 @@ impl Both {
         self.reference.touched.extend(self.reference.changes.keys());
     }
 
-    /// Compares what can be seen of both.
+    /// Compares all observable state.
     pub(crate) fn check(&mut self) {
-        while let Next::Event(event) = self.first.try_next().unwrap() {
+        while let NextEvent::Event(event) = self.first.try_next().unwrap() {
             assert_eq!(event.number, self.log.len() as u64 + 1, "numbers are dense");
             if let EventBody::Known(event) = &event.body {
                 self.reference.touched.extend(event.change());
@@ -385,7 +375,7 @@ impl Both {
         };
         assert_eq!(status, change.status, "change {id}, {:?}", change.why);
         assert_eq!(record.origin.session, change.session.map(name), "change {id}");
-        assert_eq!(record.without, change.without, "change {id} counted on others");
+        assert_eq!(record.dropped_predecessors, change.without, "change {id} counted on others");
         if status == Status::Pending {
             let mut shown = BTreeSet::new();
             for file in &record.files {
@@ -415,11 +405,11 @@ impl Both {
         }
     }
 
-    /// What holds of the whole stream.
+    /// Checks invariants of the whole stream.
     pub(crate) fn check_all(&mut self) {
         self.reference.touched.extend(self.reference.changes.keys());
         self.check();
-        assert_eq!(self.gate().waiting().unwrap(), self.reference.pending(), "what waits");
+        assert_eq!(self.gate().pending_changes().unwrap(), self.reference.pending(), "what waits");
         let (mut decided, mut ended) = (BTreeSet::new(), BTreeSet::new());
         for event in &self.log {
             match &event.body {
@@ -438,7 +428,7 @@ impl Both {
     }
 }
 
-/// Replaces a file as editors do: another one takes its name.
+/// Replaces a file by a rename, as editors do.
 fn put(scene: &Scene, file: FileId, content: File) {
     let place = scene.path(FILES[file].0);
     match bytes(content) {
@@ -455,8 +445,10 @@ fn read(follower: &mut Subscription, log: &[Arc<Recorded>], most: usize) {
     for _ in 0..most {
         let expected = usize::try_from(follower.seen()).unwrap();
         match follower.try_next().unwrap() {
-            Next::Event(event) => assert!(event == log[expected], "event {} instead of {expected} + 1", event.number),
-            Next::NotYet | Next::Ended => {
+            NextEvent::Event(event) => {
+                assert!(event == log[expected], "event {} instead of {expected} + 1", event.number);
+            }
+            NextEvent::NotYet | NextEvent::Ended => {
                 assert_eq!(expected, log.len(), "a follower was told that there is no more");
                 return;
             }
@@ -495,13 +487,13 @@ fn answer(shown: &Shown, choice: Choice) -> Answer {
     Answer::Files { files, reason: None }
 }
 
-fn outcome(decided: &Decided) -> Status {
+fn outcome(decided: &DecisionResult) -> Status {
     match decided {
-        Decided::Applied { .. } => Status::Applied,
-        Decided::Permitted { .. } => Status::Permitted,
-        Decided::Denied { .. } => Status::Denied,
-        Decided::Stale { .. } => Status::Stale,
-        Decided::Failed { error, .. } => panic!("{error}"),
+        DecisionResult::Applied { .. } => Status::Applied,
+        DecisionResult::Permitted { .. } => Status::Permitted,
+        DecisionResult::Denied { .. } => Status::Denied,
+        DecisionResult::Stale { .. } => Status::Stale,
+        DecisionResult::Failed { error, .. } => panic!("{error}"),
     }
 }
 
@@ -509,8 +501,8 @@ fn is_too_late(error: &GateError) -> bool {
     matches!(error, GateError::WrongStatus { .. } | GateError::NoSuchChange(_))
 }
 
-/// Whether the engine did, or refused, what the reference did or refused.
-fn agree(expected: Result<(), Refused>, reply: &Result<Reply, GateError>) {
+/// Checks that the engine accepted or rejected a step like the reference.
+fn agree<T: std::fmt::Debug>(expected: Result<(), Refused>, reply: &Result<T, GateError>) {
     match (expected, reply) {
         (Ok(()), Ok(_)) | (Err(Refused::Impossible), Err(_)) => {}
         (Err(Refused::TooLate), Err(error)) => assert!(is_too_late(error), "{error}"),

@@ -1,13 +1,13 @@
-//! The files of the reference model: three slots far apart, so that one hunk is one slot and a merge goes slot by slot.
+//! Files of the reference model: three slots far apart, so that each slot is one hunk and merges work per slot.
 
 use sayso_review::Ruling;
 
-/// Lines that matter in a file.
+/// Number of slots in a file.
 pub(crate) const SLOTS: usize = 3;
-/// Lines between two of them, more than the context of two hunks.
+/// Lines between two slots, more than the context of two hunks.
 const FILLERS: usize = 8;
 
-/// The files, and what policy says to writing them.
+/// Files with their policy rulings.
 pub(crate) const FILES: [(&str, Ruling); 6] = [
     ("ask-1", Ruling::Ask),
     ("ask-2", Ruling::Ask),
@@ -17,9 +17,9 @@ pub(crate) const FILES: [(&str, Ruling); 6] = [
     ("deny-1", Ruling::Deny),
 ];
 
-/// A file by its place in [`FILES`].
+/// Index of a file in [`FILES`].
 pub(crate) type FileId = usize;
-/// What a file is; `None` if there is none.
+/// Slots of a file; `None` if it does not exist.
 pub(crate) type File = Option<[char; SLOTS]>;
 
 pub(crate) fn line(slot: usize, value: char) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn text(slots: &[char; SLOTS]) -> String {
     text
 }
 
-/// What an agent wants to do to a file.
+/// Intended change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Write([char; SLOTS]),
@@ -46,7 +46,7 @@ pub(crate) enum Wish {
 }
 
 impl Wish {
-    /// What comes of it, if it is possible.
+    /// Returns the result, if the change is possible.
     pub(crate) fn preview(self, now: File) -> Option<File> {
         match (self, now) {
             (Self::Write(slots), _) => Some(Some(slots)),
@@ -60,7 +60,7 @@ impl Wish {
     }
 }
 
-/// Two changes of one file together, if they go together.
+/// Merges two changes of one file, if they do not conflict.
 pub(crate) fn merge(base: File, current: File, proposed: File) -> Option<File> {
     if current == base || current == proposed {
         return Some(proposed);

@@ -1,4 +1,4 @@
-//! A reference model of the engine: a few maps, the files of [`crate::model_files`], and no journal.
+//! Reference model of the engine: a few maps, the files of [`crate::model_files`], and no journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(crate) enum By {
     Agent,
 }
 
-/// What a preview shows of a file: what is there, and what would come of it, if anything can.
+/// Preview of a file: its state before and, if the change is possible, after.
 pub(crate) type Shown = BTreeMap<FileId, (File, Option<File>)>;
 
 #[derive(Clone, Debug)]
@@ -50,33 +50,32 @@ pub(crate) struct Change {
     pub(crate) status: Status,
     deadline: Option<i64>,
     pub(crate) shown: Shown,
-    /// What it did, or what it was let do.
+    /// Applied or permitted steps.
     pub(crate) steps: BTreeMap<FileId, (File, File)>,
     pub(crate) without: Vec<Id>,
     reviewed: bool,
-    /// When it reached the tree, and when it became what it is.
+    /// Order of the application, and of the last change of status.
     happened: u64,
     since: u64,
-    /// The tree when a command was let go, with what others did to it since.
+    /// The tree when a command was permitted, with the effects of other changes since.
     before: BTreeMap<FileId, File>,
-    /// What became of files between then, or the last that others did to them, and the next.
+    /// File states between the effects of other changes.
     early: BTreeMap<FileId, (File, File)>,
-    /// The tree when it came.
+    /// The tree at the time of the submission.
     seen: BTreeMap<FileId, File>,
-    /// The changes of the same files that were waiting then.
+    /// Changes of the same files that were pending then.
     after: Vec<Id>,
 }
 
-/// A person's answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Choice {
     Approve,
     Deny,
-    /// Of each file, the hunks whose bits are set.
+    /// Approves the hunks whose bits are set, in each file.
     Hunks(u8),
 }
 
-/// Why a verdict changes nothing.
+/// Reason why a verdict is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     TooLate,
@@ -99,13 +98,12 @@ pub(crate) struct Asked {
     pub(crate) deadline: Option<i64>,
 }
 
-/// The reference.
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) tree: BTreeMap<FileId, File>,
     pub(crate) changes: BTreeMap<Id, Change>,
     pub(crate) sessions: BTreeMap<usize, Session>,
-    /// What the last step was about.
+    /// Change of the last step.
     pub(crate) touched: BTreeSet<Id>,
     clock: u64,
 }
@@ -167,7 +165,7 @@ impl Reference {
         id
     }
 
-    /// A change that did not come as an intent.
+    /// Creates a change without an intent.
     fn add_own(&mut self, why: Why, like: Option<Id>, shown: Shown) -> Id {
         let asked = Asked { why, by: By::Gate, session: 0, turn: 0, ruling: Ruling::Ask, deadline: None };
         let id = self.add(asked, shown);
@@ -180,7 +178,8 @@ impl Reference {
         id
     }
 
-    /// The same for a change that waits: what was done since to a file that it writes is kept, where it does not write itself.
+    /// Computes the preview of a pending change. Later effects of others on its files are kept where it does not
+    /// overwrite them.
     fn look_again(&self, id: Id, why: &Why) -> Shown {
         let Why::Wish(file, Wish::Write(slots)) = why else { return self.look(why) };
         let change = &self.changes[&id];
@@ -235,7 +234,7 @@ impl Reference {
         id
     }
 
-    /// What an answer takes of a file, of which nothing may be left.
+    /// Returns the accepted part of a file, which may be empty.
     fn taken(choice: Choice, place: usize, (before, after): (File, File)) -> Option<File> {
         let mask = match choice {
             Choice::Approve => return Some(after),
@@ -260,14 +259,14 @@ impl Reference {
         any.then_some(Some(slots))
     }
 
-    /// Carries out a verdict on what is shown now.
+    /// Carries out a verdict on the present preview.
     pub(crate) fn decide(&mut self, id: Id, choice: Choice) -> Result<(), Refused> {
         let change = self.changes.get(&id).filter(|change| change.status == Status::Pending);
         let change = change.ok_or(Refused::TooLate)?.clone();
         let deny = matches!(choice, Choice::Deny);
         if change.why == Why::Command {
             self.set(id, if deny { Status::Denied } else { Status::Permitted });
-            // From now on: what happened while it waited is not its doing.
+            // Effects that happened while it was pending are not its own.
             self.change(id).before = self.tree.clone();
             self.change(id).early.clear();
             return Ok(());
@@ -279,7 +278,7 @@ impl Reference {
         let mut steps = BTreeMap::new();
         let mut approved = change.shown.is_empty() && !deny;
         for (place, (&file, &(before, after))) in change.shown.iter().enumerate() {
-            // Nothing is taken of what is impossible.
+            // An impossible change has no accepted part.
             let taken = after.and_then(|after| Self::taken(choice, place, (before, after)));
             approved |= taken.is_some();
             match (review, taken) {
@@ -317,7 +316,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What somebody did to the tree is on record, and so not what the commands did that are running.
+    /// Recorded effects of other changes are not effects of running commands.
     fn happen(&mut self, id: Id, steps: BTreeMap<FileId, (File, File)>) {
         for running in self.changes.values_mut().filter(|change| change.why == Why::Command) {
             for (file, (before, after)) in &steps {
@@ -341,7 +340,7 @@ impl Reference {
         }
     }
 
-    /// A change no longer waits: those that came after it and are about the same files are looked at again.
+    /// Ends a pending change, and previews its dependents again.
     fn over(&mut self, id: Id) {
         let ended = self.changes[&id].clone();
         let happened = matches!(ended.status, Status::Applied | Status::Permitted);
@@ -389,7 +388,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What was let go is done, and left the tree as it is.
+    /// Ends a permitted change with the present tree.
     pub(crate) fn finish(&mut self, id: Id) -> Result<(), Refused> {
         let change =
             self.changes.get(&id).filter(|change| change.status == Status::Permitted).ok_or(Refused::TooLate)?;
@@ -414,7 +413,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Whether a verdict comes too late for a change that waits.
+    /// `true` if the deadline of a pending change has passed.
     pub(crate) fn is_due(&self, id: Id, now: i64) -> bool {
         let change = self.changes.get(&id).filter(|change| change.status == Status::Pending);
         change.and_then(|change| change.deadline).is_some_and(|deadline| deadline <= now)
@@ -429,7 +428,7 @@ impl Reference {
         self.pending().iter().filter_map(|id| self.changes[id].deadline).min()
     }
 
-    /// Returns what was due.
+    /// Expires changes at their deadlines, and returns them.
     pub(crate) fn tick(&mut self, now: i64) -> Vec<Id> {
         let due: Vec<Id> = self.pending().into_iter().filter(|id| self.is_due(*id, now)).collect();
         for id in &due {
@@ -454,14 +453,14 @@ impl Reference {
         Ok(())
     }
 
-    /// Returns the review that waits now, if one does.
+    /// Returns the pending review, if any.
     pub(crate) fn end_turn(&mut self, session: usize, turn: usize) -> Option<Id> {
         self.sessions.entry(session).or_default().known = true;
         let open = |change: &Change| (change.session, change.turn) == (Some(session), turn) && is_open(change);
         let of: Vec<Id> = self.changes.iter().filter(|(_, change)| open(change)).map(|(id, _)| *id).collect();
         let first = *of.first()?;
         let shown = self.net(&of);
-        // Put up once, unless there is something else to review by now.
+        // The pending review is kept unless its changes differ.
         for id in self.pending() {
             let change = &self.changes[&id];
             let Why::Review(other) = &change.why else { continue };
@@ -481,7 +480,7 @@ impl Reference {
         (!nothing).then_some(id)
     }
 
-    /// What some changes did to each file, with all that others did taken as given.
+    /// Returns the net effect of some changes, with all others counted as given.
     fn net(&self, of: &[Id]) -> Shown {
         let mut happened: Vec<(&Id, &Change)> =
             self.changes.range(of[0]..).filter(|(_, change)| change.happened > 0).collect();
@@ -508,7 +507,7 @@ impl Reference {
         shown
     }
 
-    /// Takes the last change back that can be, or a named one.
+    /// Undoes the last possible change, or a named one.
     pub(crate) fn undo(&mut self, target: Option<Id>) -> Result<(), Refused> {
         let original = |change: &Change| !matches!(change.why, Why::Undo(_) | Why::Redo(_));
         let can = |change: &&Change| original(change) && change.status == Status::Applied && change.happened > 0;
@@ -536,7 +535,7 @@ impl Reference {
         let shown = steps.iter().map(|(file, (before, after))| (*file, (*after, Some(*before)))).collect();
         let id = self.add_own(why, None, shown);
         self.decide(id, Choice::Approve)?;
-        // A review ends with the last change that it is about.
+        // A review ends with the last of its changes.
         for id in self.pending() {
             if matches!(&self.changes[&id].why, Why::Review(of) if !of.iter().any(|of| is_open(&self.changes[of]))) {
                 self.withdraw(id)?;

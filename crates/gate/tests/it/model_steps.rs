@@ -1,4 +1,4 @@
-//! What clients, agents, people and time may do next.
+//! Steps of clients, agents, people and time.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -12,23 +12,22 @@ use crate::model_reference::{By, Choice, Id};
 const CLIENTS: usize = 3;
 const SESSIONS: usize = 3;
 
-/// Which change a step is about.
+/// Selection of a change.
 #[derive(Clone, Debug)]
 pub(crate) enum Pick {
-    /// This one.
     Change(Id),
-    /// One that waits.
+    /// A pending change.
     Waiting(Index),
-    /// Any that there was, or one that there was not.
+    /// Any change, or one that does not exist.
     Any(Index),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Intention {
     Write([char; SLOTS]),
-    /// Of what is there now.
+    /// Edit of the present content.
     Edit(usize, char),
-    /// Of what the last change that waits would make.
+    /// Edit of the result of the last pending change.
     Follow(usize, char),
     Delete,
 }
@@ -51,7 +50,7 @@ pub(crate) enum Step {
         client: usize,
         pick: Pick,
     },
-    /// By what the client saw when it last looked, or else by what is there to be seen.
+    /// Decides on the preview that the client last read, or on the present one.
     Decide {
         client: usize,
         pick: Pick,
@@ -60,7 +59,7 @@ pub(crate) enum Step {
     Withdraw {
         pick: Pick,
     },
-    /// What was let go did as it was told, if it was told what to do, or just says that it is done.
+    /// Ends a permitted change, with or without its effects.
     Finish {
         pick: Pick,
         obeys: bool,

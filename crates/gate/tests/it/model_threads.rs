@@ -1,4 +1,4 @@
-//! Many threads at once: what they all do is one story, and everybody who follows it reads the same one.
+//! Concurrent threads. All subscriptions deliver the same events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use sayso_gate::{Client, Gate, GateError, Next, Reply, Silence};
-use sayso_review::{
-    Answer, Command, ContentHash, Event, EventBody, Intent, Origin, Outcome, Performer, Proposal, Recorded, Ruling,
-};
+use sayso_gate::{Gate, GateError, NextEvent, NoNotify, Submission};
+use sayso_review::{Answer, ContentHash, Event, EventBody, Intent, Origin, Outcome, Proposal, Recorded, Ruling};
 
 use crate::{Scene, rules, writing};
 
@@ -18,7 +16,7 @@ const FOLLOWERS: u64 = 4;
 const ACTIONS: u64 = 40;
 const FILES: u64 = 5;
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -28,18 +26,18 @@ impl Random {
     }
 }
 
-/// Submits, decides, withdraws and lets time pass; counts the verdicts of its own that won.
+/// Submits, decides, withdraws and ticks. Returns the number of accepted verdicts.
 fn act(gate: &Gate, seed: u64, now: i64) -> usize {
     let mut random = Random(seed);
     let mut won = 0;
     for action in 0..ACTIONS {
-        let waiting = gate.waiting().unwrap();
+        let waiting = gate.pending_changes().unwrap();
         let one = waiting.get(random.below(waiting.len().max(1) as u64) as usize).copied();
         match (random.below(10), one) {
             (0, _) => _ = gate.tick(now).unwrap(),
-            (1, Some(change)) => expect_late(gate.command(Client::Person, Command::Withdraw { change }, now)),
+            (1, Some(change)) => expect_late(gate.withdraw(change, now)),
             (2..=5, Some(change)) => {
-                let proposed = match gate.proposed(change) {
+                let proposed = match gate.pending_change(change) {
                     Ok(proposed) => proposed,
                     Err(error) => {
                         assert!(matches!(error, GateError::WrongStatus { .. }), "{error}");
@@ -47,8 +45,7 @@ fn act(gate: &Gate, seed: u64, now: i64) -> usize {
                     }
                 };
                 let answer = if random.below(3) == 0 { Answer::Deny { reason: None } } else { Answer::Approve };
-                let command = Command::Decide { change, verdict: proposed.verdict(answer), from_now_on: None };
-                let reply = gate.command(Client::Person, command, now);
+                let reply = gate.decide(change, &proposed.verdict(answer), None, now);
                 won += usize::from(reply.is_ok());
                 expect_late(reply);
             }
@@ -59,18 +56,16 @@ fn act(gate: &Gate, seed: u64, now: i64) -> usize {
                 let change = serde_json::json!({ "operation": "write", "path": file, "content": content }).to_string();
                 let intent = Intent::ChangeFiles(Proposal::parse(change.as_bytes()).unwrap());
                 let origin = Origin { session: Some(format!("session {seed}")), ..Origin::default() };
-                let (performer, schema) = (Performer::Gate, None);
                 let deadline = (random.below(4) == 0).then_some(now);
-                gate.command(Client::Person, Command::Submit { intent, origin, performer, deadline, schema }, now - 1)
-                    .unwrap();
+                gate.submit(Submission { deadline, ..Submission::new(intent, origin) }, now - 1).unwrap();
             }
         }
     }
     won
 }
 
-/// Others may have been quicker, or have changed what was shown; nothing else may go wrong.
-fn expect_late(reply: Result<Reply, GateError>) {
+/// Accepts only errors that concurrent threads can cause.
+fn expect_late<T>(reply: Result<T, GateError>) {
     if let Err(error) = reply {
         assert!(matches!(error, GateError::WrongStatus { .. } | GateError::Verdict(_)), "{error}");
     }
@@ -83,9 +78,9 @@ fn follow(gate: &Gate, after: u64, seed: u64) -> Vec<Arc<Recorded>> {
     let mut events = Vec::new();
     loop {
         match follower.wait(Duration::from_mins(1)).unwrap() {
-            Next::Event(event) => events.push(event),
-            Next::Ended => return events,
-            Next::NotYet => panic!("nothing came for a minute after {}", follower.seen()),
+            NextEvent::Event(event) => events.push(event),
+            NextEvent::Ended => return events,
+            NextEvent::NotYet => panic!("nothing came for a minute after {}", follower.seen()),
         }
         for _ in 0..random.below(3) {
             thread::yield_now();
@@ -94,11 +89,11 @@ fn follow(gate: &Gate, after: u64, seed: u64) -> Vec<Arc<Recorded>> {
 }
 
 #[test]
-fn threads_that_submit_and_decide_at_once_make_one_story_that_all_followers_read() {
+fn concurrent_threads_produce_one_event_stream() {
     for seed in 0..3 {
         let scene = Scene::in_memory();
         let allowing = writing("allowed-*", Ruling::Allow);
-        let gate = Gate::new(scene.engine(), rules(vec![allowing]), Box::new(Silence), 1).unwrap();
+        let gate = Gate::new(scene.engine(), rules(vec![allowing]), Box::new(NoNotify), 1).unwrap();
         let won = AtomicUsize::new(0);
         let stories: Vec<Vec<Arc<Recorded>>> = thread::scope(|scope| {
             let (gate, won) = (&gate, &won);
@@ -109,11 +104,11 @@ fn threads_that_submit_and_decide_at_once_make_one_story_that_all_followers_read
             for client in clients {
                 won.fetch_add(client.join().unwrap(), Ordering::Relaxed);
             }
-            // The stream ends for those who follow it, whoever else holds the engine.
+            // The stream ends although other handles to the engine exist.
             assert!(gate.clone().close().is_none());
             followers.into_iter().map(|follower| follower.join().unwrap()).collect()
         });
-        let waiting = gate.waiting().unwrap();
+        let waiting = gate.pending_changes().unwrap();
         let whole = &stories[0];
         assert!(whole.iter().map(|event| event.number).eq(1..=whole.len() as u64), "a gap or a duplicate");
         for (follower, story) in stories.iter().enumerate() {
@@ -123,7 +118,7 @@ fn threads_that_submit_and_decide_at_once_make_one_story_that_all_followers_read
     }
 }
 
-/// What the events tell is what is in the tree and what waits.
+/// Compares the events with the tree and the pending changes.
 fn check(scene: &Scene, story: &[Arc<Recorded>], won: usize, waiting: &[u64]) {
     let mut tree: BTreeMap<String, Option<ContentHash>> = BTreeMap::new();
     let mut open = BTreeMap::new();
@@ -136,7 +131,7 @@ fn check(scene: &Scene, story: &[Arc<Recorded>], won: usize, waiting: &[u64]) {
             Event::Decided { change, verdict, .. } => {
                 assert!(verdicts.insert(*change, verdict.clone()).is_none(), "{change} was decided twice");
                 assert!(open.contains_key(change), "{change} was decided after its end");
-                persons += usize::from(verdict.by == sayso_review::Decider::Person);
+                persons += usize::from(verdict.by.is_person());
             }
             Event::Applying { change, record } => {
                 let answer = verdicts.get(change).map(|verdict| &verdict.answer);

@@ -1,28 +1,27 @@
-//! Runs every folder of `tests/scenarios`: what was there, what was proposed, what the reviewer saw, what they said, what was
-//! there afterwards and what the agent was told. Adding a case is adding a folder.
+//! Runs every folder of `tests/scenarios`. Adding a case is adding a folder.
 //!
-//! - `input/`: the tree at first; empty if there is none.
-//! - `intent.json` or `intent.patch`: what is proposed.
-//! - `preview.txt`: what a reviewer sees.
-//! - `meanwhile/`: files that somebody else writes before the verdict.
-//! - `verdict.json`: the answer, and comments; without it, nothing is decided. `second-verdict.json` answers what is shown where
-//!   the first came too late.
-//! - `expected/`: the whole tree afterwards; there is none where nothing may have been written.
-//! - `told.txt`: what the agent is told.
+//! - `input/`: the tree before; absent if it is empty.
+//! - `intent.json` or `intent.patch`: the proposal.
+//! - `preview.txt`: the preview.
+//! - `meanwhile/`: files that another program writes before the verdict.
+//! - `verdict.json`: the answer and comments; without it, no verdict. `second-verdict.json` answers the replacement of
+//!   a stale change.
+//! - `expected/`: the tree afterwards; absent if it must not change.
+//! - `told.txt`: the message to the agent.
 //!
-//! Whatever was written is undone, which has to give back the tree from before, and made again, which has to give the expected
-//! one. `UPDATE_SCENARIOS=1` writes what came out instead of comparing: read the difference before committing it.
+//! Each change is then undone and redone, which must restore both trees. `UPDATE_SCENARIOS=1` writes the results
+//! instead of comparing them: read the difference before you commit it.
 
 use std::path::{Path, PathBuf};
 
-use sayso_gate::{Decided, Engine, GateError, Proposed};
+use sayso_gate::{DecisionResult, Engine, GateError, PendingChange, SubmitResult};
 use sayso_review::{IfChanged, Operation, Origin, Preview, Proposal, Target, Verdict};
 
-use crate::Scene;
 use crate::tree::{self, Tree};
+use crate::{Scene, submit_for_verdict};
 
 #[test]
-fn every_scenario_is_as_its_folder_says() {
+fn scenarios_match_their_folders() {
     let update = std::env::var_os("UPDATE_SCENARIOS").is_some();
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let mut folders: Vec<PathBuf> = std::fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -42,7 +41,7 @@ fn every_scenario_is_as_its_folder_says() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// What came out of a scenario.
+/// Result of a scenario.
 struct Played {
     preview: String,
     told: Option<String>,
@@ -56,11 +55,17 @@ fn play(folder: &Path) -> Played {
     tree::write(scene.root(), &tree::as_git_keeps_it(&tree::read(&folder.join("input"))));
     let mut engine = scene.engine();
     let intent = read(folder, "intent.json").or_else(|| read(folder, "intent.patch")).expect(name);
-    let proposed = Proposal::parse(&intent)
+    let submitted = Proposal::parse(&intent)
         .map_err(GateError::from)
-        .and_then(|proposal| engine.propose(&proposal, Origin::default(), 1));
-    let proposed = match proposed {
-        Ok(proposed) => proposed,
+        .and_then(|proposal| submit_for_verdict(&mut engine, proposal, Origin::default(), 1));
+    let proposed = match submitted {
+        Ok(SubmitResult::Pending(proposed)) => *proposed,
+        Ok(SubmitResult::Impossible { proposed, agent_message: told }) => {
+            let before = tree::read(scene.root());
+            let told = read(folder, "verdict.json").map(|_| format!("{told}\n"));
+            return Played { preview: shown(&proposed.preview), told, before: before.clone(), after: before };
+        }
+        Ok(SubmitResult::Decided { .. }) => panic!("{name}: policy decided"),
         Err(error) => {
             let preview = format!("refused: {error}\nhint: {}\n", error.hint().unwrap_or_default());
             let before = tree::read(scene.root());
@@ -88,8 +93,13 @@ fn play(folder: &Path) -> Played {
     Played { preview, told, before, after }
 }
 
-/// Carries out a verdict, if the scenario has one; gives what the agent is told, and what waits next.
-fn decide(folder: &Path, file: &str, engine: &mut Engine, proposed: &Proposed) -> Option<(String, Option<Proposed>)> {
+/// Carries out a verdict, if the scenario has it. Returns the agent's message and the replacement.
+fn decide(
+    folder: &Path,
+    file: &str,
+    engine: &mut Engine,
+    proposed: &PendingChange,
+) -> Option<(String, Option<PendingChange>)> {
     let mut verdict: serde_json::Value = serde_json::from_slice(&read(folder, file)?).expect(file);
     verdict["preview"] = proposed.preview.hash().to_string().into();
     if verdict.get("by").is_none() {
@@ -98,18 +108,18 @@ fn decide(folder: &Path, file: &str, engine: &mut Engine, proposed: &Proposed) -
     let verdict: Verdict = serde_json::from_value(verdict).expect(file);
     let (told, next) = match engine.decide(proposed, &verdict, 2) {
         Ok(
-            Decided::Applied { told, .. }
-            | Decided::Permitted { told, .. }
-            | Decided::Denied { told }
-            | Decided::Failed { told, .. },
+            DecisionResult::Applied { agent_message: told, .. }
+            | DecisionResult::Permitted { agent_message: told, .. }
+            | DecisionResult::Denied { agent_message: told }
+            | DecisionResult::Failed { agent_message: told, .. },
         ) => (told, None),
-        Ok(Decided::Stale { told, next, .. }) => (told, Some(*next)),
-        Err(error) => (proposed.preview.told_problems().unwrap_or_else(|| error.to_string()), None),
+        Ok(DecisionResult::Stale { agent_message: told, next, .. }) => (told, Some(*next)),
+        Err(error) => (proposed.preview.problems_message().unwrap_or_else(|| error.to_string()), None),
     };
     Some((format!("{told}\n"), next))
 }
 
-/// Undo gives back the very tree, directories and all; redo gives the other one again.
+/// Checks that undo restores the tree with its directories, and redo the changed one.
 fn undo_and_redo(name: &str, engine: &mut Engine, scene: &Scene, before: &Tree, after: &Tree) {
     let undo = engine.plan_undo(&Target::Last, IfChanged::Refuse).expect(name);
     engine.perform(undo, Origin::default(), 3).expect(name);

@@ -1,45 +1,44 @@
-//! Agents propose, people edit the same files, somebody decides, undoes, redoes and restarts, in any order and in a real
-//! directory. Invariants 2 to 5 hold after every step; what the tree has to hold is computed here from what was shown, apart
-//! from the code under test.
+//! Random proposals, user edits, verdicts, undos, redos and restarts in a real directory. Invariants 2 to 5 hold after
+//! every step. The expected tree is computed here from the previews, independently of the code under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sayso_gate::{ChangeStatus, Decided, Engine, GateError, Proposed, UndoPlan};
+use sayso_gate::{ChangeStatus, DecisionResult, Engine, GateError, PendingChange, SubmitResult, UndoPlan};
 use sayso_review::{
     Answer, ChangeId, Event, EventBody, FileAnswer, FileIntent, FileMode, FilePreview, FileState, Fingerprint, HunkId,
     IfChanged, Operation, Origin, Outcome, Preview, Proposal, Target, WsPath,
 };
 
-use crate::Scene;
 use crate::steps::{AgentStep, AnswerKind, NAMES, Step, TargetKind, intent, step};
 use crate::tree::{self, Entry, Tree};
+use crate::{Scene, submit_for_verdict};
 
-/// What a path held and holds after a change that reached the tree.
+/// States of paths before and after an applied change.
 type Effects = BTreeMap<String, (Option<Entry>, Option<Entry>)>;
 
-/// A change of an agent's that reached the tree.
+/// An applied change.
 struct Applied {
     change: ChangeId,
     session: String,
     effects: Effects,
     stands: bool,
-    /// When it was last taken back, counted in changes that were.
+    /// Ordinal of its last undo.
     taken_back: usize,
 }
 
 struct World {
     scene: Scene,
     engine: Option<Engine>,
-    pending: Vec<Proposed>,
-    /// In the order in which they reached the tree.
+    pending: Vec<PendingChange>,
+    /// In the order of application.
     applied: Vec<Applied>,
     taken_back: usize,
-    /// Files that somebody else touched after we last did.
+    /// Files that the user touched after the last application.
     touched: BTreeSet<String>,
-    /// Directories that we made at some time.
+    /// Directories that changes created.
     made: BTreeSet<String>,
     time: i64,
 }
@@ -119,14 +118,16 @@ impl World {
         }
         let origin = Origin { session: Some(session.to_string()), ..Origin::default() };
         let time = self.time;
-        let proposed = self.engine().propose(&Proposal { changes }, origin, time).unwrap();
-        // Whoever was asked first may have decided by the time somebody else looks.
-        self.pending.push(proposed);
+        match submit_for_verdict(self.engine(), Proposal { changes }, origin, time).unwrap() {
+            SubmitResult::Pending(proposed) => self.pending.push(*proposed),
+            SubmitResult::Impossible { proposed, .. } => assert!(proposed.preview.problems().next().is_some()),
+            other @ SubmitResult::Decided { .. } => panic!("policy decided: {other:?}"),
+        }
     }
 
     fn user_writes(&mut self, name: usize, content: &[u8]) {
         let path = self.scene.path(NAMES[name]);
-        // Not everything can be written: `f` may be a directory.
+        // The write fails if `f` is a directory.
         if std::fs::create_dir_all(path.parent().unwrap()).is_ok() && std::fs::write(path, content).is_ok() {
             self.touched.insert(NAMES[name].to_owned());
         }
@@ -145,13 +146,15 @@ impl World {
             return;
         }
         let proposed = self.pending.remove(which.index(self.pending.len()));
+        // An earlier change of the same files may have ended, so that this one has another preview by now.
+        let proposed = self.engine().pending_change(proposed.change).unwrap();
         let (answer, steps) = expectation(&proposed.preview, answer);
         let fits = steps.iter().all(|(path, (was, _))| before.get(path) == was.as_ref());
         let reachable = steps.iter().all(|(path, (_, after))| after.is_none() || has_room(before, path));
         let verdict = proposed.verdict(answer);
         let time = self.time;
         match self.engine().decide(&proposed, &verdict, time) {
-            Ok(Decided::Applied { .. }) => {
+            Ok(DecisionResult::Applied { .. }) => {
                 assert!(fits, "{steps:?} was written over something else: {before:?}");
                 let after = self.tree();
                 assert_eq!(files(&after), overlay(before, &steps));
@@ -168,24 +171,24 @@ impl World {
                     });
                 }
             }
-            Ok(Decided::Permitted { .. }) => unreachable!("nothing is left to others here"),
-            Ok(Decided::Denied { .. }) => {
+            Ok(DecisionResult::Permitted { .. }) => unreachable!("nothing is left to others here"),
+            Ok(DecisionResult::Denied { .. }) => {
                 assert!(steps.is_empty(), "{steps:?} was approved");
                 assert_eq!(&self.tree(), before);
             }
-            Ok(Decided::Stale { next, files, told }) => {
+            Ok(DecisionResult::Stale { next, files, agent_message: told }) => {
                 assert!(!fits || !reachable, "stale without a reason: {files:?}");
                 assert!(told.starts_with("nothing was written: "), "{told}");
                 assert_eq!(&self.tree(), before);
                 self.pending.push(*next);
             }
-            Ok(Decided::Failed { error, .. }) => {
+            Ok(DecisionResult::Failed { error, .. }) => {
                 assert!(!reachable, "{error}");
                 assert_eq!(&self.tree(), before);
             }
             Err(GateError::Verdict(error)) => {
                 let whole = proposed.preview.files().iter().any(FilePreview::changes_encoding);
-                // What a person edited may be what the file's encoding cannot hold.
+                // Edited text may have characters that the file's encoding lacks.
                 let unwritable = error.to_string().contains("has no way to write");
                 assert!(whole || unwritable || proposed.preview.problems().next().is_some(), "{error}");
                 assert_eq!(&self.tree(), before);
@@ -211,7 +214,7 @@ impl World {
         }
     }
 
-    /// Undoes, and says whether that changed anything.
+    /// Undoes a target. Returns `true` if the tree changed.
     fn undo(&mut self, target: &TargetKind, if_changed: IfChanged, before: &Tree) -> bool {
         let target = self.target(target);
         let expected: Vec<ChangeId> = match &target {
@@ -261,7 +264,7 @@ impl World {
         done
     }
 
-    /// Carries an undo or redo out, and says whether it was.
+    /// Carries out an undo or redo. Returns `true` on success.
     fn perform(&mut self, plan: UndoPlan, before: &Tree) -> bool {
         let problems = plan.preview.problems().count();
         let shown: BTreeMap<String, FilePreview> =
@@ -271,8 +274,8 @@ impl World {
         let decided = self.engine().perform(plan, origin, time);
         let after = self.tree();
         match decided {
-            Ok(Decided::Applied { .. }) => assert_eq!(problems, 0),
-            Ok(Decided::Failed { .. }) | Err(GateError::Verdict(_)) => {
+            Ok(DecisionResult::Applied { .. }) => assert_eq!(problems, 0),
+            Ok(DecisionResult::Failed { .. }) | Err(GateError::Verdict(_)) => {
                 assert_eq!(&after, before, "nothing is undone in part");
                 return false;
             }
@@ -290,11 +293,11 @@ impl World {
         true
     }
 
-    /// Which changes stand is the one thing taken from the history, whose agreement with the tree is checked apart.
+    /// Reads the status of changes from the history, which other checks compare with the tree.
     fn learn_what_stands(&mut self) {
         let history = self.engine.as_ref().unwrap().history();
         let mut again = Vec::new();
-        // What reached the tree last is taken back first.
+        // The latest application is undone first.
         for mut applied in self.applied.drain(..).rev().collect::<Vec<_>>() {
             let stands = history.change(applied.change).unwrap().status == ChangeStatus::Applied;
             if applied.stands && !stands {
@@ -305,12 +308,12 @@ impl World {
             applied.stands = stands;
             if is_again { again.push(applied) } else { self.applied.insert(0, applied) }
         }
-        // What was taken back last is made again first.
+        // The latest undo is redone first.
         again.sort_by_key(|applied| std::cmp::Reverse(applied.taken_back));
         self.applied.extend(again);
     }
 
-    /// Without a merge, a file can only become what it was recorded to have been.
+    /// Without a merge, a file can only get a recorded state.
     fn check_recorded(&mut self, preview: &Preview) {
         let mut known: BTreeSet<(String, String)> = BTreeSet::new();
         let name = |print: &Fingerprint| serde_json::to_string(print).unwrap();
@@ -333,7 +336,7 @@ impl World {
         }
     }
 
-    /// Directories come where files need them, and only those go that we made.
+    /// Directories are created for files, and only created ones are removed.
     fn check_directories(&mut self, before: &Tree, after: &Tree) {
         let needed: BTreeSet<String> = files(after).keys().flat_map(|path| parents(path)).collect();
         for path in after.iter().filter(|(path, entry)| **entry == Entry::Directory && !before.contains_key(*path)) {
@@ -346,15 +349,16 @@ impl World {
     }
 
     fn restart(&mut self) {
-        drop(self.engine.take());
+        let previews = |engine: &Engine| -> Vec<Preview> {
+            self.pending.iter().map(|proposed| engine.pending_change(proposed.change).unwrap().preview).collect()
+        };
+        let before = self.engine.take().map(|engine| previews(&engine)).unwrap();
         let engine = self.scene.engine();
-        for proposed in &self.pending {
-            assert_eq!(engine.proposed(proposed.change).unwrap().preview, proposed.preview, "it waits as it was shown");
-        }
+        assert_eq!(previews(&engine), before, "a restart keeps the previews");
         self.engine = Some(engine);
     }
 
-    /// What holds after every step, whatever it was.
+    /// Invariants after every step.
     fn check(&self) {
         let tree = self.tree();
         let left: Vec<&String> = tree.keys().filter(|path| path.contains(".sayso-")).collect();
@@ -387,7 +391,7 @@ fn if_changed(merge: bool) -> IfChanged {
     if merge { IfChanged::Merge } else { IfChanged::Refuse }
 }
 
-/// An answer to a preview, and what it has to make of which path.
+/// Returns an answer to a preview, and the expected file states.
 fn expectation(preview: &Preview, kind: &AnswerKind) -> (Answer, Effects) {
     let mut effects = Effects::new();
     let mut answers = BTreeMap::new();
@@ -398,7 +402,7 @@ fn expectation(preview: &Preview, kind: &AnswerKind) -> (Answer, Effects) {
             (AnswerKind::Deny, _) => (FileAnswer::Deny { reason: None }, None),
             (AnswerKind::Edited(text), _) if index == 0 => {
                 let base = file.before.bytes().or(file.after.bytes()).unwrap_or_default();
-                let bytes = sayso_diff::like(base, text).bytes;
+                let bytes = sayso_diff::encode_like(base, text).bytes;
                 let mode = file.after.mode().or(file.before.mode());
                 (
                     FileAnswer::EditedText { text: text.clone() },
@@ -427,7 +431,7 @@ fn expectation(preview: &Preview, kind: &AnswerKind) -> (Answer, Effects) {
     (answer, effects)
 }
 
-/// Takes the hunks, or every other part of one, whose bit is set; the result is put together from the lines that are shown.
+/// Accepts the hunks, or every other part of a hunk, whose bits are set. Builds the result from the displayed lines.
 fn some_hunks(file: &FilePreview, bits: u32) -> (FileAnswer, Option<FileState>) {
     let diff = file.diff();
     let old = file.before.bytes().unwrap_or_default();
@@ -502,7 +506,7 @@ fn parents(path: &str) -> Vec<String> {
     path.match_indices('/').map(|(at, _)| path[..at].to_owned()).collect()
 }
 
-/// Whether a file can be at a path: no directory is there, and no file where a directory is needed.
+/// `true` if a file can exist at a path.
 fn has_room(tree: &Tree, path: &str) -> bool {
     let is_directory = |path: &String| tree.get(path).is_none_or(|entry| *entry == Entry::Directory);
     tree.get(path) != Some(&Entry::Directory) && parents(path).iter().all(is_directory)

@@ -1,14 +1,14 @@
-//! What may happen in the state machine, and how a step becomes a proposal.
+//! Steps of the state machine, and their conversion to proposals.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use sayso_review::{FileIntent, NewContent};
-use sayso_testkit::contents;
+use sayso_testkit::hostile_inputs;
 
 use crate::tree::{Entry, Tree};
 
-/// Few names, so that steps meet; `f` is also a directory's.
+/// Few names, so that steps affect the same files; `f` is also a directory.
 pub(crate) const NAMES: [&str; 7] = ["a", "b", "d/a", "d/e/a", "d/e/b", "f", "f/a"];
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) enum AgentStep {
         name: usize,
         text: String,
     },
-    /// Replaces lines of the file by others, so that there are several hunks.
+    /// Replaces lines, for several hunks.
     Rewrite {
         name: usize,
         lines: Vec<(Index, String)>,
@@ -53,7 +53,7 @@ pub(crate) enum AgentStep {
 pub(crate) enum AnswerKind {
     Approve,
     Deny,
-    /// For each file in turn: everything, nothing, or the hunks and parts whose bit is set.
+    /// Answers each file with everything, no part, or the hunks and parts with set bits.
     Some(Vec<(u8, u32)>),
     Edited(String),
 }
@@ -90,7 +90,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 fn agent_step() -> impl Strategy<Value = AgentStep> {
     let name = || 0..NAMES.len();
     prop_oneof![
-        4 => (name(), contents::sent_text()).prop_map(|(name, text)| AgentStep::Write { name, text }),
+        4 => (name(), hostile_inputs::model_text()).prop_map(|(name, text)| AgentStep::Write { name, text }),
         4 => (name(), vec((any::<Index>(), "[abc]{0,3}"), 1..4)).prop_map(|(name, lines)| AgentStep::Rewrite { name, lines }),
         3 => (name(), any::<Index>(), "[abc\n]{0,5}").prop_map(|(name, at, text)| AgentStep::Edit { name, at, text }),
         1 => name().prop_map(|name| AgentStep::Delete { name }),
@@ -103,17 +103,17 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
         4 => Just(AnswerKind::Approve),
         1 => Just(AnswerKind::Deny),
         4 => vec((any::<u8>(), any::<u32>()), 4).prop_map(AnswerKind::Some),
-        1 => contents::sent_text().prop_map(AnswerKind::Edited),
+        1 => hostile_inputs::model_text().prop_map(AnswerKind::Edited),
     ]
 }
 
 fn content() -> impl Strategy<Value = Vec<u8>> {
-    // Long enough that changes in it are several hunks.
+    // Long enough for several hunks.
     let lines = |count: usize| (0..count).map(|line| format!("{line}\n")).collect::<String>().into_bytes();
     prop_oneof![
         3 => (10..40usize).prop_map(lines),
-        4 => contents::formed(),
-        1 => contents::wide_pair().prop_map(|(old, _)| old),
+        4 => hostile_inputs::formatted_file(),
+        1 => hostile_inputs::utf16_pair().prop_map(|(old, _)| old),
         1 => vec(any::<u8>(), 0..60),
     ]
 }

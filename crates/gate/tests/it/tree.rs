@@ -1,10 +1,10 @@
-//! Everything below a directory as a value, so that two moments can be compared.
+//! Directory trees as values, for comparisons.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// Everything below a directory, by path.
+/// All entries below a directory, by path.
 pub(crate) type Tree = BTreeMap<String, Entry>;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Entry {
     }
 }
 
-/// Reads everything below a directory; nothing, if it is not there.
+/// Reads a directory tree; empty if it does not exist.
 pub(crate) fn read(root: &Path) -> Tree {
     let mut tree = Tree::new();
     collect(root, "", &mut tree);
@@ -51,7 +51,7 @@ fn collect(directory: &Path, prefix: &str, tree: &mut Tree) {
     }
 }
 
-/// Puts files and links below a directory, over what is there.
+/// Writes files and links into a directory.
 pub(crate) fn write(root: &Path, tree: &Tree) {
     for (path, entry) in tree {
         let path = root.join(path);
@@ -70,7 +70,7 @@ pub(crate) fn write(root: &Path, tree: &Tree) {
     }
 }
 
-/// As git keeps it: no directories, and of the permissions only whether a file can be run.
+/// Reduces a tree to what git stores: no directories, and only the executable bit of permissions.
 pub(crate) fn as_git_keeps_it(tree: &Tree) -> Tree {
     let kept = |entry: &Entry| match entry {
         Entry::File { bytes, mode } => {

@@ -1,4 +1,4 @@
-//! Contents come back as they went in, once, or are reported as damaged.
+//! Blobs: stored once, returned unchanged, or reported as damaged.
 
 use sayso_journal::{Batch, ReadJournalError};
 use sayso_review::ContentHash;
@@ -6,7 +6,7 @@ use sayso_review::ContentHash;
 use super::{append_contents, noise, open};
 
 #[test]
-fn contents_come_back_before_and_after_compacting() {
+fn blobs_are_readable_before_and_after_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let line = b"a line of source that is much like the others\n";
@@ -19,16 +19,16 @@ fn contents_come_back_before_and_after_compacting() {
     let raw: u64 = contents.iter().map(|content| content.len() as u64).sum();
     let before = journal.reader().sizes().unwrap();
     assert_eq!((before.blobs, before.raw_bytes), (contents.len() as u64, raw));
-    assert!(before.waiting_bytes > 10 << 20, "large ones wait");
+    assert!(before.uncompressed_bytes > 10 << 20, "large ones wait");
 
     let first = journal.compact(1).unwrap();
     assert_eq!(first.blobs, 1, "no more than asked for");
-    assert!(first.waiting > 0);
+    assert!(first.uncompressed > 0);
     let rest = journal.compact(u64::MAX).unwrap();
-    assert_eq!(rest.waiting, 0);
+    assert_eq!(rest.uncompressed, 0);
     assert_eq!(journal.compact(u64::MAX).unwrap().blobs, 0, "what does not shrink is not tried again");
     let after = journal.reader().sizes().unwrap();
-    assert_eq!(after.waiting_bytes, 0);
+    assert_eq!(after.uncompressed_bytes, 0);
     assert!(after.stored_bytes < 6 << 20, "the lines shrank: {after:?}");
     drop(journal);
 
@@ -44,7 +44,7 @@ fn contents_come_back_before_and_after_compacting() {
 }
 
 #[test]
-fn the_same_content_is_stored_once() {
+fn equal_blobs_are_stored_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let content = noise(3, 10_000);
@@ -55,7 +55,7 @@ fn the_same_content_is_stored_once() {
 }
 
 #[test]
-fn a_content_that_is_there_need_not_be_handed_in_again() {
+fn stored_blob_can_be_referenced() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     append_contents(&mut journal, 0, &[b"content"]);
@@ -65,7 +65,7 @@ fn a_content_that_is_there_need_not_be_handed_in_again() {
 }
 
 #[test]
-fn damaged_contents_are_named_and_never_returned() {
+fn damaged_blob_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let compressed = b"compressed, compressed, compressed, compressed, compressed, compressed, compressed".repeat(3);
@@ -88,7 +88,7 @@ fn damaged_contents_are_named_and_never_returned() {
 }
 
 #[test]
-fn a_content_that_went_missing_is_stored_again() {
+fn missing_content_is_stored_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let content = noise(5, 5000);
@@ -104,11 +104,11 @@ fn a_content_that_went_missing_is_stored_again() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_by_name() {
+fn oversized_blob_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let mut event = super::event("", &[]);
-    event.body = vec![0; sayso_journal::MOST_BYTES + 1];
+    event.body = vec![0; sayso_journal::MAX_BLOB_BYTES + 1];
     let error = journal.append(&Batch { events: vec![event], ..Batch::default() }).unwrap_err();
     assert_eq!(error.to_string(), "an event has 536870913 bytes, more than the 536870912 that the journal stores");
 }

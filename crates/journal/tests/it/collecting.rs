@@ -1,4 +1,4 @@
-//! What retention drops, and what it does not.
+//! Retention of blobs.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn has(journal: &Journal, content: &[u8]) -> bool {
 }
 
 #[test]
-fn old_contents_go_and_old_events_stay() {
+fn collection_keeps_events_and_deletes_blobs() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let [old, shared, new] = [1, 2, 3].map(|seed| noise(seed, 3000));
@@ -23,7 +23,7 @@ fn old_contents_go_and_old_events_stay() {
     let nothing = BTreeSet::new();
     let retention = |before| Retention {
         before: Some(before),
-        most_bytes: None,
+        max_bytes: None,
         keep: &nothing,
         release: &NO_EVENTS,
         keep_blobs: &NO_BLOBS,
@@ -39,7 +39,7 @@ fn old_contents_go_and_old_events_stay() {
 }
 
 #[test]
-fn unfinished_events_keep_their_contents() {
+fn open_changes_keep_their_blobs() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let [first, second] = [1, 2].map(|seed| noise(seed, 3000));
@@ -49,7 +49,7 @@ fn unfinished_events_keep_their_contents() {
     journal
         .collect(Retention {
             before: Some(i64::MAX),
-            most_bytes: Some(0),
+            max_bytes: Some(0),
             keep: &keep,
             release: &NO_EVENTS,
             keep_blobs: &NO_BLOBS,
@@ -59,7 +59,7 @@ fn unfinished_events_keep_their_contents() {
 }
 
 #[test]
-fn beyond_the_cap_the_oldest_events_let_go_first() {
+fn size_limit_releases_oldest_blobs() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let [again, second, third, fourth] = [1, 2, 3, 4].map(|seed| noise(seed, 1000));
@@ -70,13 +70,13 @@ fn beyond_the_cap_the_oldest_events_let_go_first() {
     let nothing = BTreeSet::new();
     let retention = |most| Retention {
         before: None,
-        most_bytes: Some(most),
+        max_bytes: Some(most),
         keep: &nothing,
         release: &NO_EVENTS,
         keep_blobs: &NO_BLOBS,
     };
     assert_eq!(journal.collect(retention(4000)).unwrap().events, 0, "it fits");
-    // One that is used again is as young as its last use.
+    // A blob is as young as its last reference.
     let collected = journal.collect(retention(3500)).unwrap();
     assert_eq!((collected.events, collected.blobs, collected.stored_bytes), (2, 1, 1000));
     assert_eq!([&again, &second, &third, &fourth].map(|content| has(&journal, content)), [true, false, true, true]);
@@ -86,7 +86,7 @@ fn beyond_the_cap_the_oldest_events_let_go_first() {
 }
 
 #[test]
-fn the_file_gets_smaller() {
+fn collection_shrinks_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let contents: Vec<Vec<u8>> = (1..40).map(|seed| noise(seed, 200_000)).collect();
@@ -98,7 +98,7 @@ fn the_file_gets_smaller() {
     let collected = journal
         .collect(Retention {
             before: Some(11),
-            most_bytes: None,
+            max_bytes: None,
             keep: &nothing,
             release: &NO_EVENTS,
             keep_blobs: &NO_BLOBS,
@@ -113,7 +113,7 @@ fn the_file_gets_smaller() {
 }
 
 #[test]
-fn contents_that_no_event_ever_named_go() {
+fn unreferenced_blobs_are_collected() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let blobs = vec![(ContentHash::of(b"orphan"), b"orphan".as_slice())];
@@ -123,7 +123,7 @@ fn contents_that_no_event_ever_named_go() {
     let collected = journal
         .collect(Retention {
             before: None,
-            most_bytes: None,
+            max_bytes: None,
             keep: &nothing,
             release: &NO_EVENTS,
             keep_blobs: &NO_BLOBS,
@@ -134,7 +134,7 @@ fn contents_that_no_event_ever_named_go() {
 }
 
 #[test]
-fn contents_that_somebody_outside_knows_of_stay() {
+fn blobs_in_keep_list_stay() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let (wanted, unwanted) = (b"wanted".as_slice(), b"unwanted".as_slice());
@@ -144,7 +144,7 @@ fn contents_that_somebody_outside_knows_of_stay() {
     let (nothing, keep_blobs) = (BTreeSet::new(), BTreeSet::from([hash(wanted)]));
     let retention = Retention {
         before: Some(i64::MAX),
-        most_bytes: Some(0),
+        max_bytes: Some(0),
         keep: &nothing,
         release: &NO_EVENTS,
         keep_blobs: &keep_blobs,
@@ -155,14 +155,14 @@ fn contents_that_somebody_outside_knows_of_stay() {
 }
 
 #[test]
-fn events_that_are_released_let_go_however_young_they_are() {
+fn released_events_lose_blobs_at_any_age() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let released = append_contents(&mut journal, 10, &[b"released"]);
     append_contents(&mut journal, 10, &[b"kept"]);
     let (nothing, release) = (BTreeSet::new(), BTreeSet::from([released]));
     let retention =
-        Retention { before: None, most_bytes: None, keep: &nothing, release: &release, keep_blobs: &NO_BLOBS };
+        Retention { before: None, max_bytes: None, keep: &nothing, release: &release, keep_blobs: &NO_BLOBS };
     assert_eq!(journal.collect(retention).unwrap().blobs, 1);
     assert_eq!((has(&journal, b"released"), has(&journal, b"kept")), (false, true));
 }

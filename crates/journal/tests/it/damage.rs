@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use sayso_journal::{Batch, DatabaseError, Journal, NewEvent, OpenJournalError, Reader, Repaired, repair};
+use sayso_journal::{Batch, DatabaseError, Journal, NewEvent, OpenJournalError, Reader, RepairReport, repair};
 use sayso_review::ContentHash;
 
 use super::{AT_ONCE, event, noise, open};
 
 const PAGE: usize = 16384;
 
-/// 2000 events in 20 batches, each batch with a content.
+/// Writes 2000 events in 20 batches, each with a blob.
 fn fill(folder: &Path) -> Vec<Vec<u8>> {
     let mut journal = open(folder);
     let contents: Vec<Vec<u8>> = (1..=20).map(|seed| noise(seed, 30_000)).collect();
@@ -33,7 +33,7 @@ fn change(folder: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     std::fs::write(file(folder), bytes).unwrap();
 }
 
-/// Checks that a journal cannot be opened, and what is said about it.
+/// Checks that a journal cannot be opened, and the error.
 fn refused(folder: &Path, reason: &str) {
     let opened = [Journal::open(folder, AT_ONCE).map(drop), Reader::open(folder).map(drop)];
     for error in opened.map(Result::unwrap_err) {
@@ -43,8 +43,8 @@ fn refused(folder: &Path, reason: &str) {
     }
 }
 
-/// Checks that a repaired journal works, and has what the report says it has.
-fn sound(folder: &Path, repaired: &Repaired, contents: &[Vec<u8>]) {
+/// Checks a repaired journal against the report.
+fn sound(folder: &Path, repaired: &RepairReport, contents: &[Vec<u8>]) {
     let mut journal = open(folder);
     let reader = journal.reader();
     let checked = reader.check().unwrap();
@@ -62,14 +62,14 @@ fn sound(folder: &Path, repaired: &Repaired, contents: &[Vec<u8>]) {
 }
 
 #[test]
-fn a_sound_journal_survives_a_repair_whole() {
+fn repair_keeps_intact_journal() {
     let folder = tempfile::tempdir().unwrap();
     let contents = fill(folder.path());
     let before = std::fs::read(file(folder.path())).unwrap();
     let repaired = repair(folder.path(), AT_ONCE).unwrap();
     let aside = folder.path().canonicalize().unwrap().join("journal.damaged-1.db");
     let expected =
-        Repaired { damaged: Some(aside.clone()), events_saved: 2000, blobs_saved: 20, ..Repaired::default() };
+        RepairReport { damaged: Some(aside.clone()), events_saved: 2000, blobs_saved: 20, ..RepairReport::default() };
     assert_eq!(repaired, expected);
     assert!(std::fs::read(aside).unwrap() == before, "the old one is kept as it was");
     sound(folder.path(), &repaired, &contents);
@@ -82,19 +82,19 @@ fn a_sound_journal_survives_a_repair_whole() {
 }
 
 #[test]
-fn a_cut_off_file_is_refused_and_its_start_saved() {
+fn truncated_file_is_rejected_and_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let contents = fill(folder.path());
     change(folder.path(), |bytes| bytes.truncate(bytes.len() / 2 / PAGE * PAGE + 100));
     refused(folder.path(), "its pages do not fit together");
     let repaired = repair(folder.path(), AT_ONCE).unwrap();
     assert!(repaired.events_saved > 200 && repaired.blobs_saved > 2, "{repaired:?}");
-    assert!(repaired.blobs_lost > 2 && !repaired.troubles.is_empty(), "{repaired:?}");
+    assert!(repaired.blobs_lost > 2 && !repaired.read_errors.is_empty(), "{repaired:?}");
     sound(folder.path(), &repaired, &contents);
 }
 
 #[test]
-fn garbage_in_the_middle_is_found_and_the_rest_saved() {
+fn garbage_in_middle_is_detected_and_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let contents = fill(folder.path());
     for place in 1..8 {
@@ -113,9 +113,9 @@ fn garbage_in_the_middle_is_found_and_the_rest_saved() {
     sound(folder.path(), &repaired, &contents);
 }
 
-/// Wherever a page is garbled: nothing wrong is ever read, a repair works, and it loses little.
+/// With any garbled page, reads return no wrong data, and a repair works and loses little.
 #[test]
-fn garbage_in_any_page_costs_little_more_than_that_page() {
+fn garbage_page_loses_few_rows() {
     let source = tempfile::tempdir().unwrap();
     let contents = fill(source.path());
     let whole = std::fs::read(file(source.path())).unwrap();
@@ -139,7 +139,7 @@ fn garbage_in_any_page_costs_little_more_than_that_page() {
 }
 
 #[test]
-fn an_event_that_was_tampered_with_is_named() {
+fn tampered_event_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
     let connection = rusqlite::Connection::open(file(folder.path())).unwrap();
@@ -156,8 +156,10 @@ fn an_event_that_was_tampered_with_is_named() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_and_kept() {
-    for (content, reason) in [("no database ".repeat(1000), "it is not a database"), (String::new(), "it is empty")] {
+fn invalid_database_is_rejected_and_kept() {
+    for (content, reason) in
+        [("no database ".repeat(1000), "it is not a database"), (String::new(), "the file is empty")]
+    {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(file(folder.path()), &content).unwrap();
         refused(&folder.path().canonicalize().unwrap(), reason);
@@ -169,7 +171,7 @@ fn what_is_no_database_is_refused_and_kept() {
 }
 
 #[test]
-fn what_was_only_in_the_write_ahead_file_is_saved() {
+fn repair_saves_write_ahead_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     journal.append(&Batch { events: vec![event("it", &["key"])], ..Batch::default() }).unwrap();
@@ -184,29 +186,29 @@ fn what_was_only_in_the_write_ahead_file_is_saved() {
 }
 
 #[test]
-fn a_write_ahead_file_without_its_database_is_no_fresh_start() {
+fn lone_write_ahead_log_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("journal.db-wal"), "left over").unwrap();
-    refused(&folder.path().canonicalize().unwrap(), "it is missing, and its write-ahead file is still there");
+    refused(&folder.path().canonicalize().unwrap(), "the file is missing, but its write-ahead log exists");
     repair(folder.path(), AT_ONCE).unwrap();
     assert!(folder.path().join("journal.damaged-1.db-wal").exists());
     drop(open(folder.path()));
 }
 
 #[test]
-fn a_repair_that_was_cut_off_is_no_fresh_start() {
+fn interrupted_repair_prevents_opening() {
     let folder = tempfile::tempdir().unwrap();
     let contents = fill(folder.path());
     std::fs::write(folder.path().join("repairing"), "1\n").unwrap();
     std::fs::rename(file(folder.path()), folder.path().join("journal.damaged-1.db")).unwrap();
-    refused(&folder.path().canonicalize().unwrap(), "a repair of it is under way or was cut off");
+    refused(&folder.path().canonicalize().unwrap(), "a repair is running or was interrupted");
     let repaired = repair(folder.path(), AT_ONCE).unwrap();
     assert_eq!((repaired.events_saved, repaired.blobs_saved), (2000, 20));
     sound(folder.path(), &repaired, &contents);
 }
 
 #[test]
-fn a_repair_waits_for_nobody_in_secret() {
+fn repair_respects_lock() {
     let folder = tempfile::tempdir().unwrap();
     let _journal = open(folder.path());
     let error = repair(folder.path(), AT_ONCE).unwrap_err();

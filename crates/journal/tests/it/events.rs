@@ -1,4 +1,4 @@
-//! Numbers, order, keys, counters.
+//! Events: numbers, order, keys, counters.
 
 use sayso_journal::{AppendError, Batch, Reader};
 use sayso_review::ContentHash;
@@ -6,7 +6,7 @@ use sayso_review::ContentHash;
 use super::{all, event, open};
 
 #[test]
-fn numbers_are_dense_across_reopening() {
+fn event_numbers_are_dense_across_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let mut expected = Vec::new();
     for round in 0..4u64 {
@@ -22,7 +22,7 @@ fn numbers_are_dense_across_reopening() {
 }
 
 #[test]
-fn everything_of_an_event_comes_back() {
+fn event_survives_storage() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let mut new = event("", &[]);
@@ -36,7 +36,7 @@ fn everything_of_an_event_comes_back() {
 }
 
 #[test]
-fn pages_of_events_go_both_ways() {
+fn events_are_paged_both_ways() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let events = (1..=9)
@@ -58,7 +58,7 @@ fn pages_of_events_go_both_ways() {
 }
 
 #[test]
-fn a_key_given_twice_finds_its_event_once() {
+fn duplicate_key_finds_event_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let events = vec![event("it", &["same", "same", "", "ключ"])];
@@ -69,7 +69,7 @@ fn a_key_given_twice_finds_its_event_once() {
 }
 
 #[test]
-fn counters_move_with_their_batch_and_never_back() {
+fn counters_never_decrease() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     assert_eq!(journal.reader().counter("change").unwrap(), 0);
@@ -78,7 +78,7 @@ fn counters_move_with_their_batch_and_never_back() {
     journal.append(&counters(12)).unwrap();
     journal.append(&counters(12)).unwrap();
     let refused = journal.append(&counters(11)).unwrap_err();
-    assert_eq!(refused.to_string(), "the counter `change` is at 12 and cannot go back to 11");
+    assert_eq!(refused.to_string(), "the counter `change` is at 12 and cannot be set back to 11");
     drop(journal);
     let journal = open(folder.path());
     assert_eq!(journal.reader().counter("change").unwrap(), 12);
@@ -86,7 +86,7 @@ fn counters_move_with_their_batch_and_never_back() {
 }
 
 #[test]
-fn a_batch_that_fails_leaves_the_journal_as_it_was() {
+fn failed_append_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     journal.append(&Batch { events: vec![event("before", &["key"])], ..Batch::default() }).unwrap();
@@ -106,7 +106,7 @@ fn a_batch_that_fails_leaves_the_journal_as_it_was() {
 }
 
 #[test]
-fn an_empty_batch_gives_no_numbers() {
+fn empty_batch_uses_no_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     assert_eq!(journal.append(&Batch::default()).unwrap(), 1..1);
@@ -114,7 +114,7 @@ fn an_empty_batch_gives_no_numbers() {
 }
 
 #[test]
-fn the_writer_knows_the_numbers_that_a_reader_finds() {
+fn writer_cache_matches_reader() {
     let folder = tempfile::tempdir().unwrap();
     let mut journal = open(folder.path());
     let reader = Reader::open(folder.path()).unwrap();
@@ -131,7 +131,7 @@ fn the_writer_knows_the_numbers_that_a_reader_finds() {
     };
     journal.append(&batch("a", 7)).unwrap();
     same(&journal, 1, 7);
-    // All or nothing: neither the event nor its number is there.
+    // The failed batch used no number.
     assert!(matches!(journal.append(&batch("b", 6)), Err(AppendError::CounterBack { value: 7, asked: 6, .. })));
     same(&journal, 1, 7);
     assert_eq!(journal.append(&batch("c", 8)).unwrap(), 2..3);

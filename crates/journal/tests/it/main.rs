@@ -1,4 +1,4 @@
-//! One test binary for the crate: real folders, real processes, real kills.
+//! Tests of the journal with real folders, processes and kills.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -10,7 +10,7 @@ mod blobs;
 mod collecting;
 mod damage;
 mod events;
-mod migration;
+mod format;
 mod model;
 mod permissions;
 mod writers;
@@ -22,7 +22,6 @@ use std::time::Duration;
 use sayso_journal::{Batch, Journal, NewEvent, Options, Reader};
 use sayso_review::ContentHash;
 
-/// Nobody outside the journal knows of any.
 static NO_BLOBS: BTreeSet<ContentHash> = BTreeSet::new();
 
 static NO_EVENTS: BTreeSet<u64> = BTreeSet::new();
@@ -33,7 +32,7 @@ fn open(folder: &Path) -> Journal {
     Journal::open(folder, AT_ONCE).unwrap()
 }
 
-/// An event with a body that says which one it is.
+/// Creates an event with this body.
 fn event(body: &str, keys: &[&str]) -> NewEvent {
     NewEvent {
         version: 1,
@@ -44,20 +43,20 @@ fn event(body: &str, keys: &[&str]) -> NewEvent {
     }
 }
 
-/// Appends one event at a time that refers to these contents.
+/// Appends one event that refers to these contents.
 fn append_contents(journal: &mut Journal, time: i64, contents: &[&[u8]]) -> u64 {
     let blobs: Vec<_> = contents.iter().map(|bytes| (ContentHash::of(bytes), *bytes)).collect();
     let event = NewEvent { time, blobs: blobs.iter().map(|(hash, _)| *hash).collect(), ..event("with contents", &[]) };
     journal.append(&Batch { blobs, events: vec![event], counters: Vec::new() }).unwrap().start
 }
 
-/// Numbers and bodies of all events.
+/// Returns the numbers and bodies of all events.
 fn all(reader: &Reader) -> Vec<(u64, String)> {
     let events = reader.events(0, usize::MAX).unwrap();
     events.into_iter().map(|event| (event.number, String::from_utf8(event.body).unwrap())).collect()
 }
 
-/// Bytes that do not compress, the same for the same seed.
+/// Returns incompressible bytes for a seed.
 fn noise(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(size + 8);

@@ -1,4 +1,4 @@
-//! Whatever is done to a journal, it holds what a simple list would.
+//! Random operations, compared with a list as the reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{noise, open};
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// Events, each with a time, some keys and some contents.
+    /// Appends events with times, keys and contents.
     Append(Vec<(i64, Vec<u8>, Vec<u8>)>),
     Collect {
         before: Option<i64>,
@@ -33,7 +33,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     prop::collection::vec(action, 1..20)
 }
 
-/// Eight contents of all sorts.
+/// Eight contents of different kinds.
 fn content(which: u8) -> Vec<u8> {
     match which {
         0 => Vec::new(),
@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_journal_holds_what_a_simple_model_holds(actions in actions()) {
+    fn journal_matches_reference_model(actions in actions()) {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Some(open(folder.path()));
         let mut model = Model::default();
@@ -124,11 +124,11 @@ proptest! {
                 }
                 Action::Collect { before, keep } => {
                     let keep = keep.into_iter().collect();
-                    open_journal.collect(Retention { before, most_bytes: None, keep: &keep, release: &super::NO_EVENTS, keep_blobs: &super::NO_BLOBS }).unwrap();
+                    open_journal.collect(Retention { before, max_bytes: None, keep: &keep, release: &super::NO_EVENTS, keep_blobs: &super::NO_BLOBS }).unwrap();
                     model.collect(before, &keep);
                 }
                 Action::Compact => {
-                    prop_assert_eq!(open_journal.compact(u64::MAX).unwrap().waiting, 0);
+                    prop_assert_eq!(open_journal.compact(u64::MAX).unwrap().uncompressed, 0);
                 }
                 Action::Reopen => {
                     drop(journal.take());

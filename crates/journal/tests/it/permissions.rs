@@ -1,4 +1,4 @@
-//! For the user's eyes only.
+//! Permissions of the journal's files.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -12,17 +12,14 @@ fn mode(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// The umask belongs to a whole process, so each runs in one of its own.
+/// The umask belongs to a process, so each case runs in a child process.
 #[test]
-fn only_the_user_can_read_it_whatever_the_umask() {
+fn journal_is_private_under_any_umask() {
     for umask in [0o000, 0o022, 0o777] {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("journal");
-        let output = finish(child(
-            "permissions::umask_in_a_process_of_its_own",
-            &folder,
-            &[("JOURNAL_UMASK", &umask.to_string())],
-        ));
+        let output =
+            finish(child("permissions::umask_in_child_process", &folder, &[("JOURNAL_UMASK", &umask.to_string())]));
         assert!(output.contains("made"), "umask {umask:o}: {output}");
         assert_eq!(mode(&folder), 0o700, "umask {umask:o}");
         for entry in std::fs::read_dir(&folder).unwrap() {
@@ -33,8 +30,8 @@ fn only_the_user_can_read_it_whatever_the_umask() {
 }
 
 #[test]
-#[ignore = "run by `only_the_user_can_read_it_whatever_the_umask` in a process of its own"]
-fn umask_in_a_process_of_its_own() {
+#[ignore = "run by `journal_is_private_under_any_umask` in a process of its own"]
+fn umask_in_child_process() {
     let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
     let folder = Path::new(&folder);
     let umask: u32 = std::env::var("JOURNAL_UMASK").unwrap().parse().unwrap();
@@ -48,7 +45,7 @@ fn umask_in_a_process_of_its_own() {
 }
 
 #[test]
-fn a_file_that_was_opened_to_others_is_closed_to_them() {
+fn journal_permissions_are_restricted_on_open() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path()));
     let file = folder.path().join("journal.db");
@@ -58,7 +55,7 @@ fn a_file_that_was_opened_to_others_is_closed_to_them() {
 }
 
 #[test]
-fn links_in_place_of_our_files_are_not_followed() {
+fn links_in_journal_folder_are_rejected() {
     for name in ["journal.db", "lock"] {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("journal");
@@ -71,7 +68,7 @@ fn links_in_place_of_our_files_are_not_followed() {
 }
 
 #[test]
-fn missing_parents_are_made() {
+fn missing_parents_are_created() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("state/sayso");
     Reader::open(&folder).unwrap_err();

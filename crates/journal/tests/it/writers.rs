@@ -10,7 +10,7 @@ use sayso_review::ContentHash;
 
 use super::{AT_ONCE, all, event, noise, open};
 
-/// Runs one ignored test of this binary, by its whole name, in a process of its own.
+/// Runs an ignored test of this binary, by its full name, in a child process.
 pub(crate) fn child(test: &str, folder: &Path, variables: &[(&str, &str)]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
@@ -22,7 +22,7 @@ pub(crate) fn child(test: &str, folder: &Path, variables: &[(&str, &str)]) -> Ch
         .unwrap()
 }
 
-/// What a child said, after it ended well.
+/// Returns the output of a child that succeeded.
 pub(crate) fn finish(mut child: Child) -> String {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -40,9 +40,9 @@ fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
 }
 
 #[test]
-fn a_second_writer_is_refused_by_name_until_the_first_is_killed() {
+fn second_writer_gets_holder_process_number() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = child("writers::hold_in_a_process_of_its_own", folder.path(), &[]);
+    let mut child = child("writers::hold_lock_in_child_process", folder.path(), &[]);
     wait_for(&mut BufReader::new(child.stdout.take().unwrap()), "held");
     let error = Journal::open(folder.path(), Options { wait: Duration::from_millis(25) }).unwrap_err();
     assert!(matches!(error, OpenJournalError::Locked { holder: Some(id), .. } if id == child.id()));
@@ -61,8 +61,8 @@ fn a_second_writer_is_refused_by_name_until_the_first_is_killed() {
 }
 
 #[test]
-#[ignore = "run by `a_second_writer_is_refused_by_name_until_the_first_is_killed` in a process of its own"]
-fn hold_in_a_process_of_its_own() {
+#[ignore = "run by `second_writer_gets_holder_process_number` in a process of its own"]
+fn hold_lock_in_child_process() {
     let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
     let mut journal = open(Path::new(&folder));
     journal.append(&Batch { events: vec![event("from the child", &[])], ..Batch::default() }).unwrap();
@@ -71,7 +71,7 @@ fn hold_in_a_process_of_its_own() {
 }
 
 #[test]
-fn one_process_cannot_write_twice_either() {
+fn second_writer_in_same_process_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(folder.path());
     let error = Journal::open(folder.path(), AT_ONCE).unwrap_err();
@@ -80,9 +80,9 @@ fn one_process_cannot_write_twice_either() {
     drop(open(folder.path()));
 }
 
-/// A child has its parent's handles between being forked and being itself, so the lock has to be given up, not just closed.
+/// Between fork and exec a child has its parent's handles, so the lock must be released explicitly.
 #[test]
-fn regression_a_child_being_started_does_not_hold_the_lock() {
+fn regression_forked_child_does_not_hold_lock() {
     let folder = tempfile::tempdir().unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -98,7 +98,7 @@ fn regression_a_child_being_started_does_not_hold_the_lock() {
 }
 
 #[test]
-fn a_waiting_writer_gets_its_turn() {
+fn waiting_writer_acquires_lock() {
     let folder = tempfile::tempdir().unwrap();
     let journal = open(folder.path());
     std::thread::scope(|scope| {
@@ -108,16 +108,16 @@ fn a_waiting_writer_gets_its_turn() {
     });
 }
 
-/// What a batch of [`append_in_a_process_of_its_own`] contains: enough for several pages.
+/// Size of a batch of [`append_in_child_process`]: several pages.
 fn batch_contents(batch: u64) -> Vec<Vec<u8>> {
     (0..4).map(|place| noise(batch * 4 + place, 20_000)).collect()
 }
 
 #[test]
-fn a_kill_leaves_whole_batches_and_everything_announced() {
+fn killed_writer_leaves_whole_batches() {
     for announced in [1, 7, 30] {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = child("writers::append_in_a_process_of_its_own", folder.path(), &[]);
+        let mut child = child("writers::append_in_child_process", folder.path(), &[]);
         let mut output = BufReader::new(child.stdout.take().unwrap());
         wait_for(&mut output, &format!("appended {announced}."));
         child.kill().unwrap();
@@ -143,8 +143,8 @@ fn a_kill_leaves_whole_batches_and_everything_announced() {
 }
 
 #[test]
-#[ignore = "run by `a_kill_leaves_whole_batches_and_everything_announced` in a process of its own"]
-fn append_in_a_process_of_its_own() {
+#[ignore = "run by `killed_writer_leaves_whole_batches` in a process of its own"]
+fn append_in_child_process() {
     let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
     let mut journal = open(Path::new(&folder));
     for batch in 0.. {
@@ -181,10 +181,11 @@ fn readers_see_whole_batches_while_a_writer_writes() {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was() {
+fn append_on_full_disk_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // The shell ignores the signal and passes that on, so that a write beyond the limit fails as on a full disk.
-    let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact writers::overflow_in_a_process_of_its_own --ignored \
+    // The shell ignores the signal, and its children inherit that, so that a write beyond the limit fails as on a full
+    // disk.
+    let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact writers::overflow_in_child_process --ignored \
         --nocapture";
     let child = Command::new("sh")
         .args(["-c", limited])
@@ -201,8 +202,8 @@ fn a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was() {
 }
 
 #[test]
-#[ignore = "run by `a_batch_that_does_not_fit_on_the_disk_leaves_the_journal_as_it_was` in a process of its own"]
-fn overflow_in_a_process_of_its_own() {
+#[ignore = "run by `append_on_full_disk_changes_nothing` in a process of its own"]
+fn overflow_in_child_process() {
     let Some(folder) = std::env::var_os("JOURNAL_FOLDER") else { return };
     let mut journal = open(Path::new(&folder));
     let small = |name| Batch { events: vec![event(name, &["key"])], ..Batch::default() };

@@ -15,7 +15,7 @@ use std::time::Instant;
 use sayso_marks::{Domain, InspectError, Inspection, KernelSupport, Marks, PeerProcess, Scope, apply};
 use sayso_testkit::skip::skip;
 
-/// Runs a test on a thread of its own, so that the marks do not stay on one that others use.
+/// Runs a test on its own thread, because marks stay on a thread.
 fn marked(scope: Scope, test: impl FnOnce() + Send) {
     std::thread::scope(|threads| {
         let thread = threads.spawn(move || {
@@ -37,7 +37,7 @@ fn has_scopes() -> bool {
     scopes
 }
 
-/// A program, as somebody without special rights: root may read every memory.
+/// Builds a program that runs without privileges: root may read every memory.
 fn unprivileged(program: &str) -> Command {
     if !rustix::process::geteuid().is_root() {
         return Command::new(program);
@@ -145,7 +145,7 @@ fn process_outside_cannot_be_looked_into() {
             assert!(!read && said.contains("denied"), "{file}: {said}");
         }
         assert!(!follows());
-        // For the engine's own check nothing of that is needed, and a marked process has no use for it.
+        // The engine's own check does not need it, and neither does a marked process.
         assert!(matches!(Inspection::of(id), Err(InspectError::Hidden { .. })));
     });
     end(outsider);

@@ -1,4 +1,4 @@
-//! Words that another program adds to a command or replaces in it.
+//! Words that a wrapper such as xargs or find adds to a command.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use sayso_shell::{Certainty, SimpleCommand, Word};
 
 /// Programs that append words to the command that they run.
 const APPEND: &[&str] = &["xargs", "gxargs"];
-/// Programs that put a path for `{}`, which begins with a starting point and so is no option.
+/// Programs that replace `{}` with a path. The path begins with a starting point, so it cannot become an option.
 const REPLACE: &[&str] = &["find", "gfind", "fd", "fdfind"];
 
-/// The words that a command is run with: those of xargs are unknown, those of `find -exec` are paths.
+/// Returns the effective words of a command: xargs adds unknown words, `find -exec` adds paths.
 pub(crate) fn words_when_run(command: &SimpleCommand) -> Cow<'_, [Word]> {
-    let outer = command.through.last().map(|name| name.split(' ').next().unwrap_or(name));
+    let outer = command.wrappers.last().map(|name| name.split(' ').next().unwrap_or(name));
     match outer {
         Some(outer) if APPEND.contains(&outer) => {
             let mut words = command.words.clone();
@@ -36,25 +36,25 @@ pub(crate) fn words_when_run(command: &SimpleCommand) -> Cow<'_, [Word]> {
     }
 }
 
-/// `true` if the words that a program adds reach no further than the command that it runs, where they count as unknown.
+/// `true` if the words that a wrapper adds go only to the command that it runs directly, where they count as unknown.
 pub(crate) fn adds_only_words(program: &str, commands: &[SimpleCommand]) -> bool {
-    let is_it = |name: &String| name.split(' ').next() == Some(program);
+    let is_program = |name: &String| name.split(' ').next() == Some(program);
     let known = APPEND.contains(&program) || REPLACE.contains(&program);
     known
-        && commands.iter().all(|command| match command.through.split_last() {
-            Some((_, outer)) => !outer.iter().any(is_it),
+        && commands.iter().all(|command| match command.wrappers.split_last() {
+            Some((_, outer)) => !outer.iter().any(is_program),
             None => true,
         })
 }
 
-/// `true` if the script lists the command that begins with this word as one that `command` runs.
+/// `true` if the script lists a command that `command` runs and that begins with the word `first`.
 pub(crate) fn is_listed(commands: &[SimpleCommand], command: &SimpleCommand, first: &Word) -> bool {
-    let depth = command.through.len();
+    let depth = command.wrappers.len();
     commands.iter().any(|other| {
-        let program = other.through.get(depth).map(|name| name.split(' ').next().unwrap_or(name));
+        let program = other.wrappers.get(depth).map(|name| name.split(' ').next().unwrap_or(name));
         program.is_some()
             && program == command.program()
-            && other.through[..depth] == command.through
+            && other.wrappers[..depth] == command.wrappers
             && other.words.first().is_some_and(|word| word.text == first.text)
     })
 }

@@ -1,22 +1,21 @@
-//! Where the words of a command lead, following `cd` through the script.
+//! Resolves the paths in a command's words, following `cd` through the script.
 
 use std::collections::BTreeMap;
 
 use sayso_base::WsPath;
-use sayso_shell::{Certainty, Course, Script, SimpleCommand, Word};
+use sayso_shell::{Certainty, Flow, Script, SimpleCommand, Word};
 
-use super::effect::Place;
+use super::effect::PathTarget;
 
-/// Where a shell is.
+/// Working directory of a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Directory {
     /// An absolute path.
     At(String),
-    /// Nobody can tell.
     Unknown,
 }
 
-/// The directories of all shells of a script, while its commands are gone through in order.
+/// Working directories of all shells of a script. Commands are visited in order.
 pub(super) struct Directories<'s> {
     root: String,
     shells: &'s [usize],
@@ -25,13 +24,13 @@ pub(super) struct Directories<'s> {
 
 impl<'s> Directories<'s> {
     pub(super) fn new(script: &'s Script, root: &str, start: &WsPath) -> Self {
-        let root = normal(root);
-        let start = if start.is_root() { root.clone() } else { normal(&format!("{root}/{}", start.as_str())) };
+        let root = normalize(root);
+        let start = if start.is_root() { root.clone() } else { normalize(&format!("{root}/{}", start.as_str())) };
         Self { root, shells: &script.shells, at: BTreeMap::from([(0, Directory::At(start))]) }
     }
 
-    /// Where a shell is; at first where the one is that started it.
-    fn of(&mut self, shell: usize) -> Directory {
+    /// Returns the directory of a shell, which starts in its parent's directory.
+    fn directory_of(&mut self, shell: usize) -> Directory {
         let mut above = Vec::new();
         let mut current = shell;
         let found = loop {
@@ -50,30 +49,30 @@ impl<'s> Directories<'s> {
         found
     }
 
-    /// Where a word of a command leads.
-    pub(super) fn place(&mut self, command: &SimpleCommand, word: &Word) -> Place {
-        let directory = self.of(command.shell);
+    /// Resolves a word of a command as a path.
+    pub(super) fn target(&mut self, command: &SimpleCommand, word: &Word) -> PathTarget {
+        let directory = self.directory_of(command.shell);
         self.resolve(&directory, word)
     }
 
-    /// The directory of a command.
-    pub(super) fn here(&mut self, command: &SimpleCommand) -> Place {
-        self.place(command, &Word::literal("."))
+    /// Returns the working directory of a command.
+    pub(super) fn current_directory(&mut self, command: &SimpleCommand) -> PathTarget {
+        self.target(command, &Word::literal("."))
     }
 
-    fn resolve(&self, directory: &Directory, word: &Word) -> Place {
+    fn resolve(&self, directory: &Directory, word: &Word) -> PathTarget {
         let text = word.text.as_str();
         let known = match word.certainty {
             Certainty::Literal => text,
-            // As far as the first character that stands for others.
-            Certainty::Pattern if text.starts_with('~') => return Place::Outside(text.to_owned()),
+            // The part before the first wildcard is known.
+            Certainty::Pattern if text.starts_with('~') => return PathTarget::Outside(text.to_owned()),
             Certainty::Pattern => &text[..text.find(['*', '?', '[', '{']).unwrap_or(text.len())],
-            Certainty::Unknown => return Place::Unknown(text.to_owned()),
+            Certainty::Unknown => return PathTarget::Unknown(text.to_owned()),
         };
         let path = match directory {
-            _ if known.starts_with('/') => normal(known),
-            Directory::At(directory) => normal(&format!("{directory}/{known}")),
-            Directory::Unknown => return Place::Unknown(text.to_owned()),
+            _ if known.starts_with('/') => normalize(known),
+            Directory::At(directory) => normalize(&format!("{directory}/{known}")),
+            Directory::Unknown => return PathTarget::Unknown(text.to_owned()),
         };
         let beneath = if self.root == "/" { path.strip_prefix('/') } else { path.strip_prefix(&self.root) };
         let inside = match beneath {
@@ -82,15 +81,15 @@ impl<'s> Directories<'s> {
             _ => None,
         };
         match (inside, word.certainty) {
-            (Some(inside), Certainty::Literal) => Place::Inside(inside),
-            (Some(_), _) => Place::Unknown(text.to_owned()),
-            (None, Certainty::Literal) => Place::Outside(path),
-            (None, _) => Place::Outside(text.to_owned()),
+            (Some(inside), Certainty::Literal) => PathTarget::Inside(inside),
+            (Some(_), _) => PathTarget::Unknown(text.to_owned()),
+            (None, Certainty::Literal) => PathTarget::Outside(path),
+            (None, _) => PathTarget::Outside(text.to_owned()),
         }
     }
 
-    /// Follows a `cd`; gives where it leads.
-    pub(super) fn follow(&mut self, command: &SimpleCommand) -> Option<Place> {
+    /// Applies a `cd` to its shell and returns the new directory; `None` for other commands.
+    pub(super) fn follow(&mut self, command: &SimpleCommand) -> Option<PathTarget> {
         let program = command.program()?;
         if !matches!(program, "cd" | "pushd" | "popd" | "chdir") {
             return None;
@@ -99,22 +98,23 @@ impl<'s> Directories<'s> {
         let home = Word { text: "~".to_owned(), certainty: Certainty::Pattern };
         let is_back = command.words[1..].iter().any(|word| word.text == "-");
         let target = if program == "popd" || is_back { None } else { Some(operand.unwrap_or(&home)) };
-        let directory = self.of(command.shell);
-        let place = target.map_or_else(|| Place::Unknown("-".to_owned()), |word| self.resolve(&directory, word));
-        let next = match &place {
-            _ if command.course == Course::Branch => Directory::Unknown,
-            Place::Inside(path) if path.is_root() => Directory::At(self.root.clone()),
-            Place::Inside(path) => Directory::At(normal(&format!("{}/{}", self.root, path.as_str()))),
-            Place::Outside(path) if path.starts_with('/') => Directory::At(path.clone()),
+        let directory = self.directory_of(command.shell);
+        let resolved =
+            target.map_or_else(|| PathTarget::Unknown("-".to_owned()), |word| self.resolve(&directory, word));
+        let next = match &resolved {
+            _ if command.flow == Flow::Conditional => Directory::Unknown,
+            PathTarget::Inside(path) if path.is_root() => Directory::At(self.root.clone()),
+            PathTarget::Inside(path) => Directory::At(normalize(&format!("{}/{}", self.root, path.as_str()))),
+            PathTarget::Outside(path) if path.starts_with('/') => Directory::At(path.clone()),
             _ => Directory::Unknown,
         };
         self.at.insert(command.shell, next);
-        Some(place)
+        Some(resolved)
     }
 }
 
-/// An absolute path without `.`, `..` and doubled slashes.
-pub(crate) fn normal(path: &str) -> String {
+/// Removes `.`, `..` and double slashes from an absolute path.
+pub(crate) fn normalize(path: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
         match name {

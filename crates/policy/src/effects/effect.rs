@@ -1,90 +1,70 @@
-//! What a command appears to do besides printing.
+//! Effects of a command beyond printing.
 
 use std::fmt::{self, Display, Formatter};
 
 use sayso_base::{Severity, WsPath};
-use sayso_shell::visible;
+use sayso_shell::escape_unprintable;
 use serde::{Deserialize, Serialize};
 
-/// Something that a command appears to do. Known from the program's name and words, so it may be wrong either way.
+/// An apparent effect of a command. It is inferred from the program's name and words, so it may be wrong either way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
-    /// Makes or changes a file.
-    Writes {
-        /// Which.
-        path: Place,
-    },
+    /// Creates or changes a file.
+    Writes { path: PathTarget },
     /// Removes a file.
     Deletes {
-        /// Which.
-        path: Place,
-        /// Whether all that is below it goes too.
+        path: PathTarget,
+        /// Deletes everything below the path too.
         recursive: bool,
     },
-    /// Talks to other machines.
+    /// Connects to other machines.
     Fetches {
-        /// What is asked for, as it is written.
+        /// The command as written.
         what: String,
     },
-    /// Runs what it has just got from another machine.
+    /// Runs code that an earlier command of the script downloaded.
     RunsFetched,
-    /// Gets the rights of another user.
-    Elevates {
-        /// Through which program.
-        program: String,
-    },
-    /// Runs code of another language that is in the command or on its input.
-    RunsCode {
-        /// What runs it.
-        interpreter: String,
-    },
-    /// Changes who may do what with a file.
-    ChangesPermissions {
-        /// Which.
-        path: Place,
-    },
-    /// Throws away work that only git has.
-    RewritesHistory {
-        /// The command, as far as it says so.
-        command: String,
-    },
-    /// Goes to, or names, what is outside the workspace.
-    LeavesWorkspace {
-        /// Where to, as far as it is known.
-        path: String,
-    },
-    /// Changes what is not captured, so that an undo cannot bring it back.
+    /// Runs with another user's privileges.
+    Elevates { program: String },
+    /// Runs code in another language from the command line or from standard input.
+    RunsCode { interpreter: String },
+    /// Changes the mode or owner of a file.
+    ChangesPermissions { path: PathTarget },
+    /// Discards commits or uncommitted work in git.
+    RewritesHistory { command: String },
+    /// Enters or names a path outside the workspace.
+    LeavesWorkspace { path: String },
+    /// Changes files that are not captured, so undo cannot restore them.
     NotCaptured {
-        /// What, as far as it is known.
         path: String,
-        /// Why it is not, as the end of a sentence.
+        /// Completes the sentence "undo cannot restore … because".
         reason: String,
     },
-    /// Ends processes.
+    /// Terminates processes.
     Kills,
     /// Changes the machine itself.
     System {
-        /// Through which program or device.
+        /// The program, or the device that is written.
         program: String,
     },
 }
 
-/// A place that a command names.
+/// A path that an action names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// In the workspace, as far as names tell: a symbolic link may lead elsewhere.
+pub enum PathTarget {
+    /// In the workspace by name. A symbolic link may lead elsewhere.
     Inside(WsPath),
-    /// Outside.
+    /// Outside the workspace.
     Outside(String),
-    /// It depends on a variable, a pattern or an unknown directory.
+    /// Depends on a variable, a pattern or an unknown directory.
     Unknown(String),
 }
 
-impl Place {
-    /// The path as it is written, without saying where it is.
-    pub fn name(&self) -> String {
+impl PathTarget {
+    /// Returns the path as written.
+    pub fn text(&self) -> String {
         match self {
             Self::Inside(path) => path.to_string(),
             Self::Outside(text) | Self::Unknown(text) => text.clone(),
@@ -92,12 +72,12 @@ impl Place {
     }
 }
 
-impl Display for Place {
+impl Display for PathTarget {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Inside(path) => write!(f, "`{}`", visible(&path.to_string())),
-            Self::Outside(path) => write!(f, "`{}` outside the workspace", visible(path)),
-            Self::Unknown(path) => write!(f, "`{}`", visible(path)),
+            Self::Inside(path) => write!(f, "`{}`", escape_unprintable(&path.to_string())),
+            Self::Outside(path) => write!(f, "`{}` outside the workspace", escape_unprintable(path)),
+            Self::Unknown(path) => write!(f, "`{}`", escape_unprintable(path)),
         }
     }
 }
@@ -108,39 +88,40 @@ impl Display for Effect {
             Self::Writes { path } => write!(f, "appears to write {path}"),
             Self::Deletes { path, recursive: false } => write!(f, "appears to delete {path}"),
             Self::Deletes { path, recursive: true } => write!(f, "appears to delete {path} and all below it"),
-            Self::Fetches { what } => write!(f, "appears to reach other machines: `{}`", visible(what)),
+            Self::Fetches { what } => write!(f, "appears to reach other machines: `{}`", escape_unprintable(what)),
             Self::RunsFetched => f.write_str("appears to run what it has just fetched"),
             Self::Elevates { program } => {
-                let program = visible(program);
-                write!(f, "appears to take another user's rights through `{program}`, ")?;
-                f.write_str("which fails under the gate: `sayso exec --unmarked` runs it, in your name")
+                let program = escape_unprintable(program);
+                write!(f, "appears to take another user's privileges through `{program}`, ")?;
+                f.write_str("which fails under the gate; run it yourself with `sayso exec --unmarked`")
             }
-            Self::RunsCode { interpreter } => write!(f, "appears to run code in `{}`", visible(interpreter)),
+            Self::RunsCode { interpreter } => write!(f, "appears to run code in `{}`", escape_unprintable(interpreter)),
             Self::ChangesPermissions { path } => write!(f, "appears to change the permissions of {path}"),
             Self::RewritesHistory { command } => {
-                write!(f, "appears to throw away work in git: `{}`", visible(command))
+                write!(f, "appears to discard work in git: `{}`", escape_unprintable(command))
             }
             Self::LeavesWorkspace { path } => {
-                write!(f, "appears to reach outside the workspace: `{}`", visible(path))
+                write!(f, "appears to reach outside the workspace: `{}`", escape_unprintable(path))
             }
             Self::NotCaptured { path, reason } => {
-                write!(f, "undo cannot bring all of `{}` back: {}", visible(path), visible(reason))
+                write!(f, "undo cannot restore all of `{}`: {}", escape_unprintable(path), escape_unprintable(reason))
             }
             Self::Kills => f.write_str("appears to end processes"),
-            Self::System { program } => write!(f, "appears to change the machine itself: `{}`", visible(program)),
+            Self::System { program } => {
+                write!(f, "appears to change the machine itself: `{}`", escape_unprintable(program))
+            }
         }
     }
 }
 
 impl Effect {
-    /// How much it matters.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Writes { path: Place::Inside(_) } => Severity::Info,
-            Self::Writes { path: Place::Outside(path) } if !is_scratch(path) => Severity::Critical,
-            Self::Deletes { path: Place::Inside(path), recursive: true } if path.is_root() => Severity::Critical,
-            Self::Deletes { path: Place::Outside(_), .. }
-            | Self::Deletes { path: Place::Unknown(_), recursive: true }
+            Self::Writes { path: PathTarget::Inside(_) } => Severity::Info,
+            Self::Writes { path: PathTarget::Outside(path) } if !is_scratch(path) => Severity::Critical,
+            Self::Deletes { path: PathTarget::Inside(path), recursive: true } if path.is_root() => Severity::Critical,
+            Self::Deletes { path: PathTarget::Outside(_), .. }
+            | Self::Deletes { path: PathTarget::Unknown(_), recursive: true }
             | Self::RunsFetched
             | Self::Elevates { .. }
             | Self::RewritesHistory { .. }
@@ -157,7 +138,7 @@ impl Effect {
     }
 }
 
-/// Where files are put that nobody misses.
+/// `true` for directories of temporary files.
 fn is_scratch(path: &str) -> bool {
     path.starts_with("/tmp/") || path.starts_with("/var/tmp/")
 }

@@ -1,11 +1,11 @@
-//! Finds the subcommand of git among its words.
+//! The subcommand of a git command.
 
 use sayso_shell::Word;
 
-/// Options before the subcommand that take a word.
+/// Options before the subcommand that take a value.
 const GLOBAL_VALUES: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"];
 
-/// The subcommand and the words behind it.
+/// Returns the subcommand and the words after it.
 pub fn subcommand(words: &[Word]) -> Option<(&str, &[Word])> {
     let mut rest = words.get(1..)?;
     loop {

@@ -1,14 +1,14 @@
 //! Effects of commands, as far as the programs' names and words tell.
 //!
-//! Effects put something before a person's eyes and are judged as the reads and writes that they are. That nothing was
-//! recognised proves nothing.
+//! A preview shows the effects to a person, and policy decides them as reads and writes. The absence of a known effect does
+//! not prove that a command is harmless.
 
+mod analyze;
 pub(crate) mod arguments;
 pub(crate) mod directory;
 mod effect;
 mod git;
-mod judge;
 
-pub use effect::{Effect, Place};
+pub use analyze::analyze_effects;
+pub use effect::{Effect, PathTarget};
 pub use git::subcommand as git_subcommand;
-pub use judge::effects;

@@ -60,7 +60,7 @@ impl Sed<'_> {
         match self.next()? {
             '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'l' | 'n' | 'N' | 'p' | 'P' | 'q' | 'Q' | 'x' | 'z' | 'F' => {
                 self.skip(|c| c.is_ascii_digit() || c == ' ');
-                // Each command ends here; a letter behind it would be read as something else.
+                // Each command ends here; sed reads a letter behind it as another command.
                 matches!(self.rest.chars().next(), None | Some(';' | '\n' | '}' | '#')).then_some(())
             }
             '{' | '}' => Some(()),

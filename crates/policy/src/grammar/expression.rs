@@ -2,7 +2,7 @@
 
 use sayso_shell::{Certainty, Word};
 
-use super::finding::{Inner, Unclear, What};
+use super::finding::{FindingKind, NestedCommand, Unclear};
 use super::reading::Reader;
 use super::vocabulary::{Kind, Spec, Trait};
 
@@ -23,7 +23,7 @@ pub(super) fn read(reader: &mut Reader<'_>, first: usize) {
         at += 1;
     }
     for (at, word) in &starts {
-        reader.find(*at, &word.text, What::Reads(word.clone()));
+        reader.find(*at, &word.text, FindingKind::Reads(word.clone()));
     }
     while at < reader.words.len() {
         at = primary(reader, at, &starts);
@@ -48,10 +48,10 @@ fn primary(reader: &mut Reader<'_>, at: usize, starts: &[(usize, Word)]) -> usiz
     match spec.kind {
         Kind::Flag if spec.has(Trait::Recursive) => {
             for (_, start) in starts {
-                reader.find(at, text, What::Deletes { word: start.clone(), recursive: true });
+                reader.find(at, text, FindingKind::Deletes { word: start.clone(), recursive: true });
             }
             if starts.is_empty() {
-                reader.find(at, text, What::Deletes { word: Word::literal("."), recursive: true });
+                reader.find(at, text, FindingKind::Deletes { word: Word::literal("."), recursive: true });
             }
             at + 1
         }
@@ -62,7 +62,11 @@ fn primary(reader: &mut Reader<'_>, at: usize, starts: &[(usize, Word)]) -> usiz
         Kind::Command => {
             let behind = &reader.words[at + 1..];
             let end = behind.iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
-            reader.find(at + 1, text, What::Runs(Inner::Words { from: at + 1, assignments: Vec::new() }));
+            reader.find(
+                at + 1,
+                text,
+                FindingKind::Runs(NestedCommand::CommandPattern { from: at + 1, assignments: Vec::new() }),
+            );
             end.map_or(reader.words.len(), |end| at + end + 2)
         }
         _ => argument(reader, at, text, spec),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use sayso_shell::{Word, visible};
+use sayso_shell::{Word, escape_unprintable};
 
 use super::vocabulary::Trait;
 
@@ -13,12 +13,12 @@ pub(crate) struct Finding {
     pub(crate) at: usize,
     /// The option or operand as a person is shown it.
     pub(crate) label: String,
-    pub(crate) what: What,
+    pub(crate) what: FindingKind,
 }
 
 /// Effect of one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FindingKind {
     /// Names a path that is read.
     Reads(Word),
     /// Names a path that is written.
@@ -28,7 +28,7 @@ pub(crate) enum What {
     /// Names a path whose permissions change.
     Permissions(Word),
     /// Names another command.
-    Runs(Inner),
+    Runs(NestedCommand),
     /// Has an effect without a path.
     Effect(Trait),
     /// Cannot be told.
@@ -37,13 +37,13 @@ pub(crate) enum What {
 
 /// A command within a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Inner {
+pub(crate) enum NestedCommand {
     /// A script for a shell.
     Script(Word),
     /// A program that gets further arguments.
     Program(Word),
     /// The words of the command from this one on.
-    Words { from: usize, assignments: Vec<Word> },
+    CommandPattern { from: usize, assignments: Vec<Word> },
 }
 
 /// Reason why the effect of a word is not known.
@@ -69,28 +69,38 @@ pub(crate) enum Unclear {
 
 impl Finding {
     /// `true` where a place decides, or another command that is judged by itself.
-    pub(crate) fn is_judged_apart(&self) -> bool {
-        !matches!(self.what, What::Effect(_) | What::Unclear(_))
+    pub(crate) fn is_decided_separately(&self) -> bool {
+        !matches!(self.what, FindingKind::Effect(_) | FindingKind::Unclear(_))
     }
 
     /// The finding as one clause for a person; `command` is the program with its subcommand.
     pub(crate) fn clause(&self, command: &str) -> String {
-        let label = visible(&self.label);
+        let label = escape_unprintable(&self.label);
         match &self.what {
-            What::Reads(word) => format!("`{label}` reads a file: {}", visible(&word.text)),
-            What::Writes(word) => format!("`{label}` writes a file: {}", visible(&word.text)),
-            What::Deletes { word, .. } => format!("`{label}` deletes a file: {}", visible(&word.text)),
-            What::Permissions(word) => format!("`{label}` changes permissions: {}", visible(&word.text)),
-            What::Runs(_) => format!("`{label}` runs another program"),
-            What::Effect(one) => format!("`{label}` {one}"),
-            What::Unclear(Unclear::Option) => format!("`{label}` is not an option that sayso knows for {command}"),
-            What::Unclear(Unclear::MissingValue) => format!("`{label}` of {command} lacks its value"),
-            What::Unclear(Unclear::Verb) => format!("`{label}` is not a subcommand that sayso knows for {command}"),
-            What::Unclear(Unclear::Operand) => format!("`{label}` is not an operand that sayso knows for {command}"),
-            What::Unclear(Unclear::MayBeOption) => format!("`{label}` may become an option of {command}"),
-            What::Unclear(Unclear::Script) => format!("`{label}` may write files or run programs"),
-            What::Unclear(Unclear::Module) => format!("`{label}` runs what sayso cannot look into"),
-            What::Unclear(Unclear::Variable) => format!("`{label}` may change how programs run"),
+            FindingKind::Reads(word) => format!("`{label}` reads a file: {}", escape_unprintable(&word.text)),
+            FindingKind::Writes(word) => format!("`{label}` writes a file: {}", escape_unprintable(&word.text)),
+            FindingKind::Deletes { word, .. } => {
+                format!("`{label}` deletes a file: {}", escape_unprintable(&word.text))
+            }
+            FindingKind::Permissions(word) => {
+                format!("`{label}` changes permissions: {}", escape_unprintable(&word.text))
+            }
+            FindingKind::Runs(_) => format!("`{label}` runs another program"),
+            FindingKind::Effect(one) => format!("`{label}` {one}"),
+            FindingKind::Unclear(Unclear::Option) => {
+                format!("`{label}` is not an option that sayso knows for {command}")
+            }
+            FindingKind::Unclear(Unclear::MissingValue) => format!("`{label}` of {command} lacks its value"),
+            FindingKind::Unclear(Unclear::Verb) => {
+                format!("`{label}` is not a subcommand that sayso knows for {command}")
+            }
+            FindingKind::Unclear(Unclear::Operand) => {
+                format!("`{label}` is not an operand that sayso knows for {command}")
+            }
+            FindingKind::Unclear(Unclear::MayBeOption) => format!("`{label}` may become an option of {command}"),
+            FindingKind::Unclear(Unclear::Script) => format!("`{label}` may write files or run programs"),
+            FindingKind::Unclear(Unclear::Module) => format!("`{label}` runs what sayso cannot look into"),
+            FindingKind::Unclear(Unclear::Variable) => format!("`{label}` may change how programs run"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Grammars: the options and operands of well-known programs, and the effect of each.
 //!
-//! The tables come from `grammars/*.toml`, which `docs/grammars.md` describes. [`Reading::of`] reads a command by the grammar of
-//! its program. Whatever the grammar does not describe is a [`What::Unclear`], never silence.
+//! The tables come from `grammars/*.toml`, which `docs/grammars.md` describes. [`ParsedArguments::parse`] reads a command by the grammar of
+//! its program. An option or word that the grammar lacks is a [`FindingKind::Unclear`], never silence.
 
 mod code;
 mod expression;
@@ -12,8 +12,8 @@ mod values;
 #[allow(dead_code, reason = "the build script uses the rest")]
 pub(crate) mod vocabulary;
 
-pub(crate) use finding::{Finding, Inner, What};
-pub(crate) use reading::Reading;
+pub(crate) use finding::{Finding, FindingKind, NestedCommand};
+pub(crate) use reading::ParsedArguments;
 use tables::GRAMMARS;
 use vocabulary::{Kind, Spec, Style};
 
@@ -45,7 +45,7 @@ struct Verb {
     operands: &'static [Spec],
     /// Operands behind `--`, where they differ.
     after: &'static [Spec],
-    /// Effects whatever the options are.
+    /// Effects that occur with all options.
     traits: u32,
     /// Effects where no operand is given: an interpreter then reads its input.
     bare: u32,
@@ -57,7 +57,7 @@ struct Verb {
 
 impl Grammar {
     /// The grammar of a program, by its name without a directory.
-    pub(crate) fn of(program: &str) -> Option<&'static Self> {
+    pub(crate) fn for_program(program: &str) -> Option<&'static Self> {
         let at = GRAMMARS.binary_search_by(|(name, _)| (*name).cmp(program)).ok()?;
         Some(GRAMMARS[at].1)
     }

@@ -2,13 +2,13 @@
 
 use sayso_shell::{Certainty, Word};
 
-use super::finding::{Finding, Inner, Unclear, What};
+use super::finding::{Finding, FindingKind, NestedCommand, Unclear};
 use super::vocabulary::{Kind, Spec, Style, Trait};
 use super::{Grammar, Verb, expression};
 
 /// A command as its program would read it.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ParsedArguments {
     pub(crate) findings: Vec<Finding>,
     /// Indices of options without effect that stand before the subcommand, or before the first operand.
     pub(crate) skipped: Vec<usize>,
@@ -34,19 +34,19 @@ pub(super) struct Reader<'c> {
     pub(super) given: u32,
     /// Another command got the rest of the words.
     is_handed_over: bool,
-    pub(super) found: Reading,
+    pub(super) found: ParsedArguments,
 }
 
-impl Reading {
+impl ParsedArguments {
     /// Reads a command, if its program has a grammar. The first word is the program.
-    pub(crate) fn of(words: &[Word]) -> Option<Self> {
+    pub(crate) fn parse(words: &[Word]) -> Option<Self> {
         let name = words.first()?.as_literal()?;
         let name = name.rsplit('/').next().unwrap_or(name);
-        Some(Self::by(Grammar::of(name)?, name, words, 0))
+        Some(Self::parse_with(Grammar::for_program(name)?, name, words, 0))
     }
 
     /// Reads the words behind the one at `program`.
-    fn by(grammar: &'static Grammar, name: &str, words: &[Word], program: usize) -> Self {
+    fn parse_with(grammar: &'static Grammar, name: &str, words: &[Word], program: usize) -> Self {
         let found =
             Self { findings: Vec::new(), skipped: Vec::new(), command: name.to_owned(), has_unknown_verb: false };
         let mut reader = Reader {
@@ -71,12 +71,12 @@ impl Reading {
         reader.assign_operands();
         reader.settle();
         // A word that is not understood may take a dry run back.
-        let is_clear = !reader.found.findings.iter().any(|finding| matches!(finding.what, What::Unclear(_)));
+        let is_clear = !reader.found.findings.iter().any(|finding| matches!(finding.what, FindingKind::Unclear(_)));
         if is_clear && reader.given & Trait::Dry.bit() != 0 && reader.given & Trait::Wet.bit() == 0 {
             reader.found.findings.retain(|finding| match &finding.what {
-                What::Writes(_) | What::Deletes { .. } | What::Permissions(_) => false,
-                What::Effect(one) => one.bit() & ON_FILES == 0,
-                What::Reads(_) | What::Runs(_) | What::Unclear(_) => true,
+                FindingKind::Writes(_) | FindingKind::Deletes { .. } | FindingKind::Permissions(_) => false,
+                FindingKind::Effect(one) => one.bit() & ON_FILES == 0,
+                FindingKind::Reads(_) | FindingKind::Runs(_) | FindingKind::Unclear(_) => true,
             });
         }
         reader.found
@@ -84,21 +84,21 @@ impl Reading {
 }
 
 impl Reader<'_> {
-    pub(super) fn find(&mut self, at: usize, label: &str, what: What) {
+    pub(super) fn find(&mut self, at: usize, label: &str, what: FindingKind) {
         self.found.findings.push(Finding { at, label: label.to_owned(), what });
     }
 
     pub(super) fn unclear(&mut self, at: usize, label: &str, why: Unclear) {
-        self.find(at, label, What::Unclear(why));
+        self.find(at, label, FindingKind::Unclear(why));
     }
 
-    /// Notes the effects among some traits, and keeps those that direct the reading.
+    /// Records traits. Those that are effects become findings.
     pub(super) fn effects(&mut self, at: usize, label: &str, traits: u32) {
         self.given |= traits;
         for (_, one) in Trait::ALL {
             let is_direction = (Trait::DIRECTIONS | Trait::InPlace.bit()) & one.bit() != 0;
             if traits & one.bit() != 0 && !is_direction {
-                self.find(at, label, What::Effect(*one));
+                self.find(at, label, FindingKind::Effect(*one));
             }
         }
     }
@@ -117,7 +117,7 @@ impl Reader<'_> {
                 self.unclear(at, text, if expects_verb { Unclear::Verb } else { Unclear::MayBeOption });
                 self.found.has_unknown_verb |= expects_verb;
             }
-            if self.grammar.style == Style::Words {
+            if self.grammar.style == Style::CommandPattern {
                 self.operands.push((at, word));
                 at += 1;
             } else if text == "--" && word.as_literal().is_some() {
@@ -158,7 +158,7 @@ impl Reader<'_> {
             Certainty::Pattern => word.text.starts_with(['*', '?', '[', '{', '-']),
             Certainty::Unknown => true,
         };
-        open && self.grammar.style != Style::Words && (expects_verb || !self.verb.harmless)
+        open && self.grammar.style != Style::CommandPattern && (expects_verb || !self.verb.harmless)
     }
 
     /// Reads the subcommand; gives the index behind it.
@@ -218,15 +218,15 @@ impl Reader<'_> {
         match kind {
             Kind::Module => self.module(at, word),
             Kind::Remote => self.unclear(at, &word.text, Unclear::Module),
-            _ => self.find(at, &word.text, What::Runs(Inner::Words { from: at, assignments })),
+            _ => self.find(at, &word.text, FindingKind::Runs(NestedCommand::CommandPattern { from: at, assignments })),
         }
     }
 
     /// Reads the rest by the grammar of a Python module.
     fn module(&mut self, at: usize, word: &Word) {
-        match word.as_literal().and_then(|name| Some((name, Grammar::of(name)?))) {
+        match word.as_literal().and_then(|name| Some((name, Grammar::for_program(name)?))) {
             Some((name, grammar)) => {
-                let inner = Reading::by(grammar, name, self.words, at);
+                let inner = ParsedArguments::parse_with(grammar, name, self.words, at);
                 self.found.findings.extend(inner.findings);
                 self.found.command = format!("{} -m {}", self.found.command, inner.command);
             }
@@ -239,18 +239,18 @@ impl Reader<'_> {
         let names_directory = self.given & Trait::Directory.bit() != 0;
         let writes_archive = self.grammar.style == Style::Tar && self.given & Trait::InPlace.bit() != 0;
         let recursive = self.given & Trait::Recursive.bit() != 0;
-        self.found.findings.retain(|finding| !(names_directory && finding.what == What::Effect(Trait::Here)));
+        self.found.findings.retain(|finding| !(names_directory && finding.what == FindingKind::Effect(Trait::Here)));
         for finding in &mut self.found.findings {
             match &finding.what {
-                What::Reads(word) if writes_archive && matches!(finding.label.as_str(), "-f" | "--file") => {
-                    finding.what = What::Writes(word.clone());
+                FindingKind::Reads(word) if writes_archive && matches!(finding.label.as_str(), "-f" | "--file") => {
+                    finding.what = FindingKind::Writes(word.clone());
                 }
-                What::Effect(Trait::Untracked) => {
+                FindingKind::Effect(Trait::Untracked) => {
                     let word = Word { text: "untracked files".to_owned(), certainty: Certainty::Unknown };
-                    finding.what = What::Deletes { word, recursive };
+                    finding.what = FindingKind::Deletes { word, recursive };
                 }
-                What::Deletes { word, .. } if recursive => {
-                    finding.what = What::Deletes { word: word.clone(), recursive };
+                FindingKind::Deletes { word, .. } if recursive => {
+                    finding.what = FindingKind::Deletes { word: word.clone(), recursive };
                 }
                 _ => {}
             }
@@ -279,7 +279,7 @@ impl Reader<'_> {
         for (number, (at, word)) in operands.iter().enumerate() {
             let from_end = operands.len() - number;
             let place = match repeated {
-                // The last ones go to the slots behind the repeated one.
+                // The last words go to the slots behind the repeated slot.
                 Some(_) if from_end <= behind => slots.len() - from_end,
                 Some(repeated) => number.min(repeated),
                 None => number,

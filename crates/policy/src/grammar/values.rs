@@ -3,7 +3,7 @@
 use sayso_shell::{Certainty, Word};
 
 use super::code;
-use super::finding::{Inner, Unclear, What};
+use super::finding::{FindingKind, NestedCommand, Unclear};
 use super::reading::{Reader, is_option};
 use super::vocabulary::{Kind, Spec, Style, Trait};
 
@@ -18,10 +18,10 @@ impl Reader<'_> {
                 self.path(at, label, spec.kind, word);
             }
             Kind::Project | Kind::Argument => self.project(at, label, spec.kind, word),
-            Kind::Program => self.find(at, label, What::Runs(Inner::Program(word.clone()))),
-            Kind::Script => self.find(at, label, What::Runs(Inner::Script(word.clone()))),
+            Kind::Program => self.find(at, label, FindingKind::Runs(NestedCommand::Program(word.clone()))),
+            Kind::Script => self.find(at, label, FindingKind::Runs(NestedCommand::Script(word.clone()))),
             Kind::Command | Kind::Remote | Kind::Module => self.hand_over(spec.kind, at, word),
-            Kind::Code => self.find(at, label, What::Effect(Trait::Code)),
+            Kind::Code => self.find(at, label, FindingKind::Effect(Trait::Code)),
             Kind::Sed | Kind::Awk => self.code(at, label, spec.kind, word),
             Kind::Commit | Kind::Refspec => self.revision(at, label, spec.kind, word),
             Kind::Placeholder => {
@@ -46,12 +46,12 @@ impl Reader<'_> {
         let recursive = self.given & Trait::Recursive.bit() != 0;
         let word = word.clone();
         let what = match kind {
-            Kind::Source | Kind::Target if is_remote(&word) => What::Effect(Trait::Network),
-            Kind::Write | Kind::Target => What::Writes(word),
-            Kind::Delete => What::Deletes { word, recursive },
-            Kind::Permissions => What::Permissions(word),
-            _ if in_place => What::Writes(word),
-            _ => What::Reads(word),
+            Kind::Source | Kind::Target if is_remote(&word) => FindingKind::Effect(Trait::Network),
+            Kind::Write | Kind::Target => FindingKind::Writes(word),
+            Kind::Delete => FindingKind::Deletes { word, recursive },
+            Kind::Permissions => FindingKind::Permissions(word),
+            _ if in_place => FindingKind::Writes(word),
+            _ => FindingKind::Reads(word),
         };
         self.find(at, label, what);
     }
@@ -63,7 +63,7 @@ impl Reader<'_> {
         } else if leads_out(word) {
             self.unclear(at, label, Unclear::Module);
         } else {
-            self.find(at, label, What::Reads(word.clone()));
+            self.find(at, label, FindingKind::Reads(word.clone()));
         }
     }
 
@@ -71,7 +71,7 @@ impl Reader<'_> {
         match kind {
             Kind::Sed if code::sed_is_harmless(word) => {}
             Kind::Awk if code::awk_is_harmless(word) => {}
-            Kind::Awk if code::awk_runs(word) => self.find(at, label, What::Effect(Trait::Code)),
+            Kind::Awk if code::awk_runs(word) => self.find(at, label, FindingKind::Effect(Trait::Code)),
             _ => self.unclear(at, label, Unclear::Script),
         }
     }
@@ -79,10 +79,10 @@ impl Reader<'_> {
     fn revision(&mut self, at: usize, label: &str, kind: Kind, word: &Word) {
         let is_tree = kind == Kind::Commit && matches!(word.text.as_str(), "." | "./" | ":/");
         if is_tree {
-            self.find(at, label, What::Writes(word.clone()));
+            self.find(at, label, FindingKind::Writes(word.clone()));
         }
         if is_tree || (kind == Kind::Refspec && word.text.starts_with(['+', ':'])) {
-            self.find(at, label, What::Effect(Trait::History));
+            self.find(at, label, FindingKind::Effect(Trait::History));
         }
     }
 
@@ -110,8 +110,8 @@ impl Reader<'_> {
             &["bs", "ibs", "obs", "cbs", "count", "skip", "seek", "conv", "status", "iflag", "oflag"];
         let path = |text: &str| Word { text: text.to_owned(), certainty: word.certainty };
         match word.text.split_once('=') {
-            Some(("of", target)) => self.find(at, "of", What::Writes(path(target))),
-            Some(("if", source)) => self.find(at, "if", What::Reads(path(source))),
+            Some(("of", target)) => self.find(at, "of", FindingKind::Writes(path(target))),
+            Some(("if", source)) => self.find(at, "if", FindingKind::Reads(path(source))),
             Some((name, _)) if SETTINGS.contains(&name) => {}
             _ => self.unclear(at, &word.text, Unclear::Operand),
         }

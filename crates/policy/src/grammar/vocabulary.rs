@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Source,
     /// `host:path` on another machine, or a path that is written.
     Target,
-    /// A path of the workspace whose code is run. One that leads out of it is asked about.
+    /// A path of the workspace whose code runs. A path outside is asked about.
     Project,
     /// An argument for code of the project: a plain word or a path of the workspace, no option.
     Argument,
@@ -179,7 +179,7 @@ pub(crate) enum Style {
     /// Like getopt, but the first word may be letters without a dash.
     Tar,
     /// Every word is an operand.
-    Words,
+    CommandPattern,
 }
 
 impl Style {
@@ -190,7 +190,7 @@ impl Style {
         ("dash", Self::Dash),
         ("find", Self::Find),
         ("tar", Self::Tar),
-        ("words", Self::Words),
+        ("words", Self::CommandPattern),
     ];
 }
 
@@ -225,7 +225,7 @@ impl Spec {
         self.traits & one.bit() != 0
     }
 
-    /// `true` if nothing but reading comes of it.
+    /// `true` if it only reads.
     pub(crate) fn is_harmless(self) -> bool {
         self.kind.is_harmless() && self.traits & !Trait::DIRECTIONS == 0
     }

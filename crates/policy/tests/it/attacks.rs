@@ -154,12 +154,12 @@ const ATTACKS: &[&str] = &[
 fn readme_rules_allow_no_attack() {
     let policy = readme();
     let allowed: Vec<&&str> =
-        ATTACKS.iter().filter(|command| with_run(command, |act| policy.judge(act, &CLAUDE)).ruling < Ask).collect();
+        ATTACKS.iter().filter(|command| with_run(command, |act| policy.evaluate(act, &CLAUDE)).ruling < Ask).collect();
     assert!(ATTACKS.len() > 120);
     assert!(allowed.is_empty(), "{allowed:#?}");
 }
 
-/// Commands that begin as those of the starter rules do.
+/// Commands that begin with the words of a starter rule.
 const STARTER_ATTACKS: &[&str] = &[
     "cat a > src/b",
     "cat a | tee src/b",
@@ -353,7 +353,7 @@ const STARTER_ATTACKS: &[&str] = &[
 #[test]
 fn starter_rules_allow_no_attack() {
     let policy = policy(starter_rules());
-    let is_allowed = |command: &&&str| with_run(command, |act| policy.judge(act, &CLAUDE)).ruling < Ask;
+    let is_allowed = |command: &&&str| with_run(command, |act| policy.evaluate(act, &CLAUDE)).ruling < Ask;
     let allowed: Vec<&&str> = STARTER_ATTACKS.iter().filter(is_allowed).collect();
     assert!(allowed.is_empty(), "{} of {}: {allowed:#?}", allowed.len(), STARTER_ATTACKS.len());
 }

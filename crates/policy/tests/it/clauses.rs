@@ -1,17 +1,17 @@
-//! The clause that names the part of a command which is asked about, and rules widened by `options = "any"`.
+//! The clause that names the part of a command which is asked about, and rules wide_option_clause by `options = "any"`.
 
-use sayso_policy::{Access, Rule, RuleOptions, Ruled, Ruling, Why};
+use sayso_policy::{Access, OverrideReason, PolicyDecision, Rule, RuleOptions, Ruling};
 
 use crate::policy::{CLAUDE, rule, with_run};
 use crate::typical::policy;
 
-fn explain(rules: Vec<Rule>, command: &str) -> Ruled {
+fn explain(rules: Vec<Rule>, command: &str) -> PolicyDecision {
     let policy = policy(rules);
     with_run(command, |act| policy.explain(act, &CLAUDE))
 }
 
 #[test]
-fn asked_part_names_the_word_that_hinders() {
+fn asked_part_names_obstructing_word() {
     let rules = || {
         ["allow run git diff", "allow run sort", "allow run cargo", "allow run tool", "allow run cd"].map(rule).to_vec()
     };
@@ -25,10 +25,10 @@ fn asked_part_names_the_word_that_hinders() {
         ("sort --compress-program=./x a", "`--compress-program` runs another program"),
         ("cargo publish", "`publish` reaches other machines"),
         ("cargo frob", "`frob` is not a subcommand that sayso knows for cargo"),
-        ("tool x", "sayso does not know the options of `tool`, so a rule covers its very words only"),
+        ("tool x", "sayso has no grammar for `tool`, so a rule covers its own words only"),
         ("FOO=1 sort a", "`FOO=1` may change what the command does"),
-        ("LD_PRELOAD=x sort a", "setting `LD_PRELOAD` changes which programs run"),
-        ("GOFLAGS=x sort a", "`GOFLAGS=x` changes what programs do"),
+        ("LD_PRELOAD=x sort a", "setting `LD_PRELOAD` changes how programs run"),
+        ("GOFLAGS=x sort a", "setting `GOFLAGS` changes how programs run"),
         ("sort a; . x", "`.` runs a script that is not in this text"),
         ("cd $X; sort a", "`cd` may change the shell with these words"),
     ] {
@@ -42,7 +42,7 @@ fn asked_part_names_the_word_that_hinders() {
 }
 
 #[test]
-fn program_without_grammar_is_covered_to_the_word() {
+fn program_without_grammar_needs_exact_words() {
     for (line, command, expected) in [
         ("allow run frob", "frob", Ruling::Allow),
         ("allow run frob", "frob x", Ruling::Ask),
@@ -57,19 +57,19 @@ fn program_without_grammar_is_covered_to_the_word() {
         assert_eq!(explain(vec![rule(line)], command).ruling, expected, "{line}: {command}");
     }
     let ruled = explain(vec![rule("allow run frob")], "frob x");
-    assert_eq!(ruled.parts[0].others[0].why, Why::FurtherWords);
+    assert_eq!(ruled.parts[0].overridden[0].reason, OverrideReason::FurtherWords);
 }
 
 #[test]
-fn options_any_covers_what_follows_and_says_so() {
+fn options_any_covers_further_words() {
     let wide = |line: &str| Rule { options: Some(RuleOptions::Any), ..rule(line) };
     let ruled = explain(vec![wide("allow run frob")], "frob --do x");
     assert_eq!(ruled.ruling, Ruling::Allow);
-    assert!(ruled.reason.as_deref().unwrap().starts_with("`options = \"any\"` lets this through: "), "{ruled:#?}");
+    assert!(ruled.reason.as_deref().unwrap().starts_with("`options = \"any\"` permits this: "), "{ruled:#?}");
     let ruled = explain(vec![wide("allow run git diff")], "git diff --ext-diff");
     assert_eq!(
         ruled.reason.as_deref(),
-        Some("`options = \"any\"` lets this through: `--ext-diff` runs code of the project")
+        Some("`options = \"any\"` permits this: `--ext-diff` runs code of the project")
     );
     let ruled = explain(vec![wide("allow run git diff")], "git diff --stat");
     assert_eq!((ruled.ruling, ruled.reason), (Ruling::Allow, None));

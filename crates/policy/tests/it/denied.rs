@@ -1,6 +1,6 @@
 //! Deny-lists where everything else is allowed.
 
-use sayso_policy::{Defaults, Layer, Policy, Ruling, Standing};
+use sayso_policy::{Defaults, Layer, LayerTrust, Policy, Ruling};
 
 use crate::families::{Row, check};
 use crate::policy::layer;
@@ -10,7 +10,7 @@ use Ruling::{Allow, Ask, Deny};
 fn deny_list() -> Policy {
     let lines = ["allow write **", "deny run rm", "deny run git push", "ask run curl", "deny run docker"];
     let defaults = Defaults { run: Some(Allow), ..Defaults::default() };
-    let layer = Layer { defaults, ..layer("config.toml", Standing::Full, &lines) };
+    let layer = Layer { defaults, ..layer("config.toml", LayerTrust::Trusted, &lines) };
     Policy::new(&[layer], &[]).unwrap()
 }
 

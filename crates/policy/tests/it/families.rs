@@ -1,6 +1,6 @@
 //! Commands by family with the ruling that is expected of allow-lists.
 
-use sayso_policy::{Policy, Ruling, Standing};
+use sayso_policy::{LayerTrust, Policy, Ruling};
 
 use crate::denied;
 use crate::policy::{CLAUDE, layer, with_run};
@@ -12,9 +12,9 @@ pub(crate) type Row = (&'static str, Ruling);
 pub(crate) fn check(policy: &Policy, rows: &[Row]) {
     let mut wrong = Vec::new();
     for (command, expected) in rows {
-        let ruled = with_run(command, |act| policy.judge(act, &CLAUDE));
+        let ruled = with_run(command, |act| policy.evaluate(act, &CLAUDE));
         if ruled.ruling != *expected {
-            wrong.push(format!("{command}: {} by {}, {:?}", ruled.ruling, ruled.by, ruled.reason));
+            wrong.push(format!("{command}: {} by {}, {:?}", ruled.ruling, ruled.rule, ruled.reason));
         }
     }
     assert!(wrong.is_empty(), "{} rows are wrong:\n{}", wrong.len(), wrong.join("\n"));
@@ -23,7 +23,7 @@ pub(crate) fn check(policy: &Policy, rows: &[Row]) {
 /// The rules of the README, which deny `rm`.
 pub(crate) fn readme() -> Policy {
     let lines = ["allow run git status", "allow run git diff", "allow run ls", "later write docs/**", "deny run rm"];
-    Policy::new(&[layer("config.toml", Standing::Full, &lines)], &[]).unwrap()
+    Policy::new(&[layer("config.toml", LayerTrust::Trusted, &lines)], &[]).unwrap()
 }
 
 const GIT: &[Row] = &[
@@ -426,7 +426,7 @@ const BUILDING: &[Row] = &[
     ("uv pip install x", Ask),
     ("pip list", Allow),
     ("pip install x", Ask),
-    // Code in the temporary folder, which may be written without a question, is not run.
+    // Code in the temporary folder, which may be written without a context, is not run.
     ("cd /tmp && cargo test", Ask),
     ("cd /tmp/x && make test", Ask),
     ("mkdir /tmp/x && cd /tmp/x && npm test", Ask),

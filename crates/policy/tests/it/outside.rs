@@ -1,13 +1,13 @@
 //! Rules about paths outside the workspace.
 
 use sayso_base::OutsidePath;
-use sayso_policy::{Policy, Ruling, Standing};
+use sayso_policy::{LayerTrust, Policy, Ruling};
 
 use crate::policy::{check, judge, layer, user};
 use Ruling::{Allow, Ask, Deny};
 
 #[test]
-fn rules_of_the_user_reach_outside_and_patterns_of_the_workspace_do_not() {
+fn user_rules_alone_reach_outside_the_workspace() {
     check(
         &[
             "allow read **",
@@ -38,9 +38,9 @@ fn rules_of_the_user_reach_outside_and_patterns_of_the_workspace_do_not() {
 }
 
 #[test]
-fn own_files_of_sayso_outside_are_never_touched() {
+fn own_state_outside_is_always_denied() {
     let own = [OutsidePath::parse("/home/me/.local/state/sayso").unwrap()];
-    let policy = user(&["allow write /home/**", "allow read /home/**"]).protecting(&own);
+    let policy = user(&["allow write /home/**", "allow read /home/**"]).with_protected_outside(&own);
     for (act, ruling) in [
         ("read /home/me/.local/state/sayso/journal.db", Deny),
         ("write /home/me/.local/state/sayso/journal.db", Deny),
@@ -54,8 +54,8 @@ fn own_files_of_sayso_outside_are_never_touched() {
 }
 
 #[test]
-fn rule_of_an_untrusted_workspace_cannot_name_an_outside_path() {
+fn untrusted_rule_cannot_name_outside_path() {
     let error =
-        Policy::new(&[layer("sayso.toml", Standing::Tightens, &["allow read /etc/hostname"])], &[]).unwrap_err();
+        Policy::new(&[layer("sayso.toml", LayerTrust::TightenOnly, &["allow read /etc/hostname"])], &[]).unwrap_err();
     assert!(error.to_string().contains("cannot name a path outside the workspace"), "{error}");
 }

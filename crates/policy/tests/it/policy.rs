@@ -2,8 +2,8 @@
 
 use sayso_base::WsPath;
 use sayso_policy::{
-    Access, Act, Defaults, Effect, FromNowOn, FromNowOnError, Layer, Place, Policy, Rule, RuleId, RuleScope, Ruled,
-    Ruling, Standing, Who, Why, effects,
+    Access, Defaults, Effect, Layer, LayerTrust, OverrideReason, PathTarget, Policy, PolicyDecision, PolicyQuery,
+    Principal, RememberAs, RememberError, Rule, RuleId, RuleScope, Ruling, analyze_effects,
 };
 use sayso_shell::Script;
 use serde_json::json;
@@ -29,41 +29,45 @@ pub(crate) fn rule(line: &str) -> Rule {
     serde_json::from_value(object).unwrap()
 }
 
-pub(crate) fn layer(file: &str, standing: Standing, lines: &[&str]) -> Layer {
-    Layer { file: file.to_owned(), standing, defaults: Defaults::default(), rules: rules(lines) }
+pub(crate) fn layer(file: &str, standing: LayerTrust, lines: &[&str]) -> Layer {
+    Layer { file: file.to_owned(), trust: standing, defaults: Defaults::default(), rules: rules(lines) }
 }
 
 pub(crate) fn user(lines: &[&str]) -> Policy {
-    Policy::new(&[layer("config.toml", Standing::Full, lines)], &[WsPath::parse("var/state").unwrap()]).unwrap()
+    Policy::new(&[layer("config.toml", LayerTrust::Trusted, lines)], &[WsPath::parse("var/state").unwrap()]).unwrap()
 }
 
-fn place(text: &str) -> Place {
+fn place(text: &str) -> PathTarget {
     match WsPath::parse(text) {
-        _ if text.contains('$') => Place::Unknown(text.to_owned()),
-        Ok(path) => Place::Inside(path),
-        Err(_) => Place::Outside(text.to_owned()),
+        _ if text.contains('$') => PathTarget::Unknown(text.to_owned()),
+        Ok(path) => PathTarget::Inside(path),
+        Err(_) => PathTarget::Outside(text.to_owned()),
     }
 }
 
-pub(crate) const CLAUDE: Who<'static> = Who { agent: Some("claude"), session: Some("s1") };
+pub(crate) const CLAUDE: Principal<'static> = Principal { agent: Some("claude"), session: Some("s1") };
 
 /// Judges an act as people write it: `write a b`, `run git status`, `tool x`.
-pub(crate) fn judge(policy: &Policy, act: &str) -> Ruled {
+pub(crate) fn judge(policy: &Policy, act: &str) -> PolicyDecision {
     let (verb, rest) = act.split_once(' ').unwrap();
-    let places: Vec<Place> = rest.split(' ').map(place).collect();
+    let places: Vec<PathTarget> = rest.split(' ').map(place).collect();
     let ruled = match verb {
-        "write" => policy.judge(&Act::Write { places: &places }, &CLAUDE),
-        "read" => policy.judge(&Act::Read { places: &places }, &CLAUDE),
-        "run" => with_run(rest, |act| policy.judge(act, &CLAUDE)),
+        "write" => policy.evaluate(&PolicyQuery::Write { targets: &places }, &CLAUDE),
+        "read" => policy.evaluate(&PolicyQuery::Read { targets: &places }, &CLAUDE),
+        "run" => with_run(rest, |act| policy.evaluate(act, &CLAUDE)),
         "tool" => match rest.split_once(" > ") {
-            Some((name, path)) => policy.judge(&Act::Tool { name, reads: &[], writes: &[place(path)] }, &CLAUDE),
-            None => policy.judge(&Act::Tool { name: rest, reads: &[], writes: &[] }, &CLAUDE),
+            Some((name, path)) => {
+                policy.evaluate(&PolicyQuery::Tool { name, reads: &[], writes: &[place(path)] }, &CLAUDE)
+            }
+            None => policy.evaluate(&PolicyQuery::Tool { name: rest, reads: &[], writes: &[] }, &CLAUDE),
         },
         "delegate" => match rest.split_once(" with ") {
-            Some((agent, tool)) => policy.judge(&Act::Delegate { agent, tools: &[tool.to_owned()] }, &CLAUDE),
-            None => policy.judge(&Act::Delegate { agent: rest, tools: &[] }, &CLAUDE),
+            Some((agent, tool)) => {
+                policy.evaluate(&PolicyQuery::Delegate { agent, tools: &[tool.to_owned()] }, &CLAUDE)
+            }
+            None => policy.evaluate(&PolicyQuery::Delegate { agent: rest, tools: &[] }, &CLAUDE),
         },
-        "send" => policy.judge(&Act::Send { upstream: rest }, &CLAUDE),
+        "send" => policy.evaluate(&PolicyQuery::Send { upstream: rest }, &CLAUDE),
         _ => panic!("{act}"),
     };
     assert!(ruled.parts.iter().all(|part| part.ruling <= ruled.ruling), "{ruled:?}");
@@ -71,12 +75,12 @@ pub(crate) fn judge(policy: &Policy, act: &str) -> Ruled {
 }
 
 /// Judges a command with the places that its words name, as the gate does.
-pub(crate) fn with_run<T>(command: &str, then: impl FnOnce(&Act<'_>) -> T) -> T {
+pub(crate) fn with_run<T>(command: &str, then: impl FnOnce(&PolicyQuery<'_>) -> T) -> T {
     let mut script = Script::parse(command);
-    let effects = effects(&mut script, "/work/repo", &WsPath::root());
-    let literal = |place: &Place| match place {
-        Place::Outside(path) if !path.starts_with('/') || path.contains(['*', '?', '[', '{']) => {
-            Place::Unknown(path.clone())
+    let effects = analyze_effects(&mut script, "/work/repo", &WsPath::root());
+    let literal = |place: &PathTarget| match place {
+        PathTarget::Outside(path) if !path.starts_with('/') || path.contains(['*', '?', '[', '{']) => {
+            PathTarget::Unknown(path.clone())
         }
         place => place.clone(),
     };
@@ -86,12 +90,12 @@ pub(crate) fn with_run<T>(command: &str, then: impl FnOnce(&Act<'_>) -> T) -> T 
             Effect::Writes { path } | Effect::Deletes { path, .. } | Effect::ChangesPermissions { path } => {
                 writes.push(literal(path));
             }
-            Effect::LeavesWorkspace { path } => reads.push(literal(&Place::Outside(path.clone()))),
+            Effect::LeavesWorkspace { path } => reads.push(literal(&PathTarget::Outside(path.clone()))),
             _ => {}
         }
     }
-    reads.retain(|place| !writes.iter().any(|written| written.name() == place.name()));
-    then(&Act::Run { script: &script, reads: &reads, writes: &writes })
+    reads.retain(|place| !writes.iter().any(|written| written.text() == place.text()));
+    then(&PolicyQuery::Run { script: &script, reads: &reads, writes: &writes })
 }
 
 pub(crate) fn check(lines: &[&str], rows: &[(&str, Ruling)]) {
@@ -119,7 +123,7 @@ fn without_rules_the_defaults_count() {
 }
 
 #[test]
-fn some_denials_nothing_overrides() {
+fn builtin_denials_cannot_be_overridden() {
     check(
         &["allow write **", "allow read **", "allow write ."],
         &[
@@ -148,7 +152,7 @@ fn some_denials_nothing_overrides() {
 }
 
 #[test]
-fn some_things_always_ask() {
+fn builtin_rules_always_ask() {
     let rows: Vec<String> = [
         "sayso.toml",
         "sub/sayso.toml",
@@ -194,12 +198,12 @@ fn some_things_always_ask() {
         &[("write AGENTS.md", Allow), ("write .claude/commands/x.md", Allow), ("write .vscode/x.json", Allow)],
     );
     check(&["allow read **"], &[("read sayso.toml", Allow)]);
-    let policy = Policy::new(&[layer("config.toml", Standing::Full, &["allow write ."])], &[]).unwrap();
+    let policy = Policy::new(&[layer("config.toml", LayerTrust::Trusted, &["allow write ."])], &[]).unwrap();
     assert_eq!(judge(&policy, "write .").ruling, Ask, "whoever removes the whole workspace removes all of that");
 }
 
 #[test]
-fn a_denied_path_wins_over_an_allowed_one() {
+fn denied_path_wins_over_allowed_path() {
     check(
         &["deny write secrets/**", "allow write ** #s1", "allow write secrets/** #s1", "deny read **/*.pem"],
         &[
@@ -218,7 +222,7 @@ fn a_denied_path_wins_over_an_allowed_one() {
 }
 
 #[test]
-fn the_narrowest_scope_wins_and_then_the_last_rule() {
+fn narrowest_scope_wins_then_last_rule() {
     check(&["allow write a", "later write a"], &[("write a", Later), ("write a/b", Later), ("write b", Ask)]);
     check(&["later write a", "allow write a"], &[("write a", Allow)]);
     check(&["later write a @claude", "allow write a"], &[("write a", Later)]);
@@ -233,7 +237,7 @@ fn the_narrowest_scope_wins_and_then_the_last_rule() {
 const STATUS: &[&str] = &["allow run git status"];
 
 #[test]
-fn a_command_is_allowed_to_the_letter() {
+fn allow_rule_covers_exact_words() {
     check(
         STATUS,
         &[
@@ -287,7 +291,7 @@ fn a_command_is_allowed_to_the_letter() {
 }
 
 #[test]
-fn a_denied_command_is_denied_however_it_is_written() {
+fn denied_command_is_denied_in_every_spelling() {
     check(
         &["allow run *", "allow write **", "deny run rm"],
         &[
@@ -338,7 +342,7 @@ fn a_denied_command_is_denied_however_it_is_written() {
             ("run /w/deploy.sh", Ask),
         ],
     );
-    // A rule that asks reaches as far as one that denies.
+    // An asking rule covers the same commands as a denying one.
     check(
         &["allow run *", "ask run git push"],
         &[("run /usr/bin/git push", Ask), ("run sudo git push", Ask), ("run git fetch", Allow)],
@@ -374,9 +378,9 @@ fn tools_and_others_go_by_name() {
 }
 
 #[test]
-fn defaults_are_configurable_and_a_default_is_no_rule() {
+fn default_ruling_is_configurable_and_no_rule() {
     let defaults = Defaults { run: Some(Allow), write: Some(Deny), ..Defaults::default() };
-    let layer = Layer { defaults, ..layer("config.toml", Standing::Full, &["allow write docs"]) };
+    let layer = Layer { defaults, ..layer("config.toml", LayerTrust::Trusted, &["allow write docs"]) };
     let policy = Policy::new(&[layer], &[]).unwrap();
     for (act, expected) in [
         ("write src/a", Deny),
@@ -392,7 +396,7 @@ fn defaults_are_configurable_and_a_default_is_no_rule() {
 }
 
 /// A workspace's file that tries everything.
-fn greedy(standing: Standing) -> Layer {
+fn greedy(standing: LayerTrust) -> Layer {
     let allow = Some(Allow);
     let defaults = Defaults { read: allow, write: allow, run: allow, tool: allow, delegate: allow, send: allow };
     let lines = [
@@ -412,11 +416,12 @@ fn greedy(standing: Standing) -> Layer {
 }
 
 #[test]
-fn a_workspace_that_tries_to_loosen_only_tightens_until_it_is_trusted() {
-    let mine = || layer("config.toml", Standing::Full, &["allow run git status", "deny run rm", "later write docs/**"]);
+fn untrusted_workspace_rules_only_tighten() {
+    let mine =
+        || layer("config.toml", LayerTrust::Trusted, &["allow run git status", "deny run rm", "later write docs/**"]);
     let alone = Policy::new(&[mine()], &[]).unwrap();
-    let untrusted = Policy::new(&[mine(), greedy(Standing::Tightens)], &[]).unwrap();
-    let trusted = Policy::new(&[mine(), greedy(Standing::Full)], &[]).unwrap();
+    let untrusted = Policy::new(&[mine(), greedy(LayerTrust::TightenOnly)], &[]).unwrap();
+    let trusted = Policy::new(&[mine(), greedy(LayerTrust::Trusted)], &[]).unwrap();
     let tries = [
         "write src/a",
         "write docs/a",
@@ -433,46 +438,47 @@ fn a_workspace_that_tries_to_loosen_only_tightens_until_it_is_trusted() {
     }
     assert_eq!(judge(&untrusted, "write generated/x").ruling, Deny);
     assert_eq!(judge(&untrusted, "read private/x").ruling, Ask);
-    assert_eq!(untrusted.ignored().len(), 9 + 4, "nine rules and the defaults that would be milder");
-    assert_eq!(trusted.ignored(), []);
+    assert_eq!(untrusted.ignored_rules().len(), 9 + 4, "nine rules and the defaults that would be milder");
+    assert_eq!(trusted.ignored_rules(), []);
     for (act, expected) in [("write src/a", Later), ("run make", Allow), ("run rm x", Deny), ("write .git/x", Deny)] {
         assert_eq!(judge(&trusted, act).ruling, expected, "{act}");
     }
     let defaults = Defaults { read: Some(Deny), ..Defaults::default() };
-    let strict = Layer { defaults, ..layer("sayso.toml", Standing::Tightens, &[]) };
+    let strict = Layer { defaults, ..layer("sayso.toml", LayerTrust::TightenOnly, &[]) };
     let policy = Policy::new(&[strict], &[]).unwrap();
     assert_eq!(judge(&policy, "read a").ruling, Deny, "a stricter default counts");
 }
 
 #[test]
-fn explaining_names_the_rule_and_why_others_lost() {
+fn explanation_names_rule_and_overridden_rules() {
     let policy = Policy::new(
         &[
-            layer("config.toml", Standing::Full, &["allow write a", "later write a @claude", "allow write **"]),
-            layer("sayso.toml", Standing::Tightens, &["allow write a"]),
+            layer("config.toml", LayerTrust::Trusted, &["allow write a", "later write a @claude", "allow write **"]),
+            layer("sayso.toml", LayerTrust::TightenOnly, &["allow write a"]),
         ],
         &[],
     )
     .unwrap();
-    let ruled = policy.explain(&Act::Write { places: &[place("a")] }, &CLAUDE);
+    let ruled = policy.explain(&PolicyQuery::Write { targets: &[place("a")] }, &CLAUDE);
     let id = |file: &str, number| RuleId::Rule { file: file.to_owned(), number, name: None };
-    assert_eq!((ruled.ruling, &ruled.by), (Later, &id("config.toml", 2)));
-    let others: Vec<(&RuleId, Why)> = ruled.parts[0].others.iter().map(|lost| (&lost.rule, lost.why)).collect();
+    assert_eq!((ruled.ruling, &ruled.rule), (Later, &id("config.toml", 2)));
+    let others: Vec<(&RuleId, OverrideReason)> =
+        ruled.parts[0].overridden.iter().map(|lost| (&lost.rule, lost.reason)).collect();
     let expected = [
-        (id("config.toml", 1), Why::Narrower),
-        (id("config.toml", 3), Why::Narrower),
-        (id("sayso.toml", 1), Why::Untrusted),
+        (id("config.toml", 1), OverrideReason::Narrower),
+        (id("config.toml", 3), OverrideReason::Narrower),
+        (id("sayso.toml", 1), OverrideReason::Untrusted),
     ];
     assert_eq!(others, expected.iter().map(|(id, why)| (id, *why)).collect::<Vec<_>>());
     // What nearly matched says what was in the way.
     let policy = user(&["allow run git status"]);
     let why = |command: &str| {
         let ruled = with_run(command, |act| policy.explain(act, &CLAUDE));
-        ruled.parts.iter().flat_map(|part| &part.others).map(|lost| lost.why).collect::<Vec<_>>()
+        ruled.parts.iter().flat_map(|part| &part.overridden).map(|lost| lost.reason).collect::<Vec<_>>()
     };
-    assert_eq!(why("FOO=1 git status"), [Why::Assignment]);
-    assert_eq!(why("/bin/git status"), [Why::OtherProgram]);
-    assert_eq!(why("git $x"), [Why::UnknownWords]);
+    assert_eq!(why("FOO=1 git status"), [OverrideReason::Assignment]);
+    assert_eq!(why("/bin/git status"), [OverrideReason::OtherProgram]);
+    assert_eq!(why("git $x"), [OverrideReason::UnknownWords]);
     assert_eq!(why("make"), []);
 }
 
@@ -481,12 +487,12 @@ fn a_denial_says_why() {
     let mut deny = rule("deny run rm");
     deny.reason = Some("we use git rm".to_owned());
     deny.name = Some("no rm".to_owned());
-    let layer = Layer { rules: vec![deny], ..layer("config.toml", Standing::Full, &[]) };
+    let layer = Layer { rules: vec![deny], ..layer("config.toml", LayerTrust::Trusted, &[]) };
     let ruled = judge(&Policy::new(&[layer], &[]).unwrap(), "run ls; rm x");
     assert_eq!(ruled.reason.as_deref(), Some("we use git rm"));
-    assert_eq!(ruled.by.to_string(), "\"no rm\", rule 1 of config.toml");
+    assert_eq!(ruled.rule.to_string(), "\"no rm\", rule 1 of config.toml");
     assert_eq!(
-        ruled.parts.iter().map(|part| (part.what.as_str(), part.ruling)).collect::<Vec<_>>(),
+        ruled.parts.iter().map(|part| (part.target.as_str(), part.ruling)).collect::<Vec<_>>(),
         [("ls", Ask), ("rm x", Deny), ("x", Ask)]
     );
 }
@@ -494,14 +500,14 @@ fn a_denial_says_why() {
 #[test]
 fn mistakes_in_rules_are_named() {
     let error =
-        |line: &str| Policy::new(&[layer("config.toml", Standing::Full, &[line])], &[]).unwrap_err().to_string();
+        |line: &str| Policy::new(&[layer("config.toml", LayerTrust::Trusted, &[line])], &[]).unwrap_err().to_string();
     assert!(error("deny write ../x").contains("rule 1 of config.toml") && error("deny write ../x").contains("`../x`"));
     assert!(error("deny write a[").contains("`a[`"));
     assert!(error("deny run test-*").contains("whole word"));
-    assert!(error("deny run $ git").contains("stands last"));
-    assert!(error("deny run git 'x").contains("no end"));
-    let nothing = Layer { rules: vec![Rule::new(Deny)], ..layer("x", Standing::Full, &[]) };
-    assert!(Policy::new(&[nothing], &[]).unwrap_err().to_string().contains("what it is about"));
+    assert!(error("deny run $ git").contains("must be last"));
+    assert!(error("deny run git 'x").contains("is not closed"));
+    let nothing = Layer { rules: vec![Rule::new(Deny)], ..layer("x", LayerTrust::Trusted, &[]) };
+    assert!(Policy::new(&[nothing], &[]).unwrap_err().to_string().contains("has no pattern"));
     let read = |value| serde_json::from_value::<Rule>(value).unwrap_err().to_string();
     assert!(read(json!({ "wrote": "a", "then": "deny" })).contains("`wrote`"));
     assert!(read(json!({ "write": "a", "then": "denied" })).contains("`denied`"));
@@ -510,42 +516,42 @@ fn mistakes_in_rules_are_named() {
 }
 
 #[test]
-fn from_now_on_covers_that_and_no_more() {
-    let always = |ruling| FromNowOn { scope: RuleScope::Always, ruling };
-    let of_run = |command: &str, answer| with_run(command, |act| Rule::from_now_on(act, &CLAUDE, answer));
+fn remembered_rule_covers_exact_command() {
+    let always = |ruling| RememberAs { scope: RuleScope::Always, ruling };
+    let of_run = |command: &str, answer| with_run(command, |act| Rule::remember(act, &CLAUDE, answer));
     for command in
         ["git status", "git log 'a b' | head -n 5", "sudo git status", "bash -c 'ls; pwd'", "echo '*' '$' \"it's\""]
     {
         let rule = of_run(command, always(Allow)).unwrap();
         let policy =
-            Policy::new(&[Layer { rules: vec![rule.clone()], ..layer("x", Standing::Full, &[]) }], &[]).unwrap();
+            Policy::new(&[Layer { rules: vec![rule.clone()], ..layer("x", LayerTrust::Trusted, &[]) }], &[]).unwrap();
         assert_eq!(judge(&policy, &format!("run {command}")).ruling, Allow, "{rule:?}");
         for other in [format!("{command} x"), format!("{command}; rm x"), format!("A=1 {command}")] {
             assert_eq!(judge(&policy, &format!("run {other}")).ruling, Ask, "{rule:?} {other}");
         }
     }
     assert_eq!(of_run("git push", always(Deny)).unwrap().run, ["git push"]);
-    assert_eq!(of_run("ls 'x", always(Allow)), Err(FromNowOnError::Doubt));
-    assert!(matches!(of_run("ls $x", always(Allow)), Err(FromNowOnError::UnknownWord { .. })));
-    assert!(matches!(of_run("A=1 ls", always(Allow)), Err(FromNowOnError::Assignment { .. })));
+    assert_eq!(of_run("ls 'x", always(Allow)), Err(RememberError::NotUnderstood));
+    assert!(matches!(of_run("ls $x", always(Allow)), Err(RememberError::UnknownWord { .. })));
+    assert!(matches!(of_run("A=1 ls", always(Allow)), Err(RememberError::Assignment { .. })));
 
-    let session = FromNowOn { scope: RuleScope::Session, ruling: Later };
-    let act = Act::Write { places: &[place("a[1].rs")] };
-    let rule = Rule::from_now_on(&act, &CLAUDE, session).unwrap();
+    let session = RememberAs { scope: RuleScope::Session, ruling: Later };
+    let act = PolicyQuery::Write { targets: &[place("a[1].rs")] };
+    let rule = Rule::remember(&act, &CLAUDE, session).unwrap();
     assert_eq!(rule.session.as_deref(), Some("s1"));
-    let policy = Policy::new(&[Layer { rules: vec![rule], ..layer("x", Standing::Full, &[]) }], &[]).unwrap();
+    let policy = Policy::new(&[Layer { rules: vec![rule], ..layer("x", LayerTrust::Trusted, &[]) }], &[]).unwrap();
     assert_eq!((judge(&policy, "write a[1].rs").ruling, judge(&policy, "write a1.rs").ruling), (Later, Ask));
-    assert_eq!(Rule::from_now_on(&act, &Who::default(), session), Err(FromNowOnError::NoSession));
-    let outside = Act::Write { places: &[place("/etc/x")] };
-    assert_eq!(Rule::from_now_on(&outside, &CLAUDE, session).unwrap().write, ["/etc/x"]);
-    let outside = Act::Write { places: &[place("../x")] };
-    assert!(matches!(Rule::from_now_on(&outside, &CLAUDE, session), Err(FromNowOnError::Place { .. })));
+    assert_eq!(Rule::remember(&act, &Principal::default(), session), Err(RememberError::NoSession));
+    let outside = PolicyQuery::Write { targets: &[place("/etc/x")] };
+    assert_eq!(Rule::remember(&outside, &CLAUDE, session).unwrap().write, ["/etc/x"]);
+    let outside = PolicyQuery::Write { targets: &[place("../x")] };
+    assert!(matches!(Rule::remember(&outside, &CLAUDE, session), Err(RememberError::UnknownPath { .. })));
 }
 
 #[test]
 fn rules_and_rulings_survive_json() {
     let ruled = judge(&user(&["deny run rm"]), "run ls; rm x");
-    assert_eq!(serde_json::from_value::<Ruled>(json!(ruled)).unwrap(), ruled);
+    assert_eq!(serde_json::from_value::<PolicyDecision>(json!(ruled)).unwrap(), ruled);
     let rule = rule("later write docs/** @claude");
     assert_eq!(json!(rule), json!({ "write": ["docs/**"], "agent": "claude", "then": "later" }));
     assert_eq!(Access::ALL.map(Access::name), ["read", "write", "run", "tool", "delegate", "send"]);

@@ -1,7 +1,7 @@
-//! What holds of policy whatever the rules are.
+//! Laws that hold for all sets of rules.
 
 use proptest::prelude::*;
-use sayso_policy::{Defaults, Layer, Policy, Rule, Ruling, Standing};
+use sayso_policy::{Defaults, Layer, LayerTrust, Policy, Rule, Ruling};
 
 use crate::policy::{CLAUDE, judge, layer, rule, with_run};
 use Ruling::{Allow, Ask, Deny, Later};
@@ -43,7 +43,7 @@ fn any_rule(then: &'static [&'static str]) -> impl Strategy<Value = String> {
 
 const ANY: &[&str] = &["allow", "later", "ask", "deny"];
 
-fn any_layer(file: &'static str, standing: Standing) -> impl Strategy<Value = Layer> {
+fn any_layer(file: &'static str, standing: LayerTrust) -> impl Strategy<Value = Layer> {
     let ruling = || prop::option::weighted(0.3, prop::sample::select(vec![Allow, Later, Ask, Deny]));
     (prop::collection::vec(any_rule(ANY), 0..6), ruling(), ruling(), ruling()).prop_map(
         move |(lines, read, write, run)| {
@@ -56,9 +56,9 @@ fn any_layer(file: &'static str, standing: Standing) -> impl Strategy<Value = La
 proptest! {
     #[test]
     fn an_untrusted_workspace_never_makes_anything_milder(
-        mine in any_layer("config.toml", Standing::Full),
-        theirs in any_layer("sayso.toml", Standing::Tightens),
-        session in any_layer("session", Standing::Full),
+        mine in any_layer("config.toml", LayerTrust::Trusted),
+        theirs in any_layer("sayso.toml", LayerTrust::TightenOnly),
+        session in any_layer("session", LayerTrust::Trusted),
         act in any_act(),
     ) {
         let session = Layer { defaults: Defaults::default(), ..session };
@@ -69,7 +69,7 @@ proptest! {
 
     #[test]
     fn a_deny_never_makes_anything_milder(
-        mine in any_layer("config.toml", Standing::Full),
+        mine in any_layer("config.toml", LayerTrust::Trusted),
         deny in any_rule(&["deny"]),
         at in any::<prop::sample::Index>(),
         act in any_act(),
@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn the_order_of_denials_does_not_matter(
-        mine in any_layer("config.toml", Standing::Full),
+        mine in any_layer("config.toml", LayerTrust::Trusted),
         seed in any::<u64>(),
         act in any_act(),
     ) {
@@ -92,16 +92,16 @@ proptest! {
         let turns = usize::try_from(seed % 7).unwrap().min(denies.len());
         denies.rotate_left(turns);
         let rules = if seed % 2 == 0 { [denies, others].concat() } else { [others, denies].concat() };
-        let moved = judge(&Policy::new(&[Layer { rules, defaults: mine.defaults, ..layer("config.toml", Standing::Full, &[]) }], &[]).unwrap(), &act);
+        let moved = judge(&Policy::new(&[Layer { rules, defaults: mine.defaults, ..layer("config.toml", LayerTrust::Trusted, &[]) }], &[]).unwrap(), &act);
         prop_assert_eq!(moved.ruling, ordered.ruling);
     }
 
     #[test]
-    fn explaining_says_the_same_as_judging(mine in any_layer("config.toml", Standing::Full), command in prop::sample::select(COMMANDS)) {
+    fn explaining_says_the_same_as_judging(mine in any_layer("config.toml", LayerTrust::Trusted), command in prop::sample::select(COMMANDS)) {
         let policy = Policy::new(&[mine], &[]).unwrap();
         let (judged, mut explained) =
-            with_run(command, |act| (policy.judge(act, &CLAUDE), policy.explain(act, &CLAUDE)));
-        explained.parts.iter_mut().for_each(|part| part.others.clear());
+            with_run(command, |act| (policy.evaluate(act, &CLAUDE), policy.explain(act, &CLAUDE)));
+        explained.parts.iter_mut().for_each(|part| part.overridden.clear());
         prop_assert_eq!(judged, explained);
     }
 }

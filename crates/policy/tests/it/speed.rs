@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use sayso_policy::{Act, Rule, Ruling};
+use sayso_policy::{PolicyQuery, Rule, Ruling};
 use sayso_shell::Script;
 
 use crate::policy::CLAUDE;
@@ -17,12 +17,12 @@ fn judging_typical_commands_is_quick() {
     let policy = policy(starter_rules());
     let scripts: Vec<Script> = COMMANDS.iter().map(|command| Script::parse(command)).collect();
     let first = Instant::now();
-    black_box(policy.judge(&Act::Run { script: &scripts[0], reads: &[], writes: &[] }, &CLAUDE));
+    black_box(policy.evaluate(&PolicyQuery::Run { script: &scripts[0], reads: &[], writes: &[] }, &CLAUDE));
     let first = first.elapsed();
     let commands: usize = scripts.iter().map(|script| script.commands.len()).sum();
     let start = Instant::now();
     for script in &scripts {
-        black_box(policy.judge(&Act::Run { script, reads: &[], writes: &[] }, &CLAUDE));
+        black_box(policy.evaluate(&PolicyQuery::Run { script, reads: &[], writes: &[] }, &CLAUDE));
     }
     let each = start.elapsed() / u32::try_from(commands).unwrap();
     println!("first judgement {first:?}, each of {commands} commands {each:?}");
@@ -46,7 +46,7 @@ fn thousand_rules() -> Vec<Rule> {
 }
 
 #[test]
-fn judging_among_a_thousand_rules_is_quick() {
+fn evaluation_among_thousand_rules_is_fast() {
     const ROUNDS: u32 = 200;
     let policy = policy(thousand_rules());
     for text in [
@@ -56,7 +56,7 @@ fn judging_among_a_thousand_rules_is_quick() {
         let script = Script::parse(text);
         let start = Instant::now();
         for _ in 0..ROUNDS {
-            black_box(policy.judge(&Act::Run { script: &script, reads: &[], writes: &[] }, &CLAUDE));
+            black_box(policy.evaluate(&PolicyQuery::Run { script: &script, reads: &[], writes: &[] }, &CLAUDE));
         }
         let each = start.elapsed() / ROUNDS;
         println!("{} commands among a thousand rules: {each:?}", script.commands.len());

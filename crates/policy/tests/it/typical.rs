@@ -1,7 +1,7 @@
 //! Two hundred commands of an agent's day, judged by the starter rules.
 
 use sayso_policy::{
-    Defaults, FromNowOn, FromNowOnError, Layer, Policy, Rule, RuleScope, Ruling, STARTER_RULES, Standing,
+    Defaults, Layer, LayerTrust, Policy, RememberAs, RememberError, Rule, RuleScope, Ruling, STARTER_RULES,
 };
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ pub(crate) fn starter_rules() -> Vec<Rule> {
 
 pub(crate) fn policy(rules: Vec<Rule>) -> Policy {
     let layer =
-        Layer { file: "config.toml".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules };
+        Layer { file: "config.toml".to_owned(), trust: LayerTrust::Trusted, defaults: Defaults::default(), rules };
     Policy::new(&[layer], &[]).unwrap()
 }
 
@@ -252,7 +252,7 @@ const MAX_ASKED_PERCENT: usize = 15;
 fn starter_rules_ask_about_few_typical_commands() {
     let policy = policy(starter_rules());
     assert!(COMMANDS.len() >= 200, "{} commands", COMMANDS.len());
-    let rulings = COMMANDS.iter().map(|command| (command, with_run(command, |act| policy.judge(act, &CLAUDE))));
+    let rulings = COMMANDS.iter().map(|command| (command, with_run(command, |act| policy.evaluate(act, &CLAUDE))));
     let asked: Vec<_> = rulings.filter(|(_, ruled)| ruled.ruling != Ruling::Allow).collect();
     for (command, ruled) in &asked {
         println!("{} {command:?}: {}", ruled.ruling, ruled.reason.as_deref().unwrap_or("no rule"));
@@ -263,9 +263,9 @@ fn starter_rules_ask_about_few_typical_commands() {
 }
 
 /// Approves a command for always, as the gate does it.
-fn rule_for(command: &str) -> Result<Rule, FromNowOnError> {
-    let answer = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
-    with_run(command, |act| Rule::from_now_on(act, &CLAUDE, answer))
+fn rule_for(command: &str) -> Result<Rule, RememberError> {
+    let answer = RememberAs { scope: RuleScope::Always, ruling: Ruling::Allow };
+    with_run(command, |act| Rule::remember(act, &CLAUDE, answer))
 }
 
 #[test]
@@ -274,8 +274,8 @@ fn offered_rule_covers_the_same_command() {
     for command in COMMANDS {
         match rule_for(command) {
             Ok(rule) => {
-                let ruled = with_run(command, |act| policy(vec![rule.clone()]).judge(act, &CLAUDE));
-                let known = ["always", "the whole workspace"].iter().any(|name| ruled.by.to_string().contains(name));
+                let ruled = with_run(command, |act| policy(vec![rule.clone()]).evaluate(act, &CLAUDE));
+                let known = ["always", "the whole workspace"].iter().any(|name| ruled.rule.to_string().contains(name));
                 assert!(ruled.ruling == Ruling::Allow || known, "{command}: {rule:?}\n{ruled:#?}");
             }
             Err(error) => refused.push(format!("{command}: {error}")),
@@ -290,7 +290,7 @@ fn offered_rule_covers_no_further_word() {
     for command in COMMANDS.iter().filter(|command| !command.contains(['<', '&', ';', '|', '\n'])) {
         let Ok(rule) = rule_for(command) else { continue };
         let more = format!("{command} --frobnicate");
-        let ruled = with_run(&more, |act| policy(vec![rule.clone()]).judge(act, &CLAUDE));
+        let ruled = with_run(&more, |act| policy(vec![rule.clone()]).evaluate(act, &CLAUDE));
         assert_eq!(ruled.ruling, Ruling::Ask, "{more}: {rule:?}");
     }
 }
@@ -318,7 +318,7 @@ fn starter_rules_are_explained_and_used() {
             if command.starts_with('/') {
                 continue;
             }
-            let run = with_run(command, |act| alone.judge(act, &CLAUDE));
+            let run = with_run(command, |act| alone.evaluate(act, &CLAUDE));
             let part = run.parts.first().unwrap();
             assert_eq!(part.ruling, Ruling::Allow, "{name}: {command}\n{run:#?}");
         }

@@ -1,4 +1,4 @@
-//! Bodies on their way: requests to models, and their answers.
+//! Bodies of forwarded requests and of replies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,20 +10,19 @@ use hyper::body::Incoming;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use super::answer::AnswerTap;
-use super::tap::RequestTap;
+use super::request_tap::RequestTap;
+use super::response::ResponseTap;
 
-/// What goes wrong on the way.
+/// Failure of a body while it is forwarded.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request to a model.
+/// The body of a request to an upstream.
 pub(super) enum Outbound {
-    /// As it comes.
-    Passed(Incoming),
-    /// As it comes, and somebody is told what it was.
+    /// Forwarded while it is received.
+    Streamed(Incoming),
+    /// Forwarded and captured while it is received.
     Tapped(Box<RequestTap>),
-    /// All at once.
-    Whole(Full<Bytes>),
+    Buffered(Full<Bytes>),
 }
 
 impl Body for Outbound {
@@ -32,74 +31,73 @@ impl Body for Outbound {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.get_mut() {
-            Self::Passed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Streamed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Self::Tapped(body) => body.poll_frame(cx),
-            Self::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Self::Buffered(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Passed(body) => body.is_end_stream(),
+            Self::Streamed(body) => body.is_end_stream(),
             Self::Tapped(body) => body.is_end_stream(),
-            Self::Whole(body) => body.is_end_stream(),
+            Self::Buffered(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Passed(body) => body.size_hint(),
+            Self::Streamed(body) => body.size_hint(),
             Self::Tapped(body) => body.size_hint(),
-            Self::Whole(body) => body.size_hint(),
+            Self::Buffered(body) => body.size_hint(),
         }
     }
 }
 
-/// How much of a request that is too large is still read, and thrown away.
-pub(super) const UNWANTED: usize = 4 << 20;
+/// Bytes beyond the size limit that are read and discarded, so that the client gets to read the error reply.
+pub(super) const MAX_DISCARDED_BYTES: usize = 4 << 20;
 
-/// Takes a body in whole.
-pub(super) async fn whole(mut body: Incoming, most: usize) -> Result<Bytes, BodyError> {
-    let size = usize::try_from(body.size_hint().lower()).unwrap_or(most).min(most);
-    let (mut taken, mut surplus) = (BytesMut::with_capacity(size), 0);
+/// Reads a body of at most `max` bytes.
+pub(super) async fn read_to_end(mut body: Incoming, max: usize) -> Result<Bytes, BodyError> {
+    let size = usize::try_from(body.size_hint().lower()).unwrap_or(max).min(max);
+    let (mut buffer, mut surplus) = (BytesMut::with_capacity(size), 0);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
-        if surplus == 0 && taken.len() + data.len() <= most {
-            taken.extend_from_slice(&data);
+        if surplus == 0 && buffer.len() + data.len() <= max {
+            buffer.extend_from_slice(&data);
         } else {
             surplus += data.len();
-            taken.clear();
-            if surplus > UNWANTED {
+            buffer.clear();
+            if surplus > MAX_DISCARDED_BYTES {
                 break;
             }
         }
     }
-    if surplus > 0 { Err(TooLarge.into()) } else { Ok(taken.freeze()) }
+    if surplus > 0 { Err(TooLarge.into()) } else { Ok(buffer.freeze()) }
 }
 
-/// A request is larger than is passed on.
+/// The request exceeds `max_body_size`.
 #[derive(Debug, Error)]
-#[error("the request is larger than sayso passes on")]
+#[error("the request is larger than sayso forwards")]
 pub(super) struct TooLarge;
 
 impl TooLarge {
-    /// Whether it is what went wrong, at whatever depth.
-    pub(super) fn is_why(error: &(dyn std::error::Error + 'static)) -> bool {
+    /// Returns `true` if it is in the chain of causes of an error.
+    pub(super) fn is_cause_of(error: &(dyn std::error::Error + 'static)) -> bool {
         std::iter::successors(Some(error), |error| error.source()).any(<dyn std::error::Error>::is::<Self>)
     }
 }
 
-/// The body of an answer.
-pub struct Reply(pub(super) Inner);
+/// The body of a reply to an agent.
+pub struct Reply(pub(super) ReplyBody);
 
-pub(super) enum Inner {
-    /// As it comes.
-    Passed(Incoming),
-    /// As it comes, and looked at on the way.
-    Answer(Box<AnswerTap>),
-    /// All at once.
-    Whole(Full<Bytes>),
-    /// As somebody sends it.
+pub(super) enum ReplyBody {
+    /// Forwarded while it is received.
+    Streamed(Incoming),
+    /// Forwarded and decoded while it is received.
+    Tapped(Box<ResponseTap>),
+    Buffered(Full<Bytes>),
+    /// Written by the task of a held request.
     Held(mpsc::Receiver<Result<Bytes, BodyError>>),
 }
 
@@ -110,8 +108,8 @@ impl std::fmt::Debug for Reply {
 }
 
 impl Reply {
-    pub(super) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Inner::Whole(Full::new(bytes.into())))
+    pub(super) fn buffered(bytes: impl Into<Bytes>) -> Self {
+        Self(ReplyBody::Buffered(Full::new(bytes.into())))
     }
 }
 
@@ -121,29 +119,29 @@ impl Body for Reply {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.get_mut().0 {
-            Inner::Passed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Inner::Answer(body) => body.poll_frame(cx),
-            Inner::Whole(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
-            Inner::Held(frames) => frames.poll_recv(cx).map(|frame| frame.map(|frame| frame.map(Frame::data))),
+            ReplyBody::Streamed(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            ReplyBody::Tapped(body) => body.poll_frame(cx),
+            ReplyBody::Buffered(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            ReplyBody::Held(frames) => frames.poll_recv(cx).map(|frame| frame.map(|frame| frame.map(Frame::data))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Passed(body) => body.is_end_stream(),
-            Inner::Whole(body) => body.is_end_stream(),
-            Inner::Answer(body) => body.is_end_stream(),
-            // Whether it is over, whoever sends it says.
-            Inner::Held(_) => false,
+            ReplyBody::Streamed(body) => body.is_end_stream(),
+            ReplyBody::Buffered(body) => body.is_end_stream(),
+            ReplyBody::Tapped(body) => body.is_end_stream(),
+            // The task closes the channel at the end.
+            ReplyBody::Held(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Passed(body) => body.size_hint(),
-            Inner::Answer(body) => body.size_hint(),
-            Inner::Whole(body) => body.size_hint(),
-            Inner::Held(_) => SizeHint::default(),
+            ReplyBody::Streamed(body) => body.size_hint(),
+            ReplyBody::Tapped(body) => body.size_hint(),
+            ReplyBody::Buffered(body) => body.size_hint(),
+            ReplyBody::Held(_) => SizeHint::default(),
         }
     }
 }

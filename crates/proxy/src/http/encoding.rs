@@ -1,10 +1,10 @@
-//! Compressed bodies: read for a person, passed on as they came.
+//! Content encodings: bodies are decompressed for inspection, and forwarded compressed.
 
 use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 
-/// How a body is compressed.
+/// A supported `content-encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Gzip,
@@ -14,7 +14,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// By the name of a header; `Err` if it is none that is known, `Ok(None)` if the body is not compressed.
+    /// Parses a `content-encoding` header. `Ok(None)` means uncompressed; `Err` has an unknown encoding.
     pub(super) fn parse(name: Option<&str>) -> Result<Option<Self>, String> {
         match name.map(|name| name.trim().to_ascii_lowercase()).as_deref() {
             None | Some("" | "identity") => Ok(None),
@@ -26,8 +26,8 @@ impl Encoding {
         }
     }
 
-    /// A whole body as it was before, if that has no more than so many bytes.
-    pub(super) fn decode(self, body: &[u8], most: usize) -> io::Result<Vec<u8>> {
+    /// Decompresses a complete body to at most `max` bytes.
+    pub(super) fn decode(self, body: &[u8], max: usize) -> io::Result<Vec<u8>> {
         let reader: Box<dyn Read + '_> = match self {
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(body)),
             Self::Deflate => Box::new(flate2::read::ZlibDecoder::new(body)),
@@ -35,37 +35,37 @@ impl Encoding {
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(body)?),
         };
         let mut decoded = Vec::with_capacity(body.len() * 4);
-        reader.take(most as u64 + 1).read_to_end(&mut decoded)?;
-        if decoded.len() > most {
-            return Err(io::Error::other(format!("it has more than {most} bytes")));
+        reader.take(max as u64 + 1).read_to_end(&mut decoded)?;
+        if decoded.len() > max {
+            return Err(io::Error::other(format!("it decompresses to more than {max} bytes")));
         }
         Ok(decoded)
     }
 }
 
-/// A whole body for those who cannot be told that it is compressed. What cannot be read stays as it is.
-pub(super) fn plain(encoding: Option<&str>, body: Bytes, most: usize) -> Bytes {
+/// Decompresses a complete body; an undecodable one is returned unchanged.
+pub(super) fn decode_or_keep(encoding: Option<&str>, body: Bytes, max: usize) -> Bytes {
     match Encoding::parse(encoding) {
-        Ok(Some(encoding)) => encoding.decode(&body, most).map_or(body, Bytes::from),
+        Ok(Some(encoding)) => encoding.decode(&body, max).map_or(body, Bytes::from),
         Ok(None) | Err(_) => body,
     }
 }
 
-/// Decompresses a stream as it comes.
+/// Decompresses a stream chunk by chunk.
 pub(super) enum Inflate {
-    Plain,
+    Identity,
     Gzip(flate2::write::MultiGzDecoder<Capped>),
     Deflate(flate2::write::ZlibDecoder<Capped>),
     Brotli(Box<brotli::DecompressorWriter<Capped>>),
     Zstd(zstd::stream::write::Decoder<'static, Capped>),
-    /// What comes cannot be read; it is passed on all the same.
+    /// The encoding is unknown, or the data is corrupt.
     Broken,
 }
 
 impl Inflate {
     pub(super) fn new(encoding: Option<&str>) -> Self {
         match Encoding::parse(encoding) {
-            Ok(None) => Self::Plain,
+            Ok(None) => Self::Identity,
             Ok(Some(Encoding::Gzip)) => Self::Gzip(flate2::write::MultiGzDecoder::new(Capped::default())),
             Ok(Some(Encoding::Deflate)) => Self::Deflate(flate2::write::ZlibDecoder::new(Capped::default())),
             Ok(Some(Encoding::Brotli)) => {
@@ -78,20 +78,18 @@ impl Inflate {
         }
     }
 
-    /// Whether bytes come as they are.
-    pub(super) fn is_plain(&self) -> bool {
-        matches!(self, Self::Plain)
+    pub(super) fn is_identity(&self) -> bool {
+        matches!(self, Self::Identity)
     }
 
-    /// Whether what came cannot be read.
     pub(super) fn is_broken(&self) -> bool {
         matches!(self, Self::Broken)
     }
 
-    /// What a chunk holds, as far as it is known by now.
+    /// Returns the bytes that can be decompressed so far.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Vec<u8> {
         let fed = match self {
-            Self::Plain => return chunk.to_vec(),
+            Self::Identity => return chunk.to_vec(),
             Self::Broken => return Vec::new(),
             Self::Gzip(writer) => feed(writer, chunk, flate2::write::MultiGzDecoder::get_mut),
             Self::Deflate(writer) => feed(writer, chunk, flate2::write::ZlibDecoder::get_mut),
@@ -111,14 +109,14 @@ fn feed<W: Write>(writer: &mut W, chunk: &[u8], inner: impl Fn(&mut W) -> &mut C
     Ok(std::mem::take(&mut inner(writer).0))
 }
 
-/// What a chunk holds, if that is not far too much: a few kilobytes can be made to hold gigabytes.
+/// Output of one chunk, with a limit: a few kilobytes can decompress to gigabytes.
 #[derive(Default)]
 pub(super) struct Capped(Vec<u8>);
 
 impl Write for Capped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST {
-            return Err(io::Error::other("a chunk holds too much"));
+        if self.0.len() + bytes.len() > MAX_CHUNK_OUTPUT {
+            return Err(io::Error::other("a chunk decompresses to too many bytes"));
         }
         self.0.write(bytes)
     }
@@ -128,8 +126,8 @@ impl Write for Capped {
     }
 }
 
-/// The most that one chunk may hold.
-const MOST: usize = 32 << 20;
+/// Bytes that one chunk may decompress to.
+const MAX_CHUNK_OUTPUT: usize = 32 << 20;
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -161,7 +159,7 @@ pub(super) mod tests {
     const ALL: [Encoding; 4] = [Encoding::Gzip, Encoding::Deflate, Encoding::Brotli, Encoding::Zstd];
 
     #[test]
-    fn every_encoding_is_read_whole_and_in_pieces() {
+    fn every_encoding_decodes_whole_and_in_chunks() {
         let text: Vec<u8> = (0..100_000_u32).flat_map(|number| format!("{number},").into_bytes()).collect();
         for (encoding, name) in ALL.into_iter().zip(["gzip", "deflate", "br", "zstd"]) {
             let packed = encode(encoding, &text);
@@ -175,7 +173,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_panic() {
+    fn corrupt_data_does_not_panic() {
         for name in ["gzip", "deflate", "br", "zstd", "rot13"] {
             let mut inflate = Inflate::new(Some(name));
             let _ = inflate.feed(&[7; 100]);

@@ -1,12 +1,12 @@
-//! Headers: which are for one connection only, which are credentials, and which tell whose a request is.
+//! Header classes: hop-by-hop, credentials, and identity of the sender.
 
 use http::header::{AUTHORIZATION, CONNECTION, COOKIE, EXPECT, HOST, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sayso_review::ContentHash;
-use sayso_wire::Head;
+use sayso_wire::RequestHead;
 
-/// Whether a header is for one connection only.
-fn is_for_connection(name: &HeaderName) -> bool {
+/// Returns `true` for a header that concerns one connection only (RFC 9110, section 7.6.1).
+fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
         "connection"
@@ -21,10 +21,10 @@ fn is_for_connection(name: &HeaderName) -> bool {
     )
 }
 
-/// Takes out what is for one connection only.
-pub(super) fn end_to_end(headers: &mut HeaderMap) {
-    // Most have none of these: looking at each name once is less than looking for nine.
-    let mut named: Vec<HeaderName> = headers.keys().filter(|name| is_for_connection(name)).cloned().collect();
+/// Removes hop-by-hop headers, including the headers that `connection` names.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // Most messages have none of them: one pass over the names is cheaper than nine lookups.
+    let mut named: Vec<HeaderName> = headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     if named.contains(&CONNECTION) {
         let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
         named.extend(values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()));
@@ -34,21 +34,21 @@ pub(super) fn end_to_end(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out what is for us, too.
-pub(super) fn onward(headers: &mut HeaderMap) {
-    end_to_end(headers);
+/// Removes hop-by-hop headers, and the headers that concern sayso as the server.
+pub(super) fn prepare_upstream(headers: &mut HeaderMap) {
+    remove_hop_by_hop(headers);
     headers.remove(HOST);
     headers.remove(EXPECT);
 }
 
-/// Whether a header is a credential, or may be one: it is never recorded.
+/// Returns `true` for a header that may be a credential. Such headers are never recorded.
 pub(super) fn is_secret(name: &HeaderName) -> bool {
     if [AUTHORIZATION, COOKIE, SET_COOKIE, PROXY_AUTHORIZATION].contains(name) {
         return true;
     }
     let name = name.as_str().as_bytes();
-    // One pass: it is asked about every header of every request.
-    let telling = (0..name.len()).any(|at| {
+    // One pass, because every header of every request is checked.
+    let has_keyword = (0..name.len()).any(|at| {
         let rest = &name[at..];
         match rest[0] {
             b'a' => rest.starts_with(b"auth"),
@@ -62,16 +62,16 @@ pub(super) fn is_secret(name: &HeaderName) -> bool {
             _ => false,
         }
     });
-    // What an agent calls its session is no secret, and says whose a request is.
-    telling && !name.starts_with(b"anthropic-beta")
+    // `anthropic-beta` may contain `oauth`, but lists features only.
+    has_keyword && !name.starts_with(b"anthropic-beta")
 }
 
-/// The credentials of a request, for those that are sent again.
+/// Copies the credential headers of a request, for replays.
 pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
     let mut kept = HeaderMap::new();
     for (name, value) in headers {
         if is_secret(name) && *name != SET_COOKIE {
-            // A copy: what came shares its memory with all that was read with it, and this is kept for long.
+            // A received value shares the read buffer of the connection, which a cached one would keep alive.
             let mut value = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
             value.set_sensitive(true);
             kept.append(name.clone(), value);
@@ -80,7 +80,7 @@ pub(crate) fn credentials(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Whether these are the credentials of a request.
+/// Returns `true` if a request has exactly these credential headers.
 pub(crate) fn are_credentials(known: &HeaderMap, headers: &HeaderMap) -> bool {
     let mut found = headers.iter().filter(|(name, _)| is_secret(name) && **name != SET_COOKIE);
     let mut count = 0;
@@ -91,7 +91,7 @@ pub(crate) fn are_credentials(known: &HeaderMap, headers: &HeaderMap) -> bool {
     all && count == known.len()
 }
 
-/// The hash of the key that a request came with.
+/// Hashes the API key of a request.
 pub(super) fn key_hash(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let names = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
     let by_header = names.iter().find_map(|name| headers.get(*name)).map(|value| value.as_bytes().to_vec());
@@ -110,7 +110,7 @@ fn is_secret_parameter(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// The keys in a path's query, for those that are sent again. In memory only.
+/// Credentials in a query string. Never written to disk.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct SecretQuery(Vec<(String, String)>);
 
@@ -121,57 +121,57 @@ impl SecretQuery {
         Self(secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// A path that was recorded, with the keys that it came without.
-    pub(crate) fn with_keys(&self, path: &str) -> String {
+    /// Puts the credentials back into a recorded path.
+    pub(crate) fn restore(&self, path: &str) -> String {
         let Some((route, query)) = path.split_once('?') else { return path.to_owned() };
         let value = |name: &str| self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value);
         let pair = |pair: &str| match pair.split_once('=') {
-            Some((name, HIDDEN)) => value(name).map_or_else(|| pair.to_owned(), |value| format!("{name}={value}")),
+            Some((name, MASK)) => value(name).map_or_else(|| pair.to_owned(), |value| format!("{name}={value}")),
             _ => pair.to_owned(),
         };
         format!("{route}?{}", query.split('&').map(pair).collect::<Vec<_>>().join("&"))
     }
 }
 
-/// What stands in the place of a key.
-const HIDDEN: &str = "…";
+/// Replaces a credential in a recorded path.
+const MASK: &str = "…";
 
-/// A path with its query, without keys.
-pub(super) fn without_keys(path: &str) -> String {
+/// Masks the credentials in a path with query.
+pub(super) fn mask_query(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let kept = parameters(query).map(|(name, value)| match (is_secret_parameter(name), value) {
-        (true, _) => format!("{name}={HIDDEN}"),
+        (true, _) => format!("{name}={MASK}"),
         (false, "") => name.to_owned(),
         (false, value) => format!("{name}={value}"),
     });
     format!("{path}?{}", kept.collect::<Vec<_>>().join("&"))
 }
 
-/// What is known of a request before its body: its path, which has no keys any more, and the headers that are no credentials.
-pub(super) fn head(path: &str, headers: &HeaderMap) -> Head {
+/// Builds the recorded head of a request: the masked path, and the headers that are not credentials.
+pub(super) fn head(path: &str, headers: &HeaderMap) -> RequestHead {
     let readable = headers.iter().filter(|(name, _)| !is_secret(name));
     let kept = readable.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
-    Head { path: path.to_owned(), headers: kept.collect() }
+    RequestHead { path: path.to_owned(), headers: kept.collect() }
 }
 
-/// The same with the headers only that tell whose a request is, which is all that is needed of one that is not recorded.
-pub(super) fn marks(path: &str, headers: &HeaderMap) -> Head {
-    let kept = telling(headers).map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Head { path: path.to_owned(), headers: kept.collect() }
+/// Builds a head with the identity headers only, for a request that is not recorded.
+pub(super) fn identity_head(path: &str, headers: &HeaderMap) -> RequestHead {
+    let kept = identity_headers(headers).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    RequestHead { path: path.to_owned(), headers: kept.collect() }
 }
 
-/// Whether these headers say the same of whose a request is.
-pub(super) fn has_marks(headers: &HeaderMap, marks: &Head) -> bool {
-    telling(headers).eq(marks.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+/// Returns `true` if a request and a recorded head have equal identity headers.
+pub(super) fn has_identity(headers: &HeaderMap, head: &RequestHead) -> bool {
+    identity_headers(headers).eq(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-fn telling(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
-    // In this order: each name is looked for by its length, which is faster than by its hash.
-    let found = headers.iter().filter(|(name, _)| Head::MARKS.contains(&name.as_str()));
+fn identity_headers(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    // A scan of the short list is faster than fourteen lookups by hash.
+    let found = headers.iter().filter(|(name, _)| RequestHead::IDENTITY_HEADERS.contains(&name.as_str()));
     found.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
 }
 
-/// Whether a body is signed, so that nobody can edit it: AWS signs the hash of the body, and says so in a header or in the query.
+/// Returns `true` if the body is signed: AWS SigV4 signs its hash, in a header or in the query.
 pub(super) fn is_signed(headers: &HeaderMap, query: Option<&str>) -> bool {
     let sigv4 = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
     let in_query = |query: &str| query.split('&').any(|pair| pair.starts_with("X-Amz-Signature="));
@@ -180,10 +180,10 @@ pub(super) fn is_signed(headers: &HeaderMap, query: Option<&str>) -> bool {
         || query.is_some_and(in_query)
 }
 
-/// How many seconds a client waits for its answer, if it says so, in the words of OpenAI's and Anthropic's libraries or of Google's.
-pub(super) fn patience(headers: &HeaderMap) -> Option<f64> {
-    let said = ["x-stainless-timeout", "x-server-timeout"].into_iter().find_map(|name| headers.get(name));
-    said?.to_str().ok()?.parse().ok().filter(|seconds| *seconds > 0.0)
+/// The client's timeout in seconds, as sent by the SDKs of OpenAI and Anthropic (`x-stainless-timeout`) and of Google.
+pub(super) fn client_timeout(headers: &HeaderMap) -> Option<f64> {
+    let timeout = ["x-stainless-timeout", "x-server-timeout"].into_iter().find_map(|name| headers.get(name));
+    timeout?.to_str().ok()?.parse().ok().filter(|seconds| *seconds > 0.0)
 }
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_one_connection_stays_there() {
+    fn hop_by_hop_headers_are_removed() {
         let mut all = headers(&[
             ("connection", "keep-alive, x-hop"),
             ("x-hop", "1"),
@@ -211,12 +211,12 @@ mod tests {
             ("host", "127.0.0.1"),
             ("x-stays", "1"),
         ]);
-        onward(&mut all);
+        prepare_upstream(&mut all);
         assert_eq!(all.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-stays"]);
     }
 
     #[test]
-    fn no_credential_is_kept() {
+    fn recorded_head_has_no_credential() {
         let all = headers(&[
             ("authorization", "Bearer sk-1"),
             ("x-api-key", "sk-2"),
@@ -230,7 +230,7 @@ mod tests {
             ("chatgpt-account-id", "a"),
             ("anthropic-beta", "oauth-2025-04-20"),
         ]);
-        let head = head(&without_keys("/v1/models?key=sk-8&alt=sse&access_token=sk-9"), &all);
+        let head = head(&mask_query("/v1/models?key=sk-8&alt=sse&access_token=sk-9"), &all);
         assert!(!format!("{head:?}").contains("sk-"), "{head:?}");
         assert_eq!(head.path, "/v1/models?key=…&alt=sse&access_token=…");
         assert_eq!(head.headers.len(), 2);
@@ -239,24 +239,24 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_that_is_kept_keeps_nothing_else_in_memory() {
-        let all = headers(&[("x-api-key", "a key that is longer than what would be copied anyway")]);
+    fn cached_credential_does_not_share_read_buffer() {
+        let all = headers(&[("x-api-key", "a key that is longer than an inline value")]);
         let kept = credentials(&all);
         assert_eq!(kept, all);
         assert_ne!(kept["x-api-key"].as_bytes().as_ptr(), all["x-api-key"].as_bytes().as_ptr());
     }
 
     #[test]
-    fn keys_of_a_query_come_back_where_they_were() {
+    fn masked_query_restores_to_original() {
         let path = "/v1beta/models/m:generateContent?key=sk-8&alt=sse";
-        let recorded = without_keys(path);
+        let recorded = mask_query(path);
         assert!(!recorded.contains("sk-8"));
-        assert_eq!(SecretQuery::of(path).with_keys(&recorded), path);
-        assert_eq!(SecretQuery::of("/v1/messages").with_keys("/v1/messages?beta=true"), "/v1/messages?beta=true");
+        assert_eq!(SecretQuery::of(path).restore(&recorded), path);
+        assert_eq!(SecretQuery::of("/v1/messages").restore("/v1/messages?beta=true"), "/v1/messages?beta=true");
     }
 
     #[test]
-    fn a_key_is_known_by_its_hash() {
+    fn key_hash_is_equal_in_header_and_query() {
         let one = key_hash(&headers(&[("x-api-key", "k")]), None);
         assert!(one.is_some());
         assert_eq!(key_hash(&HeaderMap::new(), Some("alt=sse&key=k")), one);
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn signed_bodies_are_known() {
+    fn sigv4_is_detected_in_header_and_query() {
         assert!(is_signed(&headers(&[("authorization", "AWS4-HMAC-SHA256 Credential=…")]), None));
         assert!(is_signed(&HeaderMap::new(), Some("X-Amz-Date=1&X-Amz-Signature=2")));
         assert!(!is_signed(&headers(&[("authorization", "Bearer x")]), Some("beta=true")));
     }
 
     #[test]
-    fn clients_say_how_long_they_wait() {
+    fn client_timeout_is_read_from_sdk_headers() {
         for (name, value, seconds) in [
             ("x-stainless-timeout", "600", Some(600.0)),
             ("x-server-timeout", "30", Some(30.0)),
@@ -280,7 +280,7 @@ mod tests {
             ("x-server-timeout", "soon", None),
             ("timeout", "9", None),
         ] {
-            assert_eq!(patience(&headers(&[(name, value)])), seconds, "{name}: {value}");
+            assert_eq!(client_timeout(&headers(&[(name, value)])), seconds, "{name}: {value}");
         }
     }
 }

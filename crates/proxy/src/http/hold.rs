@@ -1,99 +1,97 @@
-//! A client that waits, without breaking it.
+//! Holding a client without breaking it.
 //!
-//! For a while nothing is sent, so that whatever comes then is what the upstream says, status and all. After that the status is sent,
-//! and the stream says in the client's own dialect that it is alive for as long as the person needs.
+//! During the grace period the client gets no byte, so the status and headers that it gets are the upstream's own. After that, a stream is
+//! started: the client gets status 200 and keep-alive events in the format of its API, for as long as the person needs. From then on,
+//! errors can only be reported inside the stream, and overloaded upstreams are retried here.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use sayso_review::{RequestEnd, TurnedAway};
-use sayso_wire::Purpose;
-use sayso_wire::stream::{Api, Begun, Refusal};
+use sayso_review::RequestEnd;
+use sayso_wire::RequestPurpose;
+use sayso_wire::stream::{Api, ReplyError, StreamStarted};
 use tokio::sync::mpsc;
-use tokio::time::Instant as Later;
+use tokio::time::Instant as TokioInstant;
 
-use super::attribution::Attribution;
-use super::body::{BodyError, Inner, Reply};
-use super::calls::Answers;
+use super::body::{BodyError, Reply, ReplyBody};
 use super::encoding::{self, Inflate};
-use super::events::Position;
-use super::own::{ended, unreachable, unreachable_message};
-use super::sender::SendError;
-use super::way::Way;
-use super::{Asked, Outgoing, Proxy, Ticket, Verdict};
-use super::{accept_plain, edited, onward, upstream};
-use crate::desk::Tried;
-use crate::log::now;
-use crate::settings::Retry;
+use super::forward::{accept_identity, edited_request, upstream_request};
+use super::local_response::{bad_gateway, terminated, upstream_error};
+use super::retry::{SendResult, describe_retry, retry_delay};
+use super::route::Route;
+use super::sse::SseBoundary;
+use super::tool_calls::Audience;
+use super::{Proxy, ResponseContext, upstream};
+use crate::interceptor::{AttemptsEnd, AttributionSource, ForwardRequest, HoldGuard, HoldOutcome};
+use crate::lock;
 
-/// The most of an upstream's error that goes into a stream.
-const MOST_ERROR: usize = 1 << 20;
-/// Statuses of an upstream that has too much to do.
-const OVERLOADED: [u16; 5] = [429, 502, 503, 504, 529];
+/// Bytes of an upstream's error body that are copied into a stream.
+const MAX_ERROR_BYTES: usize = 1 << 20;
+/// Frames that are buffered for a client that reads slowly.
+const FRAME_BUFFER: usize = 8;
 
-/// A request that is to be sent, once that is decided.
-pub(super) struct Sending {
+/// A buffered request, before it is sent.
+pub(super) struct PendingForward {
     pub(super) proxy: Arc<Proxy>,
-    pub(super) way: Arc<Way>,
+    pub(super) route: Arc<Route>,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) raw: Bytes,
 }
 
-type Sent = Result<Response<Incoming>, SendError>;
-
-impl Sending {
-    fn send(&self, outgoing: &Outgoing, headers: HeaderMap) -> impl Future<Output = Sent> + use<> {
-        let (way, method) = (&*self.way, self.method.clone());
+impl PendingForward {
+    fn send(&self, outgoing: &ForwardRequest, headers: HeaderMap) -> impl Future<Output = SendResult> + use<> {
+        let (route, method) = (&*self.route, self.method.clone());
         let request = match &outgoing.body {
-            None => onward(way, method, headers, upstream::whole(self.raw.clone())),
-            Some(body) => edited(way, method, headers, body),
+            None => upstream_request(route, method, headers, upstream::buffered(self.raw.clone())),
+            Some(body) => edited_request(route, method, headers, body),
         };
         let sender = self.proxy.sender().clone();
         async move { sender.send(request).await }
     }
 
-    /// Sends it, and passes the answer on as it is.
-    pub(super) async fn now(self, outgoing: Outgoing) -> Response<Reply> {
+    /// Sends the request, and forwards the response verbatim.
+    pub(super) async fn forward(self, outgoing: ForwardRequest) -> Response<Reply> {
         let started = Instant::now();
         match self.send(&outgoing, self.headers.clone()).await {
-            Ok(answer) => self.proxy.looked_at(answer, asked(outgoing, started, 0)),
+            Ok(response) => self.proxy.tap_response(response, response_context(outgoing, started, 0)),
             Err(error) => {
-                outgoing.unanswered.failed(unreachable_message(&self.way, &error));
-                unreachable(outgoing.api, &self.way, &error)
+                let (request, api) = (outgoing.in_flight.request, outgoing.api);
+                outgoing.in_flight.failed(upstream_error(&self.route, &error));
+                bad_gateway(Some(request), api, &self.route, &error)
             }
         }
     }
 
-    /// Waits for a verdict.
-    pub(super) async fn when_decided(self, mut ticket: Ticket, api: Api) -> Response<Reply> {
-        let grace = self.way.settings.grace;
-        let verdict = if ticket.purpose == Some(Purpose::Stream) {
-            tokio::time::timeout(grace, ticket.verdict()).await.ok()
+    /// Waits for the outcome of a hold. A client that expects a stream gets one after the grace period.
+    pub(super) async fn forward_when_resumed(self, mut guard: HoldGuard, api: Api) -> Response<Reply> {
+        let grace = self.route.settings.grace;
+        let outcome = if guard.purpose == Some(RequestPurpose::Stream) {
+            tokio::time::timeout(grace, guard.outcome()).await.ok()
         } else {
-            Some(ticket.verdict().await)
+            Some(guard.outcome().await)
         };
-        match verdict {
-            Some(Verdict::Send(outgoing)) => self.now(outgoing).await,
-            Some(Verdict::End(why)) => ended(api, &why),
-            None => self.commit(ticket, api),
+        match outcome {
+            Some(HoldOutcome::Forward(outgoing)) => self.forward(outgoing).await,
+            Some(HoldOutcome::Terminate(end)) => terminated(api, &end),
+            None => self.start_stream(guard, api),
         }
     }
 
-    /// Sends the status, and keeps the stream alive until there is a verdict.
-    fn commit(self, ticket: Ticket, api: Api) -> Response<Reply> {
-        let (frames, body) = mpsc::channel(8);
-        let every = self.way.settings.keep_alive;
-        let held = Held { api, every, frames, silent_since: Mutex::new(Later::now()) };
-        tokio::spawn(held.run(self, ticket));
-        let mut response = Response::new(Reply(Inner::Held(body)));
+    /// Sends status 200, and continues the hold in a task.
+    fn start_stream(self, guard: HoldGuard, api: Api) -> Response<Reply> {
+        let (frames, body) = mpsc::channel(FRAME_BUFFER);
+        let interval = self.route.settings.keep_alive;
+        let stream = KeepAliveStream { api, interval, frames, last_write: Mutex::new(TokioInstant::now()) };
+        tokio::spawn(stream.run(self, guard));
+        let mut response = Response::new(Reply(ReplyBody::Held(body)));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -101,222 +99,181 @@ impl Sending {
     }
 }
 
-fn asked(outgoing: Outgoing, started: Instant, retries: u32) -> Asked {
-    let Outgoing { unanswered, api, whose, .. } = outgoing;
-    let attribution = Attribution::Headers(Arc::new(whose));
-    Asked { unanswered, api, attribution, started, retries, answers: Answers::Agent }
+fn response_context(outgoing: ForwardRequest, started: Instant, retries: u32) -> ResponseContext {
+    let ForwardRequest { in_flight, api, attribution, .. } = outgoing;
+    let attribution = AttributionSource::Headers(Arc::new(attribution));
+    ResponseContext { in_flight, api, attribution, started, retries, audience: Audience::Agent }
 }
 
-/// The client is gone.
-struct Gone;
+/// The client closed its connection.
+struct ClientDisconnected;
 
-/// A stream that has begun.
-struct Held {
+/// A stream that was started before the upstream's response.
+struct KeepAliveStream {
     api: Api,
-    every: Duration,
+    interval: Duration,
     frames: mpsc::Sender<Result<Bytes, BodyError>>,
-    /// When the client last heard something.
-    silent_since: Mutex<Later>,
+    last_write: Mutex<TokioInstant>,
 }
 
-impl Held {
-    async fn run(self, sending: Sending, ticket: Ticket) {
-        // Whatever is under way ends with it, and the ticket says that the client is gone.
-        let _ = self.hold(sending, ticket).await;
+impl KeepAliveStream {
+    async fn run(self, pending: PendingForward, guard: HoldGuard) {
+        // After a disconnect, dropping the guard or the request in flight records the end.
+        let _ = self.hold(pending, guard).await;
     }
 
-    /// Does something while the stream is kept alive.
-    async fn alive<T>(&self, work: impl Future<Output = T>) -> Result<T, Gone> {
-        self.alive_at(&Position::default(), work).await
+    /// Awaits a future, and sends keep-alive events meanwhile.
+    async fn with_keep_alive<T>(&self, work: impl Future<Output = T>) -> Result<T, ClientDisconnected> {
+        self.with_keep_alive_at(&SseBoundary::default(), work).await
     }
 
-    /// The same in the midst of an answer.
-    async fn alive_at<T>(&self, position: &Position, work: impl Future<Output = T>) -> Result<T, Gone> {
+    /// Awaits a future, and sends keep-alive events meanwhile if the stream is between two events.
+    async fn with_keep_alive_at<T>(
+        &self,
+        boundary: &SseBoundary,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ClientDisconnected> {
         let mut work = std::pin::pin!(work);
         loop {
-            // Since it was last heard of, and not since this was begun: one may do many things of which each takes less.
-            let next = *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) + self.every;
+            // Measured from the last write, not from the start of this future: a series of short futures must not delay the event.
+            let next = *lock(&self.last_write) + self.interval;
             tokio::select! {
                 done = &mut work => return Ok(done),
-                () = self.frames.closed() => return Err(Gone),
-                () = tokio::time::sleep_until(next), if position.is_between_events() => {
+                () = self.frames.closed() => return Err(ClientDisconnected),
+                () = tokio::time::sleep_until(next), if boundary.is_between_events() => {
                     self.write(Bytes::from_static(self.api.keep_alive())).await?;
                 }
             }
         }
     }
 
-    async fn write(&self, bytes: Bytes) -> Result<(), Gone> {
-        *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = Later::now();
-        self.frames.send(Ok(bytes)).await.map_err(|_| Gone)
+    async fn write(&self, bytes: Bytes) -> Result<(), ClientDisconnected> {
+        *lock(&self.last_write) = TokioInstant::now();
+        self.frames.send(Ok(bytes)).await.map_err(|_| ClientDisconnected)
     }
 
-    async fn break_off(&self, refusal: &Refusal<'_>) -> Result<(), Gone> {
-        self.write(self.api.end_for_good(refusal, Begun::No).into()).await
+    async fn write_error(&self, error: &ReplyError<'_>) -> Result<(), ClientDisconnected> {
+        self.write(self.api.terminal_error(error, StreamStarted::No).into()).await
     }
 
-    async fn hold(&self, sending: Sending, mut ticket: Ticket) -> Result<(), Gone> {
-        // At once, so that the client knows that there is a stream.
+    async fn hold(&self, pending: PendingForward, mut guard: HoldGuard) -> Result<(), ClientDisconnected> {
+        // The first event at once: some clients time out on an empty stream.
         self.write(Bytes::from_static(self.api.keep_alive())).await?;
-        match self.alive(ticket.verdict()).await? {
-            Verdict::Send(outgoing) => self.send(&sending, outgoing).await,
-            Verdict::End(RequestEnd::Canceled | RequestEnd::CanceledBefore) => self.break_off(&Refusal::Canceled).await,
-            // Not for good: the next engine goes on with it, should it come again.
-            Verdict::End(why @ RequestEnd::EngineStopped) => {
-                self.write(self.api.break_off(&Refusal::Unavailable { message: &why.message() }).into()).await
+        match self.with_keep_alive(guard.outcome()).await? {
+            HoldOutcome::Forward(outgoing) => self.send(&pending, outgoing).await,
+            HoldOutcome::Terminate(RequestEnd::Canceled | RequestEnd::CanceledBefore) => {
+                self.write_error(&ReplyError::Canceled).await
             }
-            Verdict::End(why) => self.break_off(&Refusal::Refused { message: &why.told() }).await,
+            // Retryable: the next engine continues with the edits.
+            HoldOutcome::Terminate(end @ RequestEnd::EngineStopped) => {
+                let error = ReplyError::Unavailable { message: &end.message() };
+                self.write(self.api.retryable_end(&error).into()).await
+            }
+            HoldOutcome::Terminate(end) => {
+                self.write_error(&ReplyError::Rejected { message: &end.agent_message() }).await
+            }
         }
     }
 
-    async fn send(&self, sending: &Sending, outgoing: Outgoing) -> Result<(), Gone> {
-        let settings = &sending.way.settings;
-        let mut headers = sending.headers.clone();
-        // What is in the stream by now is not compressed.
-        accept_plain(&mut headers);
+    async fn send(&self, pending: &PendingForward, outgoing: ForwardRequest) -> Result<(), ClientDisconnected> {
         let started = Instant::now();
-        let mut retries = 0;
-        // It takes as long as the upstream wants, which a person may not.
-        let mut tries = sending.proxy.desk.tries(outgoing.unanswered.request);
-        let mut pause = Duration::ZERO;
-        let sent = loop {
-            let once = async {
-                tokio::time::sleep(pause).await;
-                sending.send(&outgoing, headers.clone()).await
+        let Some((result, retries)) = self.send_with_retries(pending, &outgoing).await? else {
+            outgoing.in_flight.ended();
+            return self.write_error(&ReplyError::Canceled).await;
+        };
+        match result {
+            Ok(response) => {
+                let (status, encoding) = (response.status(), content_encoding(&response));
+                let context = response_context(outgoing, started, retries);
+                let body = pending.proxy.tap_response(response, context).into_body();
+                if status == StatusCode::OK {
+                    self.forward_body(body, encoding.as_deref()).await
+                } else {
+                    self.forward_error(status, body, encoding.as_deref()).await
+                }
+            }
+            Err(error) => {
+                let message = upstream_error(&pending.route, &error);
+                outgoing.in_flight.failed(message.clone());
+                self.write_error(&ReplyError::Rejected { message: &message }).await
+            }
+        }
+    }
+
+    /// Sends the request until the result is final. Returns the number of retries; `None` if a person canceled the request.
+    async fn send_with_retries(
+        &self,
+        pending: &PendingForward,
+        outgoing: &ForwardRequest,
+    ) -> Result<Option<(SendResult, u32)>, ClientDisconnected> {
+        let mut headers = pending.headers.clone();
+        // The started stream is not compressed.
+        accept_identity(&mut headers);
+        let mut attempts = pending.proxy.interceptor.start_attempts(outgoing.in_flight.request);
+        let (mut retries, mut delay) = (0, Duration::ZERO);
+        let result = loop {
+            let attempt = async {
+                tokio::time::sleep(delay).await;
+                pending.send(outgoing, headers.clone()).await
             };
-            let once = async {
+            let attempt = async {
                 tokio::select! {
-                    sent = once => Some(sent),
-                    () = tries.canceled() => None,
+                    result = attempt => Some(result),
+                    () = attempts.canceled() => None,
                 }
             };
-            let Some(sent) = self.alive(once).await? else { break None };
-            let Some(next) = turned_away(&settings.retry, retries, &sent) else { break Some(sent) };
-            (retries, pause) = (retries + 1, next);
-            tries.turned_away(why_turned_away(&sending.way, &sent, retries, pause));
-        };
-        let (Tried::On, Some(sent)) = (tries.over(), sent) else {
-            outgoing.unanswered.ended();
-            return self.break_off(&Refusal::Canceled).await;
-        };
-        match sent {
-            Ok(answer) => self.answer(sending, outgoing, answer, started, retries).await,
-            Err(error) => {
-                let message = unreachable_message(&sending.way, &error);
-                outgoing.unanswered.failed(message.clone());
-                self.break_off(&Refusal::Refused { message: &message }).await
+            let Some(result) = self.with_keep_alive(attempt).await? else { break None };
+            match retry_delay(&pending.route.settings.retry, retries, &result) {
+                Some(next) => (retries, delay) = (retries + 1, next),
+                None => break Some(result),
             }
-        }
+            attempts.record_retry(describe_retry(&pending.route, &result, retries, delay));
+        };
+        // A cancellation may arrive together with the result.
+        Ok(match attempts.finish() {
+            AttemptsEnd::Settled => result.map(|result| (result, retries)),
+            AttemptsEnd::Canceled => None,
+        })
     }
 
-    /// Passes an answer on, or says in the stream what went wrong.
-    async fn answer(
+    /// Reports an error status inside the stream.
+    async fn forward_error(
         &self,
-        sending: &Sending,
-        outgoing: Outgoing,
-        answer: Response<Incoming>,
-        started: Instant,
-        tried: u32,
-    ) -> Result<(), Gone> {
-        let status = answer.status();
-        let encoding = answer.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let response = sending.proxy.looked_at(answer, asked(outgoing, started, tried));
-        let mut body = response.into_body();
-        if status != StatusCode::OK {
-            let said = self.alive(Limited::new(body, MOST_ERROR).collect()).await?;
-            let said = said.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-            let said = encoding::plain(encoding.as_deref(), said, MOST_ERROR);
-            return self.break_off(&Refusal::Upstream { status: status.as_u16(), body: &said }).await;
-        }
-        let mut position = Position::default();
-        // Some compress what they were asked to send as it is, and the client can no longer be told that it is.
-        let mut inflate = Inflate::new(encoding.as_deref());
+        status: StatusCode,
+        body: Reply,
+        encoding: Option<&str>,
+    ) -> Result<(), ClientDisconnected> {
+        let body = self.with_keep_alive(Limited::new(body, MAX_ERROR_BYTES).collect()).await?;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body = encoding::decode_or_keep(encoding, body, MAX_ERROR_BYTES);
+        self.write_error(&ReplyError::Upstream { status: status.as_u16(), body: &body }).await
+    }
+
+    /// Forwards a stream. Some upstreams compress it although they were asked not to, so it is decompressed here.
+    async fn forward_body(&self, mut body: Reply, encoding: Option<&str>) -> Result<(), ClientDisconnected> {
+        let mut boundary = SseBoundary::default();
+        let mut inflate = Inflate::new(encoding);
         loop {
             let next = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx));
-            let frame = self.alive_at(&position, next).await?;
-            match frame {
+            match self.with_keep_alive_at(&boundary, next).await? {
                 Some(Ok(frame)) => {
                     let Ok(data) = frame.into_data() else { continue };
-                    let data = if inflate.is_plain() { data } else { inflate.feed(&data).into() };
+                    let data = if inflate.is_identity() { data } else { inflate.feed(&data).into() };
                     if inflate.is_broken() {
-                        let message = "the model's answer is compressed in a way that sayso cannot read";
-                        return self.break_off(&Refusal::Refused { message }).await;
+                        let message = "sayso cannot decompress the model's response";
+                        return self.write_error(&ReplyError::Rejected { message }).await;
                     }
-                    position.pass(&data);
+                    boundary.feed(&data);
                     self.write(data).await?;
                 }
-                // As a client of the upstream itself would see it.
-                Some(Err(error)) => return self.frames.send(Err(error)).await.map_err(|_| Gone),
+                // The client sees the same broken connection as without sayso.
+                Some(Err(error)) => return self.frames.send(Err(error)).await.map_err(|_| ClientDisconnected),
                 None => return Ok(()),
             }
         }
     }
 }
 
-/// How long to wait before an upstream is tried again, if it is to be.
-fn turned_away(retry: &Retry, retries: u32, sent: &Sent) -> Option<Duration> {
-    match sent {
-        Ok(answer) if OVERLOADED.contains(&answer.status().as_u16()) => wait(retry, retries, answer.headers()),
-        Err(SendError::Connect(_)) => wait(retry, retries, &HeaderMap::new()),
-        Ok(_) | Err(SendError::Broken(_)) => None,
-    }
-}
-
-/// The same for a person.
-fn why_turned_away(way: &Way, sent: &Sent, tried: u32, pause: Duration) -> TurnedAway {
-    let (status, message) = match sent {
-        Ok(answer) => (Some(answer.status().as_u16()), format!("the upstream answered {}", answer.status().as_str())),
-        Err(error) => (None, unreachable_message(way, error)),
-    };
-    let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-    TurnedAway { tried, status, message, again: now().saturating_add(pause) }
-}
-
-/// The longest that an upstream may ask to wait. Who asks for more has nothing to give for now, which is for the agent to know.
-const PATIENCE: Duration = Duration::from_mins(5);
-
-/// How long to wait before trying again; `None` if it has been tried often enough, or the upstream says that it is of no use.
-fn wait(retry: &Retry, tried: u32, headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if tried >= retry.times || text("x-should-retry") == Some("false") {
-        return None;
-    }
-    let number = |name| text(name)?.parse::<f64>().ok();
-    let seconds = number("retry-after-ms").map(|millis| millis / 1e3).or_else(|| number(RETRY_AFTER.as_str()));
-    match seconds.filter(|seconds| *seconds >= 0.0) {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok().filter(|asked| *asked <= PATIENCE),
-        None => Some(retry.first.saturating_mul(2_u32.saturating_pow(tried)).min(retry.longest)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
-
-    use http::HeaderName;
-
-    use super::*;
-
-    #[test]
-    fn an_upstream_is_tried_again_when_it_says_and_not_if_that_is_of_no_use() {
-        let retry = Retry { times: 9, first: Duration::from_secs(1), longest: Duration::from_secs(30) };
-        for (name, value, tried, millis) in [
-            ("retry-after", "7", 0, Some(7_000)),
-            ("retry-after", "7", 9, None),
-            ("retry-after", "60", 0, Some(60_000)),
-            ("retry-after", "3600", 0, None),
-            ("retry-after", "1e20", 1, None),
-            ("retry-after", "inf", 0, None),
-            ("retry-after", "-1", 0, Some(1_000)),
-            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", 2, Some(4_000)),
-            ("retry-after-ms", "250", 0, Some(250)),
-            ("x-should-retry", "false", 0, None),
-            ("x-should-retry", "true", 0, Some(1_000)),
-            ("x-other", "1", 8, Some(30_000)),
-        ] {
-            let headers =
-                HeaderMap::from_iter([(name.parse::<HeaderName>().unwrap(), HeaderValue::from_static(value))]);
-            assert_eq!(wait(&retry, tried, &headers), millis.map(Duration::from_millis), "{name}: {value}");
-        }
-    }
+fn content_encoding(response: &Response<Incoming>) -> Option<String> {
+    response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }

@@ -1,279 +1,183 @@
-//! Model traffic over HTTP: passed on verbatim, or held until a person has looked at it.
+//! Model traffic over HTTP: forwarded verbatim, or buffered and held for a person.
 
-mod answer;
-mod attribution;
 mod body;
-mod calls;
 mod encoding;
-mod events;
+mod forward;
 pub(crate) mod headers;
 mod hold;
-mod own;
+mod local_response;
 mod pool;
 mod replay;
-mod said;
+mod request_tap;
+mod response;
+mod retry;
+mod route;
 mod sender;
-mod taker;
-mod tap;
+mod sse;
+mod tool_calls;
 mod upstream;
-mod way;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, UPGRADE};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use sayso_wire::RequestHead;
 use sayso_wire::stream::Api;
 
 pub use body::{BodyError, Reply};
-pub use replay::{ReplayError, Replayed, Which};
+pub use replay::{ReplayError, ReplayForm, ReplayReport};
 
-use crate::desk::{Arrived, Came, Complete, Desk, Keeps, Outgoing, Signed, Taken, Ticket, Unanswered, Verdict};
-use crate::log::now;
-use crate::proxy::{Place, Proxy};
-use crate::settings::{Keep, Settings};
-use answer::{AnswerTap, Exchange};
-use attribution::Attribution;
-use body::{Inner, Outbound, TooLarge};
-use calls::{Answers, Calls};
-use encoding::{Encoding, Inflate};
-use own::{ended, plain, refused, too_large, unreachable, unreachable_message};
+use crate::interceptor::{Admission, AttributionSource, BodySignature, InFlight, Interceptor, RequestMetadata};
+use crate::proxy::{ConcurrencyPermit, Proxy};
+use crate::recorder::now;
+use body::{ReplyBody, TooLarge};
+use encoding::Encoding;
+use local_response::{api_error, json_error, terminated, too_large};
+use response::{Exchange, ResponseTap};
+pub(crate) use route::{Route, RouteCache};
 pub(crate) use sender::Sender;
-use taker::Wanted;
-use tap::RequestTap;
-pub(crate) use way::{Way, Ways};
+use tool_calls::{Audience, ToolCallHold};
 
-/// How much of a compressed body is enough to tell whose it is.
-const BEGINNING: usize = 4 << 10;
-/// How long a request may take to arrive whole.
-const ARRIVAL: Duration = Duration::from_mins(5);
+/// Time limit for receiving a buffered request.
+const RECEIVE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What an answer belongs to.
-struct Asked {
-    unanswered: Unanswered,
+/// The request that a response belongs to.
+struct ResponseContext {
+    in_flight: InFlight,
     api: Option<Api>,
-    attribution: Attribution,
+    attribution: AttributionSource,
     started: Instant,
-    /// How often it was sent before.
+    /// Failed attempts before the successful one.
     retries: u32,
-    answers: Answers,
-}
-
-/// Whether what passes is recorded.
-fn keeps(settings: &Settings) -> Keeps {
-    if settings.keep == Keep::All { Keeps::Yes } else { Keeps::No }
+    audience: Audience,
 }
 
 impl Proxy {
     /// Serves a request beneath `/p/`.
     pub async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Response<Reply> {
-        let settings = self.desk.settings();
-        let most = settings.most_at_once;
-        let way = match self.way(&request, settings) {
-            Ok(way) => way,
-            Err(refused) => return *refused,
+        let settings = self.interceptor.settings();
+        let max_concurrent = settings.max_concurrent;
+        let route = match self.resolve_route(&request, settings) {
+            Ok(route) => route,
+            Err(error) => return *error,
         };
-        // Held until the head of the answer is there, or the request waits for a person.
-        let Some(place) = self.place(most) else {
-            let message = "too many requests are under way; raise `most_at_once` under [request]";
-            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, message);
+        // Held until the response starts, or until the request is held.
+        let Some(permit) = self.try_acquire(max_concurrent) else {
+            let message = "too many requests are in progress; raise `max_concurrent` under [request]";
+            let mut response = json_error(StatusCode::SERVICE_UNAVAILABLE, message);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return response;
         };
-        self.route(way, request, place).await
+        self.dispatch(route, request, permit).await
     }
 
-    async fn route(self: Arc<Self>, way: Arc<Way>, request: Request<Incoming>, place: Place) -> Response<Reply> {
+    async fn dispatch(
+        self: Arc<Self>,
+        route: Arc<Route>,
+        request: Request<Incoming>,
+        permit: ConcurrencyPermit,
+    ) -> Response<Reply> {
         let upgrades =
             request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if upgrades {
-            // Clients that prefer a WebSocket fall back to HTTP, which can be looked at.
-            let mut response =
-                plain(StatusCode::UPGRADE_REQUIRED, "sayso passes on HTTP; a WebSocket cannot be looked at");
+            // Clients that prefer a WebSocket fall back to HTTP, which can be inspected.
+            let message = "sayso forwards HTTP only; it cannot inspect a WebSocket";
+            let mut response = json_error(StatusCode::UPGRADE_REQUIRED, message);
             response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
             return response;
         }
-        let api = way.api.filter(|_| request.method() == Method::POST);
-        let length = request.body().size_hint().exact();
-        let most = way.settings.largest_body;
-        // What nobody looks at may be of any size.
-        let Some(api) = api else { return Box::pin(self.untouched(way, request)).await };
-        if length.is_some_and(|length| length > most as u64) {
-            return too_large(Some(api), most);
+        let api = route.api.filter(|_| request.method() == Method::POST);
+        let max = route.settings.max_body_size;
+        // The size limit applies to model requests only.
+        let Some(api) = api else { return Box::pin(self.forward_opaque(route, request)).await };
+        if request.body().size_hint().exact().is_some_and(|length| length > max as u64) {
+            return too_large(Some(api), max);
         }
-        if self.desk.is_quiet()
-            && let Some(attribution) = way.attribution(request.headers())
+        if self.interceptor.is_passthrough()
+            && let Some(attribution) = route.attribution(request.headers())
         {
-            return self.pass(way, api, attribution, request).await;
+            return self.forward_streaming(route, api, attribution, request).await;
         }
-        self.remember(&way, request.headers());
-        let head = way.head(request.headers());
-        // In a box, so that what only passes is no larger than it need be.
-        Box::pin(self.hold(way, api, head, request, place)).await
+        self.cache_credentials(&route, request.headers());
+        // Boxed, so that the future of a streamed request stays small.
+        Box::pin(self.buffer_and_admit(route, api, request, permit)).await
     }
 
-    /// Passes on what is no request to a model.
-    async fn untouched(&self, way: Arc<Way>, request: Request<Incoming>) -> Response<Reply> {
-        let (parts, body) = request.into_parts();
-        let onward = onward(&way, parts.method, parts.headers, Outbound::Passed(body));
-        match self.sender().send(onward).await {
-            Ok(answer) => passed(answer),
-            Err(error) => unreachable(None, &way, &error),
-        }
-    }
-
-    fn came(way: &Way, method: &Method, headers: &HeaderMap, head: sayso_wire::Head) -> Came {
+    fn metadata(route: &Route, method: &Method, headers: &HeaderMap, head: RequestHead) -> RequestMetadata {
         let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let query = way.path.split_once('?').map(|(_, query)| query);
-        let deadline = headers::patience(headers).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
-        Came {
-            run: way.run.clone(),
-            upstream: way.upstream.clone(),
-            server: way.server.clone(),
+        let query = route.path.split_once('?').map(|(_, query)| query);
+        let deadline = headers::client_timeout(headers).map(|seconds| now().saturating_add((seconds * 1e3) as i64));
+        RequestMetadata {
+            run: route.run.clone(),
+            upstream: route.upstream.clone(),
+            server: route.server.clone(),
             method: method.to_string(),
             encoding,
             key: if head.session().is_none() { headers::key_hash(headers, query) } else { None },
-            signed: if headers::is_signed(headers, query) { Signed::Yes } else { Signed::No },
+            signed: if headers::is_signed(headers, query) { BodySignature::Signed } else { BodySignature::Unsigned },
             deadline,
             replay_of: None,
             head,
         }
     }
 
-    /// Passes on a request that nobody needs to look at before, while it comes.
-    async fn pass(
+    /// Receives a request completely, and does what the interceptor decides.
+    async fn buffer_and_admit(
         self: Arc<Self>,
-        way: Arc<Way>,
+        route: Arc<Route>,
         api: Api,
-        attribution: Attribution,
         request: Request<Incoming>,
+        permit: ConcurrencyPermit,
     ) -> Response<Reply> {
+        let head = route.head(request.headers());
         let (parts, body) = request.into_parts();
-        let id = self.desk.number();
-        let most = way.settings.largest_body;
-        let keeps = keeps(&way.settings);
-        let started = Instant::now();
-        let mut unanswered = self.desk.unanswered(id, keeps);
-        let (wanted, note) = if keeps == Keeps::Yes {
-            let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-            self.desk.log.wait_for_room(size).await;
-            // Only those of a subagent and what is compressed are needed in one piece.
-            let (subagent, packed) = (attribution.is_subagent(), parts.headers.contains_key(CONTENT_ENCODING));
-            let alone = subagent || packed;
-            let wanted = if alone { Wanted::Whole } else { Wanted::After(Arc::clone(&self.desk), attribution.clone()) };
-            let (proxy, way, method, headers) =
-                (Arc::clone(&self), Arc::clone(&way), parts.method.clone(), parts.headers.clone());
-            let attribution = attribution.clone();
-            let note = move |body: Taken, complete| {
-                proxy.remember(&way, &headers);
-                let desk = &proxy.desk;
-                let came = Self::came(&way, &method, &headers, way.head(&headers));
-                if !packed || subagent {
-                    let body = uncompressed(came.encoding.as_deref(), body, complete, most);
-                    return desk.passed(id, &attribution.resolve(), came, body, now());
-                }
-                let (raw, encoding) = (body.whole(), came.encoding.clone());
-                let beginning = Inflate::new(encoding.as_deref()).feed(&raw[..raw.len().min(BEGINNING)]).into();
-                // Others pass here meanwhile.
-                let unpack = move || {
-                    let (body, complete) = uncompressed(encoding.as_deref(), raw.into(), complete, most);
-                    (body.whole(), complete)
-                };
-                desk.passed_packed(id, came, beginning, body.own(), unpack, now());
-            };
-            (wanted, Box::new(note) as taker::Told)
-        } else {
-            // What is not recorded is looked at as little as can be.
-            self.remember(&way, &parts.headers);
-            let all = attribution.is_subagent();
-            let wanted = if all { Wanted::Whole } else { Wanted::Beginning };
-            let came = Self::came(&way, &parts.method, &parts.headers, way.marks(&parts.headers));
-            let (desk, attribution) = (Arc::clone(&self.desk), attribution.clone());
-            let note = move |body: Taken, complete| {
-                let body = if all {
-                    uncompressed(came.encoding.as_deref(), body, complete, most)
-                } else {
-                    (body.map(|bytes| Inflate::new(came.encoding.as_deref()).feed(&bytes).into()), complete)
-                };
-                desk.passed(id, &attribution.resolve(), came, body, now());
-            };
-            (wanted, Box::new(note) as taker::Told)
-        };
-        let tapped = RequestTap::new(body, most, wanted, &attribution, note);
-        unanswered.sequel = tapped.sequel();
-        let onward = onward(&way, parts.method, parts.headers, Outbound::Tapped(Box::new(tapped)));
-        match self.sender().send(onward).await {
-            Ok(answer) => {
-                let answers = Answers::Agent;
-                self.looked_at(answer, Asked { unanswered, api: Some(api), attribution, started, retries: 0, answers })
-            }
-            Err(error) => {
-                if TooLarge::is_why(&error) {
-                    unanswered.failed(upstream::reason(&error));
-                    return too_large(Some(api), most);
-                }
-                unanswered.failed(unreachable_message(&way, &error));
-                unreachable(Some(api), &way, &error)
-            }
-        }
-    }
-
-    /// Takes a request in whole, and does with it what the desk says.
-    async fn hold(
-        self: Arc<Self>,
-        way: Arc<Way>,
-        api: Api,
-        head: sayso_wire::Head,
-        request: Request<Incoming>,
-        place: Place,
-    ) -> Response<Reply> {
-        let (parts, body) = request.into_parts();
-        let most = way.settings.largest_body;
-        let raw = match tokio::time::timeout(ARRIVAL, body::whole(body, most)).await {
+        let max = route.settings.max_body_size;
+        let raw = match tokio::time::timeout(RECEIVE_TIMEOUT, body::read_to_end(body, max)).await {
             Ok(Ok(raw)) => raw,
-            Ok(Err(error)) if error.is::<TooLarge>() => return too_large(Some(api), most),
-            Ok(Err(error)) => return refused(api, &format!("the request could not be read: {error}")),
-            Err(_) => return refused(api, "the request took too long to arrive"),
+            Ok(Err(error)) if error.is::<TooLarge>() => return too_large(Some(api), max),
+            Ok(Err(error)) => return api_error(api, &format!("cannot receive the request: {error}")),
+            Err(_) => return api_error(api, "the request was not received in time"),
         };
-        let came = Self::came(&way, &parts.method, &parts.headers, head);
-        let desk = Arc::clone(&self.desk);
-        // Reading a megabyte takes a while, and others pass here meanwhile. Of a thousand at once not all get a thread.
-        let looking = Arc::clone(&self.looking).acquire_owned().await;
-        let looking = tokio::task::spawn_blocking(move || {
-            let _looking = looking;
-            look(&desk, came, api, raw, most)
+        let metadata = Self::metadata(&route, &parts.method, &parts.headers, head);
+        let interceptor = Arc::clone(&self.interceptor);
+        // Parsing a megabyte takes milliseconds, so it must not block the async threads. The semaphore bounds the blocking threads.
+        let permit_to_admit = Arc::clone(&self.admissions).acquire_owned().await;
+        let admitting = tokio::task::spawn_blocking(move || {
+            let _permit = permit_to_admit;
+            decode_and_admit(&interceptor, metadata, api, raw, max)
         });
-        let Ok((arrived, raw)) = looking.await else {
-            return refused(api, "sayso failed to look at this request; its log says why");
+        let Ok((admission, raw)) = admitting.await else {
+            return api_error(api, "sayso failed while it processed this request; see its log");
         };
-        let sending =
-            hold::Sending { proxy: Arc::clone(&self), way, method: parts.method, headers: parts.headers, raw };
-        match arrived {
-            Arrived::Send(outgoing) => sending.now(outgoing).await,
-            Arrived::Refuse { api: known, why, .. } => ended(known.unwrap_or(api), &why),
-            Arrived::Wait(ticket) => {
-                // One that waits takes nobody's place.
-                drop(place);
-                sending.when_decided(ticket, api).await
+        let (method, headers) = (parts.method, parts.headers);
+        let pending = hold::PendingForward { proxy: Arc::clone(&self), route, method, headers, raw };
+        match admission {
+            Admission::Forward(outgoing) => pending.forward(outgoing).await,
+            Admission::Reject { api: known, end, .. } => terminated(known.unwrap_or(api), &end),
+            Admission::Hold(guard) => {
+                // A held request does not count as in progress.
+                drop(permit);
+                pending.forward_when_resumed(guard, api).await
             }
         }
     }
 
-    /// An answer that is looked at on its way.
-    fn looked_at(&self, mut answer: Response<Incoming>, asked: Asked) -> Response<Reply> {
-        if !self.desk.settings().hold_tools.is_empty() {
-            // What is said in place of a call, or while one waits, has another length.
-            answer.headers_mut().remove(CONTENT_LENGTH);
+    /// Wraps a response so that it is decoded and recorded while it is forwarded.
+    fn tap_response(&self, mut response: Response<Incoming>, context: ResponseContext) -> Response<Reply> {
+        if !self.interceptor.settings().hold_tools.is_empty() {
+            // A keep-alive event or a denial changes the length.
+            response.headers_mut().remove(CONTENT_LENGTH);
         }
-        answer_with(answer, |head, body| {
+        map_body(response, |head, body| {
             let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            let Asked { unanswered, api, attribution, started, retries, answers } = asked;
-            let (request, keeps, sequel) = unanswered.answered();
-            let desk = Arc::clone(&self.desk);
+            let ResponseContext { in_flight, api, attribution, started, retries, audience } = context;
+            let (request, recording, barrier) = in_flight.answered();
+            let interceptor = Arc::clone(&self.interceptor);
             let exchange = Exchange {
                 request,
                 api,
@@ -281,89 +185,52 @@ impl Proxy {
                 status: head.status.as_u16(),
                 content_type: text(CONTENT_TYPE),
                 encoding: text(CONTENT_ENCODING),
-                keeps,
+                recording,
                 retries,
-                sequel,
-                calls: Calls { desk: Arc::clone(&desk), attribution, answers },
-                desk,
+                barrier,
+                tool_calls: ToolCallHold { interceptor: Arc::clone(&interceptor), request, attribution, audience },
+                interceptor,
             };
-            Reply(Inner::Answer(Box::new(AnswerTap::new(body, exchange))))
+            Reply(ReplyBody::Tapped(Box::new(ResponseTap::new(body, exchange))))
         })
     }
 }
 
-/// Asks the desk what becomes of a request; with what is sent if that is what came.
-fn look(desk: &Arc<Desk>, came: Came, api: Api, raw: Bytes, most: usize) -> (Arrived, Bytes) {
-    match decoded(came.encoding.as_deref(), raw.clone(), most) {
+/// Decodes and admits a body. Returns it with the bytes to send if it is not edited.
+fn decode_and_admit(
+    interceptor: &Arc<Interceptor>,
+    metadata: RequestMetadata,
+    api: Api,
+    raw: Bytes,
+    max: usize,
+) -> (Admission, Bytes) {
+    match decode(metadata.encoding.as_deref(), raw.clone(), max) {
         Ok(body) => {
-            // One copy for those who edit it and for sending it: a request may wait for hours.
+            // The hold table and the sender share one copy: a request may be held for hours.
             let body: Arc<[u8]> = Arc::from(&body[..]);
-            let raw = if came.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
-            (desk.arrive(came, body, now()), raw)
+            let raw = if metadata.encoding.is_none() { Bytes::from_owner(Arc::clone(&body)) } else { raw };
+            (interceptor.admit(metadata, body, now()), raw)
         }
-        Err(error) => (desk.unreadable(came, api, &error.to_string(), now()), raw),
+        Err(error) => (interceptor.admit_undecodable(metadata, api, &error.to_string(), now()), raw),
     }
 }
 
-/// A body as it was before it was compressed.
-fn decoded(encoding: Option<&str>, raw: Bytes, most: usize) -> std::io::Result<Bytes> {
+/// Decompresses a body of at most `max` bytes.
+fn decode(encoding: Option<&str>, raw: Bytes, max: usize) -> std::io::Result<Bytes> {
     match Encoding::parse(encoding).map_err(std::io::Error::other)? {
         None => Ok(raw),
-        Some(encoding) => encoding.decode(&raw, most).map(Bytes::from),
+        Some(encoding) => encoding.decode(&raw, max).map(Bytes::from),
     }
 }
 
-/// The same of one that has been passed on. Of what cannot be read there is no record but that it was.
-fn uncompressed(encoding: Option<&str>, body: Taken, complete: Complete, most: usize) -> (Taken, Complete) {
-    if encoding.is_none() {
-        return (body, complete);
-    }
-    match decoded(encoding, body.whole(), most) {
-        Ok(body) => (body.into(), complete),
-        Err(_) => (Taken::default(), Complete::No),
-    }
-}
-
-/// A request as it goes to an upstream.
-fn onward(way: &Way, method: Method, mut headers: HeaderMap, body: Outbound) -> Request<Outbound> {
-    headers::onward(&mut headers);
-    if !way.settings.hold_tools.is_empty() {
-        // Calls are to be found in the answer.
-        accept_plain(&mut headers);
-    }
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = way.address.clone();
-    *request.version_mut() = Version::HTTP_11;
-    *request.headers_mut() = headers;
-    request
-}
-
-/// The same with another body than came: not compressed, and of another length.
-fn edited(way: &Way, method: Method, mut headers: HeaderMap, body: &Arc<[u8]>) -> Request<Outbound> {
-    headers.remove(CONTENT_ENCODING);
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    headers.remove("content-md5");
-    headers.remove("digest");
-    onward(way, method, headers, upstream::whole(Bytes::from_owner(Arc::clone(body))))
-}
-
-fn passed(answer: Response<Incoming>) -> Response<Reply> {
-    answer_with(answer, |_, body| Reply(Inner::Passed(body)))
-}
-
-fn answer_with(
-    answer: Response<Incoming>,
+/// Removes hop-by-hop headers, and replaces the body.
+fn map_body(
+    response: Response<Incoming>,
     body: impl FnOnce(&http::response::Parts, Incoming) -> Reply,
 ) -> Response<Reply> {
-    let (mut parts, incoming) = answer.into_parts();
-    headers::end_to_end(&mut parts.headers);
+    let (mut parts, incoming) = response.into_parts();
+    headers::remove_hop_by_hop(&mut parts.headers);
     parts.version = Version::HTTP_11;
     let body = body(&parts, incoming);
     Response::from_parts(parts, body)
-}
-
-/// Takes what a client accepts out of a request whose answer we write ourselves.
-fn accept_plain(headers: &mut HeaderMap) {
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }

@@ -1,6 +1,6 @@
-//! Connections to models, of which each is free for the next request once its answer has been read.
+//! Pooled connections to upstreams. An HTTP/1.1 connection is reusable once its response was read.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use hyper::client::conn::{TrySendError, http1, http2};
 use tokio::time::Instant;
 
 use super::body::Outbound;
+use crate::lock;
 
-/// How long one that nobody uses is kept.
-pub(super) const IDLE: Duration = Duration::from_secs(90);
+/// Unused connections are closed after this time.
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Connections that were made.
+/// Open connections, busy ones included.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// The one that was used last is the last one: it is taken first, so that those who are too many grow old.
-    pub(super) kept: Vec<Connection>,
-    /// Whether somebody goes round to close those that nobody uses.
-    pub(super) swept: bool,
-    /// Whether somebody waits for the next one that becomes free. Two would wake each other in turns.
-    awaited: bool,
+    /// Ordered by last use. The newest is taken first, so surplus connections become idle and are closed.
+    pub(super) connections: Vec<Connection>,
+    /// `true` while the task that closes idle connections runs.
+    pub(super) sweeping: bool,
+    /// `true` while a request waits for a busy connection. Two waiting requests would wake each other in turns.
+    has_waiter: bool,
 }
 
-/// A connection to a server.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) to: Origin,
-    pub(super) line: Line,
-    pub(super) used: Instant,
+    pub(super) origin: Origin,
+    pub(super) protocol: Protocol,
+    pub(super) last_used: Instant,
 }
 
-/// A server.
+/// Scheme and authority of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     scheme: Scheme,
@@ -51,192 +51,190 @@ impl Origin {
         uri.authority() == Some(&self.authority) && uri.scheme() == Some(&self.scheme)
     }
 
-    /// What a server is called by whoever speaks HTTP/1.1 to it.
+    /// The `host` header for HTTP/1.1. A default port is omitted.
     pub(super) fn host(&self) -> Option<HeaderValue> {
-        let usual = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        let default_port = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
         let host = self.authority.host();
         match self.authority.port_u16() {
-            Some(port) if port != usual => HeaderValue::try_from(format!("{host}:{port}")).ok(),
+            Some(port) if port != default_port => HeaderValue::try_from(format!("{host}:{port}")).ok(),
             _ => HeaderValue::try_from(host).ok(),
         }
     }
 }
 
-/// What a connection speaks.
+/// Request handle of a connection.
 #[derive(Debug)]
-pub(super) enum Line {
-    /// HTTP/1.1: one request at a time.
-    One { sender: http1::SendRequest<Outbound>, host: HeaderValue },
-    /// HTTP/2: many.
-    Many(http2::SendRequest<Outbound>),
+pub(super) enum Protocol {
+    /// One request at a time.
+    Http1 { sender: http1::SendRequest<Outbound>, host: HeaderValue },
+    /// Any number of concurrent requests.
+    Http2(http2::SendRequest<Outbound>),
 }
 
-/// A request that was not sent, and why.
-pub(super) struct Unsent {
+/// A failed request. It can be sent again if the connection closed before it was written.
+pub(super) struct SendFailure {
     pub(super) request: Option<Box<Request<Outbound>>>,
     pub(super) error: hyper::Error,
 }
 
-impl From<TrySendError<Request<Outbound>>> for Unsent {
+impl From<TrySendError<Request<Outbound>>> for SendFailure {
     fn from(mut error: TrySendError<Request<Outbound>>) -> Self {
         Self { request: error.take_message().map(Box::new), error: error.into_error() }
     }
 }
 
-impl Line {
+impl Protocol {
     pub(super) fn is_closed(&self) -> bool {
         match self {
-            Self::One { sender, .. } => sender.is_closed(),
-            Self::Many(sender) => sender.is_closed(),
+            Self::Http1 { sender, .. } => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
         }
     }
 
     pub(super) fn is_ready(&self) -> bool {
         match self {
-            Self::One { sender, .. } => sender.is_ready(),
-            Self::Many(sender) => sender.is_ready(),
+            Self::Http1 { sender, .. } => sender.is_ready(),
+            Self::Http2(sender) => sender.is_ready(),
         }
     }
 
     pub(super) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
         match self {
-            Self::One { sender, .. } => sender.poll_ready(cx),
-            Self::Many(sender) => sender.poll_ready(cx),
+            Self::Http1 { sender, .. } => sender.poll_ready(cx),
+            Self::Http2(sender) => sender.poll_ready(cx),
         }
     }
 
-    pub(super) async fn send(&mut self, mut request: Request<Outbound>) -> Result<Response<Incoming>, Unsent> {
+    pub(super) async fn send(&mut self, mut request: Request<Outbound>) -> Result<Response<Incoming>, SendFailure> {
         match self {
-            Self::One { sender, host } => {
+            Self::Http1 { sender, host } => {
                 let path = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
                 let uri = std::mem::replace(request.uri_mut(), path.into());
                 request.headers_mut().insert(HOST, host.clone());
                 sender.try_send_request(request).await.map_err(|error| {
-                    let mut unsent = Unsent::from(error);
-                    if let Some(request) = &mut unsent.request {
+                    let mut failure = SendFailure::from(error);
+                    if let Some(request) = &mut failure.request {
                         *request.uri_mut() = uri;
                         request.headers_mut().remove(HOST);
                     }
-                    unsent
+                    failure
                 })
             }
-            Self::Many(sender) => sender.try_send_request(request).await.map_err(Unsent::from),
+            Self::Http2(sender) => sender.try_send_request(request).await.map_err(SendFailure::from),
         }
     }
 }
 
 impl Connection {
-    /// Whether nobody has used it for long.
     fn is_idle(&self) -> bool {
-        self.used.elapsed() >= IDLE && self.line.is_ready()
+        self.last_used.elapsed() >= IDLE_TIMEOUT && self.protocol.is_ready()
     }
 }
 
 impl Pool {
-    /// A connection that is free, with others that are of no use any more thrown away on the way.
-    pub(super) fn take(&mut self, to: &Uri) -> Option<Connection> {
-        let mut at = self.kept.len();
+    /// Takes a free connection, and drops closed and idle ones.
+    pub(super) fn take(&mut self, uri: &Uri) -> Option<Connection> {
+        let mut at = self.connections.len();
         while at > 0 {
             at -= 1;
-            let connection = &self.kept[at];
-            if connection.line.is_closed() || connection.is_idle() {
-                self.kept.remove(at);
-            } else if connection.to.is_of(to) && connection.line.is_ready() {
+            let connection = &self.connections[at];
+            if connection.protocol.is_closed() || connection.is_idle() {
+                self.connections.remove(at);
+            } else if connection.origin.is_of(uri) && connection.protocol.is_ready() {
                 return Some(self.take_at(at));
             }
         }
         None
     }
 
-    /// The next one that becomes free.
-    pub(super) fn poll_free(&mut self, to: &Uri, cx: &mut Context<'_>) -> Poll<Connection> {
-        let mut at = self.kept.len();
+    /// Takes the next connection that becomes free.
+    pub(super) fn poll_free(&mut self, uri: &Uri, cx: &mut Context<'_>) -> Poll<Connection> {
+        let mut at = self.connections.len();
         while at > 0 {
             at -= 1;
-            let connection = &mut self.kept[at];
-            if !connection.to.is_of(to) {
+            let connection = &mut self.connections[at];
+            if !connection.origin.is_of(uri) {
                 continue;
             }
-            match connection.line.poll_ready(cx) {
+            match connection.protocol.poll_ready(cx) {
                 Poll::Ready(Ok(())) => return Poll::Ready(self.take_at(at)),
-                Poll::Ready(Err(_)) => drop(self.kept.remove(at)),
+                Poll::Ready(Err(_)) => drop(self.connections.remove(at)),
                 Poll::Pending => {}
             }
         }
         Poll::Pending
     }
 
-    /// One that speaks HTTP/2 stays where it is.
+    /// Removes an HTTP/1.1 connection, or clones the handle of an HTTP/2 connection.
     fn take_at(&mut self, at: usize) -> Connection {
-        match &self.kept[at] {
-            Connection { to, line: Line::Many(sender), .. } => {
-                Connection { to: to.clone(), line: Line::Many(sender.clone()), used: Instant::now() }
-            }
-            Connection { line: Line::One { .. }, .. } => self.kept.remove(at),
+        match &self.connections[at] {
+            Connection { origin, protocol: Protocol::Http2(sender), .. } => Connection {
+                origin: origin.clone(),
+                protocol: Protocol::Http2(sender.clone()),
+                last_used: Instant::now(),
+            },
+            Connection { protocol: Protocol::Http1 { .. }, .. } => self.connections.remove(at),
         }
     }
 
-    pub(super) fn keep(&mut self, mut connection: Connection) {
-        if connection.line.is_closed() {
+    /// Returns a connection to the pool.
+    pub(super) fn put(&mut self, mut connection: Connection) {
+        if connection.protocol.is_closed() {
             return;
         }
-        connection.used = Instant::now();
-        let is_same = |kept: &&mut Connection| matches!(kept.line, Line::Many(_)) && kept.to == connection.to;
-        if matches!(connection.line, Line::Many(_))
-            && let Some(kept) = self.kept.iter_mut().find(is_same)
+        connection.last_used = Instant::now();
+        let is_same =
+            |kept: &&mut Connection| matches!(kept.protocol, Protocol::Http2(_)) && kept.origin == connection.origin;
+        if matches!(connection.protocol, Protocol::Http2(_))
+            && let Some(kept) = self.connections.iter_mut().find(is_same)
         {
-            // One is enough, and others may be on it.
-            if kept.line.is_closed() {
+            // One HTTP/2 connection per server is enough; other requests may use it.
+            if kept.protocol.is_closed() {
                 *kept = connection;
             } else {
-                kept.used = connection.used;
+                kept.last_used = connection.last_used;
             }
             return;
         }
-        self.kept.push(connection);
+        self.connections.push(connection);
     }
 
-    /// Closes those that nobody has used for long.
+    /// Closes idle connections.
     pub(super) fn sweep(&mut self) {
-        self.kept.retain(|kept| !kept.line.is_closed() && !kept.is_idle());
-        for busy in self.kept.iter_mut().filter(|kept| !kept.line.is_ready()) {
-            busy.used = Instant::now();
+        self.connections.retain(|kept| !kept.protocol.is_closed() && !kept.is_idle());
+        for busy in self.connections.iter_mut().filter(|kept| !kept.protocol.is_ready()) {
+            busy.last_used = Instant::now();
         }
     }
 }
 
-/// Waits for the next connection that becomes free, unless somebody does already.
-pub(super) async fn free(pool: &Mutex<Pool>, to: &Uri) -> Connection {
-    if std::mem::replace(&mut lock(pool).awaited, true) {
+/// Waits for the next connection that becomes free. If another request waits already, the future never completes.
+pub(super) async fn wait_for_free(pool: &Mutex<Pool>, uri: &Uri) -> Connection {
+    if std::mem::replace(&mut lock(pool).has_waiter, true) {
         return std::future::pending().await;
     }
-    let _waits = Waits(pool);
-    std::future::poll_fn(|cx| lock(pool).poll_free(to, cx)).await
+    let _waiter = Waiter(pool);
+    std::future::poll_fn(|cx| lock(pool).poll_free(uri, cx)).await
 }
 
-/// Whoever waits for a connection to become free.
-struct Waits<'a>(&'a Mutex<Pool>);
+/// Clears [`Pool::has_waiter`] when it is dropped.
+struct Waiter<'a>(&'a Mutex<Pool>);
 
-impl Drop for Waits<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        lock(self.0).awaited = false;
+        lock(self.0).has_waiter = false;
     }
 }
 
-pub(super) fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
-    // Nothing that holds it leaves it half changed.
-    pool.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Goes round for as long as there are connections.
+/// Closes idle connections periodically, until the pool is empty.
 pub(super) async fn sweep(pool: Weak<Mutex<Pool>>) {
     loop {
-        tokio::time::sleep(IDLE / 2).await;
+        tokio::time::sleep(IDLE_TIMEOUT / 2).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut pool = lock(&pool);
         pool.sweep();
-        if pool.kept.is_empty() {
-            pool.swept = false;
+        if pool.connections.is_empty() {
+            pool.sweeping = false;
             return;
         }
     }

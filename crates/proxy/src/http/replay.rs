@@ -1,115 +1,98 @@
-//! A recorded request, sent again.
+//! Replays of recorded requests.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
 use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
 use sayso_diff::{Diff, Rendering, UnifiedOptions};
 use sayso_review::redact::{find_in_answer, mask};
 use sayso_review::{BodyRecord, ErrorKind, RequestId, RequestRecord};
-use sayso_wire::stream::collect::{self, Content};
-use sayso_wire::stream::{Answer, Api};
+use sayso_wire::stream::Api;
+use sayso_wire::stream::collect::{self, BlockContent, ModelResponse};
 use thiserror::Error;
 
-use super::calls::Answers;
-use super::way::{Way, base_of};
-use super::{edited, encoding, upstream};
-use crate::desk::{Desk, Keeps, Run, redacted_paths};
-use crate::proxy::{Found, Proxy};
+use super::forward::{accept_identity, edited_request};
+use super::route::{Route, configured_base};
+use super::tool_calls::Audience;
+use super::{ResponseContext, encoding, upstream};
+use crate::interceptor::{AgentRun, AttributionSource, Interceptor, Recording, RequestMetadata, redacted_paths};
+use crate::proxy::{CredentialLookup, Proxy};
 
-/// Which form of a request is sent again.
+/// The form of a request that is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// As it came.
-    AsItCame,
-    /// As it was sent, or would have been, with its edits.
-    AsItWasSent,
+pub enum ReplayForm {
+    AsReceived,
+    /// With its edits. A held request has its current edits.
+    AsSent,
 }
 
-/// What a request that was sent again led to.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// The request that was recorded for it.
+pub struct ReplayReport {
+    /// The number of the replay itself.
     pub request: RequestId,
-    /// The status.
     pub status: u16,
-    /// What the model answered now, for a person.
+    /// The new response as readable text.
     pub answer: String,
-    /// What it answered then, for a person.
+    /// The recorded response as readable text; `None` if the request has none.
     pub earlier: Option<String>,
-    /// The difference between the two, as a unified diff.
+    /// Unified diff from the recorded response to the new one.
     pub diff: String,
 }
 
-/// Why a request could not be sent again.
+/// Failure of a replay.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// There is nothing to send.
     #[error(transparent)]
     Gate(#[from] sayso_gate::GateError),
-    /// There is no such upstream any more.
     #[error("there is no upstream `{0}`")]
     NoUpstream(String),
-    /// There are no credentials.
     #[error("there are no credentials for `{0}`")]
     NoCredentials(String),
-    /// There are several servers of that name, and it is not known to which of them it went.
-    #[error(
-        "requests to `{upstream}` went to several servers, and it is not known to which of them request {request} did"
-    )]
-    Several {
-        /// The request.
-        request: RequestId,
-        /// The upstream.
-        upstream: String,
-    },
-    /// Not all of it is on record.
-    #[error("request {0} is not on record whole")]
-    NotWhole(RequestId),
-    /// Credentials in its body are masked on record, and no longer in memory.
-    #[error("request {request} cannot be sent again: its body has credentials that are not on record: {}", paths.join(", "))]
-    Redacted {
-        /// The request.
-        request: RequestId,
-        /// Where they are in its body.
-        paths: Vec<String>,
-    },
-    /// It could not be sent.
-    #[error("it could not be sent: {0}")]
+    /// Cached credentials of several servers share the upstream's name, and the run of the request is unknown.
+    #[error("cannot tell which server request {request} was sent to: `{upstream}` names several")]
+    AmbiguousServer { request: RequestId, upstream: String },
+    #[error("the body of request {0} is not recorded completely")]
+    Truncated(RequestId),
+    /// Masked credentials of the body are no longer in memory.
+    #[error("cannot replay request {request}: its body has credentials that are not recorded: {}", paths.join(", "))]
+    Redacted { request: RequestId, paths: Vec<String> },
+    #[error("cannot send the request: {0}")]
     Failed(String),
 }
 
 impl ReplayError {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Gate(error) => error.kind(),
             Self::NoUpstream(_)
             | Self::NoCredentials(_)
-            | Self::Several { .. }
-            | Self::NotWhole(_)
+            | Self::AmbiguousServer { .. }
+            | Self::Truncated(_)
             | Self::Redacted { .. } => ErrorKind::InvalidArgs,
             Self::Failed(_) => ErrorKind::Unavailable,
         }
     }
 
-    /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Gate(error) => error.hint(),
             Self::NoUpstream(name) => Some(format!("configure it: [upstream.{name}] with a `url`")),
             Self::NoCredentials(name) => Some(format!(
-                "let the agent send a request first, whose credentials are then remembered until sayso stops, or \
-                 name a variable that holds the key: [upstream.{name}] with `key_variable`"
+                "let the agent send a request first, whose credentials sayso then keeps in memory, or name a variable \
+                 that holds the key: [upstream.{name}] with `key_variable`"
             )),
-            Self::Several { upstream, .. } => Some(format!(
-                "let its agent send another request first, or name a variable that holds the key: [upstream.{upstream}] with \
-                 `key_variable`"
+            Self::AmbiguousServer { upstream, .. } => Some(format!(
+                "let its agent send another request first, or name a variable that holds the key: [upstream.{upstream}] \
+                 with `key_variable`"
             )),
-            Self::NotWhole(_) => Some("it was cut off on its way, or could not be read; choose another".to_owned()),
+            Self::Truncated(_) => {
+                Some("its connection broke, or its body could not be read; choose another request".to_owned())
+            }
             Self::Redacted { .. } => Some(
                 "sayso keeps them in memory until it stops; let the agent send the request again, and replay that one"
                     .to_owned(),
@@ -119,74 +102,95 @@ impl ReplayError {
     }
 }
 
-/// The largest answer that is shown.
-const MOST_ANSWER: usize = 64 << 20;
+/// Bytes of a response that a replay reads.
+const MAX_RESPONSE_BYTES: usize = 64 << 20;
+
+/// A recorded request, read for its replay.
+struct RecordedRequest {
+    record: RequestRecord,
+    body: Arc<[u8]>,
+    /// The body of the recorded response.
+    response: Option<Vec<u8>>,
+}
+
+impl RecordedRequest {
+    fn read(interceptor: &Interceptor, request: RequestId, form: ReplayForm) -> Result<Self, ReplayError> {
+        let record = interceptor.record(request)?;
+        let (body, held) = match form {
+            ReplayForm::AsReceived => (record.received.body.clone(), None),
+            ReplayForm::AsSent => {
+                let held = interceptor.view_if_held(request, |request| Arc::from(request.to_bytes().as_ref()));
+                (record.latest().clone(), held)
+            }
+        };
+        let body: Arc<[u8]> = match held {
+            Some(held) => held,
+            None if body.truncated => return Err(ReplayError::Truncated(request)),
+            None => exact_body(interceptor, request, &body)?.into(),
+        };
+        let response = record.answer.as_ref().map(|answer| answer.body.clone());
+        let response = response.map(|body| interceptor.gate.read(|history| history.body(&body))).transpose()?;
+        Ok(Self { record, body, response })
+    }
+}
 
 impl Proxy {
-    /// Sends a recorded request again, with credentials from memory or from the configuration, and compares the answers.
-    pub async fn replay(&self, request: RequestId, which: Which) -> Result<Replayed, ReplayError> {
-        let desk = Arc::clone(&self.desk);
-        let read = move || -> Result<_, ReplayError> {
-            let record = desk.record(request)?;
-            let body = match which {
-                Which::AsItCame => record.seen.body.clone(),
-                Which::AsItWasSent => record.latest().clone(),
-            };
-            // One that waits is what its edits have made of it by now.
-            let edited = match which {
-                Which::AsItCame => None,
-                Which::AsItWasSent => desk.look_if_waiting(request, |request| Arc::from(request.to_bytes().as_ref())),
-            };
-            let body: Arc<[u8]> = match edited {
-                Some(edited) => edited,
-                None if body.cut => return Err(ReplayError::NotWhole(request)),
-                None => exact_body(&desk, request, &body)?.into(),
-            };
-            let answer = record.answer.as_ref().map(|answer| answer.body.clone());
-            let earlier = answer.map(|answer| desk.gate.read(|history| history.body(&answer))).transpose()?;
-            Ok((record, body, earlier))
-        };
-        let (record, body, earlier) =
-            tokio::task::spawn_blocking(read).await.map_err(|error| ReplayError::Failed(error.to_string()))??;
-        let (way, headers) = self.way_again(&record)?;
-        let id = self.desk.number();
-        let came =
-            crate::desk::Came { encoding: None, ..Self::came(&way, &Method::POST, &headers, way.head(&headers)) };
-        let api = crate::route::api_of(came.head.route());
-        let whose = Arc::new(self.desk.replayed(id, &record, came, Bytes::from_owner(Arc::clone(&body))));
+    /// Sends a recorded request again, with cached or configured credentials, and compares the responses.
+    pub async fn replay(&self, request: RequestId, form: ReplayForm) -> Result<ReplayReport, ReplayError> {
+        let interceptor = Arc::clone(&self.interceptor);
+        let reading = tokio::task::spawn_blocking(move || RecordedRequest::read(&interceptor, request, form));
+        let recorded = reading.await.map_err(|error| ReplayError::Failed(error.to_string()))??;
+        let (id, api, response) = self.send_replay(&recorded).await?;
+        let (status, content_type) = (response.status().as_u16(), header_text(response.headers(), &CONTENT_TYPE));
+        let encoding = header_text(response.headers(), &CONTENT_ENCODING);
+        let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES);
+        let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
+        // Some upstreams compress although they were asked not to.
+        let bytes = encoding::decode_or_keep(encoding.as_deref(), bytes.to_bytes(), MAX_RESPONSE_BYTES);
+        let mut bytes = bytes.to_vec();
+        let credentials = find_in_answer(&bytes);
+        mask(&mut bytes, &credentials);
+        let answer = readable(api, content_type.as_deref(), &bytes);
+        let earlier_type = recorded.record.answer.as_ref().and_then(|answer| answer.content_type.clone());
+        let earlier = recorded.response.map(|bytes| readable(api, earlier_type.as_deref(), &bytes));
+        let diff = unified_diff(earlier.as_deref().unwrap_or_default(), &answer);
+        Ok(ReplayReport { request: id, status, answer, earlier, diff })
+    }
+
+    /// Records and sends a replay.
+    async fn send_replay(
+        &self,
+        recorded: &RecordedRequest,
+    ) -> Result<(RequestId, Option<Api>, Response<super::Reply>), ReplayError> {
+        let RecordedRequest { record, body, .. } = recorded;
+        let (route, headers) = self.replay_route(record)?;
+        let id = self.interceptor.next_id();
+        let metadata = Self::metadata(&route, &Method::POST, &headers, route.head(&headers));
+        let metadata = RequestMetadata { encoding: None, ..metadata };
+        let api = Api::from_path(metadata.head.route());
+        let bytes = Bytes::from_owner(Arc::clone(body));
+        let attribution = Arc::new(self.interceptor.record_replay(id, record, metadata, bytes));
         let started = Instant::now();
-        let unanswered = self.desk.unanswered(id, Keeps::Yes);
-        let sent = self.sender().send(edited(&way, Method::POST, headers, &body)).await;
-        let answer = match sent {
-            Ok(answer) => answer,
+        let in_flight = self.interceptor.in_flight(id, Recording::Enabled);
+        let sent: Result<Response<Incoming>, _> =
+            self.sender().send(edited_request(&route, Method::POST, headers, body)).await;
+        let response = match sent {
+            Ok(response) => response,
             Err(error) => {
-                unanswered.failed(upstream::reason(&error));
+                in_flight.failed(upstream::reason(&error));
                 return Err(ReplayError::Failed(upstream::reason(&error)));
             }
         };
-        let (status, kind) = (answer.status().as_u16(), text(answer.headers(), &CONTENT_TYPE));
-        let encoding = text(answer.headers(), &CONTENT_ENCODING);
-        let attribution = super::Attribution::Headers(whose);
-        let asked = super::Asked { unanswered, api, attribution, started, retries: 0, answers: Answers::Person };
-        let looked = self.looked_at(answer, asked);
-        let body = Limited::new(looked.into_body(), MOST_ANSWER);
-        let bytes = body.collect().await.map_err(|error| ReplayError::Failed(error.to_string()))?;
-        // Some compress it although they were asked not to.
-        let mut bytes = encoding::plain(encoding.as_deref(), bytes.to_bytes(), MOST_ANSWER).to_vec();
-        let found = find_in_answer(&bytes);
-        mask(&mut bytes, &found);
-        let now = readable(api, kind.as_deref(), &bytes);
-        let then_kind = record.answer.as_ref().and_then(|answer| answer.content_type.clone());
-        let earlier = earlier.map(|bytes| readable(api, then_kind.as_deref(), &bytes));
-        let diff = difference(earlier.as_deref().unwrap_or_default(), &now);
-        Ok(Replayed { request: id, status, answer: now, earlier, diff })
+        let attribution = AttributionSource::Headers(attribution);
+        let context = ResponseContext { in_flight, api, attribution, started, retries: 0, audience: Audience::Person };
+        Ok((id, api, self.tap_response(response, context)))
     }
 
-    /// Where a recorded request goes, with the headers that it had and credentials.
-    fn way_again(&self, record: &RequestRecord) -> Result<(Way, HeaderMap), ReplayError> {
-        let (settings, name) = (self.desk.settings(), &record.seen.upstream);
-        let (mut headers, mut path) = (HeaderMap::new(), record.seen.path.clone());
-        for (name, value) in &record.seen.headers {
+    /// The route of a recorded request, and its headers with credentials.
+    fn replay_route(&self, record: &RequestRecord) -> Result<(Route, HeaderMap), ReplayError> {
+        let (settings, name) = (self.interceptor.settings(), &record.received.upstream);
+        let (mut headers, mut path) = (HeaderMap::new(), record.received.path.clone());
+        for (name, value) in &record.received.headers {
             if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
                 headers.append(name, value);
             }
@@ -194,84 +198,87 @@ impl Proxy {
         for name in [CONTENT_ENCODING, CONTENT_LENGTH] {
             headers.remove(name);
         }
-        // The answer is shown to a person.
-        super::accept_plain(&mut headers);
+        // The response is displayed, not forwarded.
+        accept_identity(&mut headers);
         let configured = settings.upstreams.get(name).and_then(|upstream| upstream.credential.clone());
-        // A key goes where it belongs: a configured one to the configured address, one that was seen to where it went.
-        let run = record.seen.origin.session.as_deref().and_then(|session| self.desk.run_of(session));
-        let base = match (configured, self.remembered(name, run.as_deref())) {
+        let run = record.received.origin.session.as_deref().and_then(|session| self.interceptor.run_of(session));
+        // A configured credential is sent to the configured server, a cached one to the server that it was cached for.
+        let base = match (configured, self.cached_credentials(name, run.as_deref())) {
             (Some((header, value)), _) => {
                 headers.insert(header, value);
-                base_of(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
+                configured_base(&settings, name, &headers).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?
             }
-            (None, Found::Several) => {
-                return Err(ReplayError::Several { request: record.request, upstream: name.clone() });
+            (None, CredentialLookup::Ambiguous) => {
+                return Err(ReplayError::AmbiguousServer { request: record.request, upstream: name.clone() });
             }
-            (None, Found::One(remembered)) => {
-                headers.extend(remembered.credentials);
-                path = remembered.query.with_keys(&path);
-                remembered.base
+            (None, CredentialLookup::Found(cached)) => {
+                headers.extend(cached.credentials);
+                path = cached.query.restore(&path);
+                cached.base
             }
-            (None, Found::Nothing) => {
-                let known = base_of(&settings, name, &headers).is_some();
+            (None, CredentialLookup::Missing) => {
+                let is_configured = configured_base(&settings, name, &headers).is_some();
                 let name = name.clone();
-                return Err(if known { ReplayError::NoCredentials(name) } else { ReplayError::NoUpstream(name) });
+                return Err(if is_configured {
+                    ReplayError::NoCredentials(name)
+                } else {
+                    ReplayError::NoUpstream(name)
+                });
             }
         };
         let address = upstream::address(&base, &path).ok_or_else(|| ReplayError::NoUpstream(name.clone()))?;
-        let run = Run { name: "replay".to_owned(), agent: record.seen.origin.agent.clone() };
-        Ok((Way::new(run, (name.clone(), base), (address, path), settings), headers))
+        let run = AgentRun { name: "replay".to_owned(), agent: record.received.origin.agent.clone() };
+        Ok((Route::new(run, (name.clone(), base), (address, path), settings), headers))
     }
 }
 
-/// A recorded body as it was sent.
-fn exact_body(desk: &Desk, request: RequestId, record: &BodyRecord) -> Result<Vec<u8>, ReplayError> {
-    let mut bytes = desk.gate.read(|history| history.body(record))?;
-    if desk.log.exact.restore(request, record, &mut bytes) {
+/// Reads a recorded body, with its masked credentials restored.
+fn exact_body(interceptor: &Interceptor, request: RequestId, record: &BodyRecord) -> Result<Vec<u8>, ReplayError> {
+    let mut bytes = interceptor.gate.read(|history| history.body(record))?;
+    if interceptor.recorder.exact.restore(request, record, &mut bytes) {
         return Ok(bytes);
     }
     Err(ReplayError::Redacted { request, paths: redacted_paths(&bytes, &record.redactions) })
 }
 
-fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn header_text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// The difference between two answers, as a unified diff.
-fn difference(then: &str, now: &str) -> String {
+fn unified_diff(then: &str, now: &str) -> String {
     let options =
         UnifiedOptions { context: 3, old_label: "then", new_label: "now", rendering: Rendering::Readable, limit: None };
     let text = Diff::new(then.as_bytes(), now.as_bytes()).unified(&options).into_text();
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// An answer as a person reads it: what was said and called, without what differs every time.
-fn readable(api: Option<Api>, kind: Option<&str>, bytes: &[u8]) -> String {
-    let streams = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let answer = match api {
-        Some(api) if streams => Some(collect::from_stream(api, bytes)),
+/// Formats a response as text, without ids and other values that differ in every response.
+fn readable(api: Option<Api>, content_type: Option<&str>, bytes: &[u8]) -> String {
+    let is_stream = content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"));
+    let response = match api {
+        Some(api) if is_stream => Some(collect::from_stream(api, bytes)),
         Some(api) => collect::from_body(api, bytes).ok(),
         None => None,
     };
-    match answer {
-        Some(answer) if !answer.blocks.is_empty() => said(&answer),
+    match response {
+        Some(response) if !response.blocks.is_empty() => format_blocks(&response),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
-fn said(answer: &Answer) -> String {
+fn format_blocks(response: &ModelResponse) -> String {
     let mut text = String::new();
-    for block in &answer.blocks {
+    for block in &response.blocks {
         match &block.content {
-            Content::Text(said) => text.push_str(said),
-            Content::Thinking(said) => text.push_str(&format!("[thinking]\n{said}")),
-            Content::ToolCall { name, arguments, .. } => text.push_str(&format!("[{name}] {arguments}")),
+            BlockContent::Text(content) => text.push_str(content),
+            BlockContent::Thinking(content) => text.push_str(&format!("[thinking]\n{content}")),
+            BlockContent::ToolCall { name, arguments, .. } => text.push_str(&format!("[{name}] {arguments}")),
         }
         if !text.ends_with('\n') {
             text.push('\n');
         }
     }
-    if let Some((kind, message)) = &answer.error {
+    if let Some((kind, message)) = &response.error {
         text.push_str(&format!("[error] {kind}: {message}\n"));
     }
     text

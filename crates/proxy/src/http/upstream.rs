@@ -1,4 +1,4 @@
-//! Where a model is.
+//! Upstream URLs and errors.
 
 use bytes::Bytes;
 use http::Uri;
@@ -7,25 +7,25 @@ use http_body_util::Full;
 
 use super::body::Outbound;
 
-/// Where a path beneath an upstream is.
+/// Joins the base URL of an upstream and a path with query.
 pub(super) fn address(base: &Uri, path: &str) -> Option<Uri> {
-    let before = base.path().trim_end_matches('/');
+    let prefix = base.path().trim_end_matches('/');
     let path = if path.is_empty() { "/" } else { path };
-    let path: PathAndQuery = format!("{before}{path}").parse().ok()?;
+    let path: PathAndQuery = format!("{prefix}{path}").parse().ok()?;
     let mut parts = base.clone().into_parts();
     parts.scheme = parts.scheme.or(Some(Scheme::HTTPS));
     parts.path_and_query = Some(path);
     Uri::from_parts(parts).ok()
 }
 
-/// The URL of an upstream without a user and a password.
-pub(super) fn without_user(base: &Uri) -> String {
+/// Removes user and password from a base URL.
+pub(super) fn without_userinfo(base: &Uri) -> String {
     let authority = base.authority().map_or("", http::uri::Authority::as_str);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     format!("{}://{host}{}", base.scheme_str().unwrap_or("https"), base.path().trim_end_matches('/'))
 }
 
-/// Why an upstream was not reached, down to the cause.
+/// Joins the messages of an error and its causes.
 pub(super) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -36,9 +36,8 @@ pub(super) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// A whole body.
-pub(super) fn whole(bytes: Bytes) -> Outbound {
-    Outbound::Whole(Full::new(bytes))
+pub(super) fn buffered(bytes: Bytes) -> Outbound {
+    Outbound::Buffered(Full::new(bytes))
 }
 
 #[cfg(test)]
@@ -46,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorded_url_has_no_password() {
-        let url = |base: &'static str| without_user(&Uri::from_static(base));
+    fn without_userinfo_removes_password() {
+        let url = |base: &'static str| without_userinfo(&Uri::from_static(base));
         assert_eq!(url("https://me:secret@gateway.example:8443/v1/"), "https://gateway.example:8443/v1");
         assert_eq!(url("http://127.0.0.1:8"), "http://127.0.0.1:8");
     }
 
     #[test]
-    fn a_path_goes_beneath_the_upstreams_own() {
+    fn address_appends_path_to_base() {
         let at = |base: &'static str, path: &str| address(&Uri::from_static(base), path).map(|uri| uri.to_string());
         assert_eq!(
             at("https://api.anthropic.com", "/v1/messages?beta=true").as_deref(),

@@ -1,4 +1,4 @@
-//! What goes wrong on the way: clean ends, nothing leaked, and a record that is true.
+//! Broken connections, limits and invalid data: clean ends, and a correct record.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use sayso_proxy::Settings;
 use sayso_review::{RequestEnd, RequestMode, RequestStatus};
-use sayso_testkit::model::{Answer, Fate, Gate, ModelServer, Turn};
+use sayso_testkit::model::{Answer, Delivery, Latch, ModelServer, Turn};
 use sayso_wire::stream::Api;
 
 use crate::scene::{NEVER, Scene, Sent, body, settings, turn};
@@ -15,12 +15,12 @@ use crate::scene::{NEVER, Scene, Sent, body, settings, turn};
 const API: Api = Api::AnthropicMessages;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pausing_one_of_64_streams_delays_none_of_the_others() {
+async fn held_stream_delays_no_other_of_64() {
     let model = ModelServer::start([]);
-    let gate = Gate::shut();
+    let gate = Latch::closed();
     model.when(|_| true, Answer::from(Turn::says("hello")).paced_by(&gate));
     let scene = Scene::new(settings(), model).await;
-    scene.desk.set_mode(Some("paused"), Some(RequestMode::InterceptAlways));
+    scene.interceptor.set_mode(Some("paused"), Some(RequestMode::InterceptAlways));
     let (_, waits) = scene.paused(scene.request_of("paused", API, &turn(API, "hi"))).await;
     let others: Vec<_> = (0..63)
         .map(|number| {
@@ -34,17 +34,17 @@ async fn pausing_one_of_64_streams_delays_none_of_the_others() {
     for other in others {
         assert!(other.await.unwrap().contains("hello"));
     }
-    assert_eq!(scene.desk.waiting().len(), 1);
-    waits.gone();
+    assert_eq!(scene.interceptor.held().len(), 1);
+    waits.disconnect();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_are_passed_on_as_they_come() {
+async fn response_chunks_are_forwarded_immediately() {
     let model = ModelServer::start([]);
-    let gate = Gate::shut();
+    let gate = Latch::closed();
     model.then(Answer::stream(["data: one\n\n", "data: two\n\n"]).paced_by(&gate));
     let scene = Scene::new(settings(), model).await;
-    gate.let_through(1);
+    gate.release(1);
     let mut answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
     let first = answer.frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(first, "data: one\n\n");
@@ -53,13 +53,13 @@ async fn chunks_are_passed_on_as_they_come() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_is_cut_is_cut_for_the_client_too_and_recorded_as_such() {
+async fn broken_upstream_stream_breaks_for_client() {
     for mode in [RequestMode::Off, RequestMode::InterceptAlways] {
         for grace in [NEVER, Duration::ZERO] {
             let model = ModelServer::start([]);
             model.then(Answer::from(Turn::says("a long answer")).in_chunks_of(40).cut_after(4));
             let scene = Scene::new(Settings { grace, ..settings() }, model).await;
-            scene.desk.set_mode(None, Some(mode));
+            scene.interceptor.set_mode(None, Some(mode));
             let request = scene.request(API, &turn(API, "hi"));
             let answer = if mode == RequestMode::Off {
                 scene.send(request).await
@@ -78,12 +78,12 @@ async fn a_stream_that_is_cut_is_cut_for_the_client_too_and_recorded_as_such() {
             let mut record = None;
             scene
                 .until("it is recorded", || {
-                    record = Some(scene.desk.record(1).unwrap());
+                    record = Some(scene.interceptor.record(1).unwrap());
                     record.as_ref().is_some_and(|record| record.status == RequestStatus::Answered)
                 })
                 .await;
             let recorded = record.unwrap().answer.unwrap();
-            assert!(recorded.body.cut && recorded.problem.unwrap().contains("cut off"));
+            assert!(recorded.body.truncated && recorded.problem.unwrap().contains("cut off"));
             let kept = scene.gate.read(|history| history.body(&recorded.body)).unwrap();
             assert!(!kept.is_empty() && kept.starts_with(b"event:"));
         }
@@ -91,25 +91,25 @@ async fn a_stream_that_is_cut_is_cut_for_the_client_too_and_recorded_as_such() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_events_are_passed_on_as_they_are() {
+async fn invalid_events_are_forwarded_verbatim() {
     let model = ModelServer::start([]);
     model.then(Answer::stream(["data: {\"type\":\n\n", "\u{feff}:::\n\n", "data: [1,2\n\n"]));
     let scene = Scene::new(settings(), model).await;
     let answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
     assert_eq!(body(answer).await, "data: {\"type\":\n\n\u{feff}:::\n\ndata: [1,2\n\n");
-    let answer = scene.desk.record(1).unwrap().answer.unwrap();
+    let answer = scene.interceptor.record(1).unwrap().answer.unwrap();
     assert!(answer.problem.unwrap().contains("JSON"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_cancels_the_upstream() {
+async fn client_disconnect_cancels_upstream_request() {
     for grace in [NEVER, Duration::ZERO] {
         let model = ModelServer::start([]);
-        let gate = Gate::shut();
+        let gate = Latch::closed();
         model.then(Answer::from(Turn::says("hello")).paced_by(&gate));
         let scene = Scene::new(Settings { grace, ..settings() }, model).await;
         if grace.is_zero() {
-            scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+            scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
             let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
             let mut answer = sent.answer().await;
             scene.resume(id);
@@ -117,27 +117,27 @@ async fn a_client_that_goes_away_cancels_the_upstream() {
             let _ = answer.frame().await;
             drop(answer);
         } else {
-            gate.let_through(1);
+            gate.release(1);
             let mut answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
             let _ = answer.frame().await;
             drop(answer);
         }
-        scene.model.until(|received| received[0].fate() == Fate::ClientGone).await;
+        scene.model.until(|received| received[0].delivery() == Delivery::ClientGone).await;
         scene.until("it is recorded", || scene.status(1) != RequestStatus::Sent).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
+async fn early_client_disconnect_is_recorded() {
     for (mode, grace) in [
         (RequestMode::Off, NEVER),
         (RequestMode::InterceptAlways, NEVER),
         (RequestMode::InterceptAlways, Duration::ZERO),
     ] {
-        let (model, gate) = (ModelServer::start([]), Gate::shut());
-        model.then(Answer::from(Turn::says("hello")).waits_at(&gate));
+        let (model, gate) = (ModelServer::start([]), Latch::closed());
+        model.then(Answer::from(Turn::says("hello")).held_by(&gate));
         let scene = Scene::new(Settings { grace, ..settings() }, model).await;
-        scene.desk.set_mode(None, Some(mode));
+        scene.interceptor.set_mode(None, Some(mode));
         let request = scene.request(API, &turn(API, "hi"));
         let sent = if mode == RequestMode::Off {
             let client = scene.client.clone();
@@ -158,72 +158,72 @@ async fn a_client_that_goes_away_before_the_answer_begins_is_recorded() {
         if grace.is_zero() {
             drop(sent.answer().await);
         } else {
-            sent.gone();
+            sent.disconnect();
         }
-        scene.model.until(|received| received[0].fate() == Fate::ClientGone).await;
+        scene.model.until(|received| received[0].delivery() == Delivery::ClientGone).await;
         scene.until("it is recorded", || scene.end(1) == Some(RequestEnd::ClientGone)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_breaks_off_because_the_engine_stops_is_not_said_to_be_the_agents_doing() {
-    let (model, gate) = (ModelServer::start([]), Gate::shut());
+async fn engine_stop_is_recorded_as_cause() {
+    let (model, gate) = (ModelServer::start([]), Latch::closed());
     model.then(Answer::from(Turn::says("hello")).paced_by(&gate));
-    model.then(Answer::from(Turn::says("hello")).waits_at(&gate));
+    model.then(Answer::from(Turn::says("hello")).held_by(&gate));
     let scene = Scene::new(settings(), model).await;
-    gate.let_through(1);
+    gate.release(1);
     let mut answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
     let _ = answer.frame().await;
     let (client, request) = (scene.client.clone(), scene.request(API, &turn(API, "again")));
     let unanswered = Sent(tokio::spawn(async move { client.request(request).await.unwrap() }));
     scene.model.until(|received| received.len() == 2).await;
-    scene.desk.stop();
+    scene.interceptor.stop();
     drop(answer);
-    unanswered.gone();
+    unanswered.disconnect();
     scene.until("both are recorded", || [1, 2].map(|id| scene.status(id) != RequestStatus::Sent) == [true; 2]).await;
-    let problem = scene.desk.record(1).unwrap().answer.unwrap().problem.unwrap();
+    let problem = scene.interceptor.record(1).unwrap().answer.unwrap().problem.unwrap();
     assert_eq!(problem, "sayso stopped before the end of the answer");
     let Some(RequestEnd::Failed { message }) = scene.end(2) else { panic!("{:?}", scene.end(2)) };
     assert_eq!(message, "sayso stopped before there was an answer");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_not_sent_where_something_may_have_to_wait() {
+async fn undecodable_request_is_rejected_while_pausing() {
     let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
     let request = || {
         let request = Request::post(scene.url("anthropic/v1/messages")).header("content-encoding", "gzip, gzip");
         request.body(Full::from("no gzip")).unwrap()
     };
-    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
     let answer = scene.send(request()).await;
     assert_eq!(answer.status(), 400);
     let text = body(answer).await;
     assert!(text.contains("gzip, gzip") && text.contains("sayso request mode normal"), "{text}");
     assert_eq!(scene.model.received().len(), 0);
-    // Otherwise the upstream says what is wrong with it.
-    scene.desk.set_mode(None, Some(RequestMode::Off));
+    // In passthrough mode the upstream reports the problem.
+    scene.interceptor.set_mode(None, Some(RequestMode::Off));
     let _ = scene.send(request()).await;
     assert_eq!(scene.model.received()[0].raw, "no gzip");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_waits_where_the_upstreams_address_has_the_version() {
+async fn base_url_with_version_is_held() {
     let model = ModelServer::start([Turn::says("hello")]);
     let mut settings = settings();
     let base = format!("{}/v1", model.url()).parse().unwrap();
     settings.upstreams.insert("versioned".to_owned(), sayso_proxy::Upstream::new(base));
     let scene = Scene::new(settings, model).await;
-    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
     for path in ["versioned/messages", "anthropic/v1/messages", "anthropic/v1/messages//"] {
         let request = Request::post(scene.url(path)).body(Full::from(turn(API, path).to_string())).unwrap();
         let (id, sent) = scene.paused(request).await;
-        scene.desk.cancel(id, crate::scene::now()).unwrap();
+        scene.interceptor.cancel(id, crate::scene::now()).unwrap();
         assert_eq!(sent.answer().await.status(), 400);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upstream_that_is_not_there_is_named() {
+async fn unreachable_upstream_is_named_in_error() {
     let model = ModelServer::start([]);
     let mut settings = settings();
     settings.upstreams.insert("nowhere".to_owned(), sayso_proxy::Upstream::new("http://127.0.0.1:1".parse().unwrap()));
@@ -237,14 +237,14 @@ async fn an_upstream_that_is_not_there_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_addresses_and_upstreams_are_refused_with_what_to_do() {
+async fn unknown_capability_and_upstream_are_rejected() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
     let url =
-        scene.url("anthropic/v1/messages").replace(&scene.entrance.capability, "0123456789abcdef0123456789abcdef");
+        scene.url("anthropic/v1/messages").replace(&scene.endpoint.capability, "0123456789abcdef0123456789abcdef");
     for (url, status, says) in [
         (url, 401, "sayso run"),
         (scene.url("mistral/v1/messages"), 404, "[upstream.mistral]"),
-        (scene.url("").replace(&format!("{}/", scene.entrance.capability), "x"), 404, "/p/<capability>/<upstream>"),
+        (scene.url("").replace(&format!("{}/", scene.endpoint.capability), "x"), 404, "/p/<capability>/<upstream>"),
     ] {
         let answer = scene.send(Request::post(url).body(Full::default()).unwrap()).await;
         assert_eq!(answer.status(), status);
@@ -255,7 +255,7 @@ async fn unknown_addresses_and_upstreams_are_refused_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_websocket_is_sent_back_to_http() {
+async fn websocket_upgrade_falls_back_to_http() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
     let request = Request::get(scene.url("openai/v1/responses"))
         .header("connection", "upgrade")
@@ -268,15 +268,15 @@ async fn a_websocket_is_sent_back_to_http() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_large_is_refused_with_the_setting_that_allows_it() {
-    let scene = Scene::new(Settings { largest_body: 1_000, ..settings() }, ModelServer::start([])).await;
+async fn oversized_request_error_names_setting() {
+    let scene = Scene::new(Settings { max_body_size: 1_000, ..settings() }, ModelServer::start([])).await;
     for mode in [RequestMode::Off, RequestMode::InterceptAlways] {
-        scene.desk.set_mode(None, Some(mode));
+        scene.interceptor.set_mode(None, Some(mode));
         let answer = scene.send(scene.request(API, &turn(API, &"x".repeat(2_000)))).await;
         assert_eq!(answer.status(), 413);
-        assert!(body(answer).await.contains("largest_body"));
+        assert!(body(answer).await.contains("max_body_size"));
     }
-    // A small one that grows when it is unpacked is not held in memory either.
+    // The limit applies to the decompressed size, too.
     let packed = zstd::encode_all(&vec![b' '; 1 << 20][..], 1).unwrap();
     let request = || {
         let mut request = scene.request(API, &turn(API, "hi"));
@@ -289,17 +289,17 @@ async fn what_is_too_large_is_refused_with_the_setting_that_allows_it() {
     let text = body(answer).await;
     assert!(text.contains("more than 1000 bytes"), "{text}");
     assert_eq!(scene.model.received().len(), 0);
-    scene.desk.set_mode(None, Some(RequestMode::Off));
+    scene.interceptor.set_mode(None, Some(RequestMode::Off));
     let _ = body(scene.send(request()).await).await;
     assert_eq!(scene.model.received().pop().unwrap().raw, packed);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_at_once_are_told_to_come_again() {
+async fn requests_beyond_concurrency_limit_get_503() {
     let model = ModelServer::start([]);
-    let gate = Gate::shut();
-    model.when(|_| true, Answer::from(Turn::says("hello")).waits_at(&gate));
-    let scene = Scene::new(Settings { most_at_once: 1, ..settings() }, model).await;
+    let gate = Latch::closed();
+    model.when(|_| true, Answer::from(Turn::says("hello")).held_by(&gate));
+    let scene = Scene::new(Settings { max_concurrent: 1, ..settings() }, model).await;
     let (client, request) = (scene.client.clone(), scene.request(API, &turn(API, "hi")));
     let first = tokio::spawn(async move { client.request(request).await.unwrap() });
     scene.model.until(|received| received.len() == 1).await;
@@ -310,7 +310,7 @@ async fn too_many_at_once_are_told_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_is_slow_gets_everything() {
+async fn slow_reader_receives_complete_response() {
     let model = ModelServer::start([]);
     let long = "word ".repeat(200_000);
     model.then(Turn::says(&long));
@@ -322,19 +322,19 @@ async fn a_reader_that_is_slow_gets_everything() {
         tokio::task::yield_now().await;
     }
     assert!(size > long.len());
-    let recorded = scene.desk.record(1).unwrap().answer.unwrap();
+    let recorded = scene.interceptor.record(1).unwrap().answer.unwrap();
     assert_eq!(recorded.body.size, size as u64);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signed_requests_refuse_edits() {
+async fn signed_request_rejects_edits() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
-    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
     let mut request = scene.request(API, &turn(API, "hi"));
     request.headers_mut().insert("authorization", "AWS4-HMAC-SHA256 Credential=x".parse().unwrap());
     let (id, sent) = scene.paused(request).await;
-    let edit = sayso_proxy::desk::Edit::Append { text: "more".to_owned() };
-    let error = scene.desk.edit(id, &edit, sayso_proxy::desk::FromNowOn::No, 1).unwrap_err();
+    let edit = sayso_proxy::interceptor::Edit::Append { text: "more".to_owned() };
+    let error = scene.interceptor.edit(id, &edit, sayso_proxy::interceptor::ApplyScope::ThisRequest, 1).unwrap_err();
     assert!(error.to_string().contains("is signed"), "{error}");
     scene.resume(id);
     let _ = body(sent.answer().await).await;

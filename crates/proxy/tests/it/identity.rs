@@ -1,4 +1,4 @@
-//! What the agent sent is what the model gets, byte for byte.
+//! Byte identity: the upstream receives the bytes that the agent sent.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
-use sayso_proxy::desk::{Edit, FromNowOn, Place};
+use sayso_proxy::interceptor::{ApplyScope, Edit, EditTarget};
 use sayso_proxy::{Pause, PauseRule};
 use sayso_review::{RequestMode, RequestStatus};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_wire::stream::Api;
-use sayso_wire::{ContentKind, Editable, Head, ModelRequest, Purpose, Section, SectionId};
+use sayso_wire::{ContentKind, Editable, ModelRequest, RequestHead, RequestPurpose, Section, SectionId};
 
-use crate::scene::{Scene, body, said_at, settings, turn};
+use crate::scene::{Scene, body, settings, text_path, turn};
 
-/// A request of the corpus: its path, its headers, its body.
+/// A request of the corpus.
 struct Example {
     name: String,
     path: String,
@@ -65,8 +65,8 @@ fn encoded(encoding: Option<&str>, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Sends all of the corpus in every encoding.
-async fn all_arrives_as_it_was_sent(scene: &Scene) {
+/// Sends the corpus in every encoding, and compares the received bytes.
+async fn assert_corpus_is_identical(scene: &Scene) {
     for example in corpus() {
         for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
             let sent = encoded(encoding, &example.body);
@@ -93,27 +93,27 @@ async fn all_arrives_as_it_was_sent(scene: &Scene) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_request_of_every_dialect_in_every_encoding_arrives_as_it_was_sent() {
+async fn forwarded_corpus_is_byte_identical() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
-    assert!(scene.desk.is_quiet());
-    all_arrives_as_it_was_sent(&scene).await;
+    assert!(scene.interceptor.is_passthrough());
+    assert_corpus_is_identical(&scene).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_looked_at_and_not_edited_arrives_as_it_was_sent() {
+async fn admitted_corpus_is_byte_identical() {
     let never = PauseRule { name: "never".to_owned(), pause: Pause::No, ..PauseRule::default() };
     let settings = sayso_proxy::Settings { rules: vec![never], ..settings() };
     let scene = Scene::new(settings, ModelServer::start([])).await;
-    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
-    all_arrives_as_it_was_sent(&scene).await;
+    scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
+    assert_corpus_is_identical(&scene).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_one_edit_exactly_one_span_differs() {
+async fn single_edit_changes_one_span() {
     for api in Api::ALL {
         for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
             let scene = Scene::new(settings(), ModelServer::start([Turn::says("hello")])).await;
-            scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+            scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
             let came = turn(api, "before").to_string();
             let mut request = scene.request(api, &turn(api, "before"));
             *request.body_mut() = Full::from(Bytes::from(encoded(encoding, came.as_bytes())));
@@ -121,7 +121,7 @@ async fn after_one_edit_exactly_one_span_differs() {
                 request.headers_mut().insert("content-encoding", encoding.parse().unwrap());
             }
             let (id, sent) = scene.paused(request).await;
-            scene.set(id, said_at(api), "after \"it\"");
+            scene.set(id, text_path(api), "after \"it\"");
             scene.resume(id);
             assert!(body(sent.answer().await).await.contains("hello"));
             let got = scene.model.received().pop().unwrap();
@@ -130,19 +130,19 @@ async fn after_one_edit_exactly_one_span_differs() {
             assert_eq!(got.header("content-encoding"), None);
             assert_eq!(got.header("content-length"), Some(wanted.len().to_string().as_str()));
             assert_eq!(scene.status(id), RequestStatus::Answered);
-            let record = scene.desk.record(id).unwrap();
+            let record = scene.interceptor.record(id).unwrap();
             let kept = |body| String::from_utf8(scene.gate.read(|history| history.body(body)).unwrap()).unwrap();
-            assert_eq!(kept(&record.seen.body), came);
+            assert_eq!(kept(&record.received.body), came);
             assert_eq!(kept(record.sent.as_ref().unwrap()), wanted);
         }
     }
 }
 
-/// The first text of a request that can be edited, if it is one that is known.
+/// The first editable text of a known request.
 fn editable(example: &Example) -> Option<SectionId> {
-    let head = Head { path: example.path.clone(), headers: example.headers.clone() };
+    let head = RequestHead { path: example.path.clone(), headers: example.headers.clone() };
     let request = ModelRequest::new("1", head, example.body.clone());
-    request.purpose().filter(|purpose| *purpose != Purpose::CountTokens)?;
+    request.purpose().filter(|purpose| *purpose != RequestPurpose::CountTokens)?;
     let texts = |section: &&Section| {
         section.editable == Editable::Yes && section.content == ContentKind::Text && section.id.tag.is_none()
     };
@@ -150,7 +150,7 @@ fn editable(example: &Example) -> Option<SectionId> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_one_edit_exactly_one_string_of_each_request_of_the_corpus_differs() {
+async fn single_edit_changes_one_string_in_corpus() {
     const NEW: &str = "EDITED, and nothing else";
     let always = PauseRule { name: "always".to_owned(), ..PauseRule::default() };
     let settings = sayso_proxy::Settings { rules: vec![always], ..settings() };
@@ -163,8 +163,11 @@ async fn after_one_edit_exactly_one_string_of_each_request_of_the_corpus_differs
             request = request.header(name, value);
         }
         let (id, sent) = scene.paused(request.body(Full::from(example.body.clone())).unwrap()).await;
-        let edit = Edit::Set { at: Place::Section(section), value: NEW.to_owned() };
-        scene.desk.edit(id, &edit, FromNowOn::No, 1).unwrap_or_else(|error| panic!("{}: {error}", example.name));
+        let edit = Edit::Set { at: EditTarget::Section(section), value: NEW.to_owned() };
+        scene
+            .interceptor
+            .edit(id, &edit, ApplyScope::ThisRequest, 1)
+            .unwrap_or_else(|error| panic!("{}: {error}", example.name));
         scene.resume(id);
         let _ = body(sent.answer().await).await;
         let (came, got) = (&example.body, scene.model.received().pop().unwrap().raw);
@@ -172,7 +175,7 @@ async fn after_one_edit_exactly_one_string_of_each_request_of_the_corpus_differs
         let after = got.len() - at - NEW.len();
         assert_eq!(got[..at], came[..at], "{}", example.name);
         assert_eq!(got[at + NEW.len()..], came[came.len() - after..], "{}", example.name);
-        // What was there is the inside of a string, and the whole of it.
+        // The replaced bytes are the complete content of one string.
         let before = std::str::from_utf8(&came[at - 1..=came.len() - after]).unwrap();
         assert!(serde_json::from_str::<String>(before).is_ok(), "{}: {before}", example.name);
         edited += 1;
@@ -185,11 +188,11 @@ fn memmem(bytes: &[u8], part: &[u8]) -> Option<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waited_and_is_resumed_unedited_arrives_as_it_was_sent_in_every_encoding() {
+async fn resumed_unedited_corpus_is_byte_identical() {
     for api in Api::ALL {
         for encoding in [None, Some("gzip"), Some("br"), Some("zstd")] {
             let scene = Scene::new(settings(), ModelServer::start([])).await;
-            scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+            scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
             let plain = turn(api, "hi").to_string();
             let bytes = encoded(encoding, plain.as_bytes());
             let mut request = scene.request(api, &turn(api, "hi"));
@@ -198,7 +201,7 @@ async fn what_waited_and_is_resumed_unedited_arrives_as_it_was_sent_in_every_enc
                 request.headers_mut().insert("content-encoding", encoding.parse().unwrap());
             }
             let (id, sent) = scene.paused(request).await;
-            assert!(scene.desk.look(id, |looked| looked.request.original()[..] == *plain.as_bytes()).unwrap());
+            assert!(scene.interceptor.view(id, |looked| looked.request.original()[..] == *plain.as_bytes()).unwrap());
             scene.resume(id);
             assert_eq!(sent.answer().await.status(), 200);
             let got = scene.model.received().pop().unwrap();
@@ -208,7 +211,7 @@ async fn what_waited_and_is_resumed_unedited_arrives_as_it_was_sent_in_every_enc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_request_to_a_model_is_passed_on_untouched() {
+async fn opaque_request_is_forwarded_untouched() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
     let request = Request::get(scene.url("openai/v1/models?limit=3")).header("x-own", "1");
     let response = scene.send(request.body(Full::default()).unwrap()).await;

@@ -1,7 +1,7 @@
-//! Large requests, which are looked at once their answer has begun.
+//! Large requests, which are recorded after their response has started.
 
 use sayso_review::{RequestEnd, RequestStatus};
-use sayso_testkit::model::{Answer, Gate, ModelServer, Turn};
+use sayso_testkit::model::{Answer, Latch, ModelServer, Turn};
 use sayso_wire::stream::Api;
 use serde_json::{Value, json};
 
@@ -13,16 +13,16 @@ fn large() -> Value {
     turn(API, &"said before ".repeat(60_000))
 }
 
-/// A request as it is recorded is all that was sent.
+/// Asserts that the recorded body equals the sent one.
 fn assert_whole(scene: &Scene, number: u64, sent: &Value) {
-    let record = scene.desk.record(number).unwrap();
-    assert!(!record.seen.body.cut, "request {number}");
-    let kept = scene.gate.read(|history| history.body(&record.seen.body)).unwrap();
+    let record = scene.interceptor.record(number).unwrap();
+    assert!(!record.received.body.truncated, "request {number}");
+    let kept = scene.gate.read(|history| history.body(&record.received.body)).unwrap();
     assert!(kept == sent.to_string().as_bytes(), "request {number}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_request_is_on_record_as_soon_as_its_answer_is_there_and_before_it() {
+async fn large_request_is_recorded_before_its_response() {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
     let (mut request, mut expected) = (large(), Vec::new());
     for number in 1..=12 {
@@ -31,42 +31,42 @@ async fn a_large_request_is_on_record_as_soon_as_its_answer_is_there_and_before_
         let answer = scene.send(scene.request(API, &request)).await;
         assert_eq!(answer.status(), 200);
         body(answer).await;
-        expected.extend(["seen", "sent", "answered"].map(|step| format!("{number} {step}")));
+        expected.extend(["received", "sent", "answered"].map(|step| format!("{number} {step}")));
         assert_eq!(scene.story(), expected);
         assert_whole(&scene, number, &request);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_request_whose_answer_takes_a_while_is_on_record_meanwhile() {
-    let gate = Gate::shut();
+async fn large_request_is_recorded_while_response_pends() {
+    let gate = Latch::closed();
     let scene = Scene::new(settings(), ModelServer::start([])).await;
-    scene.model.then(Answer::from(Turn::says("at last")).waits_at(&gate));
+    scene.model.then(Answer::from(Turn::says("at last")).held_by(&gate));
     let sent = tokio::spawn(scene.client.request(scene.request(API, &large())));
-    // Nobody asks for it, which would have it looked at.
+    // Reading the record would flush the recorder.
     let recorded = || scene.gate.read(|history| history.requests(None, None, 9)).unwrap();
     scene.until("it is on record", || recorded().first().is_some_and(|it| it.status == RequestStatus::Sent)).await;
     assert_whole(&scene, 1, &large());
     gate.open();
     body(sent.await.unwrap().unwrap()).await;
-    assert_eq!(scene.story(), ["1 seen", "1 sent", "1 answered"]);
+    assert_eq!(scene.story(), ["1 received", "1 sent", "1 answered"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_a_large_request_ends_is_recorded_after_what_it_was() {
-    let gate = Gate::shut();
+async fn end_of_large_request_follows_its_entry() {
+    let gate = Latch::closed();
     let scene = Scene::new(settings(), ModelServer::start([])).await;
     scene.model.then(Answer::hang_up());
     let answer = scene.send(scene.request(API, &large())).await;
     assert_eq!(answer.status(), 502);
-    scene.until("it is on record", || scene.story() == ["1 seen", "1 sent", "1 ended"]).await;
+    scene.until("it is on record", || scene.story() == ["1 received", "1 sent", "1 ended"]).await;
     assert!(matches!(scene.end(1), Some(RequestEnd::Failed { .. })));
 
-    scene.model.then(Answer::from(Turn::says("too late")).waits_at(&gate));
+    scene.model.then(Answer::from(Turn::says("too late")).held_by(&gate));
     let sent = tokio::spawn(scene.client.request(scene.request(API, &large())));
     scene.model.until(|received| received.len() == 2).await;
     sent.abort();
-    scene.until("it is on record", || scene.story()[3..] == ["2 seen", "2 sent", "2 ended"]).await;
+    scene.until("it is on record", || scene.story()[3..] == ["2 received", "2 sent", "2 ended"]).await;
     assert_eq!(scene.end(2), Some(RequestEnd::ClientGone));
     assert_whole(&scene, 2, &large());
 }

@@ -1,31 +1,31 @@
-//! One test binary for the gateway, over real HTTP, with a scripted model behind it.
+//! Tests of the gateway over real HTTP, with a scripted model as the upstream. One binary, so that it links once.
 #![allow(
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::unwrap_used,
-    reason = "tests panic to fail and look at what was written"
+    reason = "tests panic to fail and read the written files"
 )]
 
-mod answers;
 mod cleanup;
 mod faults;
 mod handover;
 mod holding;
 mod identity;
 mod large;
-mod log;
 mod modes;
+mod overrides;
+mod recording;
 mod redaction;
 mod regressions;
-mod saved;
+mod responses;
 mod scene;
 mod sdk;
-mod turns;
-mod unmarked;
-mod unread;
+mod turn_edits;
+mod undecodable;
+mod unnamed_sessions;
 
 #[test]
-fn every_file_here_is_part_of_this_binary() {
+fn every_file_is_part_of_this_binary() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
     let listed = include_str!("main.rs");
     for file in std::fs::read_dir(folder).unwrap().flatten() {

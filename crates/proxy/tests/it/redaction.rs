@@ -1,25 +1,25 @@
-//! Credentials in bodies: sent as they came, masked in all that is recorded.
+//! Credentials in bodies: forwarded exactly, masked in everything that is recorded.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
 use http_body_util::Full;
-use sayso_proxy::desk::{Edit, FromNowOn, Place};
-use sayso_proxy::{ReplayError, Which};
+use sayso_proxy::interceptor::{ApplyScope, Edit, EditTarget};
+use sayso_proxy::{ReplayError, ReplayForm};
 use sayso_review::{BodyRecord, ErrorKind, RequestMode, RequestRecord};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_wire::Scope;
 use sayso_wire::stream::{Api, collect};
 use serde_json::{Value, json};
 
-use crate::scene::{Ends, Scene, body, next_turn, now, said_at, settings, turn};
+use crate::scene::{EngineEnd, Scene, body, next_turn, now, settings, text_path, turn};
 
 const API: Api = Api::AnthropicMessages;
 const TOKEN: &str = "mcp-7f3kQ9-Lm2x";
 const TOKEN_AT: &str = "mcp_servers[0].authorization_token";
 
-/// A token with the shape of an issuer, put together here so that no scanner finds it in this file.
+/// A token in the format of an issuer, assembled so that secret scanners do not report this file.
 fn shaped() -> String {
     format!("ghp_{}", "Q7zK2mWxB4tNj5Rd8Yp3".repeat(2))
 }
@@ -28,7 +28,7 @@ fn secrets() -> [String; 4] {
     [TOKEN.to_owned(), shaped()["ghp_".len()..].to_owned(), "hunter2-hunter2".to_owned(), "k-33-api-44".to_owned()]
 }
 
-/// A turn with a credential of each sort.
+/// A turn with a credential of each kind.
 fn with_credentials(api: Api) -> Value {
     let mut request = turn(api, &format!("Use {} for it.", shaped()));
     request["mcp_servers"] = json!([{"type": "url", "url": "https://x.example", "authorization_token": TOKEN}]);
@@ -45,9 +45,9 @@ fn recorded(scene: &Scene, record: &BodyRecord) -> String {
     String::from_utf8(scene.gate.read(|history| history.body(record)).unwrap()).unwrap()
 }
 
-/// All that is stored: the events, all bodies, and the bytes of all files.
+/// Everything that is stored: the events, all bodies, and the bytes of all files.
 fn everything(scene: &Scene) -> String {
-    let records = scene.desk.records(None, None, 1_000).unwrap();
+    let records = scene.interceptor.records(None, None, 1_000).unwrap();
     let events = scene.gate.read(|history| history.events(None, 0, 10_000)).unwrap();
     let mut all = serde_json::to_string(&events).unwrap();
     for record in &records {
@@ -62,13 +62,13 @@ fn everything(scene: &Scene) -> String {
 fn bodies(record: &RequestRecord) -> impl Iterator<Item = &BodyRecord> {
     let handover = record.handover.as_ref();
     [
-        Some(&record.seen.body),
+        Some(&record.received.body),
         record.sent.as_ref(),
         record.edited.as_ref(),
         record.patch.as_ref(),
         record.answer.as_ref().map(|answer| &answer.body),
         handover.and_then(|handover| handover.patch.as_ref()),
-        handover.and_then(|handover| handover.laid.as_ref()),
+        handover.and_then(|handover| handover.with_overrides.as_ref()),
     ]
     .into_iter()
     .flatten()
@@ -93,11 +93,11 @@ fn assert_no_secret(scene: &Scene) {
 
 async fn scene(mode: RequestMode) -> Scene {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
-    scene.desk.set_mode(None, Some(mode));
+    scene.interceptor.set_mode(None, Some(mode));
     scene
 }
 
-/// Sends a request to its end, resuming it where it waits.
+/// Sends a request, and resumes it if it is held.
 async fn pass(scene: &Scene, mode: RequestMode, request: http::Request<Full<bytes::Bytes>>) {
     let answer = if mode == RequestMode::Off {
         scene.send(request).await
@@ -121,7 +121,7 @@ async fn credentials_are_sent_exactly_and_recorded_masked() {
                 let exact = request.to_string();
                 let received = scene.model.received().pop().unwrap();
                 assert_eq!(received.raw, exact.as_bytes(), "{api:?} {mode:?}");
-                let record = scene.desk.record(number).unwrap().seen.body;
+                let record = scene.interceptor.record(number).unwrap().received.body;
                 assert_eq!(recorded(&scene, &record), masked(&exact), "{api:?} {mode:?} {number}");
                 assert_eq!(record.redacted, 4);
                 let mut names: Vec<&str> = record.redactions.iter().map(|one| one.name.as_str()).collect();
@@ -147,7 +147,7 @@ async fn credentials_in_a_compressed_body_are_masked() {
         *request.body_mut() = Full::from(packed.clone());
         pass(&scene, mode, request).await;
         assert_eq!(scene.model.received()[0].raw, packed);
-        assert_eq!(recorded(&scene, &scene.desk.record(1).unwrap().seen.body), masked(&exact));
+        assert_eq!(recorded(&scene, &scene.interceptor.record(1).unwrap().received.body), masked(&exact));
         assert_no_secret(&scene);
     }
 }
@@ -159,13 +159,13 @@ async fn edited_credential_is_sent_exactly_and_recorded_masked() {
     request["mcp_servers"][0]["authorization_token"] = json!("the old one");
     let (id, sent) = scene.paused(scene.request(API, &request)).await;
     scene.set(id, TOKEN_AT, TOKEN);
-    scene.set(id, said_at(API), &format!("Say {}.", shaped()));
+    scene.set(id, text_path(API), &format!("Say {}.", shaped()));
     scene.resume(id);
     let _ = body(sent.answer().await).await;
     let received = scene.model.received()[0].body.clone();
     assert_eq!(received["mcp_servers"][0]["authorization_token"], TOKEN);
     assert_eq!(received["messages"][0]["content"][0]["text"], format!("Say {}.", shaped()));
-    let record = scene.desk.record(id).unwrap();
+    let record = scene.interceptor.record(id).unwrap();
     assert_eq!(recorded(&scene, record.sent.as_ref().unwrap()), masked(&received.to_string()));
     assert_eq!(record.patch.as_ref().unwrap().redacted, 2);
     assert_no_secret(&scene);
@@ -173,11 +173,11 @@ async fn edited_credential_is_sent_exactly_and_recorded_masked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replay_needs_masked_values_and_is_refused_after_a_restart() {
+async fn replay_after_restart_needs_masked_values() {
     let scene = scene(RequestMode::Off).await;
     let request = with_credentials(API);
     pass(&scene, RequestMode::Off, scene.request(API, &request)).await;
-    for which in [Which::AsItCame, Which::AsItWasSent] {
+    for which in [ReplayForm::AsReceived, ReplayForm::AsSent] {
         let replayed = scene.proxy.replay(1, which).await.unwrap();
         assert_eq!(replayed.status, 200);
         assert_eq!(scene.model.received().pop().unwrap().raw, request.to_string().as_bytes());
@@ -185,7 +185,7 @@ async fn replay_needs_masked_values_and_is_refused_after_a_restart() {
     assert_no_secret(&scene);
     let scene = scene.again(settings()).await;
     let sent = scene.model.received().len();
-    let error = scene.proxy.replay(1, Which::AsItWasSent).await.unwrap_err();
+    let error = scene.proxy.replay(1, ReplayForm::AsSent).await.unwrap_err();
     assert!(matches!(&error, ReplayError::Redacted { request: 1, .. }), "{error}");
     assert!(error.to_string().contains(TOKEN_AT), "{error}");
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
@@ -195,21 +195,28 @@ async fn replay_needs_masked_values_and_is_refused_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn edit_with_a_credential_is_not_handed_over() {
-    for ends in [Ends::Stopped, Ends::Killed] {
+    for ends in [EngineEnd::Stopped, EngineEnd::Killed] {
         let scene = scene(RequestMode::InterceptAlways).await;
         let request = with_credentials(API);
         let (first, _sent) = scene.paused(scene.request(API, &request)).await;
         scene.set(first, TOKEN_AT, "another-token-1");
         let scene = scene.again_after(ends, settings()).await;
         let (second, sent) = scene.paused(scene.request(API, &request)).await;
-        assert_eq!(scene.desk.record(second).unwrap().inherits, Some(first), "{ends:?}");
-        let saved = scene.desk.edits(second).unwrap().1;
-        assert!(saved.drifted.iter().any(|note| note.contains("`authorization_token`")), "{saved:?}");
+        assert_eq!(scene.interceptor.record(second).unwrap().inherits, Some(first), "{ends:?}");
+        let saved = scene.interceptor.edit_status(second).unwrap().1;
+        assert!(
+            saved.skipped.iter().any(|edit| edit
+                .reason
+                .as_deref()
+                .unwrap_or_default()
+                .contains("`authorization_token`")),
+            "{saved:?}"
+        );
         scene.resume(second);
         let _ = body(sent.answer().await).await;
         assert_eq!(scene.model.received()[0].raw, request.to_string().as_bytes(), "as it came, without fillers");
         assert!(!everything(&scene).contains("another-token-1"));
-        let error = scene.proxy.replay(first, Which::AsItWasSent).await.unwrap_err();
+        let error = scene.proxy.replay(first, ReplayForm::AsSent).await.unwrap_err();
         assert!(matches!(error, ReplayError::Redacted { .. }), "{error}");
     }
 }
@@ -219,13 +226,13 @@ async fn edit_with_a_credential_is_saved_in_no_file() {
     let scene = scene(RequestMode::InterceptAlways).await;
     let (id, sent) = scene.paused(scene.request(API, &with_credentials(API))).await;
     let said = format!("Say {}.", shaped());
-    let edit = Edit::Set { at: Place::Path(said_at(API).to_owned()), value: said.clone() };
-    let error = scene.desk.edit(id, &edit, FromNowOn::Yes(Scope::Workspace), now()).unwrap_err();
-    assert!(error.to_string().contains("says a credential"), "{error}");
+    let edit = Edit::Set { at: EditTarget::Path(text_path(API).to_owned()), value: said.clone() };
+    let error = scene.interceptor.edit(id, &edit, ApplyScope::FromNowOn(Scope::Workspace), now()).unwrap_err();
+    assert!(error.to_string().contains("contains a credential"), "{error}");
     assert_eq!(error.kind(), ErrorKind::InvalidArgs);
     scene.resume(id);
     let _ = body(sent.answer().await).await;
-    // The edit stays for the rest of the turn, in memory.
+    // The edit stays in memory for the rest of the turn.
     let (id, sent) = scene.paused(scene.request(API, &with_credentials(API))).await;
     scene.resume(id);
     let _ = body(sent.answer().await).await;
@@ -245,11 +252,11 @@ async fn credential_in_an_answer_is_passed_on_and_recorded_masked() {
             }
             for number in 1..3 {
                 let answer = body(scene.send(scene.request(api, &request)).await).await;
-                let record = scene.desk.record(number).unwrap().answer.unwrap();
+                let record = scene.interceptor.record(number).unwrap().answer.unwrap();
                 let kept = recorded(&scene, &record.body);
                 assert_eq!(kept.len(), answer.len());
                 assert!(record.body.redacted > 0, "{api:?} {stream} {answer}");
-                // What its events say together has no credential either.
+                // The concatenated deltas contain no credential either.
                 let said = format!("{:?}", collect::from_stream(api, kept.as_bytes()).blocks);
                 assert_eq!(said, masked(&said));
                 assert!(format!("{:?}", collect::from_stream(api, answer.as_bytes()).blocks) != said || !stream);

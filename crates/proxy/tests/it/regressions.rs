@@ -1,25 +1,25 @@
-//! What was wrong once, and what an audit found.
+//! Regressions: one test for each fixed defect.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, StreamBody};
-use sayso_proxy::desk::{Expected, Once, Resumed, Switched};
-use sayso_proxy::{Settings, Upstream, Which};
+use sayso_proxy::interceptor::{ExpectedRevision, ModeSwitch, OneShot, ResumeReport};
+use sayso_proxy::{ReplayForm, Settings, Upstream};
 use sayso_review::{PauseReason, RequestEnd, RequestMode};
-use sayso_testkit::model::{Answer, Gate, ModelServer};
+use sayso_testkit::model::{Answer, Latch, ModelServer};
 use sayso_wire::stream::Api;
-use sayso_wire::{Captured, Scope};
+use sayso_wire::{CaptureCounts, Scope};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, body, next_turn, now, said_at, settings, turn};
+use crate::scene::{Scene, body, next_turn, now, settings, text_path, turn};
 
 const API: Api = Api::AnthropicMessages;
 
 async fn scene(mode: RequestMode) -> Scene {
     let scene = Scene::new(settings(), ModelServer::start([])).await;
-    scene.desk.set_mode(None, Some(mode));
+    scene.interceptor.set_mode(None, Some(mode));
     scene
 }
 
@@ -28,20 +28,20 @@ fn got(scene: &Scene) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_sent_normally_does_not_wait_because_it_comes_again() {
+async fn retry_is_forwarded_after_mode_off() {
     for session in [None, Some("s1")] {
         let scene = scene(RequestMode::InterceptAlways).await;
         let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
-        sent.gone();
+        sent.disconnect();
         scene.until("its client is gone", || scene.end(id) == Some(RequestEnd::ClientGone)).await;
-        scene.desk.set_mode(session, Some(RequestMode::Off));
+        scene.interceptor.set_mode(session, Some(RequestMode::Off));
         let answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
         assert_eq!(answer.status(), 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_count_or_a_probe_takes_no_turn_s_place() {
+async fn token_count_and_probe_supersede_no_turn() {
     let scene = scene(RequestMode::InterceptAlways).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
     let mut count = scene.request(API, &turn(API, "hi"));
@@ -50,31 +50,31 @@ async fn a_token_count_or_a_probe_takes_no_turn_s_place() {
     let mut probe = turn(API, "hi");
     probe.as_object_mut().unwrap().remove("tools");
     let _ = body(scene.send(scene.request(API, &probe)).await).await;
-    assert_eq!(scene.desk.waiting(), [id]);
-    // The next turn does.
+    assert_eq!(scene.interceptor.held(), [id]);
+    // The next turn supersedes it.
     let next = next_turn(API, &turn(API, "hi"), "more");
     let (next, waits) = scene.paused(scene.request(API, &next)).await;
     assert_eq!(sent.answer().await.status(), 400);
     assert_eq!(scene.end(id), Some(RequestEnd::Superseded { by: next }));
-    waits.gone();
+    waits.disconnect();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_to_wait_once_waits_at_the_next_engine() {
-    for (once, why) in [(Once::Pause, PauseReason::NextTurn), (Once::Capture, PauseReason::Capture)] {
+async fn unused_pause_next_holds_at_next_engine() {
+    for (once, why) in [(OneShot::Pause, PauseReason::NextTurn), (OneShot::Capture, PauseReason::Capture)] {
         let scene = scene(RequestMode::Off).await;
-        scene.desk.arm(None, once);
+        scene.interceptor.arm(None, once);
         let (_, sent) = scene.paused(scene.request(API, &turn(API, "hi"))).await;
         let next = scene.again(settings()).await;
         assert_eq!(sent.answer().await.status(), 503);
         let (id, sent) = next.paused(next.request(API, &turn(API, "hi"))).await;
-        assert_eq!(next.desk.record(id).unwrap().paused, Some(why));
-        sent.gone();
+        assert_eq!(next.interceptor.record(id).unwrap().paused, Some(why));
+        sent.disconnect();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edits_are_captured_whatever_the_turn_waits_for() {
+async fn save_on_resume_applies_to_every_reason() {
     let rule = sayso_proxy::PauseRule { name: "all".to_owned(), ..Default::default() };
     for (mode, rules, why, switched) in [
         (RequestMode::InterceptAlways, Vec::new(), PauseReason::Capture, None),
@@ -82,39 +82,39 @@ async fn edits_are_captured_whatever_the_turn_waits_for() {
             RequestMode::Off,
             Vec::new(),
             PauseReason::Capture,
-            Some(Switched { mode: RequestMode::AutoOverride, scope: Scope::Session }),
+            Some(ModeSwitch { mode: RequestMode::AutoOverride, scope: Scope::Session }),
         ),
         (RequestMode::AutoOverride, vec![rule], PauseReason::Rule { rule: "all".to_owned() }, None),
     ] {
         let scene = Scene::new(Settings { rules, ..settings() }, ModelServer::start([])).await;
-        scene.desk.set_mode(None, Some(mode));
-        scene.desk.arm(Some("s1"), Once::Capture);
+        scene.interceptor.set_mode(None, Some(mode));
+        scene.interceptor.arm(Some("s1"), OneShot::Capture);
         let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-        assert_eq!(scene.desk.record(id).unwrap().paused, Some(why));
-        scene.set(id, said_at(API), "after");
-        let resumed = scene.desk.resume(id, Expected::Any, now()).unwrap();
-        assert_eq!(resumed, Resumed { captured: Captured { saved: 1, removed: 0 }, switched, turn_edits: 0 });
+        assert_eq!(scene.interceptor.record(id).unwrap().paused, Some(why));
+        scene.set(id, text_path(API), "after");
+        let resumed = scene.interceptor.resume(id, ExpectedRevision::Any, now()).unwrap();
+        assert_eq!(resumed, ResumeReport { captured: CaptureCounts { saved: 1, removed: 0 }, switched, turn_edits: 0 });
         let _ = body(sent.answer().await).await;
-        assert_eq!(scene.desk.saved(Some("s1")).unwrap().len(), 1);
-        assert!(!scene.desk.effective(Some("s1")).capture_next);
+        assert_eq!(scene.interceptor.overrides(Some("s1")).unwrap().len(), 1);
+        assert!(!scene.interceptor.effective(Some("s1")).capture_next);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_sends_again_is_captured_like_the_first_one() {
+async fn retry_keeps_save_on_resume() {
     let scene = scene(RequestMode::AutoOverride).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-    scene.set(id, said_at(API), "after");
-    sent.gone();
+    scene.set(id, text_path(API), "after");
+    sent.disconnect();
     scene.until("its client is gone", || scene.end(id) == Some(RequestEnd::ClientGone)).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 1);
+    assert_eq!(scene.interceptor.resume(id, ExpectedRevision::Any, now()).unwrap().captured.saved, 1);
     let _ = body(sent.answer().await).await;
     assert_eq!(got(&scene), turn(API, "after"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn saved_edits_with_which_a_request_would_be_refused_are_not_applied() {
+async fn overrides_that_invalidate_request_are_skipped() {
     let scene = scene(RequestMode::AutoOverride).await;
     let calling = |input: &str| {
         let mut request = turn(API, "hi");
@@ -128,21 +128,37 @@ async fn saved_edits_with_which_a_request_would_be_refused_are_not_applied() {
     };
     let (id, sent) = scene.paused(scene.request(API, &calling("a"))).await;
     for at in ["messages[1].content[1]", "messages[2].content[0]"] {
-        let at = sayso_proxy::desk::Place::Path(at.to_owned());
-        scene.desk.edit(id, &sayso_proxy::desk::Edit::Delete { at }, sayso_proxy::desk::FromNowOn::No, now()).unwrap();
+        let at = sayso_proxy::interceptor::EditTarget::Path(at.to_owned());
+        scene
+            .interceptor
+            .edit(
+                id,
+                &sayso_proxy::interceptor::Edit::Delete { at },
+                sayso_proxy::interceptor::ApplyScope::ThisRequest,
+                now(),
+            )
+            .unwrap();
     }
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 2);
+    assert_eq!(scene.interceptor.resume(id, ExpectedRevision::Any, now()).unwrap().captured.saved, 2);
     let _ = body(sent.answer().await).await;
-    // By now the call is another one, so that only its result would be left out.
+    // With another call id, the override would delete the result alone, which the API rejects.
     let _ = body(scene.send(scene.request(API, &calling("b"))).await).await;
     assert_eq!(got(&scene), calling("b"));
-    let record = scene.desk.records(None, None, 1).unwrap().remove(0);
-    assert_eq!((record.saved.applied.len(), record.saved.drifted.len()), (0, 2));
-    assert!(record.saved.drifted.iter().any(|why| why.contains("it would be refused")), "{:?}", record.saved);
+    let record = scene.interceptor.records(None, None, 1).unwrap().remove(0);
+    assert_eq!((record.overrides.applied.len(), record.overrides.skipped.len()), (0, 2));
+    assert!(
+        record.overrides.skipped.iter().any(|edit| edit
+            .reason
+            .as_deref()
+            .unwrap_or_default()
+            .contains("would be rejected")),
+        "{:?}",
+        record.overrides
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_request_ends_where_it_might_have_to_wait() {
+async fn unknown_body_is_rejected_while_pausing() {
     let scene = scene(RequestMode::InterceptAlways).await;
     let request = || {
         let request = http::Request::post(scene.url("anthropic/v1/messages")).header("x-claude-code-session-id", "s1");
@@ -154,13 +170,13 @@ async fn what_is_no_request_ends_where_it_might_have_to_wait() {
     assert!(text.contains("sayso request mode normal") && text.contains("invalid_request_error"), "{text}");
     assert!(matches!(scene.end(1), Some(RequestEnd::Denied { .. })));
     assert_eq!(scene.model.received().len(), 0);
-    scene.desk.set_mode(None, Some(RequestMode::Off));
+    scene.interceptor.set_mode(None, Some(RequestMode::Off));
     let _ = scene.send(request()).await;
     assert_eq!(scene.model.received().len(), 1, "the upstream says what is wrong with it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_has_no_deadline_and_another_answer_has_one() {
+async fn stream_has_no_deadline() {
     let scene = scene(RequestMode::InterceptAlways).await;
     for (stream, has) in [(true, false), (false, true)] {
         let mut body = turn(API, "hi");
@@ -168,13 +184,13 @@ async fn a_stream_has_no_deadline_and_another_answer_has_one() {
         let mut request = scene.request(API, &body);
         request.headers_mut().insert("x-stainless-timeout", "600".parse().unwrap());
         let (id, sent) = scene.paused(request).await;
-        let deadline = scene.desk.look(id, |looked| looked.waiting.unwrap().deadline).unwrap();
+        let deadline = scene.interceptor.view(id, |view| view.hold.unwrap().deadline).unwrap();
         assert_eq!(deadline.is_some(), has);
-        sent.gone();
+        sent.disconnect();
     }
 }
 
-/// An upstream that answers one request with these bytes.
+/// An upstream that answers one request with raw bytes.
 fn upstream(answer: &'static [u8]) -> Upstream {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -187,7 +203,7 @@ fn upstream(answer: &'static [u8]) -> Upstream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_with_trailers_arrives_whole() {
+async fn response_with_trailers_is_complete() {
     const ANSWER: &[u8] =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\ntrailer: x-t\r\n\r\n\
         d\r\n{\"content\":[]\r\n1\r\n}\r\n0\r\nx-t: 1\r\n\r\n";
@@ -202,12 +218,12 @@ async fn an_answer_with_trailers_arrives_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_an_array_that_comes_bit_by_bit_nothing_passes_before_its_calls_are_dealt_with() {
+async fn json_array_stream_is_held_until_calls_decided() {
     let part = r#"{"functionCall": {"name": "Write", "args": {"file_path": "a.txt"}}}"#;
     let first = format!(r#"[{{"candidates": [{{"content": {{"parts": [{part}]}}}}]}}"#);
     let last = r#", {"candidates": [{"content": {"parts": [{"text": "hm"}]}, "finishReason": "STOP"}]}]"#;
     let model = ModelServer::start([]);
-    let gate = Gate::shut();
+    let gate = Latch::closed();
     let chunks = [first, last.to_owned()].map(String::into_bytes).concat();
     let answer = Answer::status(200, chunks).header("content-type", "application/json").in_chunks_of(40);
     model.then(answer.paced_by(&gate));
@@ -216,42 +232,42 @@ async fn of_an_array_that_comes_bit_by_bit_nothing_passes_before_its_calls_are_d
     let mut request = scene.request(Api::Gemini, &turn(Api::Gemini, "hi"));
     *request.uri_mut() = scene.url("gemini/v1beta/models/gemini-2.5-pro:streamGenerateContent").parse().unwrap();
     let mut answer = scene.send(request).await;
-    scene.until("a call waits", || !scene.gate.waiting().unwrap().is_empty()).await;
+    scene.until("a call waits", || !scene.gate.pending_changes().unwrap().is_empty()).await;
     let early = tokio::time::timeout(std::time::Duration::from_millis(50), answer.frame()).await;
     assert!(early.is_err(), "{early:?}");
-    scene.gate.command(sayso_gate::Client::Person, sayso_review::Command::Withdraw { change: 1 }, now()).unwrap();
+    scene.gate.withdraw(1, now()).unwrap();
     let rest = answer.into_body().collect().await;
     assert!(rest.is_err() || !String::from_utf8_lossy(&rest.unwrap().to_bytes()).contains("functionCall"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_unknown_length_that_is_too_large_is_told_so() {
+async fn oversized_chunked_upload_gets_error() {
     for mode in [RequestMode::Off, RequestMode::InterceptAlways] {
-        let scene = Scene::new(Settings { largest_body: 10_000, ..settings() }, ModelServer::start([])).await;
-        scene.desk.set_mode(None, Some(mode));
+        let scene = Scene::new(Settings { max_body_size: 10_000, ..settings() }, ModelServer::start([])).await;
+        scene.interceptor.set_mode(None, Some(mode));
         let chunks = (0..100).map(|_| Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(vec![b' '; 1_000]))));
         let request = http::Request::post(scene.url("anthropic/v1/messages")).header("x-claude-code-session-id", "s1");
         let request = request.body(StreamBody::new(futures::stream::iter(chunks))).unwrap();
         let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
         let answer = client.request(request).await.unwrap();
         assert_eq!(answer.status(), 413, "{mode:?}");
-        assert!(body(answer).await.contains("largest_body"));
+        assert!(body(answer).await.contains("max_body_size"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_the_query_is_sent_again_and_recorded_nowhere() {
+async fn query_key_is_replayed_but_not_recorded() {
     let scene = scene(RequestMode::Off).await;
     let mut request = scene.request(Api::Gemini, &turn(Api::Gemini, "hi"));
     let url = "gemini/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=sk-in-the-query";
     *request.uri_mut() = scene.url(url).parse().unwrap();
     request.headers_mut().remove("x-api-key");
     let _ = body(scene.send(request).await).await;
-    scene.proxy.replay(1, Which::AsItWasSent).await.unwrap();
+    scene.proxy.replay(1, ReplayForm::AsSent).await.unwrap();
     let paths: Vec<String> = scene.model.received().into_iter().map(|received| received.target).collect();
     assert_eq!(paths.len(), 2);
     assert!(paths.iter().all(|path| path.ends_with("?alt=sse&key=sk-in-the-query")), "{paths:?}");
-    scene.desk.stop();
+    scene.interceptor.stop();
     for file in std::fs::read_dir(scene.state()).unwrap().flatten().filter(|file| file.path().is_file()) {
         let bytes = std::fs::read(file.path()).unwrap();
         for secret in [&b"sk-in-the-query"[..], b"sk-secret-1"] {
@@ -261,19 +277,19 @@ async fn a_key_in_the_query_is_sent_again_and_recorded_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_is_sent_again_with_the_edits_that_it_has() {
+async fn replay_of_held_request_has_current_edits() {
     let scene = scene(RequestMode::InterceptAlways).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-    scene.set(id, said_at(API), "after");
-    scene.proxy.replay(id, Which::AsItWasSent).await.unwrap();
+    scene.set(id, text_path(API), "after");
+    scene.proxy.replay(id, ReplayForm::AsSent).await.unwrap();
     assert_eq!(got(&scene), turn(API, "after"));
-    scene.proxy.replay(id, Which::AsItCame).await.unwrap();
+    scene.proxy.replay(id, ReplayForm::AsReceived).await.unwrap();
     assert_eq!(got(&scene), turn(API, "before"));
-    sent.gone();
+    sent.disconnect();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_compressed_answer_arrives_as_it_came_and_is_recorded_as_it_reads() {
+async fn compressed_response_is_forwarded_and_recorded_decoded() {
     let plain = r#"{"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
         "content": [{"type": "text", "text": "hello"}], "usage": {"input_tokens": 3, "output_tokens": 4}}"#;
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -286,22 +302,22 @@ async fn a_compressed_answer_arrives_as_it_came_and_is_recorded_as_it_reads() {
     let answer = scene.send(scene.request(API, &turn(API, "hi"))).await;
     assert_eq!(answer.headers()["content-encoding"], "gzip");
     assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), gzip);
-    let answer = scene.desk.record(1).unwrap().answer.unwrap();
+    let answer = scene.interceptor.record(1).unwrap().answer.unwrap();
     assert_eq!(scene.gate.read(|history| history.body(&answer.body)).unwrap(), plain.as_bytes());
     assert_eq!(answer.usage.output, Some(4));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_saved_is_said_and_the_request_still_waits() {
-    // A file in the place of the folder: what is saved cannot be, and that is said, and the request still waits.
+async fn failed_override_write_keeps_request_held() {
+    // A file in place of the folder makes the write fail.
     let scene = scene(RequestMode::AutoOverride).await;
     let (id, sent) = scene.paused(scene.request(API, &turn(API, "before"))).await;
-    scene.set(id, said_at(API), "after");
+    scene.set(id, text_path(API), "after");
     std::fs::write(scene.state().join("overrides"), "in the way").unwrap();
-    assert!(scene.desk.resume(id, Expected::Any, now()).is_err());
-    assert!(scene.desk.save(id, Scope::Workspace, now()).is_err());
-    assert_eq!(scene.desk.waiting(), [id]);
+    assert!(scene.interceptor.resume(id, ExpectedRevision::Any, now()).is_err());
+    assert!(scene.interceptor.save_overrides(id, Scope::Workspace, now()).is_err());
+    assert_eq!(scene.interceptor.held(), [id]);
     std::fs::remove_file(scene.state().join("overrides")).unwrap();
-    assert_eq!(scene.desk.resume(id, Expected::Any, now()).unwrap().captured.saved, 1);
+    assert_eq!(scene.interceptor.resume(id, ExpectedRevision::Any, now()).unwrap().captured.saved, 1);
     let _ = body(sent.answer().await).await;
 }

@@ -1,4 +1,4 @@
-//! A gateway in front of a scripted model, and a client.
+//! A gateway, its client, and a scripted model as the upstream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,11 +13,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use sayso_gate::{Announce, Announcement, Engine, Gate, Rules};
+use sayso_gate::{Engine, Gate, Notification, Notify, Rules};
 use sayso_journal::{Journal, Options};
-use sayso_proxy::desk::{Edit, Expected, FromNowOn, Place};
-use sayso_proxy::{Desk, Entrance, Entrances, Proxy, Retry, Settings, Upstream};
-use sayso_review::{Defaults, Layer, Rule, Standing};
+use sayso_proxy::interceptor::{ApplyScope, Edit, EditTarget, ExpectedRevision};
+use sayso_proxy::{AgentEndpoint, AgentEndpoints, Interceptor, Proxy, Retry, Settings, Upstream};
+use sayso_review::{Defaults, Layer, LayerTrust, Rule};
 use sayso_review::{Event, EventBody, RequestEnd, RequestId, RequestStatus, RequestStep};
 use sayso_testkit::model::ModelServer;
 use sayso_wire::stream::Api;
@@ -25,55 +25,53 @@ use sayso_workspace::Workspace;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any test: what a test waits for does not come by itself.
+/// Longer than any test: a timer of this length never fires.
 pub(crate) const NEVER: Duration = Duration::from_hours(1);
-/// How long a test waits for something that must happen.
-const LIMIT: Duration = Duration::from_mins(1);
+/// Time limit of a condition.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Scene {
     pub(crate) root: TempDir,
     state: TempDir,
     pub(crate) gate: Gate,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) interceptor: Arc<Interceptor>,
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) model: ModelServer,
-    pub(crate) entrance: Entrance,
+    pub(crate) endpoint: AgentEndpoint,
     address: String,
     pub(crate) client: Client<HttpConnector, Full<Bytes>>,
-    pub(crate) heard: Heard,
+    pub(crate) notifications: Notifications,
 }
 
-/// What was announced.
+/// The notifications that were sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
-    said: Arc<Mutex<Vec<String>>>,
-    /// Held by whoever stops the terminal.
+pub(crate) struct Notifications {
+    sent: Arc<Mutex<Vec<String>>>,
+    /// Held by a test that stops the terminal.
     pub(crate) terminal: Arc<Mutex<()>>,
 }
 
-impl Heard {
-    pub(crate) fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap().clone()
+impl Notifications {
+    pub(crate) fn sent(&self) -> Vec<String> {
+        self.sent.lock().unwrap().clone()
     }
 }
 
-impl Announce for Heard {
-    fn announce(&self, announcement: &Announcement) {
+impl Notify for Notifications {
+    fn notify(&self, announcement: &Notification) {
         let _terminal = self.terminal.lock().unwrap();
-        self.said.lock().unwrap().push(announcement.to_string());
+        self.sent.lock().unwrap().push(announcement.to_string());
     }
 }
 
-/// How an engine ends.
+/// End of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// It is asked to.
+pub(crate) enum EngineEnd {
     Stopped,
-    /// It is not.
     Killed,
 }
 
-/// Settings for tests: nothing happens by itself in the time of a test.
+/// Settings whose timers never fire during a test.
 pub(crate) fn settings() -> Settings {
     Settings {
         grace: NEVER,
@@ -88,7 +86,7 @@ impl Scene {
         Self::ruled(settings, model, Vec::new()).await
     }
 
-    /// With rules of the user's.
+    /// A scene with policy rules of the user.
     pub(crate) async fn ruled(settings: Settings, model: ModelServer, rules: Vec<Rule>) -> Self {
         let (root, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         Self::within(root, state, settings, model, rules).await
@@ -104,14 +102,14 @@ impl Scene {
         let workspace = Workspace::open(root.path()).unwrap();
         let journal = Journal::open(state.path(), Options { wait: Duration::ZERO }).unwrap();
         let (engine, _) = Engine::open(workspace, journal, 1).unwrap();
-        let heard = Heard::default();
-        let gate = Gate::new(engine, rules_of(rules), Box::new(heard.clone()), 1).unwrap();
+        let notifications = Notifications::default();
+        let gate = Gate::new(engine, rules_of(rules), Box::new(notifications.clone()), 1).unwrap();
         for name in ["anthropic", "openai", "gemini"] {
             settings.upstreams.insert(name.to_owned(), Upstream::new(model.url().parse().unwrap()));
         }
-        let desk = Desk::open(gate.clone(), settings, state.path(), state.path()).unwrap();
-        let proxy = Arc::new(Proxy::new(Arc::clone(&desk), Entrances::load(state.path())));
-        let entrance = proxy.entrances.open(None, BTreeMap::new()).unwrap();
+        let interceptor = Interceptor::open(gate.clone(), settings, state.path(), state.path()).unwrap();
+        let proxy = Arc::new(Proxy::new(Arc::clone(&interceptor), AgentEndpoints::load(state.path())));
+        let endpoint = proxy.endpoints.open(None, BTreeMap::new()).unwrap();
         tokio::spawn(Arc::clone(&proxy).follow());
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -126,30 +124,30 @@ impl Scene {
                 });
                 tokio::spawn(async move {
                     let builder = Builder::new(TokioExecutor::new());
-                    // A client that goes away ends its connection with an error.
+                    // A disconnected client ends its connection with an error.
                     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
                 });
             }
         });
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { root, state, gate, desk, proxy, model, entrance, address, client, heard }
+        Self { root, state, gate, interceptor, proxy, model, endpoint, address, client, notifications }
     }
 
-    /// The same workspace with another engine, as after a restart.
+    /// Restarts the engine.
     pub(crate) async fn again(self, settings: Settings) -> Self {
-        self.again_after(Ends::Stopped, settings).await
+        self.again_after(EngineEnd::Stopped, settings).await
     }
 
-    /// The same after the engine ended in some way.
-    pub(crate) async fn again_after(self, ends: Ends, settings: Settings) -> Self {
-        let Self { root, state, gate, desk, proxy, model, .. } = self;
+    /// Restarts the engine after it stopped or was killed.
+    pub(crate) async fn again_after(self, ends: EngineEnd, settings: Settings) -> Self {
+        let Self { root, state, gate, interceptor, proxy, model, .. } = self;
         match ends {
-            Ends::Stopped => desk.stop(),
-            // What is on its way to the disk gets there; nobody says that it is over.
-            Ends::Killed => desk.settle(),
+            EngineEnd::Stopped => interceptor.stop(),
+            // Queued entries are written, but the requests get no end.
+            EngineEnd::Killed => interceptor.flush(),
         }
-        drop((desk, proxy));
-        // The tasks that serve hold on to it until their connections end; a journal has one writer.
+        drop((interceptor, proxy));
+        // Serving tasks keep the gate until their connections end, and a journal has one writer: the next engine gets a copy.
         drop(gate);
         let copy = tempfile::tempdir().unwrap();
         for file in std::fs::read_dir(state.path()).unwrap().flatten() {
@@ -174,10 +172,10 @@ impl Scene {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}/p/{}/{path}", self.address, self.entrance.capability)
+        format!("http://{}/p/{}/{path}", self.address, self.endpoint.capability)
     }
 
-    /// A request of an agent that names its session.
+    /// A request that names its session in a header.
     pub(crate) fn request(&self, api: Api, body: &Value) -> Request<Full<Bytes>> {
         self.request_of("s1", api, body)
     }
@@ -193,57 +191,57 @@ impl Scene {
         self.client.request(request).await.unwrap()
     }
 
-    /// Sends something that will wait, in a task of its own, and gives its number once it does.
+    /// Sends a request in a task, and returns its number once it is held.
     pub(crate) async fn paused(&self, request: Request<Full<Bytes>>) -> (RequestId, Sent) {
-        let (client, before) = (self.client.clone(), self.desk.waiting());
+        let (client, before) = (self.client.clone(), self.interceptor.held());
         let sent = tokio::spawn(async move { client.request(request).await.unwrap() });
         let mut id = None;
-        self.until("a request waits", || {
-            id = self.desk.waiting().into_iter().find(|id| !before.contains(id));
+        self.until("a request is held", || {
+            id = self.interceptor.held().into_iter().find(|id| !before.contains(id));
             id.is_some()
         })
         .await;
         (id.unwrap(), Sent(sent))
     }
 
-    /// Waits for something that must happen.
+    /// Waits for a condition.
     pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
         let started = std::time::Instant::now();
         while !holds() {
-            assert!(started.elapsed() < LIMIT, "it never was so: {what}");
+            assert!(started.elapsed() < TIMEOUT, "timed out: {what}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
     pub(crate) fn resume(&self, id: RequestId) {
-        self.desk.resume(id, Expected::Any, now()).unwrap();
+        self.interceptor.resume(id, ExpectedRevision::Any, now()).unwrap();
     }
 
     pub(crate) fn set(&self, id: RequestId, at: &str, value: &str) {
-        let edit = Edit::Set { at: Place::Path(at.to_owned()), value: value.to_owned() };
-        self.desk.edit(id, &edit, FromNowOn::No, now()).unwrap();
+        let edit = Edit::Set { at: EditTarget::Path(at.to_owned()), value: value.to_owned() };
+        self.interceptor.edit(id, &edit, ApplyScope::ThisRequest, now()).unwrap();
     }
 
-    /// How a request stands, as it is recorded.
+    /// The recorded status of a request.
     pub(crate) fn status(&self, id: RequestId) -> RequestStatus {
-        self.desk.record(id).unwrap().status
+        self.interceptor.record(id).unwrap().status
     }
 
-    /// Why a request ended, as it is recorded.
+    /// The recorded end of a request.
     pub(crate) fn end(&self, id: RequestId) -> Option<RequestEnd> {
-        self.desk.record(id).unwrap().ended
+        self.interceptor.record(id).unwrap().ended
     }
 
-    /// What was recorded about requests, in short.
+    /// The recorded steps of all requests, abbreviated.
     pub(crate) fn story(&self) -> Vec<String> {
-        // All that was told before is recorded after this.
-        let _ = self.desk.records(None, None, 1);
+        // Flushes the recorder.
+        let _ = self.interceptor.records(None, None, 1);
         let events = self.gate.read(|history| history.events(None, 0, 10_000)).unwrap();
         let told = events.into_iter().filter_map(|recorded| match recorded.body {
             EventBody::Known(Event::Request(event)) => Some(format!("{} {}", event.request, name(&event.step))),
             EventBody::Known(Event::RequestMode(_)) => Some("mode".to_owned()),
             EventBody::Known(Event::Overrides(_)) => Some("overrides".to_owned()),
-            EventBody::Known(Event::RequestLook(look)) => Some(format!("{look:?}")),
+            EventBody::Known(Event::RequestViewed(look)) => Some(format!("{look:?}")),
             _ => None,
         });
         told.collect()
@@ -252,37 +250,41 @@ impl Scene {
 
 fn rules_of(rules: Vec<Rule>) -> Rules {
     let defaults = Defaults::default();
-    let layer = Layer { file: "config.toml".to_owned(), standing: Standing::Full, defaults, rules };
+    let layer = Layer { file: "config.toml".to_owned(), trust: LayerTrust::Trusted, defaults, rules };
     Rules::new(vec![layer], Vec::new()).unwrap()
 }
 
-/// An answer that is waited for.
+/// A pending response.
 pub(crate) struct Sent(pub(crate) tokio::task::JoinHandle<Response<Incoming>>);
 
 impl Sent {
     pub(crate) async fn answer(self) -> Response<Incoming> {
-        tokio::time::timeout(LIMIT, self.0).await.expect("an answer").unwrap()
+        tokio::time::timeout(TIMEOUT, self.0).await.expect("a response").unwrap()
     }
 
-    /// The client goes away.
-    pub(crate) fn gone(self) {
+    /// Disconnects the client.
+    pub(crate) fn disconnect(self) {
         self.0.abort();
     }
 }
 
 pub(crate) async fn body(response: Response<Incoming>) -> String {
-    let bytes = tokio::time::timeout(LIMIT, response.into_body().collect()).await.expect("an end").unwrap().to_bytes();
+    let bytes = tokio::time::timeout(TIMEOUT, response.into_body().collect())
+        .await
+        .expect("the end of the body")
+        .unwrap()
+        .to_bytes();
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 fn name(step: &RequestStep) -> &'static str {
     match step {
-        RequestStep::Seen(_) => "seen",
+        RequestStep::Received(_) => "received",
         RequestStep::Paused { .. } => "paused",
         RequestStep::Edited { .. } => "edited",
         RequestStep::Resumed { .. } => "resumed",
         RequestStep::Sent { .. } => "sent",
-        RequestStep::TurnedAway(_) => "turned away",
+        RequestStep::UpstreamRetry(_) => "upstream retry",
         RequestStep::Answered(_) => "answered",
         RequestStep::Ended { .. } => "ended",
     }
@@ -301,7 +303,7 @@ pub(crate) fn path(api: Api) -> &'static str {
     }
 }
 
-/// A turn of an agent, which wants a stream.
+/// A streaming turn of an agent.
 pub(crate) fn turn(api: Api, said: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match api {
@@ -318,8 +320,8 @@ pub(crate) fn turn(api: Api, said: &str) -> Value {
     }
 }
 
-/// Where what the user said is.
-pub(crate) fn said_at(api: Api) -> &'static str {
+/// Path of the user's text.
+pub(crate) fn text_path(api: Api) -> &'static str {
     match api {
         Api::AnthropicMessages => "messages[0].content[0].text",
         Api::OpenAiChat => "messages[0].content",
@@ -328,7 +330,7 @@ pub(crate) fn said_at(api: Api) -> &'static str {
     }
 }
 
-/// The same conversation, one turn later.
+/// The next turn of a conversation.
 pub(crate) fn next_turn(api: Api, before: &Value, said: &str) -> Value {
     let mut body = before.clone();
     let (name, answer, next) = match api {

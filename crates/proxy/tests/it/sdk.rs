@@ -1,9 +1,9 @@
-//! The APIs' official Python libraries as clients of the gateway: waited for shorter and longer than the grace, edited, cancelled,
-//! refused by an upstream that has too much to do, cut, and read slowly.
+//! The official Python SDKs as clients of the gateway: held within and beyond the grace period, edited, canceled, overloaded, broken,
+//! and read slowly.
 //!
-//! `scripts/setup --sdk` puts them into a virtual environment in `~/.cache/sayso`. Where it cannot, a test is skipped with the reason.
-//! A library runs in a process of its own, and what it is to ask goes over stdin; one process for all cases of an API, as it takes
-//! seconds to start.
+//! `scripts/setup --sdk` installs them into a virtual environment in `~/.cache/sayso`. Without it, the tests are skipped with the reason.
+//! An SDK runs in a process of its own and reads its requests from stdin. All cases of an API share one process, which takes seconds
+//! to start.
 
 #![allow(clippy::print_stderr, reason = "the cases of a library are printed as they begin")]
 
@@ -16,21 +16,21 @@ use std::time::Duration;
 
 use sayso_proxy::Settings;
 use sayso_review::{PauseReason, RequestEnd, RequestId, RequestMode, RequestRecord, Resumer};
-use sayso_testkit::model::{Answer, Fate, Gate, ModelServer, Turn};
+use sayso_testkit::model::{Answer, Delivery, Latch, ModelServer, Turn};
 use sayso_testkit::skip::skip;
-use sayso_wire::stream::{Api, CANCELED, Ending, Finish, Script, ScriptBlock, Usage};
+use sayso_wire::stream::{Api, CANCELED, FinishReason, ModelScript, ScriptBlock, ScriptEnding, Usage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::scene::{NEVER, Scene, now, path, said_at, settings, turn};
+use crate::scene::{NEVER, Scene, now, path, settings, text_path, turn};
 
-/// How long a test waits for something that must happen.
-const LIMIT: Duration = Duration::from_mins(1);
-/// What the model says: more than one piece of a stream.
+/// Time limit of a condition.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// The response text, which is streamed in several chunks.
 const HELLO: &str = "Hello, this is what the model says when it is asked.";
-/// How many times over it says that in a long answer.
+/// Repetitions of the text in a long response.
 const LONG: usize = 200;
-/// How often a library sends a request: the first time, and twice again.
+/// Attempts of an SDK: the first one and two retries.
 const TRIES: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Manner {
 
 const MANNERS: [Manner; 2] = [Manner::Plain, Manner::Stream];
 
-/// The interpreter that has the libraries.
+/// The Python interpreter of the virtual environment.
 fn python() -> Result<PathBuf, String> {
     let output = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup"))
         .arg("--sdk")
@@ -55,7 +55,7 @@ fn python() -> Result<PathBuf, String> {
         .ok_or_else(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// A library in a process of its own.
+/// An SDK in a process of its own.
 struct Library {
     api: Api,
     child: Child,
@@ -63,7 +63,7 @@ struct Library {
     lines: mpsc::UnboundedReceiver<Value>,
 }
 
-/// What a library made of an answer.
+/// The response as an SDK reports it.
 #[derive(Debug)]
 struct Made {
     text: String,
@@ -77,7 +77,7 @@ struct LibraryError {
 }
 
 impl Made {
-    /// The error that it raised, if it did.
+    /// The exception, if one was raised.
     #[track_caller]
     fn raised(self) -> LibraryError {
         let text = self.text;
@@ -103,7 +103,7 @@ impl Library {
             .arg("-B")
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk/client.py"))
             .arg(name)
-            // Neither keys nor proxies of whoever runs the tests.
+            // Without API keys and proxies of the environment.
             .env_clear()
             .env("HOME", "/nonexistent")
             .env("PATH", "/usr/bin:/bin")
@@ -115,7 +115,7 @@ impl Library {
         let (sender, lines) = mpsc::unbounded_channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // The test may be over.
+                // The test may have ended.
                 let _ = sender.send(serde_json::from_str(&line).expect("the script writes JSON"));
             }
         });
@@ -127,7 +127,7 @@ impl Library {
     }
 
     async fn line(&mut self) -> Value {
-        let line = tokio::time::timeout(LIMIT, self.lines.recv()).await.expect("the library hangs");
+        let line = tokio::time::timeout(TIMEOUT, self.lines.recv()).await.expect("the library hangs");
         line.expect("the script goes on")
     }
 
@@ -136,7 +136,7 @@ impl Library {
         self.tell(&json!({"url": url, "stream": stream, "said": "hi", "session": null, "slowly": false}));
     }
 
-    /// What the library makes of an answer, once it is over.
+    /// Waits for the end of a response.
     async fn made(&mut self) -> Made {
         loop {
             let done = &mut self.line().await["done"];
@@ -154,13 +154,13 @@ impl Library {
 
 impl Drop for Library {
     fn drop(&mut self) {
-        // It may be over already.
+        // The process may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The wire between a library and the gateway, so that a test sees what the library has been sent.
+/// A relay between an SDK and the gateway that counts the bytes sent to the SDK.
 struct Tap {
     url: String,
     came: Arc<Mutex<Vec<u8>>>,
@@ -176,7 +176,7 @@ impl Tap {
         let seen = Arc::clone(&came);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // The test may be over.
+                // The test may have ended.
                 let Ok(server) = TcpStream::connect(&gateway) else { return };
                 let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 std::thread::spawn(move || copy(from, to, None));
@@ -187,12 +187,12 @@ impl Tap {
         Self { url, came }
     }
 
-    /// How often something was sent to the library.
+    /// Number of writes to the SDK.
     fn count(&self, what: &[u8]) -> usize {
         self.came.lock().unwrap().windows(what.len()).filter(|window| *window == what).count()
     }
 
-    /// Signs of life that were sent, each a chunk of its own.
+    /// Keep-alive events that were sent, each in a chunk of its own.
     fn signs(&self, api: Api) -> usize {
         let sign = api.keep_alive();
         self.count(&[format!("{:X}\r\n", sign.len()).as_bytes(), sign, b"\r\n"].concat())
@@ -203,7 +203,7 @@ impl Tap {
     }
 }
 
-/// Passes on what comes until there is no more, and its end.
+/// Copies a stream, including its end.
 fn copy(mut from: TcpStream, mut to: TcpStream, seen: Option<&Mutex<Vec<u8>>>) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(size @ 1..) = from.read(&mut buffer) {
@@ -214,11 +214,11 @@ fn copy(mut from: TcpStream, mut to: TcpStream, seen: Option<&Mutex<Vec<u8>>>) {
             break;
         }
     }
-    // Whoever is on the other side may have gone first.
+    // The other side may have disconnected first.
     let _ = (to.shutdown(Shutdown::Write), from.shutdown(Shutdown::Read));
 }
 
-/// A scene in which every turn waits, with so long a grace.
+/// A scene in which every turn is held, with a grace period.
 async fn pausing(grace: Duration, answers: impl IntoIterator<Item = Answer>) -> (Scene, Tap) {
     let model = ModelServer::start([]);
     for answer in answers {
@@ -226,7 +226,7 @@ async fn pausing(grace: Duration, answers: impl IntoIterator<Item = Answer>) -> 
     }
     let settings = Settings { grace, keep_alive: Duration::from_millis(5), ..settings() };
     let scene = Scene::new(settings, model).await;
-    scene.desk.set_mode(None, Some(RequestMode::InterceptAlways));
+    scene.interceptor.set_mode(None, Some(RequestMode::InterceptAlways));
     let tap = Tap::on(&scene);
     (scene, tap)
 }
@@ -235,40 +235,40 @@ fn hello() -> Answer {
     Turn::says(HELLO).into()
 }
 
-/// An upstream with too much to do, which the libraries are to ask again at once.
+/// An overloaded upstream that asks for an immediate retry.
 fn busy(status: u16) -> Answer {
     Answer::error(status, "busy").header("retry-after-ms", "1")
 }
 
-/// A long answer that breaks in the middle.
+/// A long response that breaks in the middle.
 fn cut() -> Answer {
     Answer::from(Turn::says(&HELLO.repeat(LONG))).in_chunks_of(1_500).cut_after(2)
 }
 
 async fn waits(scene: &Scene) -> RequestId {
-    scene.until("a request waits", || !scene.desk.waiting().is_empty()).await;
-    scene.desk.waiting()[0]
+    scene.until("a request waits", || !scene.interceptor.held().is_empty()).await;
+    scene.interceptor.held()[0]
 }
 
-/// Waits until the library has its status and some signs of life.
+/// Waits until the SDK received its status and some keep-alive events.
 async fn committed(scene: &Scene, tap: &Tap, api: Api) {
-    scene.until("the library has its status and signs of life", || tap.signs(api) >= 3).await;
+    scene.until("the SDK received its status and keep-alive events", || tap.signs(api) >= 3).await;
     assert_eq!((tap.statuses(200), scene.model.received().len()), (1, 0));
 }
 
-/// All requests that came, the first one first.
+/// All recorded requests, oldest first.
 fn records(scene: &Scene) -> Vec<RequestRecord> {
-    let mut records = scene.desk.records(None, None, 100).unwrap();
+    let mut records = scene.interceptor.records(None, None, 100).unwrap();
     records.sort_by_key(|record| record.request);
     records
 }
 
-/// Why the requests waited that did.
+/// The reasons of all holds.
 fn pauses(scene: &Scene) -> Vec<PauseReason> {
     records(scene).into_iter().filter_map(|record| record.paused).collect()
 }
 
-/// Whether all that the model received is the request with its edit.
+/// Asserts that every received request has the edit.
 #[track_caller]
 fn received_the_edit(scene: &Scene, times: usize) {
     let received = scene.model.received();
@@ -279,9 +279,9 @@ fn received_the_edit(scene: &Scene, times: usize) {
     }
 }
 
-async fn what_passes_is_answered(library: &mut Library) {
+async fn forwarded_request_is_answered(library: &mut Library) {
     for manner in MANNERS {
-        // One that names its session is passed on while it comes, another is taken in whole before.
+        // With a session header the request is streamed; without, its body names the session.
         for session in [Value::Null, "s1".into()] {
             let scene = Scene::new(settings(), ModelServer::start([Turn::says(HELLO)])).await;
             let stream = manner == Manner::Stream;
@@ -296,13 +296,13 @@ async fn what_passes_is_answered(library: &mut Library) {
     }
 }
 
-async fn what_is_edited_within_the_grace_is_sent_so_and_answered(library: &mut Library) {
+async fn edit_within_grace_is_sent(library: &mut Library) {
     for manner in MANNERS {
         let (scene, tap) = pausing(NEVER, [hello()]).await;
         library.ask(&tap.url, manner);
         let id = waits(&scene).await;
         assert_eq!((tap.count(b"HTTP"), scene.model.received().len()), (0, 0));
-        scene.set(id, said_at(library.api), "edited");
+        scene.set(id, text_path(library.api), "edited");
         scene.resume(id);
         library.made().await.is_hello();
         received_the_edit(&scene, 1);
@@ -310,35 +310,35 @@ async fn what_is_edited_within_the_grace_is_sent_so_and_answered(library: &mut L
     }
 }
 
-async fn one_that_waits_longer_than_the_grace_gets_the_answer_after_signs_of_life(library: &mut Library) {
+async fn hold_beyond_grace_is_answered(library: &mut Library) {
     let (scene, tap) = pausing(Duration::ZERO, [hello()]).await;
     library.ask(&tap.url, Manner::Stream);
     let id = waits(&scene).await;
     committed(&scene, &tap, library.api).await;
-    scene.set(id, said_at(library.api), "edited");
+    scene.set(id, text_path(library.api), "edited");
     scene.resume(id);
     library.made().await.is_hello();
     received_the_edit(&scene, 1);
     assert_eq!(records(&scene).len(), 1);
 }
 
-/// Without a stream there are no signs of life: the library waits for as long as it does by itself.
-async fn one_without_a_stream_waits_longer_than_the_grace_too(library: &mut Library) {
+/// Without a stream there are no keep-alive events: the timeout of the SDK applies.
+async fn non_streaming_hold_is_answered(library: &mut Library) {
     let (scene, tap) = pausing(Duration::ZERO, [hello()]).await;
     library.ask(&tap.url, Manner::Plain);
     let id = waits(&scene).await;
-    scene.set(id, said_at(library.api), "edited");
+    scene.set(id, text_path(library.api), "edited");
     scene.resume(id);
     library.made().await.is_hello();
     received_the_edit(&scene, 1);
 }
 
-async fn one_that_is_cancelled_before_its_status_raises_and_is_not_sent_again(library: &mut Library) {
+async fn cancel_before_status_raises_without_retry(library: &mut Library) {
     for manner in MANNERS {
         let (scene, tap) = pausing(NEVER, [hello()]).await;
         library.ask(&tap.url, manner);
         let id = waits(&scene).await;
-        scene.desk.cancel(id, now()).unwrap();
+        scene.interceptor.cancel(id, now()).unwrap();
         let error = library.made().await.raised();
         assert!(error.message.contains(CANCELED), "{error:?}");
         assert_eq!((error.status, tap.statuses(400)), (Some(400), 1), "{error:?}");
@@ -348,12 +348,12 @@ async fn one_that_is_cancelled_before_its_status_raises_and_is_not_sent_again(li
     }
 }
 
-async fn one_that_is_cancelled_after_its_status_raises_and_is_not_sent_again(library: &mut Library) {
+async fn cancel_after_status_raises_without_retry(library: &mut Library) {
     let (scene, tap) = pausing(Duration::ZERO, [hello()]).await;
     library.ask(&tap.url, Manner::Stream);
     let id = waits(&scene).await;
     committed(&scene, &tap, library.api).await;
-    scene.desk.cancel(id, now()).unwrap();
+    scene.interceptor.cancel(id, now()).unwrap();
     let made = library.made().await;
     assert_eq!(made.text, "");
     let error = made.raised();
@@ -363,13 +363,13 @@ async fn one_that_is_cancelled_after_its_status_raises_and_is_not_sent_again(lib
     assert_eq!(scene.end(id), Some(RequestEnd::Canceled));
 }
 
-async fn an_overload_before_the_status_is_tried_again_by_the_library_and_asks_nobody_again(library: &mut Library) {
+async fn overload_before_status_is_retried_by_sdk(library: &mut Library) {
     for manner in MANNERS {
         for status in [429, 529] {
             let (scene, tap) = pausing(NEVER, [busy(status), busy(status), hello()]).await;
             library.ask(&tap.url, manner);
             let id = waits(&scene).await;
-            scene.set(id, said_at(library.api), "edited");
+            scene.set(id, text_path(library.api), "edited");
             scene.resume(id);
             library.made().await.is_hello();
             received_the_edit(&scene, TRIES);
@@ -381,12 +381,12 @@ async fn an_overload_before_the_status_is_tried_again_by_the_library_and_asks_no
     }
 }
 
-async fn an_overload_that_does_not_end_raises_with_its_status(library: &mut Library) {
+async fn persistent_overload_raises_status(library: &mut Library) {
     for manner in MANNERS {
         let (scene, tap) = pausing(NEVER, std::iter::repeat_with(|| busy(429)).take(9)).await;
         library.ask(&tap.url, manner);
         let id = waits(&scene).await;
-        scene.set(id, said_at(library.api), "edited");
+        scene.set(id, text_path(library.api), "edited");
         scene.resume(id);
         let error = library.made().await.raised();
         assert_eq!(error.status, Some(429), "{error:?}");
@@ -396,20 +396,20 @@ async fn an_overload_that_does_not_end_raises_with_its_status(library: &mut Libr
     }
 }
 
-async fn an_overload_after_the_status_is_tried_again_by_us(library: &mut Library) {
+async fn overload_after_status_is_retried_by_proxy(library: &mut Library) {
     let (scene, tap) = pausing(Duration::ZERO, [busy(429), busy(529), hello()]).await;
     library.ask(&tap.url, Manner::Stream);
     let id = waits(&scene).await;
     committed(&scene, &tap, library.api).await;
-    scene.set(id, said_at(library.api), "edited");
+    scene.set(id, text_path(library.api), "edited");
     scene.resume(id);
     library.made().await.is_hello();
     received_the_edit(&scene, 3);
     assert_eq!((records(&scene).len(), tap.statuses(200)), (1, 1), "the library asked once");
-    assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().retries, 2);
+    assert_eq!(scene.interceptor.record(id).unwrap().answer.unwrap().retries, 2);
 }
 
-async fn another_error_after_the_status_raises_with_what_the_upstream_said(library: &mut Library) {
+async fn upstream_error_after_status_raises(library: &mut Library) {
     let (scene, tap) = pausing(Duration::ZERO, [Answer::error(403, "not for you")]).await;
     library.ask(&tap.url, Manner::Stream);
     let id = waits(&scene).await;
@@ -420,9 +420,9 @@ async fn another_error_after_the_status_raises_with_what_the_upstream_said(libra
     assert_eq!((scene.model.received().len(), records(&scene).len()), (1, 1));
 }
 
-async fn a_stream_that_is_cut_raises(library: &mut Library) {
+async fn broken_stream_raises(library: &mut Library) {
     for grace in [NEVER, Duration::ZERO] {
-        let gate = Gate::shut();
+        let gate = Latch::closed();
         let (scene, tap) = pausing(grace, [cut().paced_by(&gate), hello()]).await;
         library.ask(&tap.url, Manner::Stream);
         let id = waits(&scene).await;
@@ -430,26 +430,26 @@ async fn a_stream_that_is_cut_raises(library: &mut Library) {
             committed(&scene, &tap, library.api).await;
         }
         scene.resume(id);
-        gate.let_through(1);
-        // Only what it has already is sure to arrive.
+        gate.release(1);
+        // Only the bytes before the break are certain to arrive.
         assert!(library.line().await["piece"].is_u64());
         gate.open();
         let made = library.made().await;
         assert!(made.text.starts_with("Hello") && made.text.len() < HELLO.len() * LONG, "{made:?}");
         made.raised();
         assert_eq!(scene.model.received().len(), 1);
-        assert_eq!(scene.model.received()[0].fate(), Fate::Cut);
-        let problem = scene.desk.record(id).unwrap().answer.unwrap().problem.unwrap_or_default();
+        assert_eq!(scene.model.received()[0].delivery(), Delivery::Cut);
+        let problem = scene.interceptor.record(id).unwrap().answer.unwrap().problem.unwrap_or_default();
         assert!(problem.contains("cut off"), "{problem}");
     }
 }
 
-/// A library that tries again by itself asks nobody again.
-async fn a_plain_answer_that_is_cut_raises(library: &mut Library) {
+/// The SDK's own retry is not held again.
+async fn broken_body_raises(library: &mut Library) {
     let (scene, tap) = pausing(NEVER, std::iter::repeat_with(cut).take(9)).await;
     library.ask(&tap.url, Manner::Plain);
     let id = waits(&scene).await;
-    scene.set(id, said_at(library.api), "edited");
+    scene.set(id, text_path(library.api), "edited");
     scene.resume(id);
     library.made().await.raised();
     let tries = scene.model.received().len();
@@ -458,40 +458,40 @@ async fn a_plain_answer_that_is_cut_raises(library: &mut Library) {
     assert_eq!(pauses(&scene).len(), 1);
 }
 
-/// Frames end anywhere. An upstream that is slow within an event is no reason to break it.
-async fn a_sign_of_life_never_comes_within_an_event(library: &mut Library) {
-    let gate = Gate::shut();
+/// Frames end anywhere, and an upstream may pause inside an event.
+async fn keep_alive_never_splits_event(library: &mut Library) {
+    let gate = Latch::closed();
     let (scene, tap) = pausing(Duration::ZERO, [hello().in_chunks_of(90).paced_by(&gate)]).await;
     library.ask(&tap.url, Manner::Stream);
     let id = waits(&scene).await;
     committed(&scene, &tap, library.api).await;
     scene.resume(id);
     scene.model.until(|received| received.len() == 1).await;
-    // Another one that waits tells the time.
+    // Another held request shows that the interval has passed.
     let clock = Tap::on(&scene);
     let mut request = scene.request_of("clock", library.api, &turn(library.api, "hi"));
     *request.uri_mut() = format!("{}{}", clock.url, path(library.api)).parse().unwrap();
     let (_, _ticks) = scene.paused(request).await;
-    let fate = || scene.model.received()[0].fate();
-    while matches!(fate(), Fate::Waiting | Fate::Answering) {
-        gate.let_through(1);
+    let fate = || scene.model.received()[0].delivery();
+    while matches!(fate(), Delivery::Pending | Delivery::Sending) {
+        gate.release(1);
         let until = clock.signs(library.api) + 4;
         scene.until("time passes", || clock.signs(library.api) >= until).await;
     }
-    assert_eq!(fate(), Fate::Answered);
+    assert_eq!(fate(), Delivery::Complete);
     library.made().await.is_hello();
 }
 
-async fn a_reader_that_is_slow_gets_everything(library: &mut Library) {
-    // More than the buffers of the sockets on the way hold.
+async fn slow_reader_receives_complete_response(library: &mut Library) {
+    // More than all socket buffers hold.
     let pieces: Vec<String> = (0..32).map(|number| format!("{number:08}").repeat(1 << 15)).collect();
     let long = pieces.concat();
-    let script = Script {
+    let script = ModelScript {
         id: "answer_1".to_owned(),
         model: "a-model".to_owned(),
         blocks: vec![ScriptBlock::Text { pieces: pieces.clone() }],
         usage: Usage { input: Some(1), output: Some(1), ..Usage::default() },
-        ending: Ending::Finished(Finish::EndTurn),
+        ending: ScriptEnding::Finished(FinishReason::EndTurn),
     };
     for grace in [NEVER, Duration::ZERO] {
         let (scene, tap) = pausing(grace, [script.clone().into()]).await;
@@ -510,8 +510,8 @@ async fn a_reader_that_is_slow_gets_everything(library: &mut Library) {
         let made = library.made().await;
         assert!(made.error.is_none(), "{:?}", made.error);
         assert!(made.text == long, "{} of {} came", made.text.len(), long.len());
-        scene.until("it is recorded", || scene.desk.record(id).unwrap().answer.is_some()).await;
-        assert_eq!(scene.desk.record(id).unwrap().answer.unwrap().problem, None);
+        scene.until("it is recorded", || scene.interceptor.record(id).unwrap().answer.is_some()).await;
+        assert_eq!(scene.interceptor.record(id).unwrap().answer.unwrap().problem, None);
     }
 }
 
@@ -530,39 +530,39 @@ async fn every_case(api: Api) {
         Err(missing) => return skip(missing),
     };
     with!(library:
-        what_passes_is_answered,
-        what_is_edited_within_the_grace_is_sent_so_and_answered,
-        one_that_waits_longer_than_the_grace_gets_the_answer_after_signs_of_life,
-        one_without_a_stream_waits_longer_than_the_grace_too,
-        one_that_is_cancelled_before_its_status_raises_and_is_not_sent_again,
-        one_that_is_cancelled_after_its_status_raises_and_is_not_sent_again,
-        an_overload_before_the_status_is_tried_again_by_the_library_and_asks_nobody_again,
-        an_overload_that_does_not_end_raises_with_its_status,
-        an_overload_after_the_status_is_tried_again_by_us,
-        another_error_after_the_status_raises_with_what_the_upstream_said,
-        a_stream_that_is_cut_raises,
-        a_plain_answer_that_is_cut_raises,
-        a_sign_of_life_never_comes_within_an_event,
-        a_reader_that_is_slow_gets_everything,
+        forwarded_request_is_answered,
+        edit_within_grace_is_sent,
+        hold_beyond_grace_is_answered,
+        non_streaming_hold_is_answered,
+        cancel_before_status_raises_without_retry,
+        cancel_after_status_raises_without_retry,
+        overload_before_status_is_retried_by_sdk,
+        persistent_overload_raises_status,
+        overload_after_status_is_retried_by_proxy,
+        upstream_error_after_status_raises,
+        broken_stream_raises,
+        broken_body_raises,
+        keep_alive_never_splits_event,
+        slow_reader_receives_complete_response,
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_anthropic_library_works_through_the_gateway() {
+async fn anthropic_sdk_passes_all_cases() {
     every_case(Api::AnthropicMessages).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_openai_library_works_through_the_gateway_with_chat_completions() {
+async fn openai_sdk_passes_chat_completions_cases() {
     every_case(Api::OpenAiChat).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_openai_library_works_through_the_gateway_with_responses() {
+async fn openai_sdk_passes_responses_cases() {
     every_case(Api::OpenAiResponses).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_gemini_library_works_through_the_gateway() {
+async fn gemini_sdk_passes_all_cases() {
     every_case(Api::Gemini).await;
 }

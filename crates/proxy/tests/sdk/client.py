@@ -1,10 +1,10 @@
-"""One of the official Python libraries as a client of the gateway, told over stdin what to ask.
+"""An official Python SDK as a client of the gateway; its requests are read from stdin.
 
     client.py anthropic|chat|responses|gemini
 
-stdin, a JSON line for each thing to ask: {"url": "…", "stream": true, "said": "…", "session": "…" or null, "slowly": false}
-stdout, JSON lines: {"piece": 12} for each piece of text in a stream, with its length; and at the end {"done": {"text": "…", "error": null}}
-Asked slowly, it waits for a line on stdin after each piece.
+stdin, one JSON line per request: {"url": "…", "stream": true, "said": "…", "session": "…" or null, "slowly": false}
+stdout, JSON lines: {"piece": 12} for each piece of text in a stream, with its length; at the end {"done": {"text": "…", "error": null}}
+With "slowly", it waits for a line on stdin after each piece.
 """
 
 import json
@@ -18,7 +18,7 @@ def tell(**line):
     print(json.dumps(line), flush=True)
 
 
-# Each gives the pieces of text as they come. How often a library tries again is left to it, as far as it does that by itself.
+# Each function yields the pieces of text. The retries are the defaults of the SDK, if it has any.
 
 
 def anthropic_pieces(url, stream, said, headers):
@@ -76,7 +76,7 @@ def responses_pieces(url, stream, said, headers):
         return
     kind = None
     for event in answer:
-        # A sign of life may come at any time, after the last event as well.
+        # A keep-alive event may arrive at any time, also after the last event.
         if event.type != "keepalive":
             kind = event.type
         if event.type == "response.output_text.delta":
@@ -88,7 +88,7 @@ def gemini_pieces(url, stream, said, headers):
     from google import genai
     from google.genai import types
 
-    # It tries again only when told to; as often as the others, and without their patience.
+    # It retries only if configured: as often as the other SDKs, without delays.
     again = types.HttpRetryOptions(
         attempts=3, initial_delay=0.001, max_delay=0.001, jitter=0.001, http_status_codes=[408, 429, 500, 503, 529]
     )

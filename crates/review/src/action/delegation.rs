@@ -1,22 +1,22 @@
-//! The preview of work that is handed to another agent.
+//! The preview of work delegated to a subagent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::guess::{plain_key, words_of};
+use super::infer_changes::{plain_key, words_of};
 
-/// What a subagent will get.
+/// Work that a tool call hands to a subagent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegationPreview {
-    /// Which agent, if the call says so.
+    /// Name or type of the subagent, if the call names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What it is told.
+    /// Instructions to the subagent.
     pub prompt: String,
-    /// The tools that it gets, if the call says so.
+    /// Tools granted to the subagent; empty if the call does not list them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What the work is for.
+    /// Purpose of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -27,7 +27,7 @@ const AGENTS: &[&str] =
 const TOOLS: &[&str] = &["tools", "allowedtools", "toolnames"];
 
 impl DelegationPreview {
-    /// Recognises a call that hands work to another agent.
+    /// Recognizes a delegation by the tool's name and a prompt argument.
     pub(super) fn of(name: &str, arguments: &Value) -> Option<Self> {
         let arguments = arguments.as_object()?;
         let words = words_of(name);
@@ -56,7 +56,7 @@ impl DelegationPreview {
     }
 }
 
-/// The first of these arguments that is a text.
+/// Returns the first of these arguments that is a string.
 fn text(arguments: &Map<String, Value>, keys: &[&str]) -> Option<String> {
     keys.iter().find_map(|key| {
         let (_, value) = arguments.iter().find(|(name, _)| plain_key(name) == *key)?;

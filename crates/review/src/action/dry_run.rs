@@ -1,22 +1,21 @@
-//! Commands that can be tried without changing anything.
+//! Dry runs: commands that show the effects of another command without causing them.
 
 use sayso_policy::git_subcommand;
 use sayso_shell::{Script, Word};
 use serde::{Deserialize, Serialize};
 
-/// A program and its arguments that show what a command would do. It is run on request only, and not through a shell.
+/// A dry run of a command. It is run on request only, without a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRun {
-    /// The program and its arguments.
     pub argv: Vec<String>,
 }
 
-/// What a dry run lets pass: everything else may have a side effect that nobody thought of.
+/// An allow-list of options. Any other option could have an unknown side effect.
 struct Allowed {
-    /// Letters that may stand together behind one dash.
+    /// Short options, which may be combined behind one dash.
     letters: &'static str,
     long: &'static [&'static str],
-    /// Options with the next word.
+    /// Options followed by a value in the next word.
     values: &'static [&'static str],
 }
 
@@ -54,7 +53,7 @@ const RSYNC: Allowed = Allowed {
 };
 
 impl Allowed {
-    /// Whether all options are allowed; gives the number of operands.
+    /// Returns the number of operands if all options are allowed.
     fn operands(&self, words: &[&str]) -> Option<usize> {
         let mut operands = 0;
         let mut words = words.iter();
@@ -79,15 +78,16 @@ impl Allowed {
     }
 }
 
-/// Git reads settings that can name programs; those that it would start by itself are turned off.
+/// Arguments that disable the programs which git's configuration could start.
 const QUIET_GIT: &[&str] =
     &["git", "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
 impl DryRun {
-    /// The dry run of a script, if it is one single plain command that has one.
+    /// Returns the dry run of a script that consists of one plain, supported command.
     pub(super) fn of(script: &Script) -> Option<Self> {
         let [command] = script.commands.as_slice() else { return None };
-        let is_plain = command.redirects.is_empty() && command.assignments.is_empty() && script.doubts.is_empty();
+        let is_plain =
+            command.redirects.is_empty() && command.assignments.is_empty() && script.uncertainties.is_empty();
         if !is_plain || command.fed_by.is_some() {
             return None;
         }
@@ -96,7 +96,7 @@ impl DryRun {
         let argv: Vec<&str> = match program {
             "git" => {
                 let (name, rest) = git_subcommand(&command.words)?;
-                // Options before the subcommand would have to be judged too.
+                // Options before the subcommand are not on any allow-list.
                 if words.get(1) != Some(&name) {
                     return None;
                 }
@@ -117,16 +117,16 @@ impl DryRun {
             "patch" => {
                 let operands = PATCH.operands(arguments)?;
                 let has_input = arguments.iter().any(|word| *word == "-i" || word.starts_with("--input"));
-                // Without a file it would read the patch from its input.
+                // Without a file operand `patch` would read the patch from standard input.
                 if (!has_input && operands < 2) || arguments.contains(&"-") {
                     return None;
                 }
-                // Another form of patch could be a script for `ed`.
+                // Force the unified format, because other formats may contain a script for `ed`.
                 [&["patch", "--dry-run", "--unified", "--batch"], arguments].concat()
             }
             "rsync" => {
                 RSYNC.operands(arguments)?;
-                // With another machine, starting it is an effect of its own.
+                // A remote host would require a connection, which is an effect of its own.
                 if arguments.iter().any(|word| word.contains(':')) {
                     return None;
                 }
@@ -138,38 +138,30 @@ impl DryRun {
     }
 }
 
-/// What a dry run said.
+/// The output of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DryRunOutput {
-    /// Its output.
     pub output: String,
-    /// Its errors.
     pub errors: String,
-    /// How it ended.
     pub end: DryRunEnd,
-    /// Whether there was more than is kept.
-    pub is_cut: bool,
+    /// `true` if the output was longer than the kept part.
+    pub is_truncated: bool,
 }
 
-/// How a dry run ended.
+/// The end of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum DryRunEnd {
-    /// By itself.
     Exited {
-        /// Its exit code.
         code: i32,
     },
-    /// By a signal.
     Signalled {
-        /// Which.
         signal: i32,
     },
-    /// It took too long and was ended.
+    /// It exceeded the time limit and was killed.
     TimedOut,
     /// It could not be started.
     NotStarted {
-        /// Why.
         reason: String,
     },
 }

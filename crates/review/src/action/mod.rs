@@ -1,19 +1,19 @@
-//! Previews of what is not a change to files by itself: commands, calls of tools, delegations.
+//! Previews of commands, tool calls and delegations.
 //!
-//! All of it is recognised by names and shapes. It puts something before a person's eyes and never decides: that nothing
-//! was recognised proves nothing.
+//! Actions are recognized by names and shapes. A preview informs a person and never decides, because a missing effect
+//! proves nothing.
 
+mod argument_paths;
 mod command;
 mod delegation;
 mod dry_run;
-mod guess;
-mod named;
-mod places;
+mod infer_changes;
+mod path_targets;
 mod tool;
 
 pub use command::{CommandPreview, ShownCommand, Syntax};
 pub use delegation::DelegationPreview;
 pub use dry_run::{DryRun, DryRunEnd, DryRunOutput};
-pub use guess::GuessedFrom;
-pub use guess::Touch;
+pub use infer_changes::FileAccess;
+pub use infer_changes::GuessedFrom;
 pub use tool::{ShownArgument, ToolPreview, ToolProblem};

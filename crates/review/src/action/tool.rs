@@ -1,92 +1,83 @@
-//! The preview of a call of a tool: its arguments beside what its schema says about them.
+//! The preview of a tool call: its arguments with their schema.
 
 use std::fmt::{self, Display, Formatter};
 
 use sayso_base::ContentHash;
-use sayso_shell::visible;
+use sayso_shell::escape_unprintable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::argument_paths;
 use super::delegation::DelegationPreview;
-use super::guess::{self, GuessedFrom, Touch, guess};
-use super::named;
+use super::infer_changes::{self, FileAccess, GuessedFrom, infer_changes};
 use crate::intent::Proposal;
 
-/// What a call of a tool says.
+/// A tool call with everything inferred from its name and arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPreview {
-    /// The tool.
     pub name: String,
-    /// Its arguments, those first that the schema knows, in its order.
+    /// Arguments: first the arguments in the schema, in its order, then all others.
     pub arguments: Vec<ShownArgument>,
-    /// Where the arguments are not what the schema asks for.
+    /// Deviations from the schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<ToolProblem>,
-    /// The change to files that the arguments look like, so that it can be shown as a diff.
+    /// File change described by the arguments, for display as a diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Proposal>,
-    /// What that change was guessed from.
+    /// Arguments from which the change was inferred.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guessed_from: Option<GuessedFrom>,
-    /// The work that is handed to another agent, if that is what the tool does.
+    /// Work delegated to a subagent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegation: Option<DelegationPreview>,
-    /// Every path that the arguments name, as they name it.
+    /// All paths in the arguments, as written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// What the tool does with them, as its name says.
-    pub touch: Touch,
-    /// The command that it hands to a shell.
+    /// Kind of access to these paths, inferred from the tool's name.
+    pub access: FileAccess,
+    /// Command that the tool passes to a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
-/// An argument and what the schema says about it.
+/// An argument with its description in the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownArgument {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: Value,
-    /// Its type in the schema.
+    /// Type in the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its description in the schema.
+    /// Description in the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the schema asks for it.
+    /// `true` if the schema requires it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
 
-/// Where arguments are not what the schema asks for.
+/// A deviation of the arguments from the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum ToolProblem {
-    /// The arguments are not an object.
     NotAnObject,
-    /// An argument is not there.
+    /// A required argument is missing.
     Missing {
-        /// Which.
         name: String,
     },
-    /// The schema does not know an argument.
+    /// An argument is not in the schema.
     Unknown {
-        /// Which.
         name: String,
     },
-    /// An argument has another type.
+    /// An argument has the wrong type.
     WrongType {
-        /// Which.
         name: String,
-        /// What the schema asks for.
+        /// Type in the schema.
         expected: String,
-        /// What it is.
         found: String,
     },
-    /// An argument is none of the values that the schema lists.
+    /// An argument is not one of the values listed in the schema.
     NotListed {
-        /// Which.
         name: String,
     },
 }
@@ -95,20 +86,20 @@ impl Display for ToolProblem {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnObject => f.write_str("the arguments are not an object"),
-            Self::Missing { name } => write!(f, "`{}` is missing", visible(name)),
-            Self::Unknown { name } => write!(f, "`{}` is not an argument of this tool", visible(name)),
+            Self::Missing { name } => write!(f, "`{}` is missing", escape_unprintable(name)),
+            Self::Unknown { name } => write!(f, "`{}` is not an argument of this tool", escape_unprintable(name)),
             Self::WrongType { name, expected, found } => {
-                write!(f, "`{}` is {found} and should be {expected}", visible(name))
+                write!(f, "`{}` is {found} and should be {expected}", escape_unprintable(name))
             }
             Self::NotListed { name } => {
-                write!(f, "`{}` is none of the values that the tool takes", visible(name))
+                write!(f, "`{}` is none of the values that the tool takes", escape_unprintable(name))
             }
         }
     }
 }
 
 impl ToolPreview {
-    /// Looks at a call of a tool.
+    /// Analyzes a tool call.
     pub fn of(name: &str, arguments: &Value, schema: Option<&Value>) -> Self {
         let schema = schema.and_then(parameters);
         let empty = Map::new();
@@ -142,9 +133,13 @@ impl ToolPreview {
             }
         }
         let delegation = DelegationPreview::of(name, arguments);
-        let guessed = if delegation.is_some() { None } else { guess(name, arguments) };
+        let guessed = if delegation.is_some() { None } else { infer_changes(name, arguments) };
         let (changes, guessed_from) = guessed.unzip();
-        let (paths, touch, command) = (named::paths(arguments), guess::touch(name), named::command(name, arguments));
+        let (paths, access, command) = (
+            argument_paths::paths(arguments),
+            infer_changes::file_access(name),
+            argument_paths::command(name, arguments),
+        );
         Self {
             name: name.to_owned(),
             arguments: shown,
@@ -153,12 +148,12 @@ impl ToolPreview {
             guessed_from,
             delegation,
             paths,
-            touch,
+            access,
             command,
         }
     }
 
-    /// The name of what would be called, to which a verdict is bound: the tool and its arguments.
+    /// Returns the hash that a verdict must carry. It covers the tool and its arguments.
     pub fn hash(&self) -> ContentHash {
         let arguments: Vec<(&str, String)> =
             self.arguments.iter().map(|argument| (argument.name.as_str(), argument.value.to_string())).collect();
@@ -166,7 +161,7 @@ impl ToolPreview {
     }
 }
 
-/// The schema of the arguments, which tools wrap in different ways.
+/// Returns the schema of the arguments, which tools wrap in different ways.
 fn parameters(schema: &Value) -> Option<&Value> {
     if schema.get("properties").is_some()
         || schema.get("type").is_some_and(Value::is_string) && schema.get("function").is_none()
@@ -190,7 +185,7 @@ fn show(name: &str, value: &Value, about: Option<&Value>, required: &[&str]) -> 
     }
 }
 
-/// The types that a schema allows; none if it does not say.
+/// Returns the types that a schema allows; empty if it does not restrict them.
 fn kinds(about: &Value) -> Vec<String> {
     let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| about.get(key)?.as_array());
     match (about.get("type"), alternatives) {

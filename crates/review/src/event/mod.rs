@@ -1,8 +1,9 @@
-//! The entries of the stream, which the engine, the protocol and every surface share.
+//! Events of the journal, shared by the engine, the protocol and every surface.
 //!
-//! Events are written as JSON with a version beside them. What a later version adds is ignored, an event of an unknown kind
-//! stays readable as data, and nothing that was recorded ever changes its meaning.
+//! An event is stored as JSON with a version number. Unknown fields are ignored, and an event of an unknown kind stays
+//! readable as data. The meaning of a recorded event never changes.
 
+mod card;
 mod file_record;
 mod origin;
 mod snapshot;
@@ -10,268 +11,244 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
+pub use card::{CardLine, CardLineKind, InlineCard};
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};
-pub use snapshot::{Freed, Snapshot, SnapshotId, SnapshotRecord, Tier};
-pub use subject::{OutsideFile, Performer, Refresh, RulingRecord, Subject, Uncaptured};
+pub use snapshot::{FreeReason, Snapshot, SnapshotId, SnapshotRecord, Tier};
+pub use subject::{OutsideFile, Performer, RefreshReason, RulingRecord, Subject, Uncaptured};
 
 use sayso_base::{ContentHash, WsPath};
 use sayso_policy::Rule;
 
 use crate::plan::{ApplyRecord, RecordedStep};
-use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId, RequestLook};
+use crate::request::{ModeSet, OverridesSet, RequestEvent, RequestId, ViewEvent};
 use crate::verdict::Verdict;
 
-/// The version of events that this program writes.
+/// Version of the events that this program writes.
 pub const EVENT_VERSION: u32 = 1;
 
-/// The number of a change: 1 for the first in a workspace. Whatever an agent wants to do gets one, with its preview, its verdict
-/// and its outcome: a change of files, a command, a call of a tool.
+/// Sequence number of a change, from 1 in each workspace. Every file change, command and tool call that an agent
+/// submits gets one.
 pub type ChangeId = u64;
 
-/// One entry of the stream.
+/// An entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a proposal is the most frequent one")]
 pub enum Event {
     /// A change was previewed.
     Proposed {
-        /// Its number.
         change: ChangeId,
-        /// Where it comes from.
         origin: Origin,
-        /// Why there is one.
+        /// Reason why the change exists.
         cause: Cause,
-        /// What it is about.
         files: Vec<FileRecord>,
-        /// What a verdict on it is bound to.
+        /// Hash of the preview; a verdict must carry it.
         preview: ContentHash,
-        /// What it is about besides files.
+        /// The command or tool call, if the change is more than file edits.
         #[serde(default, skip_serializing_if = "Subject::is_files")]
         subject: Subject,
-        /// What policy said.
+        /// Decision of the policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        ruled: Option<RulingRecord>,
-        /// Who carries it out.
+        ruling: Option<RulingRecord>,
+        /// Party that carries out the change once it is approved.
         #[serde(default, skip_serializing_if = "Performer::is_gate")]
         performer: Performer,
-        /// The intent as it came, from which the preview can be made anew.
+        /// Blob with the submitted intent; refreshing the preview reads it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         intent: Option<ContentHash>,
-        /// When it is denied if nobody has decided, in milliseconds since 1970.
+        /// Time at which an undecided change is denied, in milliseconds since 1970.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<i64>,
-        /// Changes of the same files that were waiting when it came.
+        /// Pending changes of the same files at the time of submission.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        after: Vec<ChangeId>,
+        predecessors: Vec<ChangeId>,
     },
-    /// A preview was made anew. Verdicts on the earlier one no longer count.
+    /// The preview was recomputed, which invalidates verdicts on the previous one.
     Refreshed {
-        /// The change.
         change: ChangeId,
-        /// What it is about now.
         files: Vec<FileRecord>,
-        /// What a verdict on it is bound to now.
+        /// Hash of the new preview; a verdict must carry it.
         preview: ContentHash,
-        /// Why.
         #[serde(flatten)]
-        why: Refresh,
+        reason: RefreshReason,
     },
-    /// Somebody decided.
+    /// A person or a rule decided.
     Decided {
-        /// The change.
         change: ChangeId,
-        /// What they said.
         verdict: Verdict,
-        /// What the agent is told.
-        told: String,
+        /// Message to the agent.
+        agent_message: String,
     },
-    /// A plan is about to reach the tree. Without an outcome after it, it was interrupted.
+    /// A plan is about to be applied. If no outcome follows, a crash interrupted it.
     Applying {
-        /// The change.
         change: ChangeId,
-        /// What happens.
         record: ApplyRecord,
     },
-    /// Somebody other than us was let go ahead; what they did is observed afterwards.
+    /// An approved change was handed to its performer; the engine observes the files afterwards.
     Permitted {
-        /// The change.
         change: ChangeId,
-        /// What they are expected to do to files, if that is known.
+        /// Expected effect on files; empty if it is unknown.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         expected: Vec<RecordedStep>,
-        /// Files outside the workspace that they may write, as they were.
+        /// Files outside the workspace that the performer may write, with their previous content.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<OutsideFile>,
     },
-    /// What became of files while a change was carried out by somebody else.
+    /// Changes to files that were observed while the agent or a command ran.
     Observed {
-        /// The change.
         change: ChangeId,
-        /// What was there and what is there now.
+        /// Observed states before and after.
         record: ApplyRecord,
-        /// Files that are not what was approved.
+        /// Files whose content differs from the approved content.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        differs: Vec<WsPath>,
-        /// What cannot be put back.
+        differing_files: Vec<WsPath>,
+        /// Changed paths that cannot be undone, because their old content was not captured.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         uncaptured: Vec<Uncaptured>,
     },
-    /// A change that happened at once was reviewed at the end of its turn.
+    /// A change that was applied without a prior decision was reviewed at the end of its turn.
     Reviewed {
-        /// It.
         change: ChangeId,
-        /// The change that says what of it stays.
         by: ChangeId,
     },
-    /// A change ended.
     Ended {
-        /// The change.
         change: ChangeId,
-        /// How.
         outcome: Outcome,
-        /// What the agent is told, if that is not what was to be said had it gone as decided.
+        /// Message to the agent, if it differs from the one in [`Event::Decided`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        told: Option<String>,
+        agent_message: Option<String>,
     },
-    /// A change that was applied was taken back.
+    /// An applied change was undone.
     Undone {
-        /// It.
         change: ChangeId,
-        /// The change that did so.
+        /// The change that reverted it.
         by: ChangeId,
-        /// Only these files of it; all, if none is named.
+        /// Undone files; empty if all files were undone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<WsPath>,
     },
-    /// A change that was taken back was made again.
+    /// An undone change was redone.
     Redone {
-        /// It.
         change: ChangeId,
-        /// The change that did so.
+        /// The change that applied it again.
         by: ChangeId,
-        /// Only these files of it; all, if none is named.
+        /// Redone files; empty if all files were redone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<WsPath>,
     },
-    /// A start found a plan that was interrupted, and finished it or took it back.
+    /// Crash recovery completed an interrupted plan or rolled it back.
     Recovered {
-        /// The change.
         change: ChangeId,
-        /// What the start found and did.
+        /// `true` if the plan was completed, `false` if it was rolled back.
         finished: bool,
-        /// Files that were neither as before nor as planned, and were left alone.
-        left_alone: Vec<WsPath>,
-        /// Where somebody's work is that was displaced in the moment of the crash.
+        /// Files left untouched, because they equal neither the old nor the new content.
+        skipped_files: Vec<WsPath>,
+        /// Rescue copies of edits by others that the interrupted plan had displaced.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        saved: Vec<WsPath>,
+        rescued_files: Vec<WsPath>,
     },
-    /// A conversation began.
     SessionStarted {
-        /// Its id.
         session: String,
-        /// The agent's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
-        /// Where it works, as it says.
+        /// Working directory, as reported by the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         location: Option<String>,
-        /// The session that it is a part of, if it is a subagent's.
+        /// Parent session of a subagent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
     },
-    /// A conversation went on.
+    /// An ended session was resumed.
     SessionResumed {
-        /// Its id.
         session: String,
     },
-    /// A conversation ended.
     SessionEnded {
-        /// Its id.
         session: String,
     },
-    /// A prompt came.
+    /// A prompt started a turn.
     TurnStarted {
-        /// The session.
         session: String,
-        /// The turn.
         turn: String,
     },
-    /// The agent has done what the prompt asked for.
+    /// The agent finished its turn.
     TurnEnded {
-        /// The session.
         session: String,
-        /// The turn.
         turn: String,
     },
-    /// A verdict was meant for what comes, too.
+    /// A verdict was remembered as a rule of the session.
     RuleAdded {
-        /// The session it is for.
         session: String,
-        /// The rule.
         rule: Rule,
     },
-    /// Something is to be told to an agent at its next opportunity.
-    Message {
-        /// The session.
+    /// A message to the agent was queued until the agent can receive it.
+    MessageQueued {
         session: String,
-        /// The change it is about.
+        /// Change that the message is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<ChangeId>,
-        /// The tool call that it answers: its hook delivers the message, or a later prompt does.
+        /// Tool call that the message answers. The hook of that call delivers it; otherwise the next prompt does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
-        /// What to say.
         text: String,
     },
-    /// A message was handed to the agent.
-    Told {
-        /// The session.
+    /// A queued message was delivered to the agent.
+    MessageDelivered {
         session: String,
-        /// The change that the message is about.
+        /// Change that the message is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<ChangeId>,
-        /// The number of the event with the message.
+        /// Event number of the queued message.
         message: u64,
     },
-    /// An agent was told all that there was to tell.
+    /// All queued messages up to an event were delivered. Only earlier versions record this event.
     Delivered {
-        /// The session.
         session: String,
-        /// The number of the last event that it knows of.
+        /// Number of the last delivered event.
         through: u64,
     },
-    /// What a file was before a tool call was kept.
-    Captured(Snapshot),
-    /// A tool started, and the snapshot is its from now on.
-    Correlated {
-        /// The snapshot.
+    /// The content of a file was captured before a tool call.
+    SnapshotCaptured(Snapshot),
+    /// A snapshot was assigned to the tool call that started.
+    SnapshotCorrelated {
         snapshot: SnapshotId,
-        /// The call.
+        /// Id of the tool call.
         call: String,
-        /// The session that the call is of.
+        /// Session of the tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
     },
-    /// Snapshots are no longer kept.
-    Freed {
-        /// Those.
+    SnapshotsFreed {
         snapshots: Vec<SnapshotId>,
-        /// Why.
-        because: Freed,
+        reason: FreeReason,
     },
-    /// Something happened to a request.
+    /// A step in the life of a request.
     Request(RequestEvent),
-    /// Requests are treated otherwise from now on.
+    /// The request mode was changed.
     RequestMode(ModeSet),
-    /// Edits were saved, or removed.
+    /// Saved edits were added or removed.
     Overrides(OverridesSet),
-    /// Somebody looked at requests, or there is less to look at.
-    RequestLook(RequestLook),
+    /// A person viewed requests, or old subagent runs were trimmed.
+    RequestViewed(ViewEvent),
+    /// Hunks of a pending change were on screen.
+    HunksSeen {
+        change: ChangeId,
+        /// Path as previewed.
+        path: WsPath,
+        /// Hash of the previewed effect on the file, see [`FileRecord::preview_hash`].
+        file: ContentHash,
+        /// Numbers of the hunks, from 1.
+        hunks: Vec<usize>,
+    },
+    /// A person has read all events up to a number.
+    ReadThrough {
+        /// Number of the last event that was read.
+        through: u64,
+    },
 }
 
 impl Event {
-    /// The change it is about.
+    /// Returns the change that the event is about.
     pub fn change(&self) -> Option<ChangeId> {
         match self {
             Self::Proposed { change, .. }
@@ -284,8 +261,9 @@ impl Event {
             | Self::Ended { change, .. }
             | Self::Undone { change, .. }
             | Self::Redone { change, .. }
-            | Self::Recovered { change, .. } => Some(*change),
-            Self::Message { change, .. } | Self::Told { change, .. } => *change,
+            | Self::Recovered { change, .. }
+            | Self::HunksSeen { change, .. } => Some(*change),
+            Self::MessageQueued { change, .. } | Self::MessageDelivered { change, .. } => *change,
             Self::SessionStarted { .. }
             | Self::SessionResumed { .. }
             | Self::SessionEnded { .. }
@@ -293,17 +271,18 @@ impl Event {
             | Self::TurnEnded { .. }
             | Self::RuleAdded { .. }
             | Self::Delivered { .. }
-            | Self::Captured(_)
-            | Self::Correlated { .. }
-            | Self::Freed { .. }
+            | Self::SnapshotCaptured(_)
+            | Self::SnapshotCorrelated { .. }
+            | Self::SnapshotsFreed { .. }
             | Self::Request(_)
             | Self::RequestMode(_)
             | Self::Overrides(_)
-            | Self::RequestLook(_) => None,
+            | Self::RequestViewed(_)
+            | Self::ReadThrough { .. } => None,
         }
     }
 
-    /// The request it is about.
+    /// Returns the request that the event is about.
     pub fn request(&self) -> Option<RequestId> {
         match self {
             Self::Request(event) => Some(event.request),
@@ -311,64 +290,62 @@ impl Event {
         }
     }
 
-    /// The snapshot it is about.
+    /// Returns the snapshot that the event is about.
     pub fn snapshot(&self) -> Option<SnapshotId> {
         match self {
-            Self::Captured(snapshot) => Some(snapshot.snapshot),
-            Self::Correlated { snapshot, .. } => Some(*snapshot),
+            Self::SnapshotCaptured(snapshot) => Some(snapshot.snapshot),
+            Self::SnapshotCorrelated { snapshot, .. } => Some(*snapshot),
             _ => None,
         }
     }
 
-    /// The session it is about, where that is not the change's.
+    /// Returns the session named by the event itself; the session of a change is in its proposal only.
     pub fn session(&self) -> Option<&str> {
         match self {
             Self::Proposed { origin, .. } => origin.session.as_deref(),
-            Self::Captured(snapshot) => snapshot.session.as_deref(),
+            Self::SnapshotCaptured(snapshot) => snapshot.session.as_deref(),
             Self::SessionStarted { session, .. }
             | Self::SessionResumed { session }
             | Self::SessionEnded { session }
             | Self::TurnStarted { session, .. }
             | Self::TurnEnded { session, .. }
             | Self::RuleAdded { session, .. }
-            | Self::Message { session, .. }
-            | Self::Told { session, .. }
+            | Self::MessageQueued { session, .. }
+            | Self::MessageDelivered { session, .. }
             | Self::Delivered { session, .. } => Some(session),
             _ => None,
         }
     }
 }
 
-/// An event with its number and time.
+/// A journal event with its number and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its number in the stream, from 1 without gaps.
+    /// Sequence number in the journal, from 1 without gaps.
     pub number: u64,
-    /// When it was recorded, in milliseconds since 1970.
+    /// Recording time in milliseconds since 1970.
     pub time: i64,
-    /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
 }
 
-/// An event as far as this program understands it.
+/// A decoded event, or the raw data of an event of an unknown kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(clippy::large_enum_variant, reason = "nearly every one is known")]
 pub enum EventBody {
-    /// One that it knows.
     Known(Event),
-    /// One that a later version wrote.
+    /// An event that a later version wrote.
     Unknown(serde_json::Value),
 }
 
 impl EventBody {
-    /// Reads what was recorded. Nothing is lost: what is not understood is kept as data.
+    /// Decodes a recorded event. Data that cannot be decoded is kept as it is.
     pub fn decode(bytes: &[u8]) -> Self {
         if let Ok(event) = serde_json::from_slice(bytes) {
             return Self::Known(event);
         }
-        // Always an object, so that it can be written out beside its number and time.
+        // Wrap other data in an object, because number and time are serialized beside its fields.
         let value = match serde_json::from_slice(bytes) {
             Ok(value @ serde_json::Value::Object(_)) => value,
             _ => serde_json::json!({ "unreadable": String::from_utf8_lossy(bytes) }),

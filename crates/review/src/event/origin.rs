@@ -1,70 +1,60 @@
-//! Where a change comes from, and why there is one.
+//! The source of a change and the reason why it exists.
 
 use sayso_base::WsPath;
 use serde::{Deserialize, Serialize};
 
 use super::{ChangeId, SnapshotId};
 
-/// Where an intent comes from.
+/// The source of an intent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The agent's name.
+    /// Name of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The conversation.
+    /// Id of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What happens between two prompts of a conversation.
+    /// Id of the turn, which is everything between two prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// The tool call.
+    /// Id of the tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
 }
 
-/// Why there is a change.
+/// The reason why a change exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
-    /// Somebody proposed it.
+    /// An agent or a person proposed it.
     Proposal,
-    /// It takes other changes back.
+    /// It reverts other changes.
     Undo {
-        /// Those.
-        of: Vec<ChangeId>,
-        /// Only these files of them; all, if none is named.
+        changes: Vec<ChangeId>,
+        /// Reverted files; empty if all files are reverted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<WsPath>,
     },
-    /// It makes changes again that were taken back.
+    /// It applies undone changes again.
     Redo {
-        /// Those.
-        of: Vec<ChangeId>,
-        /// Only these files of them; all, if none is named.
+        changes: Vec<ChangeId>,
+        /// Redone files; empty if all files are redone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<WsPath>,
     },
-    /// It says what stays of changes that happened at once.
-    Review {
-        /// Those.
-        of: Vec<ChangeId>,
-        /// The turn.
-        turn: String,
-    },
-    /// It puts a file back to what it was before a tool call.
+    /// It reviews changes that were applied without a prior decision.
+    Review { changes: Vec<ChangeId>, turn: String },
+    /// It restores a file to its content before a tool call.
     Restore {
-        /// What was kept then.
+        /// Snapshot with that content.
         snapshot: SnapshotId,
     },
-    /// It brings an approved change onto files that changed meanwhile.
-    Rebase {
-        /// The change that was approved.
-        of: ChangeId,
-    },
+    /// It rebases an approved change onto files that changed in the meantime.
+    Rebase { original: ChangeId },
 }
 
 impl Cause {
-    /// The files that an undo or a redo is limited to; none, if it is about all.
+    /// Returns the files that an undo or a redo is limited to; empty if it covers all.
     pub fn paths(&self) -> &[WsPath] {
         match self {
             Self::Undo { paths, .. } | Self::Redo { paths, .. } => paths,
@@ -72,14 +62,14 @@ impl Cause {
         }
     }
 
-    /// Whether an agent wants it, and not somebody who takes back or reviews what agents did.
-    pub fn is_the_agents(&self) -> bool {
+    /// `true` if an agent wants the change, as opposed to an undo, a redo, a restore or a review.
+    pub fn is_from_agent(&self) -> bool {
         matches!(self, Self::Proposal | Self::Rebase { .. })
     }
 
-    /// Whether the change starts from what it found, and not from what is recorded: then, if files changed meanwhile, it can be
-    /// brought onto them and asked about again.
-    pub fn is_rebased_if_stale(&self) -> bool {
+    /// `true` if a stale change can be rebased and shown again. Undo, redo and restore start from recorded states and
+    /// are recomputed instead.
+    pub fn can_rebase(&self) -> bool {
         matches!(self, Self::Proposal | Self::Rebase { .. } | Self::Review { .. })
     }
 }

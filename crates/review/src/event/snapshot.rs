@@ -1,22 +1,22 @@
-//! What a file was before a tool call, kept by path and then by call (the user's seed on snapshots that win the race).
+//! Contents of files captured before a tool call, by path and then by call.
 
 use std::fmt;
 
 use sayso_base::{Fingerprint, WsPath};
 use serde::{Deserialize, Serialize};
 
-/// The number of a snapshot: 1 for the first in a workspace, and never given twice, however close in time two are.
+/// Sequence number of a snapshot, from 1 in each workspace; never reused.
 pub type SnapshotId = u64;
 
-/// Where in the life of a tool call a snapshot was taken.
+/// The stage of a tool call at which a snapshot was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The call was in the model's answer, which the agent had not received to its end.
+    /// The call appeared in the model's response, before the agent had received all of it.
     Answer,
-    /// The agent asked whether it may.
+    /// The agent's hook asked for permission.
     Hook,
-    /// The agent said that the tool had started. The file may have been changed already.
+    /// The agent reported that the tool had started. The file may have changed already.
     Start,
 }
 
@@ -30,63 +30,59 @@ impl fmt::Display for Tier {
     }
 }
 
-/// What a file was before a tool call.
+/// The content of a file before a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its number.
     pub snapshot: SnapshotId,
-    /// The file as the call names it.
+    /// Path as the tool call names it.
     pub path: WsPath,
-    /// Where it really is.
+    /// Path of the file itself, after symbolic links.
     pub location: WsPath,
-    /// What was there; nothing, if the file is new.
+    /// Captured state; `Absent` if the file did not exist.
     pub state: Fingerprint,
-    /// The tool.
     pub tool: String,
-    /// When it was taken.
     pub tier: Tier,
-    /// The call that it is meant for, if that is known.
+    /// Id of the expected tool call, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The session that it is freed with.
+    /// Session whose end frees the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
 
-/// Why a snapshot is no longer kept.
+/// The reason why a snapshot was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Freed {
-    /// A newer one of the same path took its place before the tool started.
+pub enum FreeReason {
+    /// A newer snapshot of the same path replaced it before the tool started.
     Replaced,
-    /// The call it was meant for was denied or withdrawn.
+    /// The expected call was denied or withdrawn.
     CallEnded,
     /// The session ended, and the tool never started.
     SessionEnded,
-    /// The program that took it is gone, and the tool never started.
+    /// The engine restarted, and the tool never started.
     Restarted,
 }
 
-/// A snapshot and what became of it.
+/// A snapshot with its later fate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SnapshotRecord {
-    /// What was kept.
     #[serde(flatten)]
     pub snapshot: Snapshot,
-    /// When, in milliseconds since 1970.
+    /// Capture time in milliseconds since 1970.
     pub time: i64,
-    /// The call that it is of.
-    pub of_call: Option<String>,
-    /// Why it is no longer kept.
-    pub freed: Option<Freed>,
-    /// The number of the event that keeps its content.
+    /// Id of the tool call that started.
+    pub correlated_call: Option<String>,
+    /// Reason why it was freed; `None` while it is kept.
+    pub freed: Option<FreeReason>,
+    /// Number of the event that references the captured content.
     #[serde(skip)]
     pub number: u64,
 }
 
 impl SnapshotRecord {
-    /// Whether the tool has not started.
+    /// `true` while the tool has not started and the snapshot is kept.
     pub fn is_pending(&self) -> bool {
-        self.of_call.is_none() && self.freed.is_none()
+        self.correlated_call.is_none() && self.freed.is_none()
     }
 }

@@ -1,4 +1,4 @@
-//! What a change is about, where that is more than files.
+//! The subject of a change: files, a command or a tool call.
 
 use sayso_base::{ContentHash, OutsidePath, WsPath};
 use sayso_policy::Ruling;
@@ -7,48 +7,37 @@ use serde_json::Value;
 
 use crate::action::{CommandPreview, ToolPreview};
 
-/// What a change is about.
+/// The subject of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "subject", rename_all = "snake_case")]
 pub enum Subject {
-    /// The files that it lists, and nothing else.
+    /// Edits of the listed files only.
     #[default]
     Files,
-    /// A command. The files are those that it changed while it ran.
+    /// A command. The listed files are the ones that it changed while it ran.
     Command {
-        /// As the shell gets it.
+        /// Script text for the shell.
         command: String,
-        /// Where it runs.
         directory: WsPath,
-        /// What the agent says it is for.
+        /// Purpose, as stated by the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
-        /// What it appears to do.
         preview: Box<CommandPreview>,
     },
-    /// A call of a tool. The files are those that its arguments seem to be about.
-    Tool {
-        /// The tool's name.
-        name: String,
-        /// Its arguments.
-        arguments: Value,
-        /// What it appears to do.
-        preview: Box<ToolPreview>,
-    },
+    /// A tool call. The listed files are inferred from its arguments.
+    Tool { name: String, arguments: Value, preview: Box<ToolPreview> },
 }
 
 impl Subject {
-    /// Whether it is a command.
     pub fn is_command(&self) -> bool {
         matches!(self, Self::Command { .. })
     }
 
-    /// Whether it is about files only.
     pub fn is_files(&self) -> bool {
         *self == Self::Files
     }
 
-    /// The same with another command.
+    /// Returns the subject with another command.
     #[must_use]
     pub fn with_command(&self, instead: &str) -> Self {
         let mut edited = self.clone();
@@ -58,7 +47,7 @@ impl Subject {
         edited
     }
 
-    /// The same with other arguments.
+    /// Returns the subject with other arguments.
     #[must_use]
     pub fn with_arguments(&self, instead: &Value) -> Self {
         let mut edited = self.clone();
@@ -68,51 +57,50 @@ impl Subject {
         edited
     }
 
-    /// What a verdict is bound to, given what it is bound to of the files.
+    /// Returns the hash that a verdict must carry, given the hash of the files. It covers the command or the tool call
+    /// too.
     pub fn bind(&self, files: ContentHash) -> ContentHash {
         if self.is_files() {
             return files;
         }
-        // Of data that always serialises; were it not to, nothing would match, which is safe.
+        // Serializing this data cannot fail. If it did, no verdict would match, which is safe.
         let mut bound = serde_json::to_vec(self).unwrap_or_default();
         bound.extend_from_slice(files.as_bytes());
         ContentHash::of(&bound)
     }
 }
 
-/// What policy said to an intent.
+/// The recorded decision of the policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulingRecord {
-    /// How strict it is.
     pub ruling: Ruling,
-    /// The rule that decided.
+    /// Name of the deciding rule.
     pub rule: String,
-    /// Why, if the rule says so.
+    /// Reason stated in the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The paths outside the workspace that are written and that a rule of the user names.
+    /// Written paths outside the workspace that a rule of the user names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsidePath>,
 }
 
-/// A file outside the workspace, before somebody was let write it.
+/// A file outside the workspace, as captured before an approved write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutsideFile {
-    /// Where.
     pub path: OutsidePath,
-    /// Its content; missing, if there was no file.
+    /// Content; `None` if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ContentHash>,
 }
 
-/// Who carries out what was approved.
+/// The party that carries out an approved change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Performer {
-    /// We do.
+    /// The engine applies it.
     #[default]
     Gate,
-    /// The agent does, by itself. What it did is looked at afterwards.
+    /// The agent applies it with its own tool, and the engine observes the result.
     Agent,
 }
 
@@ -123,29 +111,23 @@ impl Performer {
     }
 }
 
-/// Why a preview was made anew.
+/// The reason why a preview was recomputed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "why", rename_all = "snake_case")]
-pub enum Refresh {
-    /// Files changed underneath.
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RefreshReason {
+    /// Files changed after the preview was made.
     FilesChanged,
-    /// A change of the same files that came before it was carried out.
-    Applied {
-        /// It.
-        before: u64,
-    },
-    /// A change of the same files that came before it did not happen.
-    Without {
-        /// It.
-        before: u64,
-    },
+    /// An earlier change of the same files was applied.
+    PredecessorApplied { predecessor: u64 },
+    /// An earlier change of the same files was dropped.
+    PredecessorDropped { predecessor: u64 },
 }
 
-/// Something that a command may have changed, and that cannot be put back.
+/// A path that may have changed and whose old content was not captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncaptured {
-    /// Where; as text, since its name may be why.
+    /// Path as text, because it may not be valid as a [`WsPath`].
     pub path: String,
-    /// Why.
+    /// Reason why the content was not captured.
     pub reason: String,
 }

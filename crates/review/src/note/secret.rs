@@ -1,8 +1,8 @@
-//! What looks like a credential.
+//! Detects credentials.
 //!
-//! Two ways to tell: by the shape that an issuer gave its tokens, and by a long random text that is *called* a secret. A line is
-//! gone through once; a shape is tried only where a word begins, a name only where a `=` or `:` stands. Examples in
-//! documentation (`sk-...`, `xxxx`, `<token>`) have the shape and no randomness, and are let pass.
+//! There are two detectors: the prefixes and lengths of issuers' tokens, and long random texts assigned to a name such
+//! as `secret`. Each line is scanned once. A prefix is tried only at the start of a word, a name only before `=` or
+//! `:`. Examples in documentation (`sk-...`, `xxxx`, `<token>`) have the shape without the randomness and are ignored.
 
 use std::ops::Range;
 
@@ -13,22 +13,22 @@ mod random;
 pub(crate) use random::distinct;
 use random::{is_placeholder, is_random, is_token};
 
-/// Whether values may stand without quotes, as in `.env` files.
+/// The syntax of values in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Values {
-    /// Only what is quoted is a value.
+    /// Only quoted text is a value.
     Quoted,
-    /// The rest of a line is one too.
+    /// Unquoted text up to the line end is a value too, as in `.env` files.
     Bare,
-    /// Names tell nothing here: the hashes of a lock file, the noise of a binary.
+    /// Names are ignored, because lock files and binaries contain random text.
     Unnamed,
 }
 
-/// How the tokens of one issuer look.
+/// The shape of an issuer's tokens.
 struct Shape {
     prefix: &'static str,
     kind: SecretKind,
-    /// How many characters follow at least, all of them letters, digits, or one of `marks`.
+    /// Minimum number of characters after the prefix: letters, digits or one of `marks`.
     least: usize,
     marks: &'static str,
 }
@@ -37,7 +37,7 @@ const fn shape(prefix: &'static str, kind: SecretKind, least: usize, marks: &'st
     Shape { prefix, kind, least, marks }
 }
 
-/// A longer prefix comes before those that it begins with.
+/// A longer prefix comes before its own prefixes.
 const SHAPES: &[Shape] = &[
     shape("AKIA", SecretKind::AwsAccessKey, 16, ""),
     shape("ASIA", SecretKind::AwsAccessKey, 16, ""),
@@ -91,13 +91,13 @@ const SHAPES: &[Shape] = &[
     shape("bearer ", SecretKind::BearerToken, 20, "_-.+/=~"),
 ];
 
-/// How far anything is followed; longer than any token or literal that is looked for.
+/// Maximum length in bytes of an examined token or value.
 pub(crate) const LONGEST_RUN: usize = 1024;
 
-/// Finds credentials in lines that follow one another.
+/// Finds credentials in consecutive lines.
 pub(super) struct Scanner {
     values: Values,
-    /// Whether the line before began a private key, which is one only if its bytes follow.
+    /// `true` if the previous line began a private key, which counts only if key data follows.
     in_key: bool,
 }
 
@@ -106,7 +106,7 @@ impl Scanner {
         Self { values, in_key: false }
     }
 
-    /// Says what a line holds, each kind once.
+    /// Returns the kinds of credentials in a line, each once.
     pub(super) fn scan(&mut self, line: &str) -> Vec<SecretKind> {
         let mut found = Vec::new();
         let mut add = |kind| {
@@ -134,7 +134,7 @@ impl Scanner {
                 }
                 if let Some((kind, length)) = token(rest) {
                     add(kind);
-                    // What a header carries may have a shape of its own.
+                    // A bearer token may itself have an issuer's shape, so continue after `Bearer `.
                     at += if kind == SecretKind::BearerToken { "Bearer ".len() } else { length };
                     continue;
                 }
@@ -150,7 +150,7 @@ impl Scanner {
                 }
             } else if matches!(byte, b'=' | b':')
                 && self.values != Values::Unnamed
-                // Of `==` or `::=` the first has looked at what follows all of them.
+                // For `==` or `::=`, the first character has already examined the value.
                 && (at == 0 || bytes[at - 1] != byte)
             {
                 let value = value(&line[at + 1..], self.values);
@@ -160,7 +160,7 @@ impl Scanner {
             }
             at += 1;
         }
-        // What has a shape of its own is not said twice.
+        // A token with an issuer's shape is not reported again as a generic secret.
         if found.len() > 1 {
             found.retain(|kind| !matches!(kind, SecretKind::Literal | SecretKind::BearerToken));
         }
@@ -168,7 +168,7 @@ impl Scanner {
     }
 }
 
-/// For each first byte of a shape, which second bytes there are: one bit for their lowest five bits.
+/// For each first byte of a prefix, the possible second bytes as a bit set of their lowest five bits.
 const SECOND_BYTES: [u32; 256] = {
     let mut table = [0; 256];
     table[b'e' as usize] = 1 << (b'y' & 31);
@@ -181,7 +181,7 @@ const SECOND_BYTES: [u32; 256] = {
     table
 };
 
-/// Sorts out nearly every word before its prefix is looked for.
+/// Rejects nearly every word before prefixes are compared.
 fn may_begin_token(text: &[u8]) -> bool {
     matches!(text, [first, second, ..] if SECOND_BYTES[usize::from(*first)] >> (second & 31) & 1 == 1)
 }
@@ -190,15 +190,15 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a text ends in something like `\n`, whose letter is no part of the word that follows.
+/// `true` if a text ends in an escape such as `\n`, whose letter is not part of the next word.
 pub(crate) fn is_escape(before: &[u8]) -> bool {
     matches!(before, [.., b'\\', b'n' | b't' | b'r'])
 }
 
-/// The token that a text begins with, and its length.
+/// Returns the token at the start of a text, with its length.
 fn token(text: &[u8]) -> Option<(SecretKind, usize)> {
     let Shaped { kind, body } = shaped(text)?;
-    // Of a JSON web token only the signature is drawn.
+    // In a JSON web token only the signature is random.
     let drawn = if kind == SecretKind::JsonWebToken {
         text[..body.end].rsplit(|byte| *byte == b'.').next()?
     } else {
@@ -207,28 +207,28 @@ fn token(text: &[u8]) -> Option<(SecretKind, usize)> {
     std::str::from_utf8(drawn).is_ok_and(is_token).then_some((kind, body.end))
 }
 
-/// The prefixes by which issuers mark their tokens.
+/// Returns the prefixes of issuers' tokens.
 pub(crate) fn prefixes() -> impl Iterator<Item = &'static str> {
     SHAPES.iter().map(|shape| shape.prefix).chain([JWT_PREFIX])
 }
 
-/// The prefix that a text begins with; the longest of several.
+/// Returns the longest prefix that matches the start of a text.
 pub(crate) fn prefix_of(text: &[u8]) -> Option<&'static str> {
     prefixes().find(|prefix| text.starts_with(prefix.as_bytes()))
 }
 
-/// Beginning of a JSON web token: `{"` in base 64.
+/// Prefix of a JSON web token: `{"` in base 64.
 const JWT_PREFIX: &str = "eyJ";
 
-/// A text with the prefix and the length of an issuer's token. An example in documentation may be one, too.
+/// A text with the prefix and length of an issuer's token; it may be an example in documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shaped {
     pub(crate) kind: SecretKind,
-    /// Bytes after the prefix.
+    /// Range of the bytes after the prefix.
     pub(crate) body: Range<usize>,
 }
 
-/// The token that a text begins with, by prefix and length alone.
+/// Matches a token at the start of a text, by prefix and length only.
 pub(crate) fn shaped(text: &[u8]) -> Option<Shaped> {
     if text.starts_with(JWT_PREFIX.as_bytes()) {
         let body = JWT_PREFIX.len()..json_web_token(text)?;
@@ -238,7 +238,7 @@ pub(crate) fn shaped(text: &[u8]) -> Option<Shaped> {
     let start = shape.prefix.len();
     let body = run(&text[start..], shape.marks);
     let long_enough = match shape.kind {
-        // These have one length only, and are in capitals.
+        // These keys have a fixed length and only capitals.
         SecretKind::AwsAccessKey if shape.least == 16 => {
             body.len() == 16 && body.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'2'..=b'7'))
         }
@@ -248,15 +248,15 @@ pub(crate) fn shaped(text: &[u8]) -> Option<Shaped> {
     long_enough.then(|| Shaped { kind: shape.kind, body: start..start + body.len() })
 }
 
-/// The letters, digits and `marks` that a text begins with; of very many only the first.
+/// Returns the leading letters, digits and `marks`, up to the maximum length.
 fn run<'t>(text: &'t [u8], marks: &str) -> &'t [u8] {
-    // A line of prefixes only must not be gone through again from each of them.
+    // The limit keeps the scan of a line full of prefixes linear.
     let text = &text[..text.len().min(LONGEST_RUN)];
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !marks.as_bytes().contains(byte));
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The length of the JSON web token that a text begins with: two JSON objects and a signature, each in base 64.
+/// Returns the length of a JSON web token at the start of a text: two JSON objects and a signature in base 64.
 fn json_web_token(text: &[u8]) -> Option<usize> {
     let header = run(text, "_-=");
     let after = text[header.len()..].strip_prefix(b".")?;
@@ -270,21 +270,20 @@ fn json_web_token(text: &[u8]) -> Option<usize> {
 }
 
 enum Key {
-    /// The key is on this line.
     Whole,
-    /// The key follows, if there is one.
+    /// The key data must follow on the next line.
     Begins,
     None,
 }
 
-/// Looks at a line from `-----BEGIN ` on. Programs that read keys hold this text too, so the key itself has to follow.
+/// Examines a line from `-----BEGIN ` on. Programs that read keys contain this header too, so key data must follow.
 fn private_key(text: &str) -> Key {
     let title = text.strip_prefix("-----BEGIN ").unwrap_or_default();
     let Some((title, after)) = title.split_once("-----") else { return Key::None };
     if !title.contains("PRIVATE KEY") {
         return Key::None;
     }
-    // Within a string the break is written out.
+    // Skip an escaped line break within a string literal.
     let after = after.trim_start_matches("\\r").trim_start_matches("\\n");
     if begins_with_key_bytes(after) {
         Key::Whole
@@ -296,14 +295,14 @@ fn private_key(text: &str) -> Key {
 }
 
 fn begins_with_key_bytes(text: &str) -> bool {
-    // Comment signs, indentation and quotes of a string that goes over many lines.
+    // Skip comment marks, indentation and quotes of a multi-line string.
     let text = text.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
     let body = run(text.as_bytes(), "+/=");
     let is_body = std::str::from_utf8(body).is_ok_and(|body| body.len() >= 32 && !is_placeholder(body));
     is_body || ["Proc-Type:", "DEK-Info:", "Version: "].iter().any(|field| text.starts_with(field))
 }
 
-/// Whether an address, given as what comes before and after its `://`, names a user and a password.
+/// `true` if a URL, split at `://`, contains a user and a password.
 fn has_password(scheme: &str, rest: &str) -> bool {
     if !scheme.ends_with(|character: char| character.is_ascii_alphanumeric()) {
         return false;
@@ -311,13 +310,13 @@ fn has_password(scheme: &str, rest: &str) -> bool {
     url_password(rest).is_some()
 }
 
-/// The password in an address, given as what comes after its `://`.
+/// Returns the password in a URL, given the text after `://`.
 pub(crate) fn url_password(rest: &str) -> Option<&str> {
     let end = rest.find(|character: char| character.is_whitespace() || "/?#\"'`<>\\".contains(character));
     let authority = &rest[..end.unwrap_or(rest.len())];
     let (login, host) = authority.rsplit_once('@')?;
     let (user, password) = login.split_once(':')?;
-    // Names that are kept for examples.
+    // Domains reserved for examples.
     if ["example", "example.com", "example.org", "example.net", "test", "invalid"].iter().any(|end| host.ends_with(end))
     {
         return None;
@@ -328,11 +327,11 @@ pub(crate) fn url_password(rest: &str) -> Option<&str> {
     is_one.then_some(password)
 }
 
-/// The value behind a `=` or `:`.
+/// Returns the value after `=` or `:`.
 fn value(after: &str, values: Values) -> Option<&str> {
     let after = &after[..after.floor_char_boundary(LONGEST_RUN)];
     let after = after.trim_start_matches(['=', ':', '>', ' ', '\t']);
-    // Letters in front of a string say how it is written; `"x".to_owned()` and `b"x"` are literals all the same.
+    // Skip string prefixes; `b"x"` and `"x".to_owned()` are literals too.
     let unmarked = after.trim_start_matches(['b', 'r', 'f', 'u', '@', '#']);
     if let Some(quote @ ('"' | '\'' | '`')) = unmarked.chars().next() {
         return unmarked[1..].split(quote).next();
@@ -341,9 +340,9 @@ fn value(after: &str, values: Values) -> Option<&str> {
     (values == Values::Bare && !bare.contains([' ', '(', '"'])).then_some(bare)
 }
 
-/// Whether what a text ends with is the name of something secret: the last word, or the one in front of its type.
+/// `true` if a text ends in the name of a secret: the last word, or the word before its type.
 fn is_secret_name(before: &str) -> bool {
-    // Names are short; a long line is not gone back over for each `=` in it.
+    // Limit the backward search, so that a long line with many `=` stays linear.
     let start = before.char_indices().rev().nth(80).map_or(0, |(at, _)| at);
     let before = before[start..].trim_end_matches([' ', '\t', ':']);
     let called_secret = |text: &str| {

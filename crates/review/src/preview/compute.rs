@@ -1,4 +1,4 @@
-//! From a draft and what was seen to a preview: the steps are played on a copy, and what is left is compared.
+//! Computes a preview: applies the steps of a draft to a copy of the observed files and compares the result.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,20 @@ use super::{FilePreview, Operation, Preview, side};
 use crate::draft::{Draft, DraftStep, Exists};
 use crate::intent::NewContent;
 use crate::note::{self, Note};
-use crate::seen::{MOST_BYTES, Obstacle, Seen, Sight};
+use crate::observed::{MAX_FILE_BYTES, Observation, ObservedFile, Obstacle};
 
 impl Draft<'_> {
-    /// What the steps, one after the other, would make of what was seen.
-    pub fn preview(&self, sight: &Sight) -> Preview {
-        self.preview_since(sight, &BTreeMap::new())
+    /// Previews the steps in order on the observed files.
+    pub fn preview(&self, observation: &Observation) -> Preview {
+        self.preview_since(observation, &BTreeMap::new())
     }
 
-    /// The same, for steps whose author saw the files as they are in `bases`, by location. A whole new content is merged with what
-    /// was done to the file since. Where both changed the same lines the step wins, and a note names the lines that would go.
-    pub fn preview_since(&self, sight: &Sight, bases: &BTreeMap<WsPath, FileState>) -> Preview {
-        let mut tree = Tree { sight, bases, cells: BTreeMap::new(), modes: NewModes { umask: sight.umask } };
+    /// Previews steps whose author saw the files in the states of `bases`, by location. A whole-file write is merged
+    /// with later edits of the file. Where both changed the same lines the step wins, and a note lists the overwritten
+    /// lines.
+    pub fn preview_since(&self, observation: &Observation, bases: &BTreeMap<WsPath, FileState>) -> Preview {
+        let mut tree =
+            Tree { observation, bases, cells: BTreeMap::new(), modes: NewModes { umask: observation.umask } };
         for step in &self.steps {
             tree.play(step);
         }
@@ -31,10 +33,10 @@ impl Draft<'_> {
     }
 }
 
-/// The files that the steps touch, by where they are.
+/// The files that the steps affect, by location.
 struct Tree<'s> {
-    sight: &'s Sight,
-    /// The files as the author of the steps saw them, where that is known.
+    observation: &'s Observation,
+    /// Known states of the files at the time when the author wrote the steps.
     bases: &'s BTreeMap<WsPath, FileState>,
     cells: BTreeMap<WsPath, Cell>,
     modes: NewModes,
@@ -44,16 +46,15 @@ struct Cell {
     asked: WsPath,
     before: FileState,
     now: FileState,
-    /// Where its content came from, if it was renamed.
+    /// Location before a rename.
     from: Option<WsPath>,
     facts: Vec<Note>,
     notes: Vec<Note>,
     problem: Option<Problem>,
-    /// What was to happen to it when that turned out to be impossible.
     attempted: Option<Operation>,
-    /// Whether a file was moved away from here.
+    /// `true` if a file was renamed away from this location.
     left: bool,
-    /// The order in which files were first named.
+    /// Position in the order in which files were first named.
     order: usize,
 }
 
@@ -102,23 +103,23 @@ impl<'s> Tree<'s> {
         }
     }
 
-    fn seen(&self, path: &WsPath) -> Seen {
-        self.sight.files.get(path).cloned().unwrap_or_else(|| Seen {
+    fn observed(&self, path: &WsPath) -> ObservedFile {
+        self.observation.files.get(path).cloned().unwrap_or_else(|| ObservedFile {
             location: path.clone(),
-            found: Err(Obstacle::Unreadable { reason: "it was not looked at".to_owned() }),
+            found: Err(Obstacle::Unreadable { reason: "it was not observed".to_owned() }),
             link: None,
             facts: Vec::new(),
         })
     }
 
-    /// The file as the author saw it, unless an earlier step changed it.
+    /// Returns the state that the author saw, unless an earlier step changed the file.
     fn base(&self, path: &WsPath) -> Option<&'s FileState> {
-        let location = self.seen(path).location;
+        let location = self.observed(path).location;
         let untouched = self.cells.get(&location).is_none_or(|cell| cell.now == cell.before);
         self.bases.get(&location).filter(|_| untouched)
     }
 
-    /// The target of a path that still is a symbolic link at this step.
+    /// Returns the target of a path that is a symbolic link at this step.
     fn link_itself(&self, path: &WsPath) -> Option<String> {
         match self.cells.get(path) {
             Some(cell) => {
@@ -128,23 +129,23 @@ impl<'s> Tree<'s> {
                     None
                 }
             }
-            None => self.sight.files.get(path).and_then(|seen| seen.link.clone()),
+            None => self.observation.files.get(path).and_then(|observed| observed.link.clone()),
         }
     }
 
-    /// Changes the content of a file, through a symbolic link if the path is one.
+    /// Changes the content of a file, following a symbolic link.
     fn edit(&mut self, path: &WsPath, attempted: Operation, change: impl FnOnce(&FileState) -> Edited) {
         let is_link = self.link_itself(path).is_some();
-        let seen = self.seen(path);
-        if let (true, Err(obstacle)) = (is_link, seen.found) {
-            // Not about the link itself, which could be removed, but about where it leads.
+        let observed = self.observed(path);
+        if let (true, Err(obstacle)) = (is_link, observed.found) {
+            // The problem concerns the target of the link; the link itself could be deleted.
             let cell = self.cell(path.clone(), path);
             cell.problem.get_or_insert(Problem::Blocked(obstacle));
             cell.attempted.get_or_insert(attempted);
             return;
         }
         let through_link = is_link || !self.cells.contains_key(path);
-        let location = if through_link { seen.location } else { path.clone() };
+        let location = if through_link { observed.location } else { path.clone() };
         self.change(location, path, attempted, change);
     }
 
@@ -156,7 +157,7 @@ impl<'s> Tree<'s> {
         });
     }
 
-    /// Moves a file, or a link itself; says whether that could be done.
+    /// Renames a file or a link itself. Returns `true` on success.
     fn rename(&mut self, path: &WsPath, to: &WsPath) -> bool {
         let (source, target) = (self.entry_of(path), self.entry_of(to));
         if source == target {
@@ -176,7 +177,7 @@ impl<'s> Tree<'s> {
             cell.attempted.get_or_insert(attempted);
             return false;
         }
-        // A file that was renamed before keeps its first name.
+        // A file that was renamed twice keeps its first location.
         let first = self.cells.get_mut(&source).and_then(|cell| {
             cell.left = true;
             cell.from.take()
@@ -188,21 +189,25 @@ impl<'s> Tree<'s> {
         true
     }
 
-    /// Where the entry of a directory is that a path names: the link itself if it is one.
+    /// Returns the location of the directory entry; for a symbolic link, the link itself.
     fn entry_of(&self, path: &WsPath) -> WsPath {
-        let seen = self.seen(path);
-        if seen.link.is_some() || self.cells.contains_key(path) { path.clone() } else { seen.location }
+        let observed = self.observed(path);
+        if observed.link.is_some() || self.cells.contains_key(path) { path.clone() } else { observed.location }
     }
 
     fn cell(&mut self, location: WsPath, asked: &WsPath) -> &mut Cell {
         let order = self.cells.len();
-        let seen = self.seen(asked);
+        let observed = self.observed(asked);
         self.cells.entry(location).or_insert_with_key(|location| {
-            let (before, problem, facts) = match seen {
-                // The link itself, not what it leads to.
-                Seen { link: Some(target), .. } if location == asked => (FileState::Link { target }, None, Vec::new()),
-                Seen { found: Ok(state), facts, .. } => (state, None, facts),
-                Seen { found: Err(obstacle), .. } => (FileState::Absent, Some(Problem::Blocked(obstacle)), Vec::new()),
+            let (before, problem, facts) = match observed {
+                // Use the link itself instead of its target.
+                ObservedFile { link: Some(target), .. } if location == asked => {
+                    (FileState::Link { target }, None, Vec::new())
+                }
+                ObservedFile { found: Ok(state), facts, .. } => (state, None, facts),
+                ObservedFile { found: Err(obstacle), .. } => {
+                    (FileState::Absent, Some(Problem::Blocked(obstacle)), Vec::new())
+                }
             };
             let (asked, now) = (asked.clone(), before.clone());
             Cell {
@@ -233,8 +238,8 @@ impl<'s> Tree<'s> {
             return;
         }
         match change(&cell.now) {
-            Ok((state, _)) if state.bytes().is_some_and(|bytes| bytes.len() as u64 > MOST_BYTES) => {
-                cell.problem = Some(Problem::Blocked(Obstacle::TooLarge { limit: MOST_BYTES }));
+            Ok((state, _)) if state.bytes().is_some_and(|bytes| bytes.len() as u64 > MAX_FILE_BYTES) => {
+                cell.problem = Some(Problem::Blocked(Obstacle::TooLarge { limit: MAX_FILE_BYTES }));
                 cell.attempted = Some(attempted);
             }
             Ok((state, notes)) => {
@@ -268,9 +273,9 @@ impl<'s> Tree<'s> {
 
     fn into_preview(self) -> Preview {
         let (mut cells, bases) = (self.cells, self.bases);
-        // A name that a file left, and that nothing else took, is shown with the file's new name.
+        // A location that a rename left, and that no other file took, is shown as part of the rename.
         let mut left: BTreeMap<WsPath, FileState> = BTreeMap::new();
-        // Not where it took the place of another file: shown as a rename, the loss of that one would not be seen.
+        // A rename over another file is shown as two changes; as a rename it would hide the loss of that file.
         let arrived = |cell: &&Cell| cell.before == FileState::Absent && cell.now != FileState::Absent;
         let origins: Vec<WsPath> = cells.values().filter(arrived).filter_map(|cell| cell.from.clone()).collect();
         for from in origins {
@@ -278,7 +283,7 @@ impl<'s> Tree<'s> {
                 left.extend(cells.remove(&from).map(|cell| (from, cell.before)));
             }
         }
-        // A name that was used only in between, as when two files swap theirs, is nothing to decide about.
+        // Drop locations used only temporarily, for example while two files swap their names.
         cells.retain(|_, cell| {
             let idle = cell.before == FileState::Absent && cell.now == FileState::Absent;
             !idle || cell.problem.is_some() || !(cell.left || cell.from.is_some())
@@ -294,7 +299,8 @@ impl<'s> Tree<'s> {
                 }
             }
         }
-        // An answer is about one file: what was asked for under one name, a link and what it leads to, goes by where it is.
+        // A verdict names a file by one path. If two requested paths share a name, such as a link and its target, use
+        // the locations.
         let mut asked: BTreeMap<WsPath, usize> = BTreeMap::new();
         for cell in cells.values() {
             *asked.entry(cell.asked.clone()).or_default() += 1;
@@ -323,7 +329,7 @@ impl Cell {
         let origin = self.from.and_then(|from| left.remove(&from).map(|before| (from, before)));
         let attempted = self.attempted.filter(|_| self.problem.is_some());
         let (operation, before) = match origin {
-            // What this very change made and moved has no old name.
+            // A file that was created and renamed within this change has no old name.
             Some((from, before)) if before != FileState::Absent => (Operation::Rename { from }, before),
             _ => (Operation::between(&self.before, &self.now), self.before),
         };
@@ -345,8 +351,8 @@ impl Cell {
     }
 }
 
-/// The lines that were changed after `base` and that the change would remove: those of an insertion between `base` and the file as
-/// it is that lie in a removal between that and the file as it would be.
+/// Returns a note about lines edited after `base` that the change would remove. These lines were inserted between
+/// `base` and the current file, and are deleted between the current and the proposed file.
 fn overwrites(base: &FileState, file: &FilePreview) -> Option<Note> {
     if *base == file.before || file.before == file.after {
         return None;
@@ -367,7 +373,7 @@ fn overwrites(base: &FileState, file: &FilePreview) -> Option<Note> {
 }
 
 impl Operation {
-    /// What it is to go from one state to another.
+    /// Returns the operation that leads from one state to another.
     pub(super) fn between(before: &FileState, after: &FileState) -> Self {
         match (before, after) {
             (FileState::Absent, _) => Self::Create,
@@ -378,10 +384,10 @@ impl Operation {
 }
 
 impl FilePreview {
-    /// Adds to the notes what can be seen from the change itself and, if there is one, what was found out about the file.
+    /// Collects the notes about the change itself and adds the facts that the file system provided.
     pub(super) fn find_notes(&mut self, facts: Vec<Note>) {
         if self.problem.is_some() {
-            // How a result came to be says nothing where there is none.
+            // Notes about an applied edit do not apply if the edit failed.
             self.notes.clear();
         }
         if self.problem.is_some() || self.is_unchanged() {

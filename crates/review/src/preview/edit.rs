@@ -1,24 +1,24 @@
-//! What a step makes of one file's content.
+//! Applies a step to the content of one file.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 use sayso_base::{FileMode, FileState};
 use sayso_diff::{
-    Encoding, FilePatch, Form, Kind, LineEnding, Looseness, Merge, NO_FILE, Placement, Rejection, Section, Selection,
-    Side, like, plain_text,
+    Encoding, FilePatch, Kind, LineEnding, Looseness, Merge, NO_FILE, Placement, Rejection, Section, Selection, Side,
+    TextFormat, encode_like, plain_text,
 };
 
-use super::problem::{Clash, Problem};
+use super::problem::{Conflict, Problem};
 use crate::draft::Exists;
 use crate::intent::NewContent;
 use crate::note::Note;
-use crate::seen::{MOST_BYTES, Obstacle};
+use crate::observed::{MAX_FILE_BYTES, Obstacle};
 
-/// A new state, and what to tell about how it came to be.
+/// The new state with notes about its computation.
 pub(super) type Edited = Result<(FileState, Vec<Note>), Problem>;
 
-/// The modes that new files get.
+/// File modes for new files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewModes {
     pub(super) umask: u32,
@@ -30,7 +30,7 @@ impl NewModes {
         FileMode::new(mode & !self.umask)
     }
 
-    /// The mode so far with the right to run given or taken, as `chmod +x` does: to those who may read.
+    /// Sets or clears the executable bits as `chmod +x` does, for the classes that may read.
     fn switched(self, mode: FileMode, executable: bool) -> FileMode {
         let bits = mode.bits();
         match executable {
@@ -41,8 +41,8 @@ impl NewModes {
     }
 }
 
-/// Puts a whole new content into a file. A proposal that names its base must go together with what the file holds now; where only
-/// we know what its author saw (`base`), lines that both changed become the author's.
+/// Replaces the whole content of a file. A proposal that names its base must merge cleanly with the current content.
+/// With a base known only to the engine (`base`), the author wins where both changed the same lines.
 pub(super) fn put(
     now: &FileState,
     content: &NewContent,
@@ -68,7 +68,7 @@ pub(super) fn put(
         if base != current {
             let proposed = unix(&text);
             let merge = sayso_diff::merge(base.as_bytes(), current.as_bytes(), proposed.as_bytes());
-            let merged = merge.clean().ok_or_else(|| Problem::Conflicts { clashes: clashes(&merge) })?;
+            let merged = merge.clean().ok_or_else(|| Problem::Conflicts { conflicts: conflicts(&merge) })?;
             text = Cow::Owned(String::from_utf8_lossy(&merged).into_owned());
             notes.push(Note::Merged);
         }
@@ -94,7 +94,7 @@ pub(super) fn put(
 pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, modes: NewModes) -> Edited {
     let (bytes, mode) = match now {
         FileState::File { content, mode } => (content.bytes(), *mode),
-        // As agents do it: nothing replaced by a text makes a file.
+        // Agents create a file by replacing an empty text.
         FileState::Absent if old.is_empty() => return Ok((FileState::file(new, modes.mode(false)), Vec::new())),
         FileState::Absent => return Err(Problem::Missing),
         FileState::Link { .. } => return Err(Problem::NotText),
@@ -116,8 +116,8 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
             [start] => [&text[..start], &new, &text[start + old.len()..]].concat(),
             _ if replace_all => {
                 let size = text.len() as u64 + starts.len() as u64 * new.len() as u64;
-                if size.saturating_sub(starts.len() as u64 * old.len() as u64) > MOST_BYTES {
-                    return Err(Problem::Blocked(Obstacle::TooLarge { limit: MOST_BYTES }));
+                if size.saturating_sub(starts.len() as u64 * old.len() as u64) > MAX_FILE_BYTES {
+                    return Err(Problem::Blocked(Obstacle::TooLarge { limit: MAX_FILE_BYTES }));
                 }
                 text.replace(&*old, &new)
             }
@@ -129,18 +129,18 @@ pub(super) fn replace(now: &FileState, old: &str, new: &str, replace_all: bool, 
     Ok((FileState::file(bytes, mode), notes))
 }
 
-/// As many lines as a hint is searched for.
+/// Maximum number of lines for which a hint is searched.
 const MOST_HINTED: usize = 200;
 
-/// The 1-based line where some lines would be found if white space around and within them did not count: what a model that
-/// looks at indentation through a listing gets wrong first.
+/// Returns the 1-based line at which `wanted` would match if white space were ignored. Models that read files with
+/// added line numbers often get the indentation wrong.
 fn line_but_for_spaces(text: &str, wanted: &str) -> Option<usize> {
     fn words(line: &str) -> impl Iterator<Item = char> {
         line.chars().filter(|character| !character.is_whitespace())
     }
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = wanted.trim().lines().collect();
-    // A hint is not worth a search of a long text for a long text.
+    // Skip the hint if the search would be expensive.
     if wanted.is_empty() || wanted.len() > MOST_HINTED {
         return None;
     }
@@ -148,7 +148,7 @@ fn line_but_for_spaces(text: &str, wanted: &str) -> Option<usize> {
     lines.windows(wanted.len()).position(same).map(|line| line + 1)
 }
 
-/// The 1-based lines of some ascending offsets.
+/// Returns the 1-based line numbers of ascending offsets.
 fn line_numbers(text: &str, offsets: &[usize]) -> Vec<usize> {
     let (mut line, mut at) = (1, 0);
     offsets
@@ -175,7 +175,7 @@ pub(super) fn unified(now: &FileState, patch: &FilePatch<'_>, modes: NewModes) -
         FileState::Link { target } if links => (Some(target.as_bytes()), None),
         FileState::Link { .. } => return Err(Problem::NotText),
     };
-    // A patch without hunks only renames or changes the mode.
+    // A patch without hunks renames a file or changes its mode.
     let only_header = patch.hunks.is_empty() && base.is_some() && patch.new_path != NO_FILE.as_bytes();
     let mut notes = Vec::new();
     let content = if only_header { base.map(<[u8]>::to_vec) } else { patched(base, patch, &mut notes)? };
@@ -193,10 +193,10 @@ pub(super) fn unified(now: &FileState, patch: &FilePatch<'_>, modes: NewModes) -
     Ok((FileState::file(content, mode), notes))
 }
 
-/// Whether a patch speaks of a file's text and not of its bytes: it is UTF-8 and the file is not, or it knows nothing of the
+/// `true` if a patch refers to the file's text rather than its bytes: it is UTF-8 and the file is not, or it lacks the
 /// file's carriage returns.
 fn is_about_text(base: &[u8], patch: &FilePatch<'_>) -> bool {
-    let form = Form::of(base);
+    let form = TextFormat::of(base);
     let mut lines = patch.hunks.iter().flat_map(|hunk| &hunk.lines);
     match form.encoding {
         _ if form.kind == Kind::Binary => false,
@@ -207,7 +207,7 @@ fn is_about_text(base: &[u8], patch: &FilePatch<'_>) -> bool {
     }
 }
 
-/// Applies a patch to the bytes as they are or, where it does not fit them or is not about them, to the text as a model sees it.
+/// Applies a patch to the bytes. If it does not fit or refers to text, applies it to the text as a model sees it.
 fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) -> Result<Option<Vec<u8>>, Problem> {
     let apply =
         |side: Side<'_>, patch: &FilePatch<'_>| patch.apply(side, &Selection::All, Placement::Within(usize::MAX));
@@ -245,7 +245,7 @@ fn patched(base: Option<&[u8]>, patch: &FilePatch<'_>, notes: &mut Vec<Note>) ->
     Ok(patched.content.map(|content| alike(base, String::from_utf8_lossy(&content), notes)))
 }
 
-/// The content of a file after an `*** Update File` section.
+/// Applies an `*** Update File` section.
 pub(super) fn section(now: &FileState, section: &Section) -> Edited {
     let (bytes, mode) = match now {
         FileState::File { content, mode } => (content.bytes(), *mode),
@@ -280,25 +280,25 @@ fn ignored(looseness: Looseness) -> &'static str {
 }
 
 fn alike<'t>(base: &[u8], text: impl Into<Cow<'t, str>>, notes: &mut Vec<Note>) -> Vec<u8> {
-    let alike = like(base, text);
-    if !alike.unrepresentable.is_empty() {
-        let characters = alike.unrepresentable.iter().map(char::to_string).collect();
+    let encoded = encode_like(base, text);
+    if !encoded.unrepresentable.is_empty() {
+        let characters = encoded.unrepresentable.iter().map(char::to_string).collect();
         notes.push(Note::Unrepresentable { characters });
     }
-    alike.bytes
+    encoded.bytes
 }
 
-/// Text with `\n` at the end of every line.
+/// Returns the text with `\n` line endings.
 pub(super) fn unix(text: &str) -> Cow<'_, str> {
     if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
-/// The conflicts of a merge whose "ours" is what the file holds now.
-pub(super) fn clashes(merge: &Merge<'_>) -> Vec<Clash> {
+/// Returns the conflicts of a merge in which `ours` is the current file.
+pub(super) fn conflicts(merge: &Merge<'_>) -> Vec<Conflict> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     merge
         .conflicts()
-        .map(|conflict| Clash {
+        .map(|conflict| Conflict {
             line: conflict.base_line,
             base: text(conflict.base),
             current: text(conflict.ours),

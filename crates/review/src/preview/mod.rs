@@ -1,8 +1,8 @@
-//! What a change to files would do: computed, never executed.
+//! Previews: the computed effects of file changes, never executed.
 
 mod compute;
 mod edit;
-mod net;
+mod net_change;
 mod object;
 mod problem;
 mod rebase;
@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use sayso_diff::{Counts, Diff, NO_FILE, Rendering, Side, Unified, UnifiedOptions};
 use serde::{Deserialize, Serialize};
 
-pub use net::{Happened, Review, net};
+pub use net_change::{AppliedChange, ReviewState, net_change};
 pub use object::{ProposedChange, ProposedChanges, ProposedHunk, ProposedNote};
-pub use problem::{Clash, Problem};
+pub use problem::{Conflict, Problem};
 pub use rebase::Rebased;
 pub use reverse::{IfChanged, Transition, reverse};
 
@@ -23,65 +23,59 @@ use sayso_base::{ContentHash, FileState, Severity, WsPath};
 
 use crate::note::Note;
 
-/// Unchanged lines shown around a change; hunks are numbered with this much.
+/// Number of unchanged lines around a hunk. Hunk numbers depend on it.
 pub const CONTEXT: usize = 3;
 
-/// What a set of changes would do, file by file, those first that a reviewer should see first.
+/// The effects of a set of changes, most important files first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     pub(crate) files: Vec<FilePreview>,
-    /// Files that were approved before and are only shown.
+    /// Files that were approved earlier and are only shown for context.
     pub(crate) settled: BTreeSet<WsPath>,
     pub(crate) placement: Placement,
 }
 
-/// Where what is shown is.
+/// The place where the previewed content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Nowhere yet: an approval makes it happen.
+    /// Not in the tree; approval writes it.
     Proposed,
-    /// In the tree already: a refusal takes it back.
+    /// Already in the tree; denial reverts it.
     InPlace,
 }
 
-/// What a change would do to one file.
+/// The effect of a change on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePreview {
-    /// The file as it was asked for.
+    /// Path as the agent named it.
     pub path: WsPath,
-    /// Where it really is: differs from `path` where that is a symbolic link.
+    /// Path of the file itself; differs from `path` if that is a symbolic link.
     pub location: WsPath,
-    /// What happens to it.
     pub operation: Operation,
-    /// What is there now.
     pub before: FileState,
-    /// What would be there.
     pub after: FileState,
-    /// What a reviewer wants to know, most severe first.
+    /// Notes for the reviewer, most severe first.
     pub notes: Vec<Note>,
-    /// Why it cannot be done, if it cannot.
+    /// Reason why the change cannot be made.
     pub problem: Option<Problem>,
 }
 
-/// What happens to a file.
+/// The kind of a file change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// It comes to be.
     Create,
-    /// Its content or mode changes.
+    /// The content or the mode changes.
     Update,
-    /// It goes.
     Delete,
-    /// It gets another name, and perhaps another content.
+    /// The file is renamed, and its content may change.
     Rename {
-        /// Its name so far.
         from: WsPath,
     },
 }
 
 impl Operation {
-    /// One word for it.
+    /// Returns the operation as one word.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -94,48 +88,48 @@ impl Operation {
 
 impl Preview {
     pub(crate) fn new(mut files: Vec<FilePreview>) -> Self {
-        // Stable, so that files of the same weight stay in the order they were proposed in.
+        // The sort is stable, so files of equal weight keep the order of the proposal.
         files.sort_by_key(|file| std::cmp::Reverse(file.weight()));
         Self { files, settled: BTreeSet::new(), placement: Placement::Proposed }
     }
 
-    /// A preview as it was recorded: each file, and whether it was settled.
+    /// Restores a recorded preview from its files and their settled flags.
     pub fn recorded(files: Vec<(FilePreview, bool)>, placement: Placement) -> Self {
         let settled = files.iter().filter(|(_, settled)| *settled).map(|(file, _)| file.path.clone()).collect();
         Self { files: files.into_iter().map(|(file, _)| file).collect(), settled, placement }
     }
 
-    /// Where what it shows is.
+    /// Returns the place of the previewed content.
     pub fn placement(&self) -> Placement {
         self.placement
     }
 
-    /// The files, those first that a reviewer should see first.
+    /// Returns the files, most important first.
     pub fn files(&self) -> &[FilePreview] {
         &self.files
     }
 
-    /// The files that wait for an answer.
+    /// Returns the files that need a decision.
     pub fn asked(&self) -> impl Iterator<Item = &FilePreview> {
         self.files.iter().filter(|file| !self.settled.contains(&file.path))
     }
 
-    /// Whether a file was approved before and is not asked about again.
+    /// `true` if the file was approved earlier and needs no decision.
     pub fn is_settled(&self, path: &WsPath) -> bool {
         self.settled.contains(path)
     }
 
-    /// Whether nothing would change.
+    /// `true` if the change has no effect.
     pub fn is_unchanged(&self) -> bool {
         self.files.iter().all(|file| file.problem.is_none() && file.is_unchanged())
     }
 
-    /// The files that cannot be changed as proposed.
+    /// Returns the files that cannot be changed as proposed.
     pub fn problems(&self) -> impl Iterator<Item = (&WsPath, &Problem)> {
         self.files.iter().filter_map(|file| file.problem.as_ref().map(|problem| (&file.path, problem)))
     }
 
-    /// What a verdict on it is bound to: every path with what is there and what would be.
+    /// Returns the hash that a verdict must carry. It covers every path with its current and proposed state.
     pub fn hash(&self) -> ContentHash {
         let mut bound: Vec<_> = self.files.iter().map(FilePreview::bound).collect();
         bound.sort();
@@ -144,29 +138,29 @@ impl Preview {
 }
 
 impl FilePreview {
-    /// What differs, line by line.
+    /// Returns the line diff.
     pub fn diff(&self) -> Diff<'_> {
         Diff::new(side(&self.before), side(&self.after))
     }
 
-    /// Whether nothing would change.
+    /// `true` if the file would not change.
     pub fn is_unchanged(&self) -> bool {
         self.before == self.after && !matches!(self.operation, Operation::Rename { .. })
     }
 
-    /// How much attention it needs; what cannot be done comes first of all.
+    /// Returns the sort key: files with a problem come first, then files with severe notes.
     fn weight(&self) -> (bool, Option<Severity>) {
         (self.problem.is_some(), self.notes.iter().map(Note::severity).max())
     }
 
     fn bound(&self) -> String {
-        // Of data that always serialises; were it not to, nothing would match, which is safe.
+        // Serializing this data cannot fail. If it did, no verdict would match, which is safe.
         let state = |state: &FileState| serde_json::to_string(&state.fingerprint()).unwrap_or_default();
         let from = if let Operation::Rename { from } = &self.operation { from.as_str() } else { "" };
         format!("{}\0{}\0{}\0{}", self.location.as_str(), from, state(&self.before), state(&self.after))
     }
 
-    /// The names to show above the diff: `path (current)` and `path (proposed)`.
+    /// Returns the labels above the diff: `path (current)` and `path (proposed)`.
     pub fn labels(&self) -> (String, String) {
         let path = sayso_diff::one_line(self.path.as_str());
         match &self.operation {
@@ -179,7 +173,7 @@ impl FilePreview {
         }
     }
 
-    /// The whole diff as text, or `(no changes)`; empty where nothing can be shown because it cannot be done.
+    /// Returns the whole unified diff, or `(no changes)`; empty if the change has a problem and no diff.
     pub fn unified(&self) -> String {
         let (old_label, new_label) = self.labels();
         let diff = self.diff();
@@ -209,7 +203,7 @@ impl FilePreview {
         }
     }
 
-    /// Lines added and removed.
+    /// Counts added and removed lines.
     pub fn counts(&self) -> Counts {
         self.diff().counts()
     }
@@ -219,7 +213,7 @@ fn side(state: &FileState) -> Side<'_> {
     match state {
         FileState::Absent => Side::Absent,
         FileState::File { content, .. } => Side::Present(content.bytes()),
-        // A link is compared by where it leads, as git does.
+        // Compare a link by its target, as git does.
         FileState::Link { target } => Side::Present(target.as_bytes()),
     }
 }

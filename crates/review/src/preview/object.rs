@@ -1,4 +1,4 @@
-//! A preview as the object that programs get: the seed's, and what a surface needs besides.
+//! The preview as JSON for programs, in the form that the user's seed specifies plus the data that surfaces need.
 
 use sayso_base::{ContentHash, FileState, Fingerprint, Severity, WsPath};
 use sayso_diff::{Diff, INLINE_LINES, InlineDiff};
@@ -8,94 +8,84 @@ use super::{CONTEXT, FilePreview, Operation, Preview, Problem};
 use crate::note::Note;
 use crate::verdict::HunkId;
 
-/// What a set of changes would do (seed `003…`).
+/// The effects of a set of changes (seed `003…`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProposedChanges {
-    /// One for each file.
     pub changes: Vec<ProposedChange>,
-    /// Whether any of them cannot be made as proposed.
+    /// `true` if any file has a problem.
     pub has_conflicts: bool,
-    /// What is wrong or worth a look, file by file.
+    /// Problems and important notes, file by file.
     pub warnings: Vec<String>,
-    /// What a verdict has to name.
+    /// Hash that a verdict must carry.
     pub preview: ContentHash,
 }
 
-/// What would happen to one file.
+/// The effect on one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProposedChange {
-    /// The file.
     pub path: WsPath,
     /// `create`, `update`, `delete` or `rename`.
     pub operation: &'static str,
-    /// The old name of a file that is renamed.
+    /// Old path of a renamed file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<WsPath>,
-    /// The whole diff, or `(no changes)`; empty if there is none because of a conflict.
+    /// Whole unified diff, or `(no changes)`; empty if a problem prevents a diff.
     pub unified_diff: String,
-    /// The new text, where there is one.
+    /// Proposed text; `None` for a deleted or binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_content: Option<String>,
-    /// Whether it cannot be made as proposed.
+    /// `true` if the file has a problem.
     pub conflict: bool,
-    /// Why not, or what is most worth a look.
+    /// Problem, or the most severe note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// The conflict as data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<Problem>,
-    /// What is there now.
     pub base: Fingerprint,
-    /// What would be there.
     pub result: Fingerprint,
-    /// Lines added.
     pub added: usize,
-    /// Lines removed.
     pub removed: usize,
-    /// Whether lines of it would be noise.
+    /// `true` if the content is binary and has no readable diff.
     pub binary: bool,
-    /// What can be approved on its own.
+    /// Hunks that can be approved separately.
     pub hunks: Vec<ProposedHunk>,
-    /// The first lines, for a card.
+    /// First lines of the diff, for a card.
     pub inline: InlineDiff,
-    /// What a reviewer wants to know, most severe first.
+    /// Notes for the reviewer, most severe first.
     pub notes: Vec<ProposedNote>,
-    /// Whether it was approved before and is only shown.
+    /// `true` if the file was approved earlier and is only shown for context.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
 }
 
-/// A hunk by its number and place.
+/// A hunk with its position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProposedHunk {
-    /// Its number.
     pub id: HunkId,
-    /// How many parts splitting gives.
+    /// Number of parts after splitting.
     pub parts: usize,
-    /// The line it starts at now, from 1.
+    /// First line in the current file, from 1.
     pub old_start: usize,
-    /// How many lines it covers now.
+    /// Number of lines in the current file.
     pub old_lines: usize,
-    /// The line it would start at.
+    /// First line in the proposed file, from 1.
     pub new_start: usize,
-    /// How many lines it would cover.
+    /// Number of lines in the proposed file.
     pub new_lines: usize,
 }
 
-/// A note with its weight and its sentence.
+/// A note with its severity and text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProposedNote {
-    /// As data.
     #[serde(flatten)]
     pub note: Note,
-    /// How much it matters.
     pub severity: Severity,
-    /// For a person.
+    /// Sentence for a person.
     pub text: String,
 }
 
 impl Preview {
-    /// The object that programs get.
+    /// Returns the preview as a serializable object.
     pub fn object(&self) -> ProposedChanges {
         let changes: Vec<ProposedChange> =
             self.files().iter().map(|file| file.object(self.is_settled(&file.path))).collect();
@@ -142,7 +132,7 @@ impl FilePreview {
         }
     }
 
-    /// The proposed text as a model would write it; none for what is removed or is not text.
+    /// Returns the proposed text with `\n` line endings; `None` for a deleted or binary file.
     fn new_text(&self) -> Option<String> {
         match &self.after {
             FileState::File { content, .. } if self.problem.is_none() => {
@@ -167,7 +157,6 @@ fn hunks(diff: &Diff<'_>) -> Vec<ProposedHunk> {
 }
 
 impl ProposedNote {
-    /// Of a note.
     pub fn new(note: &Note) -> Self {
         Self { note: note.clone(), severity: note.severity(), text: note.to_string() }
     }

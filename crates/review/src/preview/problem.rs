@@ -1,78 +1,75 @@
-//! Why a change cannot be made as proposed.
+//! Problems that prevent a proposed file change.
 
 use std::fmt;
 
 use sayso_base::{ErrorKind, WsPath};
 use serde::{Deserialize, Serialize};
 
-use crate::seen::Obstacle;
+use crate::observed::Obstacle;
 
-/// Why a change to a file cannot be made as proposed.
+/// The reason why a file cannot be changed as proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum Problem {
-    /// Something about the file itself.
+    /// The path cannot be changed at all.
     Blocked(Obstacle),
-    /// It is to be created and is there.
+    /// A file to be created already exists.
     Exists,
-    /// It is to be changed and is not there.
+    /// A file to be changed does not exist.
     Missing,
-    /// The text to replace is not in it.
+    /// The text to replace was not found.
     TextNotFound {
-        /// The first line of that text.
+        /// First line of that text.
         first_line: String,
-        /// The line where it would be, if white space did not count.
+        /// Line at which the text would match if white space were ignored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         but_for_spaces: Option<usize>,
     },
-    /// The text to replace is in it more than once.
+    /// The text to replace occurs more than once.
     TextNotUnique {
-        /// The lines where it starts.
+        /// First lines of the occurrences.
         lines: Vec<usize>,
     },
-    /// There is nothing to replace.
+    /// The text to replace is empty, and the file is not.
     NoText,
-    /// It has no text that could be edited.
+    /// The file is binary, so its text cannot be edited.
     NotText,
-    /// The patch does not fit.
+    /// The patch does not apply.
     PatchRejected {
-        /// What does not fit, hunk by hunk.
+        /// Reasons, hunk by hunk.
         reasons: Vec<String>,
     },
-    /// It was changed in a way that does not go together with this change.
+    /// Later edits of the file conflict with the change.
     Conflicts {
-        /// The places, with both sides.
-        clashes: Vec<Clash>,
+        /// Conflicting lines of both sides.
+        conflicts: Vec<Conflict>,
     },
-    /// It was changed since, and no one asked to merge.
+    /// The file changed since, and merging was not requested.
     ChangedSince {
-        /// The change after which it is not as it was left.
+        /// The change whose result the file no longer has.
         change: u64,
     },
-    /// What it held is no longer kept.
+    /// A needed content is no longer stored.
     ContentGone,
-    /// Another change of the same set needs the name for a directory.
+    /// Another file of the proposal requires a directory at this path.
     IsAlsoADirectory {
-        /// The file below it.
+        /// The file below this path.
         below: WsPath,
     },
 }
 
-/// Two changes of one place.
+/// Two edits of the same lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clash {
-    /// The line of the common base, from 1; 0 where it is about the file as a whole.
+pub struct Conflict {
+    /// Line in the common base, from 1; 0 if the whole file conflicts.
     pub line: usize,
-    /// What both started from.
     pub base: String,
-    /// What is in the file now.
+    /// Text in the current file.
     pub current: String,
-    /// What was proposed.
     pub proposed: String,
 }
 
 impl Problem {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Blocked(Obstacle::Outside { .. } | Obstacle::ReadOnly { .. } | Obstacle::Protected) => {
@@ -92,7 +89,7 @@ impl Problem {
     }
 }
 
-/// Text from a proposal within a sentence of ours: it can neither end the line nor play tricks on it.
+/// Escapes text from a proposal for use within a sentence; quotes stay readable.
 fn visible(text: &str) -> String {
     let shown = |character: char| match character {
         '"' | '\'' | '\\' => character.to_string(),
@@ -129,16 +126,16 @@ impl fmt::Display for Problem {
             Self::NoText => f.write_str("there is no text to replace, and the file is not empty"),
             Self::NotText => f.write_str("it is not text, so text in it cannot be replaced"),
             Self::PatchRejected { reasons } => write!(f, "the patch does not fit: {}", reasons.join("; ")),
-            Self::Conflicts { clashes } if clashes.iter().any(|clash| clash.line == 0) => {
-                f.write_str("what was done to it meanwhile and this change do not go together")
+            Self::Conflicts { conflicts } if conflicts.iter().any(|conflict| conflict.line == 0) => {
+                f.write_str("it changed in the meantime, and the whole file conflicts with this change")
             }
-            Self::Conflicts { clashes } => {
-                let lines: Vec<String> = clashes.iter().map(|clash| clash.line.to_string()).collect();
+            Self::Conflicts { conflicts } => {
+                let lines: Vec<String> = conflicts.iter().map(|conflict| conflict.line.to_string()).collect();
                 let word = if lines.len() == 1 { "line" } else { "lines" };
                 write!(f, "it was changed in the same place meanwhile: {word} {}", lines.join(", "))
             }
             Self::ChangedSince { change } => write!(f, "it is no longer as change {change} left it"),
-            Self::ContentGone => f.write_str("what it held is no longer kept"),
+            Self::ContentGone => f.write_str("its content is no longer stored"),
             Self::IsAlsoADirectory { below } => write!(f, "`{below}` needs it to be a directory"),
         }
     }

@@ -1,37 +1,37 @@
-//! What was approved, brought onto files that changed meanwhile.
+//! Rebases an approved plan onto files that changed in the meantime.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_base::{FileMode, FileState, WsPath};
 use sayso_diff::{Encoding, Side, SideMerge, merge_sides};
 
-use super::edit::clashes;
-use super::problem::{Clash, Problem};
+use super::edit::conflicts;
+use super::problem::{Conflict, Problem};
 use super::{FilePreview, Operation, Preview};
 use crate::note::Note;
+use crate::observed::{ObservedFile, Obstacle};
 use crate::plan::{Plan, PlanStep};
-use crate::seen::{Obstacle, Seen};
 
-/// What an approved plan would be now.
+/// An approved plan after a rebase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebased {
-    /// Both changes together; only the files that changed meanwhile are asked about again.
+    /// Merge of both changes. Only files that changed in the meantime need a decision.
     pub preview: Preview,
 }
 
 impl Plan {
-    /// Merges what was approved with what is in the workspace now. `seen` is by location.
-    pub fn rebase(&self, seen: &BTreeMap<WsPath, Seen>) -> Rebased {
+    /// Merges the plan with the current files. `seen` is by location.
+    pub fn rebase(&self, observed: &BTreeMap<WsPath, ObservedFile>) -> Rebased {
         let mut files = Vec::new();
         let mut settled = BTreeSet::new();
         let sources: BTreeSet<&WsPath> = self.renames().values().collect();
         for step in self.steps().iter().filter(|step| !sources.contains(&step.path)) {
-            let target = found(step, seen);
+            let target = found(step, observed);
             let (operation, base, now) = match self.renames().get(&step.path).and_then(|from| self.step(from)) {
-                // What others did to a file that gets another name goes along, if the new name is still free.
+                // Edits by others follow the file to its new path, if that path is still free.
                 Some(source) if matches!(target, Ok(FileState::Absent)) => {
                     let from = source.path.clone();
-                    (Some(Operation::Rename { from }), &source.before, found(source, seen))
+                    (Some(Operation::Rename { from }), &source.before, found(source, observed))
                 }
                 Some(source) => {
                     let from = source.path.clone();
@@ -72,17 +72,17 @@ impl Plan {
     }
 }
 
-/// What is at the place of a step now.
-fn found(step: &PlanStep, seen: &BTreeMap<WsPath, Seen>) -> Result<FileState, Problem> {
-    match seen.get(&step.path) {
-        // Steps are about what is at a path itself: a link that came there meanwhile is not followed.
-        Some(Seen { link: Some(target), .. }) => Ok(FileState::Link { target: target.clone() }),
-        Some(seen) => seen.found.clone().map_err(Problem::Blocked),
-        None => Err(Problem::Blocked(Obstacle::Unreadable { reason: "it was not looked at".to_owned() })),
+/// Returns the current state at the path of a step.
+fn found(step: &PlanStep, observed: &BTreeMap<WsPath, ObservedFile>) -> Result<FileState, Problem> {
+    match observed.get(&step.path) {
+        // A step refers to the path itself, so do not follow a link that appeared there.
+        Some(ObservedFile { link: Some(target), .. }) => Ok(FileState::Link { target: target.clone() }),
+        Some(observed) => observed.found.clone().map_err(Problem::Blocked),
+        None => Err(Problem::Blocked(Obstacle::Unreadable { reason: "it was not observed".to_owned() })),
     }
 }
 
-/// Brings two changes of one state together.
+/// Merges two changes of the same base.
 pub(super) fn merge_states(base: &FileState, current: &FileState, proposed: &FileState) -> Result<FileState, Problem> {
     if current == base || current == proposed {
         return Ok(proposed.clone());
@@ -96,7 +96,7 @@ pub(super) fn merge_states(base: &FileState, current: &FileState, proposed: &Fil
         FileState::File { content, .. } => String::from_utf8_lossy(content.bytes()).into_owned(),
     };
     let conflict = || Problem::Conflicts {
-        clashes: vec![Clash { line: 0, base: whole(base), current: whole(current), proposed: whole(proposed) }],
+        conflicts: vec![Conflict { line: 0, base: whole(base), current: whole(current), proposed: whole(proposed) }],
     };
     let side = |state| match state {
         &FileState::Absent => Some(Side::Absent),
@@ -106,7 +106,7 @@ pub(super) fn merge_states(base: &FileState, current: &FileState, proposed: &Fil
     let (Some(base_side), Some(ours), Some(theirs)) = (side(base), side(current), side(proposed)) else {
         return Err(conflict());
     };
-    // Lines of two encodings in one file are lines that nobody can read.
+    // A merge of two encodings would be unreadable.
     if let (Some(ours), Some(theirs)) = (current.bytes(), proposed.bytes())
         && !ours.is_ascii()
         && !theirs.is_ascii()
@@ -119,7 +119,7 @@ pub(super) fn merge_states(base: &FileState, current: &FileState, proposed: &Fil
         SideMerge::Taken(Side::Present(bytes)) => bytes.to_vec(),
         SideMerge::Merged(merge) => match merge.clean() {
             Some(bytes) => bytes,
-            None => return Err(Problem::Conflicts { clashes: clashes(&merge) }),
+            None => return Err(Problem::Conflicts { conflicts: conflicts(&merge) }),
         },
         SideMerge::Conflict(_) => return Err(conflict()),
     };

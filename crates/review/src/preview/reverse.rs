@@ -1,4 +1,4 @@
-//! Undo and redo: recorded changes played backwards, or again, on what is there now.
+//! Undo and redo: applies recorded changes backward or forward to the current files.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,41 @@ use super::problem::Problem;
 use super::rebase::merge_states;
 use super::{FilePreview, Operation, Preview};
 use crate::note::Note;
-use crate::seen::{Obstacle, Seen};
+use crate::observed::{ObservedFile, Obstacle};
 
-/// What a recorded change did to a path, from which state to which. `None` is a state whose content is no longer kept.
+/// A recorded change of one path. `None` is a state whose content is no longer stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// The change it was part of.
+    /// Change that it belongs to.
     pub change: u64,
-    /// The file.
     pub path: WsPath,
-    /// The state to start from: what the change left, when undoing.
+    /// Required state: for an undo, the result of the change.
     pub from: Option<FileState>,
-    /// The state to go to: what the change found, when undoing.
+    /// New state: for an undo, the state before the change.
     pub to: Option<FileState>,
 }
 
-/// What to do with a file that is not as it was left.
+/// The behaviour for a file that is not in the required state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IfChanged {
-    /// Leave everything as it is and say so.
     Refuse,
-    /// Merge the two, where they can be merged.
+    /// Merge both changes if possible.
     Merge,
 }
 
-/// Plays transitions, in the order given, on what was seen. Never guesses: a file that is not in the state that a transition
-/// starts from is a problem, or merged if asked.
-pub fn reverse(transitions: &[Transition], seen: &BTreeMap<WsPath, Seen>, if_changed: IfChanged) -> Preview {
+/// Applies transitions in order to the observed files. A file that is not in the required state is reported as a
+/// problem, or merged on request.
+pub fn reverse(
+    transitions: &[Transition],
+    observed: &BTreeMap<WsPath, ObservedFile>,
+    if_changed: IfChanged,
+) -> Preview {
     let mut files: Vec<FilePreview> = Vec::new();
     let mut places: BTreeMap<&WsPath, usize> = BTreeMap::new();
     for transition in transitions {
         let place = *places.entry(&transition.path).or_insert_with(|| {
-            files.push(start(transition, seen.get(&transition.path)));
+            files.push(start(transition, observed.get(&transition.path)));
             files.len() - 1
         });
         let file = &mut files[place];
@@ -60,18 +62,18 @@ pub fn reverse(transitions: &[Transition], seen: &BTreeMap<WsPath, Seen>, if_cha
     }
     for file in &mut files {
         file.operation = Operation::between(&file.before, &file.after);
-        let facts = seen.get(&file.path).map(|seen| seen.facts.clone()).unwrap_or_default();
+        let facts = observed.get(&file.path).map(|observed| observed.facts.clone()).unwrap_or_default();
         file.find_notes(facts);
     }
     Preview::new(files)
 }
 
-fn start(transition: &Transition, seen: Option<&Seen>) -> FilePreview {
-    let found = match seen {
-        // Recorded paths are those of files and links themselves: a link is never followed here.
-        Some(Seen { link: Some(target), .. }) => Ok(FileState::Link { target: target.clone() }),
-        Some(seen) => seen.found.clone(),
-        None => Err(Obstacle::Unreadable { reason: "it was not looked at".to_owned() }),
+fn start(transition: &Transition, observed: Option<&ObservedFile>) -> FilePreview {
+    let found = match observed {
+        // Recorded paths name files and links themselves, so do not follow a link.
+        Some(ObservedFile { link: Some(target), .. }) => Ok(FileState::Link { target: target.clone() }),
+        Some(observed) => observed.found.clone(),
+        None => Err(Obstacle::Unreadable { reason: "it was not observed".to_owned() }),
     };
     let (before, problem) = match found {
         Ok(state) => (state, None),

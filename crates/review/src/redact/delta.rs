@@ -1,4 +1,5 @@
-//! The credentials of a body that shares its beginning and its end with an earlier one: only what lies between is scanned.
+//! Finds the credentials of a body that shares its prefix and suffix with an earlier body, by scanning only the
+//! difference.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,21 +7,21 @@ use std::ops::Range;
 use super::scan::{CONTEXT, REACH};
 use super::{Redaction, find, merged};
 
-/// Bytes that are read before the place from which spans count: whatever makes a span one is within them.
+/// Number of bytes scanned before the first new byte. Whatever makes a span a credential is within this distance.
 const LOOKBACK: usize = 2 * CONTEXT;
 
-/// The credentials of a body, as they were found: sorted by offset, overlapping where one lies in another.
+/// The credentials found in a body, sorted by offset; nested credentials overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     found: Vec<Redaction>,
 }
 
-/// Bytes that two bodies have in common. The shorter of the two has at least `front + back` bytes.
+/// The common prefix and suffix of two bodies. The shorter body has at least `front + back` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedEnds {
-    /// At their beginning.
+    /// Length of the common prefix, in bytes.
     pub front: usize,
-    /// At their end.
+    /// Length of the common suffix, in bytes.
     pub back: usize,
 }
 
@@ -30,7 +31,7 @@ impl Spans {
         Self { found: find(bytes) }
     }
 
-    /// The spans of a body of `len` bytes that follows one of `earlier` bytes, whose spans these are. Equal to a scan of all of it.
+    /// Returns the spans of a body of `len` bytes, given the spans of an `earlier` body. The result equals a full scan.
     #[must_use]
     pub fn after<'b>(
         &self,
@@ -49,7 +50,7 @@ impl Spans {
         Self { found }
     }
 
-    /// Where the scan of a body with so many bytes of the front begins: before it, nothing depends on what is new.
+    /// Returns the offset at which the scan must begin, so that no span before it depends on new bytes.
     fn scan_start(&self, front: usize) -> usize {
         let mut from = front.saturating_sub(REACH + CONTEXT);
         for span in self.found.iter().rev().filter(|span| span.start < front) {
@@ -60,13 +61,13 @@ impl Spans {
         from
     }
 
-    /// The spans without overlaps.
+    /// Returns the spans without overlaps.
     pub fn merged(&self) -> Vec<Redaction> {
         merged(&self.found)
     }
 }
 
-/// The spans that begin within a range of a body.
+/// Returns the spans that begin within a range of the body.
 fn scanned<'b>(range: Range<usize>, len: usize, read: impl Fn(Range<usize>) -> Cow<'b, [u8]>) -> Vec<Redaction> {
     let start = range.start.saturating_sub(LOOKBACK);
     let mut end = len.min(range.end + REACH + CONTEXT);
@@ -76,7 +77,7 @@ fn scanned<'b>(range: Range<usize>, len: usize, read: impl Fn(Range<usize>) -> C
             span.start += start;
         }
         found.retain(|span| range.contains(&span.start));
-        // A value that goes on beyond what was read.
+        // The value continues beyond the bytes read so far.
         if end < len && found.iter().any(|span| span.end() == end) {
             end = len;
             continue;

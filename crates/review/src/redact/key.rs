@@ -1,10 +1,10 @@
-//! Names of members that hold credentials.
+//! Names of JSON members that hold credentials.
 
 use std::ops::RangeInclusive;
 
 use super::FILLER;
 
-/// Ends of names that hold a credential, in small letters and without separators.
+/// Suffixes of names that hold a credential, in lower case without separators.
 pub(super) const SUFFIXES: &[&str] = &[
     "accesskey",
     "accesstoken",
@@ -47,11 +47,12 @@ pub(super) const SUFFIXES: &[&str] = &[
     "usertoken",
 ];
 
-/// Names that hold a credential only if nothing comes before them.
+/// Names that hold a credential only as a whole.
 pub(super) const WHOLE: &[&str] = &["bearer", "cookie", "setcookie"];
 
-/// Parts of names, one of which is in every name above, in the forms `api_key`, `apiKey` and `API_KEY`. Those of frequent words have the
-/// end of the key with them, a quote or the backslash before it.
+/// Substrings for a fast search: every name above contains one of them, in the forms `api_key`, `apiKey` and `API_KEY`.
+/// Stems that are frequent words include the character after the key, a quote or its backslash. `value` finds
+/// `{"name":"API_KEY","value":…}`, where another member holds the name.
 pub(super) const KEY_STEMS: &[&str] = &[
     "key\"",
     "key\\",
@@ -82,16 +83,16 @@ pub(super) const KEY_STEMS: &[&str] = &[
     "OOKIE",
 ];
 
-/// Lengths of a value that is a credential under the key `token`.
+/// Lengths in bytes of a credential under the key `token`.
 const OPAQUE_SIZES: RangeInclusive<usize> = 20..=4_096;
 
-/// Longest name that is looked at, in characters that count.
+/// Maximum number of examined characters of a name.
 const MAX_NAME: usize = 64;
 
 /// `true` if a string under this key is a credential: `api_key`, `X-Api-Key`, `clientSecret`, `DB_PASSWORD`.
 ///
-/// Case, `-`, `_` and digits at the end do not count. `max_tokens`, `page_token` and `eos_token` are none; a variable such as
-/// `MY_TOKEN` is. Under `token` alone only a long opaque value is a credential.
+/// Case, separators and digits at the end do not count. `max_tokens`, `page_token` and `eos_token` are no such keys; a variable
+/// such as `MY_TOKEN` is one. The name `token` alone does not match: its value decides.
 pub fn is_credential_key(name: &[u8]) -> bool {
     let name = name.trim_ascii_end();
     let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
@@ -103,15 +104,16 @@ pub fn is_credential_key(name: &[u8]) -> bool {
     }
 }
 
-/// `true` for a value that is a credential if its key is `token`. Answers list the tokens of a text under that key, which are short.
+/// `true` if the value of a key `token` is a credential, or one that was masked before. Responses with log probabilities
+/// use the key for short pieces of text.
 pub(super) fn is_opaque(value: &[u8]) -> bool {
     let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.~+/=".contains(byte);
     let has = |class: fn(&u8) -> bool| value.iter().any(class);
-    let is_drawn = value.iter().all(is_of_token) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
-    OPAQUE_SIZES.contains(&value.len()) && (is_drawn || value.iter().all(|byte| *byte == FILLER))
+    let is_random = value.iter().all(is_of_token) && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    OPAQUE_SIZES.contains(&value.len()) && (is_random || value.iter().all(|byte| *byte == FILLER))
 }
 
-/// The last letters and digits of a name, in small letters.
+/// Returns the letters and digits of a name in lower case. A name with more than [`MAX_NAME`] of them loses the first ones.
 fn normalised<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> &'b [u8] {
     let mut start = MAX_NAME;
     for byte in name.iter().rev().filter(|byte| byte.is_ascii_alphanumeric()).take(MAX_NAME) {
@@ -121,7 +123,7 @@ fn normalised<'b>(name: &[u8], buffer: &'b mut [u8; MAX_NAME]) -> &'b [u8] {
     &buffer[start..]
 }
 
-/// `true` for the name of an environment variable that ends in `_TOKEN`.
+/// `true` for an environment variable whose name ends in `_TOKEN`.
 fn is_variable_of_token(name: &[u8]) -> bool {
     name.ends_with(b"_TOKEN") && name.iter().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'))
 }

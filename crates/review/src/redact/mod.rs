@@ -1,7 +1,7 @@
-//! Credentials in bodies: found by the key that they are under or by an issuer's shape, and masked before anything is recorded.
+//! Redacts credentials in bodies before they are recorded, found by JSON key or by an issuer's prefix.
 //!
-//! A masked span keeps its length and its place, so that the JSON around it, the offsets and the deltas between bodies stay valid.
-//! The issuer's prefix stays readable (`ghp_****`). A span that is masked already is found again: a body that was made from a
+//! A masked span keeps its length and position, so the surrounding JSON, offsets and deltas between bodies stay valid.
+//! The issuer's prefix stays readable (`ghp_****`). A masked span is detected again, so that a body derived from a
 //! recorded one is known to lack its credentials.
 
 mod delta;
@@ -20,33 +20,31 @@ pub use key::is_credential_key;
 pub use scan::find;
 pub use stream::find_in_answer;
 
-/// The byte that takes the place of each byte of a credential.
+/// The byte that replaces each byte of a credential.
 pub const FILLER: u8 = b'*';
 
 /// A credential in a body.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Redaction {
-    /// Offset of its first byte in the body.
+    /// Offset of the first byte in the body.
     pub start: usize,
-    /// Length in bytes.
     pub size: usize,
-    /// The key that it is under, such as `authorization_token`, or its shape, such as `github_token`.
+    /// Key of the credential, such as `authorization_token`, or its kind, such as `github_token`.
     pub name: String,
 }
 
 impl Redaction {
-    /// Offset after its last byte.
+    /// Returns the offset after the last byte.
     pub fn end(&self) -> usize {
         self.start + self.size
     }
 
-    /// The bytes that it covers.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end()
     }
 }
 
-/// Joins redactions that overlap. The list is sorted by offset; the result has no overlaps.
+/// Merges overlapping redactions. The list is sorted by offset.
 pub fn merged(found: &[Redaction]) -> Vec<Redaction> {
     let mut merged: Vec<Redaction> = Vec::with_capacity(found.len());
     for one in found {
@@ -65,7 +63,7 @@ pub fn mask(bytes: &mut [u8], redactions: &[Redaction]) {
     }
 }
 
-/// A body without its credentials.
+/// Returns a body with its credentials masked.
 pub fn masked(bytes: &[u8]) -> Cow<'_, [u8]> {
     let found = find(bytes);
     if found.is_empty() {
@@ -76,11 +74,11 @@ pub fn masked(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// A text without its credentials.
+/// Returns a text with its credentials masked.
 pub fn masked_text(text: &str) -> Cow<'_, str> {
     match masked(text.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
-        // Spans begin and end beside ASCII characters.
+        // Spans begin and end at ASCII characters, so the result is valid UTF-8.
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }

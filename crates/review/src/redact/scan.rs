@@ -1,7 +1,7 @@
-//! Finds credentials in the bytes of a body, JSON or not.
+//! Finds credentials in the bytes of a body, whether JSON or not.
 //!
-//! Nothing is parsed. A value is looked for after every stem of a credential's key, a shape at every prefix of an issuer. Each is found
-//! by the bytes around it alone, so that a part of a body can be scanned by itself.
+//! The body is not parsed. Every stem of a credential key is checked for a value, and every issuer prefix for a token.
+//! Each check depends only on the surrounding bytes, so a part of a body can be scanned separately.
 
 use std::sync::LazyLock;
 
@@ -13,25 +13,25 @@ use super::{FILLER, Redaction};
 use crate::note::SecretKind;
 use crate::note::secret::{LONGEST_RUN, distinct, is_escape, is_word, prefix_of, shaped, url_password};
 
-/// Most bytes before a span that decide whether it is one.
+/// Maximum number of bytes before a span that affect its detection.
 pub(super) const CONTEXT: usize = 1 << 10;
-/// Most bytes after a prefix or a `:` that decide whether a span begins there, and how far a shape goes.
+/// Maximum number of bytes after a prefix or a `:` that affect detection; also the maximum length of a token.
 pub(super) const REACH: usize = 8 << 10;
-/// Most white space between a key and its value, on each side of the `:`.
+/// Maximum white space on each side of the `:`, in bytes.
 const MAX_SPACE: usize = 64;
-/// Most backslashes before a quote.
+/// Maximum number of backslashes before a quote.
 const MAX_SLASHES: usize = 128;
-/// Longest key that is looked at.
+/// Maximum length of an examined key, in bytes.
 const MAX_KEY: usize = 128;
-/// Fewest fillers after a prefix that are taken for a masked token.
+/// Minimum number of fillers after a prefix in a masked token.
 const MIN_FILLERS: usize = 16;
-/// Fewest characters of a private key in one line.
+/// Minimum length of a line of a private key, in bytes.
 const MIN_KEY_LINE: usize = 32;
-/// Fewest different characters of a token.
+/// Minimum number of distinct characters in a token.
 const MIN_DISTINCT: usize = 8;
 const KEY_BEGIN: &str = "-----BEGIN ";
 
-/// Finds the credentials in a body. They are sorted by offset and may overlap.
+/// Finds the credentials in a body, sorted by offset. Nested credentials overlap.
 pub fn find(bytes: &[u8]) -> Vec<Redaction> {
     let mut found = Vec::new();
     KEYS.each(bytes, |start| found.extend(colon_after(bytes, start).and_then(|colon| under_key(bytes, colon))));
@@ -43,7 +43,7 @@ pub fn find(bytes: &[u8]) -> Vec<Redaction> {
         found.extend(private_key(bytes, start));
     }
     found.sort();
-    // A key such as `secret_key` is found by each of its parts.
+    // A key such as `secret_key` is found through each of its stems.
     found.dedup();
     found
 }
@@ -51,7 +51,7 @@ pub fn find(bytes: &[u8]) -> Vec<Redaction> {
 static KEYS: LazyLock<Search> = LazyLock::new(|| Search::new(KEY_STEMS));
 static PREFIXES: LazyLock<Prefixes> = LazyLock::new(Prefixes::new);
 
-/// The `:` after the key in which a stem was found, if it is a key.
+/// Returns the offset of the `:` after the key that contains a stem.
 fn colon_after(bytes: &[u8], stem: usize) -> Option<usize> {
     let end = stem + bytes[stem..].iter().take(MAX_KEY).take_while(|byte| is_of_name(**byte)).count();
     let quote = end + bytes[end..].iter().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
@@ -63,7 +63,7 @@ fn colon_after(bytes: &[u8], stem: usize) -> Option<usize> {
     (bytes.get(colon) == Some(&b':')).then_some(colon)
 }
 
-/// The string after a `:`, if its key is one of a credential.
+/// Returns the string after a `:`, if its key holds a credential.
 fn under_key(bytes: &[u8], colon: usize) -> Option<Redaction> {
     let before = trim_space_end(&bytes[..colon]);
     let key = before.strip_suffix(b"\"")?;
@@ -95,13 +95,14 @@ fn trim_space_end(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len() - space]
 }
 
-/// Takes off the backslashes at the end, and says how many there were.
+/// Splits off the trailing backslashes and counts them.
 fn without_slashes(bytes: &[u8]) -> (&[u8], usize) {
     let slashes = bytes.iter().rev().take(MAX_SLASHES).take_while(|byte| **byte == b'\\').count();
     (&bytes[..bytes.len() - slashes], slashes)
 }
 
-/// How often a quote with so many backslashes before it was encoded: `"` never, `\"` once, as in JSON that is a string of JSON.
+/// Returns the number of JSON encodings of a quote, given its backslashes: `"` has none, `\"` one, as in JSON within a
+/// JSON string.
 fn level_of(slashes: usize) -> Option<u32> {
     (slashes + 1).is_power_of_two().then(|| slashes.trailing_ones())
 }
@@ -114,7 +115,7 @@ fn name_at_end(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.len() - bytes.iter().rev().take(MAX_KEY).take_while(|byte| is_of_name(**byte)).count()..]
 }
 
-/// The name of a credential that comes before `"value":`, as in `{"name":"API_KEY","value":"…"}` or in an operation of a JSON Patch.
+/// Returns the name that precedes `"value":`, as in `{"name":"API_KEY","value":"…"}` or in a JSON Patch operation.
 fn sibling(before: &[u8], slashes: usize) -> Option<&[u8]> {
     let (before, own) = without_slashes(before.strip_suffix(b"\"")?);
     let before = trim_space_end(trim_space_end(before).strip_suffix(b",")?);
@@ -123,7 +124,8 @@ fn sibling(before: &[u8], slashes: usize) -> Option<&[u8]> {
     (own == slashes && other == slashes && is_credential_key(name)).then_some(name)
 }
 
-/// Where the string ends that begins here and was encoded so often; the end of all bytes, if it is cut off.
+/// Returns the end of the string that starts here, at the given encoding level; the end of the bytes if it is
+/// truncated.
 pub(super) fn end_of_string(bytes: &[u8], start: usize, level: u32) -> usize {
     let mut from = start;
     while let Some(at) = memchr(b'"', &bytes[from..]) {
@@ -139,7 +141,7 @@ pub(super) fn end_of_string(bytes: &[u8], start: usize, level: u32) -> usize {
     bytes.len()
 }
 
-/// The password in an address, given its `:`.
+/// Returns the password in a URL, given the offset of its `:`.
 fn in_url(bytes: &[u8], colon: usize) -> Option<Redaction> {
     let rest = &bytes[colon + "://".len()..];
     if !bytes[..colon].last().is_some_and(u8::is_ascii_alphanumeric) {
@@ -167,7 +169,7 @@ fn redaction(start: usize, size: usize, kind: SecretKind) -> Redaction {
     Redaction { start, size, name: name.unwrap_or_default() }
 }
 
-/// The token that begins with a prefix.
+/// Returns the token that begins with an issuer's prefix.
 fn by_shape(bytes: &[u8], start: usize) -> Option<Redaction> {
     if start > 0 && is_word(bytes[start - 1]) && !is_escape(&bytes[..start]) {
         return None;
@@ -179,18 +181,19 @@ fn by_shape(bytes: &[u8], start: usize) -> Option<Redaction> {
         return Some(redaction(end, fillers, SecretKind::ServiceToken));
     }
     let found = shaped(text).filter(|found| may_be_drawn(found.kind, &text[found.body.clone()]))?;
-    // The detector stops early in a very long run.
+    // The detector truncates very long runs; continue to the end of the token.
     let is_cut = found.body.len() >= LONGEST_RUN;
     let more = text[found.body.end..].iter().take_while(|byte| is_cut && (is_word(**byte) || **byte == b'-')).count();
     Some(redaction(start + found.body.start, found.body.len() + more, found.kind))
 }
 
-/// `false` for a word or a run of fillers after a prefix. A drawn token may lack digits: one of 600 that have 36 characters does.
+/// Returns `false` for a word or a run of fillers after a prefix. A random token of 36 characters has no digit with a
+/// probability of 1 in 600.
 fn may_be_drawn(kind: SecretKind, body: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| body.iter().any(class);
     let (digits, letters) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
     let both_cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    // Text goes on after the word "bearer", too.
+    // The word "bearer" also occurs in prose.
     let without_digits = match kind {
         SecretKind::AwsAccessKey => true,
         SecretKind::BearerToken => both_cases && body.len() >= MIN_KEY_LINE,
@@ -199,14 +202,15 @@ fn may_be_drawn(kind: SecretKind, body: &[u8]) -> bool {
     distinct(body) >= MIN_DISTINCT && ((digits && letters) || without_digits)
 }
 
-/// The private key whose `-----BEGIN ` is here. Programs that read keys hold this text too, so key lines have to follow.
+/// Returns the private key at a `-----BEGIN `. Programs that read keys contain this header too, so key lines must
+/// follow.
 fn private_key(bytes: &[u8], begin: usize) -> Option<Redaction> {
     let text = &bytes[begin..bytes.len().min(begin + REACH)];
     let title = memmem::find(&text[KEY_BEGIN.len()..text.len().min(MAX_KEY)], b"-----")? + KEY_BEGIN.len();
     memmem::find(&text[..title], b"PRIVATE KEY")?;
     let start = title + "-----".len();
     let mut end = memmem::find(&text[start..], b"-----END").map_or(text.len(), |at| start + at);
-    // No key goes on beyond the string that it is in.
+    // A key ends with the string that contains it.
     if let Some(quote) = memchr(b'"', &text[start..end]) {
         end = start + without_slashes(&text[start..start + quote]).0.len();
     }

@@ -1,22 +1,23 @@
-//! Searches a body for the few places where a credential may be, with vector instructions where the processor has them.
+//! Searches a body for candidate positions of credentials, with vector instructions if the processor supports them.
 
 use aho_corasick::{AhoCorasick, packed};
 
 use crate::note::secret::prefixes;
 
-/// Bytes of a prefix that are searched for. Four are enough to be rare, and as many as the vector search looks at.
+/// Number of searched bytes of a prefix. Four bytes are rare enough, and the vector search examines no more.
 const STEM: usize = 4;
 
-/// Searches for the prefixes of issuers. The short ones are searched for by themselves: among the others they would make all hits frequent.
+/// Searches for issuers' prefixes. Short prefixes have their own search, because they would produce many candidates in
+/// the common one.
 pub(super) struct Prefixes {
     short: Search,
     long: Search,
 }
 
-/// Searches for any of some strings.
+/// A search for several strings.
 pub(super) enum Search {
     Vector(packed::Searcher),
-    /// For processors without the vector instructions.
+    /// Fallback for processors without vector instructions.
     Automaton(Option<AhoCorasick>),
 }
 
@@ -46,7 +47,7 @@ impl Search {
         }
     }
 
-    /// Calls `found` with the offset of each hit.
+    /// Calls `found` with the offset of each match.
     pub(super) fn each(&self, bytes: &[u8], mut found: impl FnMut(usize)) {
         match self {
             Self::Vector(search) => search.find_iter(bytes).for_each(|stem| found(stem.start())),

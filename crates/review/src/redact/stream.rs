@@ -1,14 +1,15 @@
-//! Credentials in an answer that comes bit by bit: each event holds a few characters, so that none of them shows a whole credential.
+//! Finds credentials in a streamed response, where each event holds only a few characters of a text.
 
 use memchr::memmem;
 
 use super::scan::end_of_string;
 use super::{Redaction, find};
 
-/// Members under which the APIs stream what a model says.
+/// JSON members in which the APIs stream model output.
 const DELTAS: [&str; 7] = ["text", "partial_json", "arguments", "content", "delta", "thinking", "reasoning_content"];
 
-/// Finds the credentials in an answer: in its bytes, and in what its events say together. They are sorted by offset and may overlap.
+/// Finds the credentials in a response, in its bytes and in the joined texts of its events. They are sorted by offset
+/// and may overlap.
 pub fn find_in_answer(bytes: &[u8]) -> Vec<Redaction> {
     let mut found = find(bytes);
     for name in DELTAS {
@@ -24,11 +25,11 @@ pub fn find_in_answer(bytes: &[u8]) -> Vec<Redaction> {
     found
 }
 
-/// The strings of all members of one name, one after the other.
+/// The joined strings of all members with one name.
 #[derive(Default)]
 struct Joined {
     text: Vec<u8>,
-    /// Where each part begins, in the text and in the answer.
+    /// Offsets at which each part begins, in the joined text and in the response.
     parts: Vec<(usize, usize)>,
 }
 
@@ -50,7 +51,7 @@ impl Joined {
         joined
     }
 
-    /// Adds the parts of a span of the text, each where it is in the answer.
+    /// Splits a span of the joined text into its parts within the response.
     fn split(&self, span: &Redaction, found: &mut Vec<Redaction>) {
         let first = self.parts.partition_point(|(text, _)| *text <= span.start).saturating_sub(1);
         for (part, (text, start)) in self.parts.iter().enumerate().skip(first) {

@@ -1,4 +1,4 @@
-//! The credentials here are put together when the tests run: written out they would alarm every scanner that reads this file.
+//! The credentials are assembled at run time, so that secret scanners ignore this file.
 
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Letters and digits that look drawn and are the same in every run.
+/// Returns random-looking letters and digits, the same in every run.
 fn drawn(length: usize) -> String {
     let alphabet = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz23456789";
     (0..length).map(|at| char::from(alphabet[(at * at * 7 + at * 31 + 11) % alphabet.len()])).collect()
@@ -18,7 +18,7 @@ fn names(text: &str) -> Vec<String> {
     merged(&find(text.as_bytes())).into_iter().map(|one| one.name).collect()
 }
 
-/// A text in which exactly the secret is masked, with the name that is told for it.
+/// Asserts that exactly the secret is masked, under the given name.
 fn check(text: &str, secret: &str, name: &str) {
     let found = merged(&find(text.as_bytes()));
     assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [name], "{text}");
@@ -60,7 +60,7 @@ fn value_under_credential_key_is_masked() {
 }
 
 #[test]
-fn other_members_stay() {
+fn other_members_are_not_masked() {
     for text in [
         r#"{"max_tokens":"12","token":"Hello","page_token":"abc","eos_token":"</s>","pwd":"/home/me","key":"abc"}"#,
         r#"{"properties":{"password":{"type":"string"},"api_key":{"description":"the key"}},"required":["password"]}"#,
@@ -99,19 +99,19 @@ fn value_beside_its_name_is_masked() {
 }
 
 #[test]
-fn value_under_token_is_masked_if_it_is_opaque() {
+fn opaque_value_under_token_is_masked() {
     check(&format!(r#"{{"token":"{}"}}"#, drawn(24)), &drawn(24), "token");
     assert_eq!(names(r#"{"token":" Hello","logprob":-0.1},{"token":"----------------------------"}"#), [""; 0]);
 }
 
 #[test]
-fn value_that_is_cut_off_is_masked_to_the_end() {
+fn truncated_value_is_masked_to_end() {
     check(r#"{"password":"hunter2"#, "hunter2", "password");
     check(r#"{"a":"{\"password\":\"hunter2"#, "hunter2", "password");
 }
 
 #[test]
-fn shapes_of_issuers_are_masked_after_their_prefix() {
+fn issuer_token_is_masked_after_prefix() {
     for (prefix, length, name) in [
         ("ghp_", 36, "github_token"),
         ("github_pat_", 82, "github_token"),
@@ -191,7 +191,7 @@ fn credential_spread_over_events_is_masked() {
     }
 }
 
-/// What bodies are put together from: plain text, secrets, and pieces that make or end them.
+/// Generates parts of bodies: plain text, secrets, and bytes that begin or end them.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z {}:,\\[\\]\"]{0,40}",
@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn scan_of_a_delta_equals_scan_of_the_whole(
+    fn delta_scan_equals_full_scan(
         head in pieces(), tail in pieces(), old in pieces(), new in pieces(), less in 0_usize..40,
     ) {
         let (earlier, body) = (format!("{head}{old}{tail}"), format!("{head}{new}{tail}"));
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn masked_body_has_its_length_and_masks_nothing_more(text in pieces()) {
+    fn masking_is_idempotent_and_keeps_length(text in pieces()) {
         let masked = masked_text(&text).into_owned();
         prop_assert_eq!(masked.len(), text.len());
         prop_assert_eq!(masked_text(&masked), masked.as_str());

@@ -1,57 +1,56 @@
-//! What came of a request at its upstream.
+//! The upstream's retries, response and token usage of a request.
 
 use serde::{Deserialize, Serialize};
 
 use super::BodyRecord;
 
-/// A request that an upstream did not take for now.
+/// A retryable upstream error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnedAway {
-    /// How often it was sent by then.
-    pub tried: u32,
-    /// The upstream's status, if it said anything.
+pub struct UpstreamRetry {
+    /// Number of attempts so far.
+    pub attempts: u32,
+    /// HTTP status; `None` if there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why, for a person.
+    /// Cause, for a person.
     pub message: String,
-    /// When it is sent again, in milliseconds since 1970.
-    pub again: i64,
+    /// Time of the next attempt, in milliseconds since 1970.
+    pub next_attempt_ms: i64,
 }
 
-/// What a model answered.
+/// The response of the upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestAnswer {
-    /// The status.
     pub status: u16,
-    /// The body as it was passed on, decoded.
+    /// Decoded body, as forwarded to the client.
     pub body: BodyRecord,
-    /// What sort of body it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// What it cost, as the API counts.
+    /// Token counts as reported by the API.
     #[serde(default)]
     pub usage: TokenUsage,
-    /// Why the model stopped, as the API says it.
+    /// Finish reason, in the API's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
-    /// What went wrong in the stream, or with it.
+    /// Error within the stream, or the reason why the stream is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The beginning of what an error says for a person.
+    /// Error message of the upstream, truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Milliseconds from sending it to the first byte of the answer.
+    /// Milliseconds from sending the request to the first byte of the response.
     pub first_byte_ms: u64,
-    /// Milliseconds from sending it to the end of the answer.
+    /// Milliseconds from sending the request to the end of the response.
     pub total_ms: u64,
-    /// How often it was sent before that answer came.
+    /// Number of failed attempts before this response.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
 }
 
 impl RequestAnswer {
-    /// Whether a client may send the same again after it: with another key, or since the model was overloaded or the answer is not whole.
-    pub fn may_come_again(&self) -> bool {
+    /// `true` if a client may retry after this response: authentication failed, the upstream was overloaded, or the
+    /// response is incomplete.
+    pub fn may_be_retried(&self) -> bool {
         matches!(self.status, 401 | 403 | 407 | 408 | 409 | 429 | 500..) || self.problem.is_some()
     }
 }
@@ -61,22 +60,20 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Token counts as the API counts them.
+/// Token counts as reported by the API; `None` if the API does not report a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Tokens of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// Tokens of the request that came from a cache.
+    /// Input tokens read from a prompt cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<u64>,
-    /// Tokens of the request that went into a cache.
+    /// Input tokens written to a prompt cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<u64>,
-    /// Tokens of the answer that were thought.
+    /// Output tokens spent on reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }

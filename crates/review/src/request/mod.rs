@@ -1,7 +1,7 @@
-//! Requests that agents send to models, as they are recorded: seen, perhaps paused and edited, sent, answered.
+//! Recorded model requests: received, perhaps paused and edited, sent, answered.
 //!
-//! A request has a number of its own. What was said in it and what was answered are kept as blobs, cut into pieces, since an agent
-//! sends its whole history again with every request. No credential is in any of this: those in bodies are masked.
+//! An agent sends its whole history with every request. Bodies are therefore stored as deduplicated chunks. Credentials
+//! in bodies are masked, and credential headers are not recorded.
 
 mod answer;
 mod mode;
@@ -13,175 +13,164 @@ use serde::{Deserialize, Serialize};
 use crate::event::Origin;
 use crate::redact::Redaction;
 
-pub use answer::{RequestAnswer, TokenUsage, TurnedAway};
-pub use mode::{ModeSet, OverridesSet, RequestLook, RequestMode};
+pub use answer::{RequestAnswer, TokenUsage, UpstreamRetry};
+pub use mode::{ModeSet, OverridesSet, RequestMode, ViewEvent};
 pub use record::{RequestRecord, RequestStatus};
 
-/// The number of a request: 1 for the first in a workspace.
+/// Sequence number of a request, from 1 in each workspace.
 pub type RequestId = u64;
 
-/// How many bytes of a body are kept as one piece.
-pub const PIECE: usize = 64 << 10;
+/// Size of a chunk of a recorded body, in bytes.
+pub const CHUNK_SIZE: usize = 64 << 10;
 
-/// Something that happened to a request.
+/// A step in the life of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestEvent {
-    /// The request.
     pub request: RequestId,
-    /// What happened.
     #[serde(flatten)]
     pub step: RequestStep,
 }
 
-/// What can happen to a request.
+/// The kinds of steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum RequestStep {
-    /// It came.
-    Seen(Box<RequestSeen>),
-    /// It waits for a person.
+    /// The proxy received the request.
+    Received(Box<RequestReceived>),
+    /// It is held for a person.
     Paused {
-        /// Why.
-        why: PauseReason,
-        /// When its client will have given up, in milliseconds since 1970, as far as that is known.
+        /// Reason for the pause.
+        pause: PauseReason,
+        /// Time at which the client is expected to give up, in milliseconds since 1970; `None` if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<i64>,
-        /// The earlier one whose edits it goes on with.
+        /// Earlier request whose edits were carried over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inherits: Option<RequestId>,
-        /// What the next engine takes over, should this one end before the request does.
+        /// State for the next engine, in case this one stops before the request ends.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         handover: Option<Box<Handover>>,
     },
-    /// Somebody edited it.
+    /// A person edited it.
     Edited {
-        /// How many edits there were, undone ones included.
+        /// Number of edits so far, undone edits included.
         version: u64,
-        /// Where, such as `messages[3].content[1].text`.
+        /// Edited path, such as `messages[3].content[1].text`.
         path: String,
-        /// What was done.
         edit: EditKind,
-        /// All edits since it came, as a JSON Patch.
+        /// All edits since it was received, as a JSON Patch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         patch: Option<BodyRecord>,
     },
-    /// It no longer waits.
     Resumed {
-        /// Who said so.
         by: Resumer,
     },
-    /// It went to the model.
+    /// It was sent to the upstream.
     Sent {
-        /// What was sent, if that is not what came.
+        /// Body as sent; `None` if it equals the received body.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<BodyRecord>,
-        /// What was edited, as a JSON Patch of what came.
+        /// Difference from the received body, as a JSON Patch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         patch: Option<BodyRecord>,
-        /// Which saved edits were applied, and which were not.
-        #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
-        saved: SavedEdits,
+        /// Result of applying saved edits.
+        #[serde(default, skip_serializing_if = "OverrideReport::is_empty")]
+        overrides: OverrideReport,
     },
-    /// The upstream has too much to do, or is not there, and is tried again.
-    TurnedAway(TurnedAway),
-    /// The model answered.
+    /// The upstream was overloaded or unreachable, and the request will be retried.
+    UpstreamRetry(UpstreamRetry),
     Answered(Box<RequestAnswer>),
-    /// It ended without an answer.
+    /// It ended without a response.
     Ended {
-        /// Why.
-        why: RequestEnd,
-        /// What it had been edited to, if it had been and was not sent.
+        /// Reason for the end.
+        end: RequestEnd,
+        /// Body with all edits, if it was edited and never sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<BodyRecord>,
     },
 }
 
-/// What is needed to go on with a request that waits, once its client sends it to another engine.
+/// State with which another engine continues a held request when its client retries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
-    /// What it is, by its hash, but for how it is to be answered.
+    /// Hash of the request that ignores streaming options, so that a retry matches.
     pub identity: String,
-    /// Whether its edits are saved once it is resumed.
+    /// `true` if its edits are saved when it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub captures: bool,
-    /// What was edited by then, as a JSON Patch.
+    pub save_on_resume: bool,
+    /// Edits so far, as a JSON Patch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<BodyRecord>,
-    /// What saved edits had made of it by themselves.
+    /// Body after saved edits were applied, before manual edits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub laid: Option<BodyRecord>,
-    /// What became of them.
-    #[serde(default, skip_serializing_if = "SavedEdits::is_empty")]
-    pub saved: SavedEdits,
+    pub with_overrides: Option<BodyRecord>,
+    /// Result of applying saved edits.
+    #[serde(default, skip_serializing_if = "OverrideReport::is_empty")]
+    pub overrides: OverrideReport,
 }
 
-/// A request as it came.
+/// A request as received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestSeen {
-    /// Whose it is.
+pub struct RequestReceived {
     pub origin: Origin,
-    /// The upstream's name.
+    /// Name of the upstream.
     pub upstream: String,
-    /// The method.
     pub method: String,
-    /// The path with its query, without keys.
+    /// Path and query, with credentials removed.
     pub path: String,
-    /// The API, such as `anthropic_messages`, if it is a known one.
+    /// Model API, such as `anthropic_messages`; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
-    /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The subagent whose request it is.
+    /// Subagent that sent the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<SubagentMark>,
-    /// The body, decoded.
     pub body: BodyRecord,
-    /// How it was compressed.
+    /// Content encoding of the body on the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The headers that are no credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
-    /// The earlier one that a person had sent again.
+    /// Earlier request that a person replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_of: Option<RequestId>,
-    /// URL of the server that it went to, without a user and a password. Absent in older records.
+    /// URL of the upstream server, without user and password. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// A part of an agent that works on its own.
+/// Identity of a subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentMark {
-    /// Its name, if it has one.
+    /// Id of the subagent, if the agent reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Whose part it is.
+    /// Id of the parent agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 
-/// A body in pieces.
+/// A recorded body, split into chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyRecord {
-    /// Its size in bytes.
+    /// Recorded size in bytes.
     pub size: u64,
-    /// Its pieces, none of which is larger than [`PIECE`].
+    /// Hashes of the chunks, at most [`CHUNK_SIZE`] bytes each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<ContentHash>,
-    /// Whether there is more that was not kept: it was too large, or the stream was cut.
+    pub chunks: Vec<ContentHash>,
+    /// `true` if the recorded body is incomplete: it was too large, or the connection was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cut: bool,
-    /// Number of credentials that are masked in the pieces. The body that was sent had their values.
+    pub truncated: bool,
+    /// Number of masked credentials. The forwarded body contained their values.
     #[serde(default, skip_serializing_if = "is_none")]
     pub redacted: u64,
-    /// The first of them, [`MAX_REDACTIONS`] at most.
+    /// The first masked credentials, at most [`MAX_REDACTIONS`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Redaction>,
 }
 
-/// Masked credentials that a record names one by one.
+/// Maximum number of masked credentials that a record lists.
 pub const MAX_REDACTIONS: usize = 32;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
@@ -190,167 +179,181 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl BodyRecord {
-    /// A body in pieces of [`PIECE`] bytes, in which nothing is masked.
+    /// Records a body without redactions.
     pub fn of(bytes: &[u8]) -> Self {
-        let pieces = bytes.chunks(PIECE).map(ContentHash::of).collect();
-        Self { size: bytes.len() as u64, pieces, ..Self::default() }
+        let chunks = bytes.chunks(CHUNK_SIZE).map(ContentHash::of).collect();
+        Self { size: bytes.len() as u64, chunks, ..Self::default() }
     }
 }
 
-/// Why a request waits for a person.
+/// The reason why a request is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "because", rename_all = "snake_case")]
+#[serde(tag = "reason", rename_all = "snake_case")]
 pub enum PauseReason {
-    /// Every turn is paused.
+    /// The mode pauses every turn.
     EveryTurn,
     /// The next turn was to be paused.
     NextTurn,
-    /// Edits are to be captured.
+    /// The edits of the next turn are to be saved.
     Capture,
-    /// A rule says so.
+    /// A rule pauses it.
     Rule {
-        /// Which.
+        /// Name of the rule.
         rule: String,
     },
-    /// It goes on with a request that waited and whose client went away.
+    /// It retries a held request whose client disconnected.
     Retry,
 }
 
-/// What an edit did.
+/// The kinds of edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditKind {
-    /// It gave a value another content.
     Set,
-    /// It left something out.
     Delete,
-    /// It put something back.
+    /// Restored the received value.
     Restore,
-    /// It added a message.
     Append,
-    /// It kept the beginning and the end of a result.
+    /// Truncated a tool result in the middle.
     Shrink,
-    /// It mended what would be refused.
+    /// Repaired an error that the upstream would reject.
     Repair,
-    /// It applied a patch.
+    /// Applied a JSON Patch.
     Patch,
-    /// It moved something for the person alone; nothing else is sent.
+    /// Reordered the display only; the request is unchanged.
     Pin,
-    /// It took the last edit back.
+    /// Reverted the last edit.
     Undo,
-    /// It made an edit again.
+    /// Applied an undone edit again.
     Redo,
-    /// It took all edits back.
     Reset,
 }
 
-/// Who let a request go on.
+/// The party that released a held request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resumer {
-    /// A person.
     Person,
-    /// The client sent again what a person had let go on, and had no answer to.
+    /// The client, by retrying a request that a person had already released.
     Retry,
 }
 
-/// What became of saved edits.
+/// Result of applying saved edits to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SavedEdits {
-    /// Where they were applied.
+pub struct OverrideReport {
+    /// Paths, as saved, of the applied edits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
-    /// Where they were not, as something else is there by now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drifted: Vec<String>,
-    /// What became of the edits that stay for the rest of the turn, if there were any.
+    pub skipped: Vec<SkippedEdit>,
+    /// Edits of an earlier request of the same turn; `None` if no request of the turn was edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<TurnEditsOutcome>,
+    pub turn: Option<TurnEditReport>,
 }
 
-/// What became of edits that a person made in an earlier request of the same turn.
+/// An edit that was not applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnEditsOutcome {
-    /// The request in which they were made.
+pub struct SkippedEdit {
+    /// Path as saved; empty if the reason concerns all saved edits.
+    pub path: String,
+    /// Cause, for a person; `None` if the content at the path has changed since the edit was saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl SkippedEdit {
+    /// An edit that was skipped because the content at its path has changed.
+    pub fn drifted(path: String) -> Self {
+        Self { path, reason: None }
+    }
+
+    /// An edit that was skipped for another reason.
+    pub fn failed(path: String, reason: impl Into<String>) -> Self {
+        Self { path, reason: Some(reason.into()) }
+    }
+
+    fn rejected(path: String, problem: &str) -> Self {
+        Self::failed(path, format!("the request would be rejected: {problem}"))
+    }
+}
+
+/// Result of applying a person's edits of an earlier request of the same turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnEditReport {
     pub from: RequestId,
-    /// Paths of those that were made again.
+    /// Paths, as in that request, of the applied edits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
-    /// Paths of those that were dropped for good, each with the reason.
+    /// Edits dropped for the rest of the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<String>,
+    pub dropped: Vec<SkippedEdit>,
 }
 
-impl TurnEditsOutcome {
-    /// Drops all of them: the upstream would reject the request with them.
-    pub fn refuse(&mut self, why: &str) {
-        self.dropped.extend(self.applied.drain(..).map(|path| format!("{path}: the request would be rejected: {why}")));
+impl TurnEditReport {
+    /// Moves all applied edits to `dropped`, because the upstream would reject the request with them.
+    pub fn reject(&mut self, problem: &str) {
+        self.dropped.extend(self.applied.drain(..).map(|path| SkippedEdit::rejected(path, problem)));
     }
 }
 
-impl SavedEdits {
-    /// None of them was applied after all: with them, the request would have been refused.
-    pub fn refuse(&mut self, why: &str) {
-        self.drifted.extend(self.applied.drain(..).map(|path| format!("{path}: it would be refused: {why}")));
+impl OverrideReport {
+    /// Moves all applied edits to `skipped`, because the upstream would reject the request with them.
+    pub fn reject(&mut self, problem: &str) {
+        self.skipped.extend(self.applied.drain(..).map(|path| SkippedEdit::rejected(path, problem)));
     }
 
-    /// Whether there were none.
+    /// `true` if there were no edits to apply.
     pub fn is_empty(&self) -> bool {
-        self.applied.is_empty() && self.drifted.is_empty() && self.turn.is_none()
+        self.applied.is_empty() && self.skipped.is_empty() && self.turn.is_none()
     }
 }
 
-/// Why a request ended without an answer. The names of the first ones are the seed's.
+/// The reason why a request ended without a response. The first five serialized names come from the user's seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "camelCase")]
 pub enum RequestEnd {
     /// A person cancelled it.
     Canceled,
-    /// It was sent again after a person had cancelled it.
+    /// It retries a request that a person had cancelled.
     CanceledBefore,
-    /// Its session sends normally from now on.
+    /// The session was switched to sending normally.
     ModeDisabled,
-    /// Its session is over.
     SessionDisposed,
-    /// Its agent has sent another one in its place.
+    /// The agent sent a newer version of it.
     Superseded {
-        /// That one.
         by: RequestId,
     },
-    /// Its client went away.
     ClientGone,
-    /// The engine stopped.
     EngineStopped,
-    /// A rule denies it.
+    /// A rule denied it.
     Denied {
-        /// Which, and why.
+        /// Name of the rule and its reason.
         message: String,
     },
     /// It could not be sent.
     Failed {
-        /// Why.
         message: String,
     },
 }
 
 impl RequestEnd {
-    /// What the agent is told whose request waited.
-    pub fn told(&self) -> String {
+    /// Returns the error message for the agent whose request was held.
+    pub fn agent_message(&self) -> String {
         match self {
-            Self::Superseded { by } => format!("Request canceled before sending: request {by} came in its place"),
+            Self::Superseded { by } => format!("Request canceled before sending: superseded by request {by}"),
             other => other.message(),
         }
     }
 
-    /// What a person reads.
+    /// Returns the message for people.
     pub fn message(&self) -> String {
         match self {
             Self::Canceled => "Request canceled before sending".to_owned(),
             Self::CanceledBefore => "Request canceled before sending; its agent had sent it again".to_owned(),
             Self::ModeDisabled => "Request canceled before sending: pausing was switched off".to_owned(),
             Self::SessionDisposed => "Context changed – request discarded".to_owned(),
-            Self::Superseded { by } => format!("Request {by} came in its place"),
-            Self::ClientGone => "The agent went away before there was an answer".to_owned(),
+            Self::Superseded { by } => format!("Superseded by request {by}"),
+            Self::ClientGone => "The agent disconnected before the response".to_owned(),
             Self::EngineStopped => "sayso stopped before it was sent".to_owned(),
             Self::Denied { message } | Self::Failed { message } => message.clone(),
         }
@@ -362,19 +365,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_written_and_read() {
-        let event = crate::Event::RequestLook(RequestLook::Diff { request: 7, edits: 2 });
+    fn view_events_survive_serialization() {
+        let event = crate::Event::RequestViewed(ViewEvent::Diff { request: 7, edits: 2 });
         let text = serde_json::to_string(&event).unwrap_or_default();
-        assert_eq!(text, r#"{"event":"request_look","looked":"diff","request":7,"edits":2}"#);
+        assert_eq!(text, r#"{"event":"request_viewed","view":"diff","request":7,"edits":2}"#);
         assert_eq!(serde_json::from_str::<crate::Event>(&text).ok(), Some(event));
     }
 
     #[test]
-    fn events_of_requests_are_written_and_read() {
-        let step = RequestStep::Ended { why: RequestEnd::ModeDisabled, edited: None };
+    fn request_events_survive_serialization() {
+        let step = RequestStep::Ended { end: RequestEnd::ModeDisabled, edited: None };
         let event = crate::Event::Request(RequestEvent { request: 7, step });
         let text = serde_json::to_string(&event).unwrap_or_default();
-        assert_eq!(text, r#"{"event":"request","request":7,"step":"ended","why":{"reason":"modeDisabled"}}"#);
+        assert_eq!(text, r#"{"event":"request","request":7,"step":"ended","end":{"reason":"modeDisabled"}}"#);
         assert_eq!(serde_json::from_str::<crate::Event>(&text).ok(), Some(event));
     }
 }

@@ -1,27 +1,23 @@
-//! How requests are treated, which edits are saved for them, and who looks at them.
+//! Request modes, saved edits and view events.
 
 use serde::{Deserialize, Serialize};
 
 use super::RequestId;
 
-/// What is to happen to requests.
+/// The treatment of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestMode {
-    /// They are sent as they come.
     #[default]
     Off,
-    /// They wait for a person.
     InterceptAlways,
-    /// Saved edits are applied to them.
     AutoOverride,
 }
 
 impl RequestMode {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Off, Self::InterceptAlways, Self::AutoOverride];
 
-    /// What people call it.
+    /// Returns the display name.
     pub fn label(self) -> &'static str {
         match self {
             Self::Off => "Send normally",
@@ -31,57 +27,53 @@ impl RequestMode {
     }
 }
 
-/// How requests are treated, in one session or in all that have no mode of their own.
+/// A change of the request mode, for one session or for the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeSet {
-    /// The session; all that have no mode of their own, if none is named.
+    /// Session; `None` for all sessions without a mode of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The mode; `None` if the session has none of its own any more.
+    /// New mode; `None` if the session returns to the workspace's mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<RequestMode>,
-    /// Whether the next turn waits, once.
+    /// `true` if the next turn is paused once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pause_next: bool,
-    /// Whether the next turn waits so that its edits are saved.
+    /// `true` if the next turn is paused and its edits are saved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub capture_next: bool,
 }
 
-/// What became of the saved edits of a scope.
+/// A change of the saved edits in a scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverridesSet {
-    /// The scope: `session`, `workspace` or `global`.
+    /// Scope: `session`, `workspace` or `global`.
     pub scope: String,
-    /// The session, if it is one's.
+    /// Session, for the scope `session`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// How many there are now.
+    /// Number of saved edits after the change.
     pub count: u64,
-    /// The request whose edits were saved; `None` if some were removed.
+    /// Request whose edits were saved; `None` if edits were removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<RequestId>,
 }
 
-/// What people look at, and what is no longer there to be looked at. It is counted on this machine only, and says nothing of what was said.
+/// Usage facts for the user's own statistics. They never leave the machine and contain no content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "looked", rename_all = "snake_case")]
-pub enum RequestLook {
-    /// A person was shown how a request differs from what came.
+#[serde(tag = "view", rename_all = "snake_case")]
+pub enum ViewEvent {
+    /// A person viewed the difference between a request and its edited version.
     Diff {
-        /// The request.
         request: RequestId,
-        /// How many edits it had by then.
+        /// Number of edits at that time.
         edits: u64,
     },
-    /// A person was shown what subagents sent.
-    Monitor {
-        /// The newest request of theirs that was shown.
-        through: RequestId,
-    },
-    /// The oldest runs of subagents are no longer shown: only the last ones are.
+    /// A person viewed the requests of subagents.
+    Monitor { through: RequestId },
+    /// The monitor dropped its oldest subagent runs.
     Trimmed {
-        /// How many.
+        /// Number of dropped runs.
         runs: u64,
     },
 }

@@ -1,33 +1,32 @@
-//! A request as its events tell it.
+//! The state of a request, folded from its events.
 
 use serde::Serialize;
 
 use super::{
-    BodyRecord, Handover, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId, RequestSeen, RequestStep,
-    Resumer, SavedEdits, TurnedAway,
+    BodyRecord, Handover, OverrideReport, PauseReason, RequestAnswer, RequestEnd, RequestEvent, RequestId,
+    RequestReceived, RequestStep, Resumer, UpstreamRetry,
 };
 use crate::event::{Event, EventBody, Recorded};
 
-/// How a request stands.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
-    /// It came.
-    Seen,
-    /// It waits for a person.
+    Received,
+    /// It is held for a person.
     Paused,
-    /// It is on its way, or its answer is.
+    /// It was sent, and its response is not complete.
     Sent,
-    /// The model answered, whatever it said.
+    /// The upstream responded, with success or an error.
     Answered,
-    /// It ended without an answer.
+    /// It ended without a response.
     Ended,
 }
 
 impl std::fmt::Display for RequestStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Seen => "seen",
+            Self::Received => "received",
             Self::Paused => "paused",
             Self::Sent => "sent",
             Self::Answered => "answered",
@@ -36,87 +35,85 @@ impl std::fmt::Display for RequestStatus {
     }
 }
 
-/// A request as its events tell it.
+/// The state of a request, computed from its events only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RequestRecord {
-    /// Its number.
     pub request: RequestId,
-    /// When it came, in milliseconds since 1970.
+    /// Time of receipt, in milliseconds since 1970.
     pub time: i64,
-    /// When something last happened to it.
+    /// Time of the last step, in milliseconds since 1970.
     pub last: i64,
-    /// How it stands.
     pub status: RequestStatus,
-    /// As it came.
-    pub seen: RequestSeen,
-    /// Why it waited, if it did.
+    pub received: RequestReceived,
+    /// Reason for the last pause.
     pub paused: Option<PauseReason>,
-    /// When its client will have given up.
+    /// Time at which the client is expected to give up, in milliseconds since 1970.
     pub deadline: Option<i64>,
-    /// How many edits there were.
+    /// Number of edits, undone edits included.
     pub edits: u64,
-    /// Who let it go on.
+    /// Party that released it.
     pub resumed: Option<Resumer>,
-    /// What was sent, if that is not what came.
+    /// Body as sent; `None` if it equals the received body.
     pub sent: Option<BodyRecord>,
-    /// What it had been edited to when it ended without being sent.
+    /// Body with all edits, if it ended without being sent.
     pub edited: Option<BodyRecord>,
-    /// What was edited, as a JSON Patch of what came, as far as that is known.
+    /// Difference from the received body, as a JSON Patch; `None` if unknown.
     pub patch: Option<BodyRecord>,
-    /// The earlier one whose edits it went on with.
+    /// Earlier request whose edits were carried over.
     pub inherits: Option<RequestId>,
-    /// What the next engine takes over, if it ended with this one.
+    /// State for the next engine.
     pub handover: Option<Handover>,
-    /// What became of saved edits.
-    pub saved: SavedEdits,
-    /// How the upstream turned it away the last time, if it did.
-    pub turned_away: Option<TurnedAway>,
-    /// What the model answered.
+    /// Result of applying saved edits.
+    pub overrides: OverrideReport,
+    /// Last retryable upstream error.
+    pub upstream_retry: Option<UpstreamRetry>,
+    /// Response of the upstream.
     pub answer: Option<RequestAnswer>,
-    /// Why there is no answer.
+    /// Reason why there is no response.
     pub ended: Option<RequestEnd>,
 }
 
 impl RequestRecord {
-    /// Its body with the edits that were made, whether it was sent or not.
+    /// Returns the body with all edits, sent or not.
     pub fn latest(&self) -> &BodyRecord {
-        self.sent.as_ref().or(self.edited.as_ref()).unwrap_or(&self.seen.body)
+        self.sent.as_ref().or(self.edited.as_ref()).unwrap_or(&self.received.body)
     }
 
-    /// Whether that is not what came.
+    /// `true` if that body differs from the received one.
     pub fn is_edited(&self) -> bool {
         self.sent.is_some() || self.edited.is_some()
     }
 
-    /// What events say of one request; nothing, if they do not say that it came.
+    /// Folds the events of one request. Returns `None` if it was never received.
     pub fn fold(events: impl IntoIterator<Item = Recorded>) -> Option<Self> {
         let (mut record, mut early) = (None, Vec::new());
         for Recorded { time, body, .. } in events {
             let EventBody::Known(Event::Request(RequestEvent { request, step })) = body else { continue };
             match (&mut record, step) {
-                (None, RequestStep::Seen(seen)) => record = Some(Self::new(request, time, *seen)),
+                (None, RequestStep::Received(received)) => record = Some(Self::new(request, time, *received)),
                 (Some(record), step) => {
                     record.last = time;
-                    record.play(step);
+                    record.apply(step);
                 }
-                // An upstream can answer what it has not read to the end, which is known when it is.
+                // An upstream can respond before the body is fully received. Such steps precede the receipt in the
+                // journal.
                 (None, step) => early.push(step),
             }
         }
         let mut record = record?;
         for step in early {
-            record.play(step);
+            record.apply(step);
         }
         Some(record)
     }
 
-    fn new(request: RequestId, time: i64, seen: RequestSeen) -> Self {
+    fn new(request: RequestId, time: i64, received: RequestReceived) -> Self {
         Self {
             request,
             time,
             last: time,
-            status: RequestStatus::Seen,
-            seen,
+            status: RequestStatus::Received,
+            received,
             paused: None,
             deadline: None,
             edits: 0,
@@ -126,35 +123,35 @@ impl RequestRecord {
             patch: None,
             inherits: None,
             handover: None,
-            saved: SavedEdits::default(),
-            turned_away: None,
+            overrides: OverrideReport::default(),
+            upstream_retry: None,
             answer: None,
             ended: None,
         }
     }
 
-    fn play(&mut self, step: RequestStep) {
+    fn apply(&mut self, step: RequestStep) {
         match step {
-            RequestStep::Seen(_) => {}
-            RequestStep::Paused { why, deadline, inherits, handover } => {
-                (self.paused, self.deadline, self.status) = (Some(why), deadline, RequestStatus::Paused);
+            RequestStep::Received(_) => {}
+            RequestStep::Paused { pause, deadline, inherits, handover } => {
+                (self.paused, self.deadline, self.status) = (Some(pause), deadline, RequestStatus::Paused);
                 self.patch = handover.as_ref().and_then(|handover| handover.patch.clone());
                 (self.inherits, self.handover) = (inherits, handover.map(|handover| *handover));
             }
             RequestStep::Edited { version, patch, .. } => (self.edits, self.patch) = (version, patch),
             RequestStep::Resumed { by } => self.resumed = Some(by),
-            RequestStep::Sent { body, patch, saved } => {
-                (self.sent, self.saved, self.status) = (body, saved, RequestStatus::Sent);
+            RequestStep::Sent { body, patch, overrides } => {
+                (self.sent, self.overrides, self.status) = (body, overrides, RequestStatus::Sent);
                 self.patch = patch;
             }
-            RequestStep::TurnedAway(by) => self.turned_away = Some(by),
+            RequestStep::UpstreamRetry(retry) => self.upstream_retry = Some(retry),
             RequestStep::Answered(answer) => {
                 (self.answer, self.status) = (Some(*answer), RequestStatus::Answered);
             }
-            RequestStep::Ended { why, edited } => {
-                // It may end twice: its agent goes away, and then its session is over.
+            RequestStep::Ended { end, edited } => {
+                // A request may end twice: its client disconnects, and then its session ends.
                 self.edited = edited.or(self.edited.take());
-                (self.ended, self.status) = (Some(why), RequestStatus::Ended);
+                (self.ended, self.status) = (Some(end), RequestStatus::Ended);
             }
         }
     }

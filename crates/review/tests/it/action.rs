@@ -1,7 +1,7 @@
-//! What commands, calls of tools and delegations are shown as.
+//! Previews of commands, tool calls and delegations.
 
 use sayso_review::{
-    CommandPreview, Effect, FileIntent, NewContent, Place, Severity, Syntax, ToolPreview, ToolProblem, WsPath,
+    CommandPreview, Effect, FileIntent, NewContent, PathTarget, Severity, Syntax, ToolPreview, ToolProblem, WsPath,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn preview(script: &str) -> CommandPreview {
     CommandPreview::of(script, &WsPath::root(), ROOT)
 }
 
-/// Effects without the words that all of them begin with, in the order of the text.
+/// Returns the effects without their common prefix, in order of the text.
 fn effects(script: &str) -> Vec<String> {
     let mut found: Vec<String> = preview(script)
         .effects
@@ -30,7 +30,7 @@ fn effects(script: &str) -> Vec<String> {
     found
 }
 
-/// Each row: a script, and what it appears to do, in alphabetical order.
+/// Scripts with their effects, in alphabetical order.
 const ROWS: &[(&str, &[&str])] = &[
     ("ls -la", &[]),
     ("echo \"rm -rf /\" > /dev/null 2>&1", &[]),
@@ -86,7 +86,7 @@ const ROWS: &[(&str, &[&str])] = &[
         &[
             "reach other machines: curl https://x",
             "run what it has just fetched",
-            "take another user's rights through sudo, which fails under the gate: sayso exec --unmarked runs it, in your name",
+            "take another user's privileges through sudo, which fails under the gate; run it yourself with sayso exec --unmarked",
         ],
     ),
     ("bash <(curl x)", &["reach other machines: curl x", "run what it has just fetched"]),
@@ -109,25 +109,22 @@ const ROWS: &[(&str, &[&str])] = &[
     ("chmod +x a", &["change the permissions of a"]),
     ("kill -9 1", &["end processes"]),
     ("shutdown now", &["change the machine itself: shutdown"]),
-    ("git reset --hard", &["throw away work in git: git reset --hard", "write ."]),
+    ("git reset --hard", &["discard work in git: git reset --hard", "write ."]),
     ("git reset x", &[]),
-    (
-        "git -C sub clean -fd",
-        &["delete untracked files and all below it", "throw away work in git: git -C sub clean -fd"],
-    ),
+    ("git -C sub clean -fd", &["delete untracked files and all below it", "discard work in git: git -C sub clean -fd"]),
     ("git clean -n", &[]),
     ("git checkout main", &[]),
-    ("git checkout -- a", &["throw away work in git: git checkout -- a", "write a"]),
+    ("git checkout -- a", &["discard work in git: git checkout -- a", "write a"]),
     ("git checkout -b x y", &[]),
-    ("git restore a", &["throw away work in git: git restore a", "write a"]),
+    ("git restore a", &["discard work in git: git restore a", "write a"]),
     ("git restore --staged a", &[]),
-    ("git push --force", &["reach other machines: git push --force", "throw away work in git: git push --force"]),
+    ("git push --force", &["discard work in git: git push --force", "reach other machines: git push --force"]),
     (
         "git push origin +main",
-        &["reach other machines: git push origin +main", "throw away work in git: git push origin +main"],
+        &["discard work in git: git push origin +main", "reach other machines: git push origin +main"],
     ),
-    ("git branch -D x", &["throw away work in git: git branch -D x"]),
-    ("git stash drop", &["throw away work in git: git stash drop"]),
+    ("git branch -D x", &["discard work in git: git branch -D x"]),
+    ("git stash drop", &["discard work in git: git stash drop"]),
     ("git stash", &["write ."]),
     ("git rm -r a", &["delete a and all below it"]),
     ("git commit -m 'rm -rf /'", &[]),
@@ -143,7 +140,7 @@ const ROWS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn effects_are_what_the_words_say() {
+fn effects_follow_command_words() {
     assert!(ROWS.len() >= 80);
     let rows = ROWS.iter().map(|(script, expected)| (*script, effects(script), *expected));
     let wrong: Vec<_> = rows.filter(|(_, found, expected)| found != expected).collect();
@@ -151,18 +148,19 @@ fn effects_are_what_the_words_say() {
 }
 
 #[test]
-fn the_directory_is_where_a_command_starts() {
+fn relative_paths_resolve_in_working_directory() {
     let found = CommandPreview::of("rm a ../b ../../c", &path("src/x"), "/work/repo/");
-    let deletes = |path: Place| Effect::Deletes { path, recursive: false };
-    for place in [Place::Inside(path("src/x/a")), Place::Inside(path("src/b")), Place::Inside(path("c"))] {
+    let deletes = |path: PathTarget| Effect::Deletes { path, recursive: false };
+    for place in [PathTarget::Inside(path("src/x/a")), PathTarget::Inside(path("src/b")), PathTarget::Inside(path("c"))]
+    {
         assert!(found.effects.contains(&deletes(place.clone())), "{place}");
     }
     let above = CommandPreview::of("rm ../x", &WsPath::root(), "/work/repo");
-    assert!(above.effects.contains(&deletes(Place::Outside("/work/x".to_owned()))));
+    assert!(above.effects.contains(&deletes(PathTarget::Outside("/work/x".to_owned()))));
 }
 
 #[test]
-fn what_matters_most_comes_first() {
+fn effects_are_sorted_by_severity() {
     let severities: Vec<Severity> = preview("touch a; rm b; sudo c").effects.iter().map(Effect::severity).collect();
     assert_eq!(severities, [Severity::Critical, Severity::Warning, Severity::Info]);
     assert_eq!(preview("ls").severity(), Severity::Info);
@@ -172,7 +170,7 @@ fn what_matters_most_comes_first() {
 }
 
 #[test]
-fn a_dry_run_is_offered_only_where_it_changes_nothing() {
+fn dry_run_is_offered_for_allowed_options_only() {
     let argv = |script: &str| preview(script).dry_run.map(|run| run.argv.join(" "));
     let git = "git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null";
     assert_eq!(argv("git clean -fdx"), Some(format!("{git} clean -n -fdx")));
@@ -210,7 +208,7 @@ fn a_dry_run_is_offered_only_where_it_changes_nothing() {
 }
 
 #[test]
-fn a_verdict_on_a_command_is_bound_to_what_would_run() {
+fn command_hash_covers_script_and_directory() {
     let command = |script: &str, directory: &str, description: Option<&str>| {
         CommandPreview::of(script, &path(directory), ROOT).described(description.map(str::to_owned)).hash()
     };
@@ -224,12 +222,12 @@ fn a_verdict_on_a_command_is_bound_to_what_would_run() {
 }
 
 #[test]
-fn a_command_preview_can_be_recorded() {
+fn command_preview_survives_serialization() {
     let mut preview = preview("cd sub && rm -r $x; curl y | sudo sh > /z").described(Some("why".to_owned()));
-    preview.syntax = Syntax::Wrong { message: "near `x'".to_owned(), line: Some(3) };
+    preview.syntax = Syntax::Invalid { message: "near `x'".to_owned(), line: Some(3) };
     let json = serde_json::to_value(&preview).unwrap();
     assert_eq!(serde_json::from_value::<CommandPreview>(json.clone()).unwrap(), preview);
-    assert_eq!(json["syntax"]["syntax"], "wrong");
+    assert_eq!(json["syntax"]["syntax"], "invalid");
     assert!(json["effects"].as_array().unwrap().contains(&json!({"effect": "runs_fetched"})));
     assert!(json["effects"].to_string().contains(r#"{"effect":"deletes","path":{"unknown":"$x"},"recursive":true}"#));
 }
@@ -248,7 +246,7 @@ fn edit(path: &str, old: &str, new: &str, replace_all: bool) -> FileIntent {
 }
 
 #[test]
-fn the_agents_own_tools_are_shown_as_changes() {
+fn agent_edit_tools_infer_changes() {
     let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n";
     let patched = || vec![FileIntent::Patch { patch: sayso_review::Bytes::Text(patch.to_owned()) }];
     for (name, arguments, expected) in [
@@ -310,7 +308,7 @@ fn the_agents_own_tools_are_shown_as_changes() {
 }
 
 #[test]
-fn what_is_no_change_is_not_shown_as_one() {
+fn other_tools_infer_no_change() {
     for (name, arguments) in [
         ("Read", json!({"file_path": "a", "content": "x"})),
         ("search_files", json!({"path": "a", "text": "x"})),
@@ -336,14 +334,14 @@ fn what_is_no_change_is_not_shown_as_one() {
 }
 
 #[test]
-fn a_guess_says_what_it_was_made_from() {
+fn inference_lists_used_arguments() {
     let preview = ToolPreview::of("x", &json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}]}), None);
     assert_eq!(preview.guessed_from.unwrap().keys, ["path", "edits", "edits[].oldText", "edits[].newText"]);
     assert_eq!(ToolPreview::of("x", &json!({"a": 1}), None).guessed_from, None);
 }
 
 #[test]
-fn arguments_stand_beside_their_schema() {
+fn arguments_are_checked_against_schema() {
     let schema = json!({"name": "x", "input_schema": {"type": "object", "required": ["a", "gone"], "properties": {
         "a": {"type": "string", "description": "the first"},
         "n": {"type": ["integer", "null"]},
@@ -378,7 +376,7 @@ fn arguments_stand_beside_their_schema() {
 }
 
 #[test]
-fn a_delegation_shows_prompt_and_tools() {
+fn delegation_lists_prompt_and_tools() {
     let arguments =
         json!({"description": "d", "prompt": "do it", "subagent_type": "reviewer", "tools": ["Read", "Bash"]});
     let delegation = ToolPreview::of("Task", &arguments, None).delegation.unwrap();

@@ -1,12 +1,13 @@
-//! From a verdict to a plan: what was approved, and nothing else.
+//! Plans contain exactly the approved changes.
 
 use std::collections::BTreeMap;
 
 use sayso_review::{
-    Answer, ErrorKind, FileAnswer, FileMode, FileState, Plan, Preview, Seen, Sight, Taken, VerdictError, WsPath,
+    Acceptance, Answer, ErrorKind, FileAnswer, FileMode, FileState, Observation, ObservedFile, Plan, Preview,
+    VerdictError, WsPath,
 };
 
-use crate::{about_files, file, hunks, lines, path, preview, seen, verdict, write};
+use crate::{about_files, file, hunks, lines, observed, path, preview, verdict, write};
 
 fn planned(plan: &Plan, at: &str) -> Option<String> {
     let step = plan.steps().iter().find(|step| step.path == path(at))?;
@@ -14,7 +15,7 @@ fn planned(plan: &Plan, at: &str) -> Option<String> {
 }
 
 #[test]
-fn every_subset_of_hunks_gives_its_changes_and_no_other() {
+fn hunk_subset_applies_exactly_its_changes() {
     let places = [2, 15, 28];
     let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&places))]));
     for bits in 0..8 {
@@ -26,15 +27,15 @@ fn every_subset_of_hunks_gives_its_changes_and_no_other() {
         let expected = (!chosen.is_empty()).then(|| lines(&changed));
         assert_eq!(planned(&decision.plan, "a"), expected, "{names:?}");
         match chosen.len() {
-            0 => assert_eq!(decision.files[0].taken, Taken::Nothing { reason: None }),
-            3 => assert_eq!(decision.files[0].taken, Taken::All),
-            _ => assert!(matches!(&decision.files[0].taken, Taken::Hunks { count: 3, .. })),
+            0 => assert_eq!(decision.files[0].acceptance, Acceptance::Denied { reason: None }),
+            3 => assert_eq!(decision.files[0].acceptance, Acceptance::All),
+            _ => assert!(matches!(&decision.files[0].acceptance, Acceptance::Hunks { count: 3, .. })),
         }
     }
 }
 
 #[test]
-fn a_part_of_a_hunk_is_taken_without_the_rest() {
+fn hunk_part_applies_alone() {
     let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&[2, 5, 20]))]));
     let check = |ids: &[&str], changed: &[usize]| {
         let decision = shown.decide(&verdict(&shown, about_files(&[("a", hunks(ids))]))).unwrap();
@@ -49,7 +50,7 @@ fn a_part_of_a_hunk_is_taken_without_the_rest() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_approved() {
+fn unknown_files_and_hunks_are_rejected() {
     let shown = preview(&[("a", &lines(&[]))], &write(&[("a", &lines(&[2]))]));
     let error = |answer| shown.decide(&verdict(&shown, answer)).unwrap_err();
     for (hunk, text) in [("2", "`a` has no hunk 2; it has 1"), ("1.2", "`a` has no hunk 1.2; it has 1")] {
@@ -59,7 +60,7 @@ fn what_is_not_there_cannot_be_approved() {
 }
 
 #[test]
-fn a_verdict_answers_the_bytes_that_were_shown() {
+fn verdict_on_other_preview_is_rejected() {
     let files = [("a", "a\n")];
     let shown = preview(&files, &write(&[("a", "b\n")]));
     let others = [
@@ -78,7 +79,7 @@ fn a_verdict_answers_the_bytes_that_were_shown() {
 }
 
 #[test]
-fn what_cannot_be_done_can_only_be_denied() {
+fn problem_file_can_only_be_denied() {
     let shown = preview(
         &[("a", "a\n")],
         r#"[{"operation":"create","path":"a","content":"x"},{"operation":"create","path":"b","content":"x"}]"#,
@@ -92,41 +93,45 @@ fn what_cannot_be_done_can_only_be_denied() {
 }
 
 #[test]
-fn edits_are_written_in_the_form_of_the_file() {
+fn edited_text_keeps_file_format() {
     let shown = preview(&[("a", "one\r\ntwo\r\n")], &write(&[("a", "one\ntwo\nthree\n")]));
     let decide = |text: &str| {
         let answer = about_files(&[("a", FileAnswer::EditedText { text: text.to_owned() })]);
         shown.decide(&verdict(&shown, answer)).unwrap()
     };
     assert_eq!(planned(&decide("uno\ntwo\n").plan, "a").unwrap(), "uno\r\ntwo\r\n");
-    assert_eq!(decide("one\ntwo\nthree\n").files[0].taken, Taken::All, "edited to what was proposed");
-    assert_eq!(decide("one\ntwo\n").files[0].taken, Taken::Nothing { reason: None }, "edited until nothing was left");
+    assert_eq!(decide("one\ntwo\nthree\n").files[0].acceptance, Acceptance::All, "edited to what was proposed");
+    assert_eq!(
+        decide("one\ntwo\n").files[0].acceptance,
+        Acceptance::Denied { reason: None },
+        "edited until nothing was left"
+    );
 }
 
 #[test]
-fn a_link_leads_to_one_place_or_the_other() {
-    let (name, mut link) = seen("a", FileState::Absent);
+fn link_change_is_indivisible() {
+    let (name, mut link) = observed("a", FileState::Absent);
     link.found = Err(sayso_review::Obstacle::Directory);
     link.link = Some("x\ny\nz\n".to_owned());
-    let sight = Sight { files: [(name, link)].into(), umask: 0o022 };
+    let observation = Observation { files: [(name, link)].into(), umask: 0o022 };
     let proposal = sayso_review::Proposal::parse(br#"{"operation":"delete","path":"a"}"#).unwrap();
-    let shown = proposal.draft(WsPath::parse).unwrap().preview(&sight);
+    let shown = proposal.draft(WsPath::parse).unwrap().preview(&observation);
     let all = shown.decide(&verdict(&shown, about_files(&[("a", hunks(&["1"]))]))).unwrap();
     assert_eq!(all.plan.steps()[0].after, FileState::Absent);
     let none = shown.decide(&verdict(&shown, about_files(&[("a", hunks(&[]))]))).unwrap();
     assert!(none.plan.is_empty());
 }
 
-/// An approved change of two files, of which one changed meanwhile.
+/// Rebases an approved change of two files, one of which changed in the meantime.
 fn rebased(now: &str) -> Preview {
     let shown = preview(&[("a", &lines(&[])), ("b", "b\n")], &write(&[("a", &lines(&[2])), ("b", "B\n")]));
     let plan = shown.decide(&verdict(&shown, Answer::Approve)).unwrap().plan;
-    let seen: BTreeMap<WsPath, Seen> = [seen("a", file(now)), seen("b", file("b\n"))].into();
-    plan.rebase(&seen).preview
+    let observed: BTreeMap<WsPath, ObservedFile> = [observed("a", file(now)), observed("b", file("b\n"))].into();
+    plan.rebase(&observed).preview
 }
 
 #[test]
-fn what_was_approved_before_is_not_asked_again() {
+fn settled_file_needs_no_answer() {
     let shown = rebased(&lines(&[20]));
     assert_eq!(shown.asked().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a"]);
     assert!(shown.is_settled(&path("b")));
@@ -138,10 +143,10 @@ fn what_was_approved_before_is_not_asked_again() {
 }
 
 #[test]
-fn a_link_that_came_meanwhile_is_not_followed() {
+fn rebase_does_not_follow_new_link() {
     let shown = preview(&[("a", "a\n")], &write(&[("a", "A\n")]));
     let plan = shown.decide(&verdict(&shown, Answer::Approve)).unwrap().plan;
-    let (name, mut now) = seen("a", file("a\n"));
+    let (name, mut now) = observed("a", file("a\n"));
     (now.location, now.link) = (path("elsewhere"), Some("elsewhere".to_owned()));
     let again = plan.rebase(&[(name, now)].into()).preview;
     assert!(again.problems().next().is_some());
@@ -149,7 +154,7 @@ fn a_link_that_came_meanwhile_is_not_followed() {
 }
 
 #[test]
-fn the_mode_belongs_to_the_whole_change() {
+fn partial_acceptance_keeps_mode() {
     let proposal = format!(
         r#"{{"operation":"write","path":"a","content":{},"executable":true}}"#,
         serde_json::to_string(&lines(&[2, 20])).unwrap()

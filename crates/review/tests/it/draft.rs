@@ -1,4 +1,4 @@
-//! Which files a proposal is about.
+//! Resolution of proposals to files.
 
 use sayso_review::{Proposal, WsPath};
 
@@ -19,18 +19,18 @@ fn hunk(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn the_names_in_patches_are_those_of_files() {
-    // As git writes them.
+fn patch_names_resolve_to_files() {
+    // Git's format.
     check(&hunk("a/x", "b/x"), &["x"]);
     check(&format!("diff --git a/x b/x\n{}", hunk("a/x", "b/x")), &["x"]);
     check("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", &["x"]);
     check("--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n", &["x"]);
-    // As other tools do, and as models do when they leave the prefixes out.
+    // The format of other tools, and of models that omit the prefixes.
     check(&hunk("x", "x"), &["x"]);
     check(&hunk("a/x", "a/x"), &["a/x"]);
     check(&hunk("x.orig", "x"), &["x"]);
     check(&(hunk("a/x", "b/x") + &hunk("y", "y")), &["x", "y"]);
-    // As we do: the name is whole, whatever its directory is called.
+    // Our format: the name is whole, whatever its directory is called.
     check(&hunk("x (current)", "x (proposed)"), &["x"]);
     check(&hunk("b/x (current)", "b/x (proposed)"), &["b/x"]);
     check("--- /dev/null\n+++ b/x (new file)\n@@ -0,0 +1 @@\n+b\n", &["b/x"]);
@@ -38,17 +38,17 @@ fn the_names_in_patches_are_those_of_files() {
 }
 
 #[test]
-fn renames_are_about_both_names() {
+fn renames_observe_both_paths() {
     check("diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n", &["x", "y"]);
     check("*** Begin Patch\n*** Update File: x\n*** Move to: y\n@@\n-a\n+b\n*** End Patch\n", &["x", "y"]);
     check(r#"{"operation":"rename","path":"x","to":"d/y"}"#, &["d/y", "x"]);
-    // As git quotes what is unusual.
+    // Git quotes unusual names.
     let quoted = "diff --git \"a/x\\ty\" \"b/gr\\303\\274n\"\nsimilarity index 100%\nrename from \"x\\ty\"\nrename to \"gr\\303\\274n\"\n";
     check(quoted, &["gr\u{fc}n", "x\ty"]);
 }
 
 #[test]
-fn what_is_not_understood_is_refused_as_a_whole() {
+fn unparsable_patch_is_rejected_whole() {
     let copy = "diff --git a/x b/y\nsimilarity index 100%\ncopy from x\ncopy to y\n";
     assert!(refused(copy).contains("it copies a file"));
     assert!(refused(&hunk("a/../x", "b/../x")).contains("goes up"));

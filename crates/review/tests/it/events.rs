@@ -1,9 +1,9 @@
-//! Events outlive the program that wrote them.
+//! Compatibility of recorded events.
 
 use sayso_review::{
-    Answer, ApplyRecord, Cause, ContentHash, Decider, Event, EventBody, FileRecord, Fingerprint, Freed, Note,
-    Operation, Origin, Outcome, Performer, Recorded, Refresh, Rule, Ruling, RulingRecord, Snapshot, Subject, Tier,
-    Uncaptured, Verdict,
+    Answer, ApplyRecord, Cause, ContentHash, Decider, Event, EventBody, FileRecord, Fingerprint, FreeReason, Note,
+    Operation, Origin, Outcome, Performer, Recorded, RefreshReason, Rule, Ruling, RulingRecord, Snapshot, Subject,
+    Tier, Uncaptured, Verdict,
 };
 use serde_json::json;
 
@@ -22,9 +22,10 @@ fn events() -> Vec<Event> {
         notes: vec![Note::Ci],
         problem: None,
         settled: true,
+        card: None,
     };
-    let verdict = Verdict { preview: hash, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
-    let (origin, cause) = (Origin::default(), Cause::Undo { of: vec![1], paths: vec![path("a")] });
+    let verdict = Verdict { preview: hash, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let (origin, cause) = (Origin::default(), Cause::Undo { changes: vec![1], paths: vec![path("a")] });
     let session = || "s".to_owned();
     let record = ApplyRecord { token: String::new(), steps: Vec::new(), directories: Vec::new(), emptied: Vec::new() };
     let uncaptured = Uncaptured { path: "x".to_owned(), reason: "large".to_owned() };
@@ -46,7 +47,7 @@ fn events() -> Vec<Event> {
             files: vec![file.clone()],
             preview: hash,
             subject: Subject::Files,
-            ruled: Some(RulingRecord {
+            ruling: Some(RulingRecord {
                 ruling: Ruling::Later,
                 rule: "r".to_owned(),
                 reason: None,
@@ -55,15 +56,24 @@ fn events() -> Vec<Event> {
             performer: Performer::Agent,
             intent: Some(hash),
             deadline: Some(9),
-            after: vec![1],
+            predecessors: vec![1],
         },
-        Event::Refreshed { change: 2, files: vec![file], preview: hash, why: Refresh::Without { before: 1 } },
-        Event::Decided { change: 2, verdict, told: "done".to_owned() },
-        Event::Ended { change: 2, outcome: Outcome::Stale { files: vec![path("a")] }, told: Some("stale".to_owned()) },
-        Event::Ended { change: 2, outcome: Outcome::Applied, told: None },
+        Event::Refreshed {
+            change: 2,
+            files: vec![file],
+            preview: hash,
+            reason: RefreshReason::PredecessorDropped { predecessor: 1 },
+        },
+        Event::Decided { change: 2, verdict, agent_message: "done".to_owned() },
+        Event::Ended {
+            change: 2,
+            outcome: Outcome::Stale { files: vec![path("a")] },
+            agent_message: Some("stale".to_owned()),
+        },
+        Event::Ended { change: 2, outcome: Outcome::Applied, agent_message: None },
         Event::Undone { change: 1, by: 2, paths: Vec::new() },
         Event::Permitted { change: 2, expected: Vec::new(), outside: Vec::new() },
-        Event::Observed { change: 2, record, differs: vec![path("a")], uncaptured: vec![uncaptured] },
+        Event::Observed { change: 2, record, differing_files: vec![path("a")], uncaptured: vec![uncaptured] },
         Event::Reviewed { change: 1, by: 2 },
         Event::SessionStarted { session: session(), agent: Some("a".to_owned()), location: None, parent: None },
         Event::SessionResumed { session: session() },
@@ -71,18 +81,18 @@ fn events() -> Vec<Event> {
         Event::TurnStarted { session: session(), turn: "1".to_owned() },
         Event::TurnEnded { session: session(), turn: "1".to_owned() },
         Event::RuleAdded { session: session(), rule: Rule::new(Ruling::Deny) },
-        Event::Message { session: session(), change: Some(2), call: None, text: "t".to_owned() },
-        Event::Told { session: session(), change: Some(2), message: 3 },
+        Event::MessageQueued { session: session(), change: Some(2), call: None, text: "t".to_owned() },
+        Event::MessageDelivered { session: session(), change: Some(2), message: 3 },
         Event::Delivered { session: session(), through: 4 },
-        Event::Captured(snapshot),
-        Event::Correlated { snapshot: 1, call: "c".to_owned(), session: Some(session()) },
-        Event::Freed { snapshots: vec![1], because: Freed::Replaced },
-        Event::Recovered { change: 2, finished: false, left_alone: Vec::new(), saved: Vec::new() },
+        Event::SnapshotCaptured(snapshot),
+        Event::SnapshotCorrelated { snapshot: 1, call: "c".to_owned(), session: Some(session()) },
+        Event::SnapshotsFreed { snapshots: vec![1], reason: FreeReason::Replaced },
+        Event::Recovered { change: 2, finished: false, skipped_files: Vec::new(), rescued_files: Vec::new() },
     ]
 }
 
 #[test]
-fn what_is_recorded_can_be_read_again() {
+fn events_survive_serialization() {
     for event in events() {
         let bytes = serde_json::to_vec(&event).unwrap();
         assert_eq!(EventBody::decode(&bytes), EventBody::Known(event));
@@ -90,7 +100,7 @@ fn what_is_recorded_can_be_read_again() {
 }
 
 #[test]
-fn what_a_later_version_adds_is_ignored() {
+fn unknown_fields_are_ignored() {
     for event in events() {
         let mut value = serde_json::to_value(&event).unwrap();
         value["added_later"] = json!({ "x": [1] });
@@ -99,14 +109,14 @@ fn what_a_later_version_adds_is_ignored() {
 }
 
 #[test]
-fn a_note_of_a_later_version_does_not_hide_the_change() {
+fn unknown_note_is_dropped() {
     let mut value = serde_json::to_value(&events()[0]).unwrap();
     value["files"][0]["notes"] = json!([{ "note": "of_a_later_version" }, { "note": "ci" }]);
     assert_eq!(EventBody::decode(value.to_string().as_bytes()), EventBody::Known(events()[0].clone()));
 }
 
 #[test]
-fn an_event_of_an_unknown_kind_stays_as_it_is() {
+fn unknown_event_is_kept_as_data() {
     let later = json!({ "event": "of_a_later_version", "change": 3, "more": [1, { "a": null }] });
     let body = EventBody::decode(later.to_string().as_bytes());
     assert_eq!(body, EventBody::Unknown(later.clone()));
@@ -117,7 +127,7 @@ fn an_event_of_an_unknown_kind_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_no_event_can_still_be_shown() {
+fn invalid_event_is_kept_as_text() {
     for bytes in [&b"\xFF\x00"[..], b"", b"[1]", b"\"text\""] {
         let body = EventBody::decode(bytes);
         assert!(matches!(&body, EventBody::Unknown(value) if value["unreadable"].is_string()), "{body:?}");
@@ -126,14 +136,14 @@ fn what_is_no_event_can_still_be_shown() {
 }
 
 #[test]
-fn what_an_earlier_version_recorded_is_read() {
+fn omitted_fields_get_defaults() {
     let hash = ContentHash::of(b"x");
-    let old = json!({ "event": "proposed", "change": 1, "origin": {}, "cause": { "cause": "undo", "of": [1] }, "files": [],
+    let old = json!({ "event": "proposed", "change": 1, "origin": {}, "cause": { "cause": "undo", "changes": [1] }, "files": [],
         "preview": hash });
-    let EventBody::Known(Event::Proposed { subject, performer, ruled: None, deadline: None, .. }) =
+    let EventBody::Known(Event::Proposed { subject, performer, ruling: None, deadline: None, .. }) =
         EventBody::decode(old.to_string().as_bytes())
     else {
-        panic!("not read")
+        panic!("cannot decode")
     };
     assert_eq!((subject, performer), (Subject::Files, Performer::Gate));
     for old in [

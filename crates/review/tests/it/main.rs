@@ -1,17 +1,18 @@
-//! One test binary for the pure flow, over its public types only.
+//! Tests of the pure review flow through its public types.
 #![allow(clippy::unwrap_used, reason = "tests panic to fail")]
 
 mod action;
+mod agent_message;
 mod decide;
 mod draft;
 mod events;
 mod object;
 mod ordering;
 mod reverse;
-mod told;
 
 use sayso_review::{
-    Answer, Decider, FileAnswer, FileMode, FileState, HunkId, Preview, Proposal, Seen, Sight, Verdict, WsPath,
+    Answer, Decider, FileAnswer, FileMode, FileState, HunkId, Observation, ObservedFile, Preview, Proposal, Verdict,
+    WsPath,
 };
 
 pub(crate) fn path(text: &str) -> WsPath {
@@ -22,26 +23,26 @@ pub(crate) fn file(text: &str) -> FileState {
     FileState::file(text, FileMode::PLAIN)
 }
 
-pub(crate) fn seen(at: &str, state: FileState) -> (WsPath, Seen) {
+pub(crate) fn observed(at: &str, state: FileState) -> (WsPath, ObservedFile) {
     let location = path(at);
-    (location.clone(), Seen { location, found: Ok(state), link: None, facts: Vec::new() })
+    (location.clone(), ObservedFile { location, found: Ok(state), link: None, facts: Vec::new() })
 }
 
-/// What a proposal, as JSON or a patch, would make of some files.
+/// Previews a proposal, given as JSON or a patch.
 pub(crate) fn preview(files: &[(&str, &str)], proposal: &str) -> Preview {
     let proposal = Proposal::parse(proposal.as_bytes()).unwrap();
     let draft = proposal.draft(WsPath::parse).unwrap();
-    let mut sight = Sight { umask: 0o022, ..Sight::default() };
+    let mut observation = Observation { umask: 0o022, ..Observation::default() };
     for path in draft.paths() {
-        sight.files.extend([seen(path.as_str(), FileState::Absent)]);
+        observation.files.extend([observed(path.as_str(), FileState::Absent)]);
     }
     for (path, text) in files {
-        sight.files.extend([seen(path, file(text))]);
+        observation.files.extend([observed(path, file(text))]);
     }
-    draft.preview(&sight)
+    draft.preview(&observation)
 }
 
-/// A proposal to write whole files.
+/// Returns a proposal to write whole files.
 pub(crate) fn write(files: &[(&str, &str)]) -> String {
     let change =
         |(path, text): &(&str, &str)| serde_json::json!({ "operation": "write", "path": path, "content": text });
@@ -49,7 +50,7 @@ pub(crate) fn write(files: &[(&str, &str)]) -> String {
 }
 
 pub(crate) fn verdict(preview: &Preview, answer: Answer) -> Verdict {
-    Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::Person }
+    Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::PERSON }
 }
 
 pub(crate) fn about_files(answers: &[(&str, FileAnswer)]) -> Answer {
@@ -60,7 +61,7 @@ pub(crate) fn hunks(ids: &[&str]) -> FileAnswer {
     FileAnswer::Hunks { hunks: ids.iter().map(|id| id.parse::<HunkId>().unwrap()).collect() }
 }
 
-/// Thirty lines, some of them changed.
+/// Returns thirty lines, the given ones changed.
 pub(crate) fn lines(changed: &[usize]) -> String {
     let line =
         |number: usize| if changed.contains(&number) { format!("{number} changed\n") } else { format!("{number}\n") };

@@ -1,4 +1,4 @@
-//! The seed's object, field by field.
+//! Fields of the JSON object that the user's seed specifies.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn object(files: &[(&str, &str)], proposal: &str) -> Value {
 }
 
 #[test]
-fn the_object_has_the_seeds_fields() {
+fn object_has_seed_fields() {
     let object = object(
         &[("a.txt", "one\n"), ("gone.txt", "x\n"), ("there.txt", "x\n")],
         r#"{"changes":[
@@ -45,7 +45,7 @@ fn the_object_has_the_seeds_fields() {
 }
 
 #[test]
-fn types_are_the_seeds() {
+fn object_types_match_seed() {
     let object = object(&[("Cargo.lock", "a\n"), ("a", "a\n")], &write(&[("Cargo.lock", "b\n"), ("a", "b\n")]));
     assert!(object["has_conflicts"].is_boolean());
     assert!(object["warnings"].as_array().unwrap().iter().all(Value::is_string));
@@ -64,14 +64,14 @@ fn types_are_the_seeds() {
 }
 
 #[test]
-fn an_unchanged_file_says_so() {
+fn unchanged_file_says_no_changes() {
     let object = object(&[("a", "a\n")], &write(&[("a", "a\n")]));
     assert_eq!(object["changes"][0]["unified_diff"], "(no changes)");
     assert_eq!(object["changes"][0]["hunks"], json!([]));
 }
 
 #[test]
-fn hunks_are_numbered_as_verdicts_name_them() {
+fn hunk_numbers_match_verdict_ids() {
     let object = object(&[("a", &crate::lines(&[]))], &write(&[("a", &crate::lines(&[2, 5, 20]))]));
     let hunks = object["changes"][0]["hunks"].as_array().unwrap();
     let ids: Vec<(&str, u64)> =

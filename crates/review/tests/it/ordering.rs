@@ -1,4 +1,4 @@
-//! What a reviewer should see first comes first.
+//! Order of files and notes for the reviewer.
 
 use sayso_review::{Operation, Preview};
 
@@ -9,7 +9,7 @@ fn order(preview: &Preview) -> Vec<&str> {
 }
 
 #[test]
-fn problems_come_first_then_what_weighs_most() {
+fn problems_precede_severe_notes() {
     let texts = [("plain", "b\n"), ("Cargo.lock", "b\n"), ("other", "b\n"), (".github/workflows/ci.yml", "b\n")];
     let files: Vec<(&str, &str)> = texts.iter().map(|(path, _)| (*path, "a\n")).chain([("there", "")]).collect();
     let mut changes: Vec<serde_json::Value> = serde_json::from_str(&write(&texts)).unwrap();
@@ -19,7 +19,7 @@ fn problems_come_first_then_what_weighs_most() {
 }
 
 #[test]
-fn notes_of_a_file_are_ordered_too() {
+fn notes_are_sorted_by_severity() {
     let secret = format!("key = \"AKIA{}\"", "Q3EGRZ7TLW2XKJ5M");
     let shown = preview(&[("Cargo.toml", "a = 1\n")], &write(&[("Cargo.toml", &secret)]));
     let severities: Vec<_> = shown.files()[0].notes.iter().map(sayso_review::Note::severity).collect();
@@ -28,7 +28,7 @@ fn notes_of_a_file_are_ordered_too() {
 }
 
 #[test]
-fn a_rename_hides_no_loss() {
+fn rename_over_file_shows_both_changes() {
     let files = [("new", "new\n"), ("old", "old\n")];
     let shown =
         preview(&files, r#"[{"operation":"delete","path":"old"},{"operation":"rename","path":"new","to":"old"}]"#);
@@ -38,7 +38,7 @@ fn a_rename_hides_no_loss() {
 }
 
 #[test]
-fn names_used_only_in_between_are_not_shown() {
+fn temporary_names_are_hidden() {
     let rename = |path: &str, to: &str| serde_json::json!({ "operation": "rename", "path": path, "to": to });
     let swap = serde_json::json!([rename("a", "c"), rename("b", "a"), rename("c", "b")]).to_string();
     assert_eq!(order(&preview(&[("a", "a\n"), ("b", "b\n")], &swap)), ["a", "b"]);

@@ -1,22 +1,23 @@
-//! Undo never guesses.
+//! Undo and redo.
 
 use std::collections::BTreeMap;
 
-use sayso_review::{FileState, IfChanged, Note, Preview, Problem, Seen, Transition, WsPath, reverse};
+use sayso_review::{FileState, IfChanged, Note, ObservedFile, Preview, Problem, Transition, WsPath, reverse};
 
-use crate::{file, lines, path, seen};
+use crate::{file, lines, observed, path};
 
 fn transition(change: u64, at: &str, from: Option<FileState>, to: Option<FileState>) -> Transition {
     Transition { change, path: path(at), from, to }
 }
 
 fn undo(transitions: &[Transition], now: &str, if_changed: IfChanged) -> Preview {
-    let seen: BTreeMap<WsPath, Seen> = [seen("a", file(now)), seen("other", file("other\n"))].into();
-    reverse(transitions, &seen, if_changed)
+    let observed: BTreeMap<WsPath, ObservedFile> =
+        [observed("a", file(now)), observed("other", file("other\n"))].into();
+    reverse(transitions, &observed, if_changed)
 }
 
 #[test]
-fn several_changes_of_a_file_go_back_to_the_first() {
+fn reverse_undoes_several_changes_of_file() {
     let states = [lines(&[]), lines(&[2]), lines(&[2, 20])];
     let back =
         |change: u64, from: usize| transition(change, "a", Some(file(&states[from])), Some(file(&states[from - 1])));
@@ -27,8 +28,8 @@ fn several_changes_of_a_file_go_back_to_the_first() {
 }
 
 #[test]
-fn a_foreign_change_between_two_of_ours_is_not_overwritten() {
-    // Change 1 made line 2, somebody made line 10, change 2 made line 20.
+fn reverse_refuses_intermediate_foreign_edit() {
+    // Change 1 edited line 2, another party line 10, change 2 line 20.
     let transitions = [
         transition(2, "a", Some(file(&lines(&[2, 10, 20]))), Some(file(&lines(&[2, 10])))),
         transition(1, "a", Some(file(&lines(&[2]))), Some(file(&lines(&[])))),
@@ -42,7 +43,7 @@ fn a_foreign_change_between_two_of_ours_is_not_overwritten() {
 }
 
 #[test]
-fn what_does_not_go_together_is_said() {
+fn reverse_reports_conflicts() {
     let back = [transition(1, "a", Some(file("ours\n")), Some(file("before\n")))];
     let shown = undo(&back, "theirs\n", IfChanged::Merge);
     assert!(matches!(shown.files()[0].problem, Some(Problem::Conflicts { .. })));
@@ -50,7 +51,7 @@ fn what_does_not_go_together_is_said() {
 }
 
 #[test]
-fn a_content_that_is_gone_is_not_made_up() {
+fn missing_content_is_a_problem() {
     for if_changed in [IfChanged::Refuse, IfChanged::Merge] {
         let shown = undo(&[transition(1, "a", Some(file("now\n")), None)], "now\n", if_changed);
         assert_eq!(shown.files()[0].problem, Some(Problem::ContentGone));
@@ -60,7 +61,7 @@ fn a_content_that_is_gone_is_not_made_up() {
 }
 
 #[test]
-fn only_recorded_paths_are_touched() {
+fn reverse_touches_recorded_paths_only() {
     let shown = undo(&[transition(1, "a", Some(file("now\n")), Some(FileState::Absent))], "now\n", IfChanged::Refuse);
     assert_eq!(shown.files().iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a"]);
     let unseen = undo(&[transition(1, "b", Some(file("b\n")), Some(FileState::Absent))], "now\n", IfChanged::Refuse);

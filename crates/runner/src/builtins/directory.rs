@@ -1,4 +1,4 @@
-//! `cd` and `pwd`.
+//! The builtins `cd` and `pwd`, with the logical and the physical directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -38,7 +38,8 @@ pub(super) fn cd(arguments: &Arguments<'_>, shell: &mut Shell) -> Step {
         _ => return Ok(fail("too many arguments", shell)),
     };
     if target.is_empty() {
-        return Ok(0);
+        // The folder stays, and `cd -` leads to it.
+        return enter(shell.directory.clone(), false, shell);
     }
     let is_shown = operands == [b"-"];
     match folder(&target, links, shell) {
@@ -94,7 +95,7 @@ pub(super) fn pwd(arguments: &Arguments<'_>, shell: &Shell) -> Step {
     write("pwd", &[folder.as_os_str().as_bytes(), b"\n"].concat(), shell)
 }
 
-/// Reads `-L`, `-P` and `--`; an error has been told and is a status.
+/// Reads `-L`, `-P` and `--`. An error is a status; its message has been written.
 fn options<'a, 'b>(name: &str, arguments: &'b Arguments<'a>, shell: &Shell) -> Result<(Links, &'b Arguments<'a>), u8> {
     let mut links = Links::Logical;
     let mut rest = arguments;

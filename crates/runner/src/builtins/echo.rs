@@ -1,4 +1,4 @@
-//! `echo`.
+//! The builtin `echo`, with the options of bash.
 
 use super::escapes::{Dialect, Rest, unescape};
 use super::{Arguments, write};

@@ -11,11 +11,11 @@ pub(super) enum Dialect {
     Format,
 }
 
-/// Text after `\c`.
+/// The rest of the output is dropped, as after `\c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Continues,
-    /// `\c`: nothing behind it is written.
+    /// `\c` ends the output of the command.
     Ends,
 }
 

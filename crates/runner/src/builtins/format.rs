@@ -156,7 +156,7 @@ pub(super) fn character_value(value: &[u8]) -> Option<i64> {
     Some(text.chars().next().map_or(0, |character| i64::from(u32::from(character))))
 }
 
-/// Reads a number as C does; `false` if something else stands behind it.
+/// Reads a number as C does. `false` if other text follows it.
 pub(super) fn integer(value: &[u8]) -> (i64, bool) {
     if let Some(number) = character_value(value) {
         return (number, true);

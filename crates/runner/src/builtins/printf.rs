@@ -1,4 +1,4 @@
-//! `printf`.
+//! The builtin `printf`, without `-v`.
 
 use super::escapes::{Dialect, Rest, escape, unescape};
 use super::format::{self, Directive};

@@ -1,4 +1,4 @@
-//! `test` and `[`.
+//! The builtins `test` and `[`: files, texts and numbers.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;

@@ -71,9 +71,12 @@ const NAMES: &[&str] = &["x", "y", "z"];
 const FILES: &[&str] = &["o1", "o2", "\"$x\"", "o$y", "/dev/null", "src/o3", "nope/o4", "'o 5'"];
 const INPUTS: &[&str] = &["a.txt", "list", "nope", "/dev/null", "\"$x\""];
 
-/// Number of cases: `SAYSO_ORACLE_CASES`, or few enough for a test run.
-pub(crate) fn cases(default: u64) -> u64 {
-    std::env::var("SAYSO_ORACLE_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(default)
+/// Seeds of the scripts to check: as many as `SAYSO_ORACLE_CASES` says, from `SAYSO_ORACLE_FIRST` on. Without these variables
+/// few enough for a test run.
+pub(crate) fn seeds(default: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("SAYSO_ORACLE_FIRST").unwrap_or(0);
+    first..first + number("SAYSO_ORACLE_CASES").unwrap_or(default)
 }
 
 pub(crate) struct Generator {

@@ -12,13 +12,13 @@ use std::sync::Mutex;
 use sayso_runner::{Handle, Judge, Judgement, PreparedCommand, Report, RunOptions, run};
 use sayso_shell::Program;
 
-/// Everything that a script leaves behind.
+/// Exit code, output and files of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) exit: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Paths with contents, targets of links, or nothing for folders.
+    /// Paths with the contents of files and the targets of links; empty for folders.
     pub(crate) files: BTreeMap<String, String>,
 }
 
@@ -166,7 +166,7 @@ impl Stage {
         }
     }
 
-    /// Paths with contents, targets of links, or nothing for folders.
+    /// Paths with the contents of files and the targets of links; empty for folders.
     pub(crate) fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         collect(&self.root(), "", &mut files);

@@ -4,15 +4,17 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use sayso_gate::CallOrder;
-use sayso_review::{Act, CommandPreview, Policy, RedirectAccess, Ruled, Ruling, Script, Who, WsPath};
+use sayso_review::{
+    CommandPreview, Policy, PolicyDecision, PolicyQuery, Principal, RedirectAccess, Ruling, Script, WsPath,
+};
 use sayso_runner::{Judgement, PreparedCommand, Refusal, Report};
 
-use crate::visible::visible;
+use sayso_present::escape::escape_unprintable;
 
 /// Commands that a message lists at most.
 const MAX_LISTED: usize = 5;
 
-/// The rules of an order, compiled.
+/// Judges commands by the rules of an order.
 pub(super) struct Judge<'o> {
     order: &'o CallOrder,
     policy: Policy,
@@ -23,8 +25,8 @@ impl<'o> Judge<'o> {
         Self { order, policy }
     }
 
-    /// The directory from the root of the workspace, if it is inside.
-    fn start(&self, directory: &Path) -> Option<WsPath> {
+    /// Returns a directory relative to the workspace. `None` outside.
+    fn workspace_directory(&self, directory: &Path) -> Option<WsPath> {
         let below = directory.strip_prefix(&self.order.root).ok()?;
         if below.as_os_str().is_empty() { Some(WsPath::root()) } else { WsPath::parse(below.to_str()?).ok() }
     }
@@ -35,22 +37,22 @@ impl sayso_runner::Judge for Judge<'_> {
         let Some(text) = text(command) else {
             return Judgement::Refuse { reason: "a word is not UTF-8, which no rule can name".to_owned() };
         };
-        let (text, start) = match self.start(&command.directory) {
+        let (text, start) = match self.workspace_directory(&command.directory) {
             Some(start) => (text, start),
-            // Outside, as if the command went there itself.
+            // A directory outside is judged like a `cd` to it.
             None => (format!("cd {}\n{text}", quoted(&command.directory.to_string_lossy())), WsPath::root()),
         };
         let mut script = Script::parse(&text);
         let preview = CommandPreview::of_parsed(&text, script.clone(), &start, &self.order.root);
-        script.doubts.clone_from(&preview.doubts);
-        let act = Act::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
-        let who = Who { agent: self.order.agent.as_deref(), session: self.order.session.as_deref() };
-        let ruled = self.policy.judge(&act, &who);
+        script.uncertainties.clone_from(&preview.uncertainties);
+        let act = PolicyQuery::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
+        let who = Principal { agent: self.order.agent.as_deref(), session: self.order.session.as_deref() };
+        let ruled = self.policy.evaluate(&act, &who);
         if ruled.ruling < Ruling::Ask { Judgement::Proceed } else { Judgement::Refuse { reason: reason(&ruled) } }
     }
 }
 
-/// A command with every word quoted, so that the reader finds exactly these words, and the commands behind wrappers such as `env`.
+/// Formats a command with every word quoted. The parser then finds exactly these words, and the commands behind wrappers such as `env`.
 fn text(command: &PreparedCommand) -> Option<String> {
     let mut words = Vec::new();
     for (name, value) in &command.assignments {
@@ -71,19 +73,20 @@ fn text(command: &PreparedCommand) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// The part that is not allowed, and the rule that says so.
-fn reason(ruled: &Ruled) -> String {
+/// Names the part that is not allowed, and the deciding rule.
+fn reason(ruled: &PolicyDecision) -> String {
     let strictest = ruled.parts.iter().find(|part| part.ruling == ruled.ruling);
-    let what = strictest.map(|part| format!("{} `{}`", part.access, visible(&part.what))).unwrap_or_default();
+    let what =
+        strictest.map(|part| format!("{} `{}`", part.access, escape_unprintable(&part.target))).unwrap_or_default();
     let verb = if ruled.ruling == Ruling::Deny { "denies" } else { "asks about" };
-    format!("{} {verb} {what}", ruled.by.short())
+    format!("{} {verb} {what}", ruled.rule.short_name())
 }
 
-/// Says what ran and what did not.
+/// Describes the commands that ran and the refused command.
 pub(super) fn stopped(report: &Report, refusal: &Refusal) -> String {
     let words = |argv: &[std::ffi::OsString]| {
         let words: Vec<_> = argv.iter().map(|word| OsStr::to_string_lossy(word)).collect();
-        format!("`{}`", visible(&words.join(" ")))
+        format!("`{}`", escape_unprintable(&words.join(" ")))
     };
     let mut ran: Vec<String> = report.ran.iter().take(MAX_LISTED).map(|command| words(&command.argv)).collect();
     let more = report.ran.len() + report.omitted - ran.len();
@@ -98,7 +101,7 @@ pub(super) fn stopped(report: &Report, refusal: &Refusal) -> String {
     format!("stopped before {}: {}. {ran}", words(&refusal.command.argv), refusal.reason)
 }
 
-/// A word as the reader takes it literally.
+/// Quotes a word, so that the parser takes it literally.
 pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,18 +1,18 @@
-//! `sayso call`: carries out a command that was let go ahead, where the agent runs its commands.
+//! `sayso call`: runs a permitted command in the agent's environment.
 //!
-//! A hook cannot hand a judged command back to the agent's shell: functions, aliases and snapshots of that shell give the words another
-//! meaning. So the hook hands back `sayso call ID`. What rules allow is run from sayso's own parse, and every program is judged again with its
-//! real arguments just before it starts. What a person approved is run by bash. Either way everything that starts here is marked.
+//! In the agent's own shell, functions, aliases and snapshots could give a judged command another meaning. The hook therefore replaces it
+//! with `sayso call ID`. A command that rules allowed runs from sayso's own parse, and each program is judged again with its real
+//! arguments just before it starts. A command that a person approved runs in bash. Both run marked.
 //!
-//! No engine is asked: `call` may run in a sandbox that forbids it, and for hours.
+//! `call` does not connect to an engine, because it may run in a sandbox without access, and for hours.
 
 mod judge;
+mod session;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -25,37 +25,50 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::output::say;
-use crate::state::state_home;
 use crate::under_gate;
+use crate::workspace_location::state_home;
 use judge::Judge;
 
-/// Exit code where something was not allowed to run, as shells have it for what cannot be executed.
+/// Exit code for a command that may not run. Shells use it for a file that cannot be executed.
 const NOT_RUN: u8 = 126;
 
-/// The names of the hidden commands.
+/// Names of the hidden commands.
 pub(crate) const NAME: &str = "call";
 pub(crate) const DIRECTORY: &str = "call-cwd";
-/// The word behind the id that hands standard input to the command; without it there is none.
+/// Option after the id that passes standard input to the command. Without it, standard input is empty.
 pub(crate) const STDIN: &str = "--stdin";
 
-/// Standard input of a command.
+/// The standard input of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Input {
     Empty,
     Inherited,
 }
 
-/// Carries out the order whose id is the first word.
+/// Runs the order whose id is the first word.
 pub(crate) fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
-    let id = id(&mut words).ok_or_else(|| "`sayso call` is for hooks, which name an order".to_owned());
-    let input = if words.next().is_some_and(|word| word == STDIN) { Input::Inherited } else { Input::Empty };
-    match id.and_then(|id| carry_out(&id, input)) {
-        Ok(code) => ExitCode::from(code),
+    let first = words.next();
+    let done = if first.as_ref().is_some_and(|word| word == session::SESSION) {
+        session::enter(words.next()).and_then(|supervisor| run_order(words, Some(supervisor)))
+    } else if session::has_terminal() {
+        session::supervise(first.into_iter().chain(words))
+    } else {
+        run_order(first.into_iter().chain(words), None)
+    };
+    match done {
+        Ok(code) => code,
         Err(reason) => {
             say(&format!("sayso: nothing was run: {reason}"));
             ExitCode::from(NOT_RUN)
         }
     }
+}
+
+/// Runs the order whose id is the first word. The command ends with `supervisor`.
+fn run_order(mut words: impl Iterator<Item = OsString>, supervisor: Option<OwnedFd>) -> Result<ExitCode, String> {
+    let id = id(&mut words).ok_or_else(|| "`sayso call` is for hooks, which name an order".to_owned())?;
+    let input = if words.next().is_some_and(|word| word == STDIN) { Input::Inherited } else { Input::Empty };
+    carry_out(&id, input, supervisor).map(ExitCode::from)
 }
 
 fn id(mut words: impl Iterator<Item = OsString>) -> Option<String> {
@@ -76,15 +89,18 @@ pub(crate) fn print_directory(words: impl Iterator<Item = OsString>) -> ExitCode
     }
 }
 
-fn carry_out(id: &str, input: Input) -> Result<u8, String> {
+fn carry_out(id: &str, input: Input, supervisor: Option<OwnedFd>) -> Result<u8, String> {
     let home = state_home().map_err(|failure| failure.message())?;
     let files = CallFiles::new(&home);
-    let order = files.read(id).map_err(|error| format!("the order `{id}` cannot be read: {error}"))?;
+    let order = files.read(id).map_err(|error| format!("cannot read the order `{id}`: {error}"))?;
     let order =
         order.ok_or_else(|| format!("there is no order `{id}`, or its command is over; propose the command again"))?;
     let directory = std::env::current_dir().map_err(|error| format!("the working directory is gone: {error}"))?;
-    // Before any thread starts, so that none is without them.
+    // Before any thread starts, because marks apply to one thread and its descendants.
     under_gate::mark(Scope::Command);
+    if let Some(supervisor) = supervisor {
+        session::end_with(supervisor);
+    }
     let report = match &order.basis {
         CallBasis::Rules(rules) => run_by_rules(&order, rules, directory, input)?,
         CallBasis::Person => run_by_shell(&order, &directory)?,
@@ -93,22 +109,22 @@ fn carry_out(id: &str, input: Input) -> Result<u8, String> {
     if let Some(stopped) = &report.stopped {
         say(&format!("sayso: {stopped}"));
     }
-    // Where a sandbox forbids it, the agent and its hook have the exit code and what was said.
+    // A sandbox may forbid the write. The agent and its hook still have the exit code and the message.
     let _ = files.report(id, &report);
     Ok(u8::try_from(code).unwrap_or(NOT_RUN))
 }
 
-/// Runs what rules allow, without a shell.
+/// Runs a command that rules allowed, without a shell.
 fn run_by_rules(order: &CallOrder, rules: &RuleSet, directory: PathBuf, input: Input) -> Result<CallReport, String> {
     let policy = rules.policy().map_err(|error| error.to_string())?;
     let program = Program::parse(&order.command).map_err(|error| error.to_string())?;
-    let system = |error: io::Error| format!("a standard stream cannot be used: {error}");
+    let system = |error: io::Error| format!("cannot use a standard stream: {error}");
     let options = RunOptions {
         environment: std::env::vars_os().collect::<BTreeMap<OsString, OsString>>(),
         directory,
         stdin: (input == Input::Inherited).then(|| duplicate(&io::stdin())).transpose().map_err(system)?,
-        stdout: duplicate(&io::stdout()).map_err(system)?,
-        stderr: duplicate(&io::stderr()).map_err(system)?,
+        stdout: session::output(&io::stdout()).map_err(system)?,
+        stderr: session::output(&io::stderr()).map_err(system)?,
         handle: Handle::new(),
     };
     forward_signals(&options.handle).map_err(|error| format!("cannot install signal handlers: {error}"))?;
@@ -124,7 +140,7 @@ fn duplicate(stream: &impl AsFd) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-/// Hands signals on to the programs of a script, which then ends.
+/// Forwards signals to the programs of a script, which then ends.
 fn forward_signals(handle: &Handle) -> io::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let handle = handle.clone();
@@ -140,7 +156,7 @@ fn forward_signals(handle: &Handle) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs what a person approved, by bash, in the directory that the person saw.
+/// Runs a command that a person approved, in bash, in the approved directory.
 fn run_by_shell(order: &CallOrder, directory: &Path) -> Result<CallReport, String> {
     let approved = Path::new(&order.root).join(order.directory.as_str());
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -152,42 +168,30 @@ fn run_by_shell(order: &CallOrder, directory: &Path) -> Result<CallReport, Strin
         ));
     }
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+    let failed = |error: io::Error| format!("cannot start `{shell}`: {error}");
     let ended = tempfile::NamedTempFile::new().ok();
     let mut command = Command::new(shell);
     command
         .arg("-c")
         .arg(script(&order.command, ended.as_ref().map(tempfile::NamedTempFile::path)))
-        .stdin(Stdio::null());
-    let failed = |error: io::Error| format!("`{shell}` cannot be started: {error}");
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed)?;
-    let mut child = command.spawn().map_err(failed)?;
-    let pid = rustix::process::Pid::from_child(&child);
-    std::thread::spawn(move || {
-        for signal in &mut signals {
-            let forwarded = match signal {
-                SIGHUP => rustix::process::Signal::HUP,
-                SIGINT => rustix::process::Signal::INT,
-                _ => rustix::process::Signal::TERM,
-            };
-            let _ = rustix::process::kill_process(pid, forwarded);
-        }
-    });
-    let status = child.wait().map_err(failed)?;
+        .stdin(Stdio::null())
+        .stdout(session::output(&io::stdout()).map_err(failed)?)
+        .stderr(session::output(&io::stderr()).map_err(failed)?);
+    let code = session::run_child(&mut command).map_err(failed)?;
     let directory = ended.and_then(|file| std::fs::read_to_string(file.path()).ok()).filter(|text| !text.is_empty());
     let directory = directory
         .map_or_else(|| approved.to_string_lossy().into_owned(), |text| text.trim_end_matches('\n').to_owned());
-    let code = status.code().or_else(|| Some(128 + status.signal()?));
-    Ok(CallReport { directory, code, stopped: None })
+    Ok(CallReport { directory, code: Some(code), stopped: None })
 }
 
-/// The script for bash. Where it may end in another directory, it leaves that in a file when it exits.
+/// Returns the script for bash. If it may change the directory, it writes the last one to a file when it exits.
 fn script(command: &str, ended: Option<&Path>) -> String {
-    let changes = sayso_shell::Script::parse(command)
+    let changes_directory = sayso_shell::Script::parse(command)
         .commands
         .iter()
         .any(|command| command.shell == 0 && matches!(command.program(), Some("cd" | "pushd" | "popd")));
     match ended {
-        Some(file) if changes => {
+        Some(file) if changes_directory => {
             let file = judge::quoted(&file.to_string_lossy());
             format!("trap \"command pwd -P >| {file}\" EXIT; {command}")
         }

@@ -1,14 +1,14 @@
-//! The command line of rules, trust and configuration.
+//! Arguments of `policy`, `trust` and `config`.
 
 use clap::{Args, Subcommand};
 
-use super::Place;
+use super::CommonOptions;
 
-/// Shown where people look for how rules are written.
+/// The grammar of rules, by example.
 const RULES: &str = "\
 Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
 
-  [policy]                      # what happens where no rule says anything
+  [policy]                      # where no rule matches
   write = \"ask\"                # allow | later | ask | deny; also read, run, tool, delegate, send
 
   [[rule]]
@@ -26,14 +26,14 @@ Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
   [[rule]]
   run = \"rm\"
   then = \"deny\"
-  reason = \"told to the agent\"
+  reason = \"for the agent\"
 
-  [snapshot]                    # what is kept to undo commands
-  largest_file = \"64 MB\"
+  [snapshot]                    # stored to undo commands
+  max_file_size = \"64 MB\"
   quota = \"1 GB\"
 
   [decide]
-  deadline = \"10 min\"          # what nobody decides by then is denied
+  deadline = \"10 min\"          # pending changes are denied after it
 
   [notify]
   command = [\"notify-send\"]    # gets the text as its last argument
@@ -41,29 +41,29 @@ Your file is $XDG_CONFIG_HOME/sayso/config.toml, or ~/.config/sayso/config.toml:
   [branch]
   prefix = \"sayso/\"
 
-A deny wins; else the narrower rule (session, agent, everybody), and then the last one.";
+A deny wins; else the narrower rule (session, agent, all), and then the last one.";
 
-/// Shown where people look for how requests to models are treated.
+/// The settings for requests to models, by example.
 const REQUESTS: &str = "\
-Requests to models, which `sayso request` shows:
+Requests to models (`sayso request`):
 
   [request]
-  grace = \"20 s\"               # how long one may wait before its stream is kept alive
-  log = \"all\"                  # or \"paused\": only what waited, or had saved edits applied
-  scope = \"session\"            # where captured edits are saved: session | workspace | global
-  hold_tools = [\"Bash\"]        # calls of these tools wait in the answer; \"*\" is any
-  largest_body = \"64 MB\"       # also keep_alive, monitor, most_at_once, preview_limit
+  grace = \"20 s\"               # time before a paused request's stream is kept alive
+  log = \"all\"                  # or \"paused\": only paused ones, or those with saved edits
+  scope = \"session\"            # scope of captured edits: session | workspace | global
+  hold_tools = [\"Bash\"]        # hold calls of these tools in the response; \"*\" is any
+  max_body_size = \"64 MB\"       # also keep_alive, monitor, max_concurrent, preview_limit
 
-  [[request.rule]]              # what pauses whatever the mode; the first that fits decides
+  [[request.rule]]              # pauses in every mode; the first match decides
   name = \"large results\"
   tool_result_tokens = 20000    # also agent, subagent, larger_than; text, in the newest messages
-                                # pause = false is for what never waits
+                                # pause = false never pauses
 
   [upstream.local]              # a server of your own: http://127.0.0.1:PORT/p/…/local
   url = \"http://127.0.0.1:8080\"
   key_variable = \"LOCAL_KEY\"   # for replays; key_header, if it is not the usual one";
 
-/// Says what the rules make of something.
+/// Explain what the rules decide, and which rule decides
 #[derive(Args)]
 #[command(after_help = RULES)]
 pub(crate) struct PolicyArguments {
@@ -74,7 +74,7 @@ pub(crate) struct PolicyArguments {
 impl PolicyArguments {
     pub(super) fn wants_json(&self) -> bool {
         match &self.command {
-            PolicyCommand::Explain(explain) => explain.place.json,
+            PolicyCommand::Explain(explain) => explain.common.json,
             PolicyCommand::Starter => false,
         }
     }
@@ -82,95 +82,95 @@ impl PolicyArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum PolicyCommand {
-    Explain(Explain),
-    /// Prints rules to begin with, for looking around, building and testing.
+    Explain(ExplainArguments),
+    /// Print rules to start with: reading, building and testing
     ///
-    /// Nothing is written. Read them, and add those you want to your file: `sayso policy starter >> ~/.config/sayso/config.toml`.
+    /// Read them, and add your choice to your file: `sayso policy starter >> ~/.config/sayso/config.toml`.
     Starter,
 }
 
-/// Says what would happen, and why: the rule that decides, and the others about it.
+/// Explain a decision: the deciding rule and the other matching rules
 ///
-/// Nothing is done and nothing is asked. Each file and each command of a script is judged by itself; the strictest counts.
+/// Explains only. Each file and each command of a script is decided by itself; the strictest decision counts.
 ///
 /// Exit code 0 if it would be allowed, reviewed later or asked about, 3 if it would be denied.
 #[derive(Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArguments {
     #[command(subcommand)]
-    pub(crate) asked: Asked,
-    /// As this agent.
+    pub(crate) action: ExplainedAction,
+    /// As this agent
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) agent: Option<String>,
-    /// In this session.
+    /// In this session
     #[arg(long, value_name = "ID", global = true)]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
+/// An action to explain.
 #[derive(Subcommand)]
-pub(crate) enum Asked {
-    /// Writing files.
+pub(crate) enum ExplainedAction {
+    /// Write files
     Write {
-        /// The files, from the root of the workspace.
+        /// Files, from the root of the workspace
         #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
         paths: Vec<String>,
     },
-    /// Reading files.
+    /// Read files
     Read {
-        /// The files, from the root of the workspace.
+        /// Files, from the root of the workspace
         #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
         paths: Vec<String>,
     },
-    /// Running a command.
+    /// Run a command
     Run {
-        /// As the shell would get it, quoted as one word.
+        /// The script for the shell, quoted as one word
         #[arg(value_name = "COMMAND")]
         command: String,
     },
-    /// Calling a tool.
+    /// Call a tool
     Tool {
-        /// Its name.
+        /// Name of the tool
         #[arg(value_name = "NAME")]
         name: String,
-        /// Its arguments as a JSON object.
+        /// Arguments of the tool as a JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         args: String,
     },
-    /// Handing work to another agent.
+    /// Delegate work to another agent
     Delegate {
-        /// Its name.
+        /// Name of the agent
         #[arg(value_name = "AGENT")]
         to: String,
     },
 }
 
-/// Trusts the workspace's `sayso.toml` as it is now, so that it may loosen too.
+/// Trust the workspace's sayso.toml as it is now
 ///
-/// Until then it can only make things stricter. Shows what it would loosen. The file is trusted by its content: if it changes, it
+/// An untrusted file can only make rules stricter. Shows what the file would loosen. Trust is for its content: if the file changes, it
 /// is untrusted again.
 #[derive(Args)]
 pub(crate) struct TrustArguments {
-    /// Show what it would loosen, and trust nothing.
+    /// Only show what it would loosen
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
-    /// Trust it no longer.
+    /// Trust it no longer
     #[arg(long)]
     pub(crate) revoke: bool,
-    /// Confirm rules that became milder while something ran under the gate. Shows what changed in the files.
+    /// Confirm rules that became milder while a command or an agent ran under the gate, and show the difference
     #[arg(long, conflicts_with_all = ["show", "revoke"])]
     pub(crate) rules: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
-/// Prints all settings and rules with where each comes from.
+/// Print all settings and rules with their origins
 ///
-/// Defaults come first, then the user's config.toml, then the workspace's sayso.toml, of which only what makes things stricter counts
-/// until it is trusted.
+/// Defaults come first, then your config.toml, then the workspace's sayso.toml. Until that is trusted, only its stricter rules count.
 #[derive(Args)]
 #[command(after_help = format!("{RULES}\n\n{REQUESTS}"))]
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }

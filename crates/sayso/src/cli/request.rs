@@ -1,295 +1,301 @@
-//! The command line of requests to models.
+//! Arguments of `sayso request`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Place, number};
+use super::{CommonOptions, number};
 
-/// Shown where people look for how paths are written.
+/// The grammar of paths, and examples.
 const PATHS: &str = "\
 A PATH names a value as it is now: messages[3].content[1].text, system[0].text, requestOptions.temperature. `sayso request show ID` lists
 the paths of all sections. A section's id, such as 0:12, does as well and stays the same whatever is edited around it; `--json` has
 the ids.
 
 Examples:
-  sayso request mode pause-next                     have the next turn of an agent wait
-  sayso request list --waiting                      what waits
-  sayso request show 12                             what it says, section by section
-  sayso request edit 12 messages[0].content[0].text open your editor
+  sayso request mode pause-next                     pause the next turn of an agent
+  sayso request list --waiting                      list paused requests
+  sayso request show 12                             show a request section by section
+  sayso request edit 12 messages[0].content[0].text open a value in your editor
   sayso request edit 12 max_tokens=2000 model=small set values
   sayso request shrink 12 messages[7].content[0] --from-now-on
-                                                    keep a huge tool result short, in later requests, too
+                                                    shorten a huge tool result, also in later requests
   sayso request resume 12                           send it on";
 
-/// Requests that agents send to models: shows those that wait, edits, resumes, cancels and replays them.
+/// List, edit, resume, cancel and replay requests to models
 ///
-/// An agent that runs under `sayso run`, or that is set up with `sayso env`, sends its requests through sayso. Unless you say otherwise they
-/// pass as they are. With `sayso request mode` they wait, and what you make of one that waits is what is sent.
+/// An agent under `sayso run` or with the settings of `sayso env` sends its requests through sayso. By default they are forwarded
+/// unchanged. `sayso request mode` pauses them; a paused request is sent with your edits.
 #[derive(Args)]
 #[command(after_help = PATHS)]
 pub(crate) struct RequestArguments {
     #[command(subcommand)]
     pub(crate) command: RequestCommand,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum RequestCommand {
-    /// Lists requests, newest first; those that wait, oldest first.
+    /// List requests, newest first; paused requests oldest first
     List {
-        /// Only those that wait.
+        /// Only paused requests
         #[arg(long)]
         waiting: bool,
-        /// Only those of this session; the beginning or the end of its id will do.
+        /// Only this session; the start or end of its id is enough
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        /// How many to list.
+        /// Number of requests
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::count)]
         number: usize,
     },
-    /// Shows what a request says, section by section, with its tokens.
+    /// Show a request section by section, with token counts
     Show {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Show all of every section.
+        /// Show the full content of every section
         #[arg(long)]
         full: bool,
-        /// Show all of one section only.
+        /// Show the full content of one section only
         #[arg(long, value_name = "PATH")]
         section: Option<String>,
     },
-    /// Sets values in a request that waits, or opens one in your editor.
+    /// Set values in a paused request, or open one in your editor
     ///
-    /// PATH=VALUE sets a text where a text is, and JSON elsewhere; PATH:=JSON sets JSON whatever is there. A PATH alone is opened in $VISUAL,
-    /// or $EDITOR; what is left unchanged, or empty, is not taken.
+    /// PATH=VALUE sets a text where a text is, and JSON elsewhere; PATH:=JSON always sets JSON. A PATH alone opens in $VISUAL or $EDITOR;
+    /// an unchanged or empty value is not taken.
     Edit {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// What to set.
+        /// Values to set
         #[arg(value_name = "PATH[=VALUE]", required = true)]
         edits: Vec<String>,
         #[command(flatten)]
-        later: Later,
+        save: SaveOptions,
     },
-    /// Leaves something out of a request that waits.
-    Delete(At),
-    /// Puts back what was left out.
-    Restore(At),
-    /// Adds a message of the user at the end of a request that waits.
+    /// Delete a section of a paused request
+    Delete(TargetArguments),
+    /// Restore a deleted section
+    Restore(TargetArguments),
+    /// Append a user message to a paused request
     Append {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// What it says.
+        /// Text of the message
         #[arg(value_name = "TEXT")]
         text: String,
     },
-    /// Keeps the beginning and the end of a tool's result, and says how many tokens that saves.
+    /// Shorten a tool result to its start and end
     Shrink {
         #[command(flatten)]
-        at: At,
-        /// How many bytes to keep at its beginning; 2,000, if not given.
+        at: TargetArguments,
+        /// Bytes to keep at its start [default: 2000]
         #[arg(long, value_name = "N", value_parser = number::bytes)]
         keep_head: Option<u64>,
-        /// How many bytes to keep at its end; 1,000, if not given.
+        /// Bytes to keep at its end [default: 1000]
         #[arg(long, value_name = "N", value_parser = number::bytes)]
         keep_tail: Option<u64>,
     },
-    /// Keeps a section at the top, for you alone.
-    Pin(At),
-    /// No longer keeps a section at the top.
-    Unpin(At),
-    /// Mends what would be refused, as `show` and `resume` offer it.
+    /// Pin a section to the top of the display
+    Pin(TargetArguments),
+    /// Unpin a section
+    Unpin(TargetArguments),
+    /// Fix a problem that `show` and `resume` report
     Repair {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Which of the repairs; the first one, if not given.
+        /// Number of the repair, as `sayso request show` lists it
         #[arg(value_name = "N", default_value_t = 1, value_parser = number::count)]
         number: usize,
     },
-    /// Takes the last edit back.
-    Undo(One),
-    /// Makes the edit again that was taken back.
-    Redo(One),
-    /// Takes all edits back.
-    Reset(One),
-    /// Shows how a request differs from what came.
+    /// Undo the last edit
+    Undo(RequestId),
+    /// Redo the edit undone last
+    Redo(RequestId),
+    /// Undo all edits
+    Reset(RequestId),
+    /// Show how a request differs from the received one
     ///
     /// Exit code 0 if it does not, 1 if it does.
     Diff {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Unchanged lines to show around each change.
+        /// Unchanged lines around each change
         #[arg(short = 'U', long, value_name = "N", default_value_t = 3, value_parser = number::count)]
         context: usize,
     },
-    /// Lets a request go on, with your edits.
+    /// Send a paused request on, with your edits
     ///
-    /// Edits of messages, instructions and tools stay for the rest of the turn: they are made again in each following request, until
-    /// you send another prompt. Edits of settings are for this request. `--from-now-on`, when you edit, keeps an edit for good.
+    /// Edits of messages, instructions and tools stay for the rest of the turn: sayso makes them again in each following request, until
+    /// you send another prompt. Edits of options are for this request only. To keep an edit for good, edit with --from-now-on.
     Resume {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Only if it is still at this revision.
-        #[arg(long, value_name = "N", value_parser = number::event)]
+        /// Fail unless it is at this revision
+        #[arg(long, value_name = "N", value_parser = number::revision)]
         revision: Option<u64>,
     },
-    /// Ends a request that waits, or that its upstream has not answered yet after it waited: the agent is told so.
-    Cancel(One),
-    /// Sends a recorded request again, and shows how the answer differs.
+    /// Cancel a paused request, or a request that sayso is retrying
+    ///
+    /// The agent gets `Request canceled before sending`.
+    Cancel(RequestId),
+    /// Send a recorded request again, and compare the responses
     Replay {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Send it as it came, without your edits.
+        /// Send it as received, without your edits
         #[arg(long)]
         original: bool,
     },
-    /// Writes a request to standard output.
+    /// Write a request to stdout
     Export {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// What to write.
+        /// Content and format
         #[arg(long, value_enum, default_value = "json")]
         format: ExportFormat,
     },
-    /// Saves what was edited, to be applied to what comes.
+    /// Save the edits of a request for later requests
     Save {
-        /// The number of the request.
+        /// Number of the request
         #[arg(value_name = "ID", value_parser = number::request)]
         id: u64,
-        /// Where it counts; as configured, if not given.
+        /// Scope of the edits [default: as configured]
         #[arg(long, value_enum)]
         scope: Option<ScopeChoice>,
     },
-    /// Shows how requests are treated, or treats them otherwise from now on.
+    /// Show or set the request mode
     Mode {
-        /// What is to happen to them.
+        /// The new mode
         #[arg(value_enum)]
         mode: Option<ModeChoice>,
-        /// Only those of this session; the beginning or the end of its id will do.
+        /// Only this session; the start or end of its id is enough
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        /// With `normal`: what becomes of requests that wait. On a terminal you are asked; elsewhere they are resumed.
+        /// With `normal`: fate of paused requests [default: asks on a terminal, else resume]
         #[arg(long, value_enum)]
         waiting: Option<WaitingChoice>,
     },
-    /// Lists saved edits, removes them, or has new ones made with the next turn.
+    /// List or remove saved edits, or capture edits in the next turn
     Overrides {
-        /// What to do.
+        /// The action
         #[arg(value_enum, default_value = "list")]
         action: OverridesAction,
-        /// Of which scope; if not given, `list` shows all and `remove` takes the configured one.
+        /// Scope [default: all for `list`, the configured one for `remove`]
         #[arg(long, value_enum)]
         scope: Option<ScopeChoice>,
-        /// Of which session; the beginning or the end of its id will do.
+        /// Session; the start or end of its id is enough
         #[arg(long, value_name = "ID")]
         session: Option<String>,
     },
-    /// Shows what subagents sent: the last runs, or one of them in sections.
+    /// Show tokens, price and cache share per session
+    Cost {
+        /// Only this session; the start or end of its id is enough
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
+    /// Show requests of subagents: the last runs, or one in sections
     Monitor {
-        /// The number of the run's last request.
+        /// Number of a run's last request, as `sayso request monitor` lists it [default: list the runs]
         #[arg(value_name = "ID", value_parser = number::request)]
         id: Option<u64>,
     },
 }
 
-/// One request.
+/// A request by its number.
 #[derive(Args)]
-pub(crate) struct One {
-    /// The number of the request.
+pub(crate) struct RequestId {
+    /// Number of the request
     #[arg(value_name = "ID", value_parser = number::request)]
     pub(crate) id: u64,
 }
 
-/// A place in a request.
+/// A section or value of a request.
 #[derive(Args)]
-pub(crate) struct At {
-    /// The number of the request.
+pub(crate) struct TargetArguments {
+    /// Number of the request
     #[arg(value_name = "ID", value_parser = number::request)]
     pub(crate) id: u64,
-    /// Where.
+    /// Path or section id
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
     #[command(flatten)]
-    pub(crate) later: Later,
+    pub(crate) save: SaveOptions,
 }
 
-/// Whether an edit is made from now on, too.
+/// Options that save an edit for later requests.
 #[derive(Args)]
-pub(crate) struct Later {
-    /// Make it in later requests, too: of this session, of the workspace or everywhere; as configured, if not given. Turns
-    /// auto-apply on there, if requests are sent normally.
+pub(crate) struct SaveOptions {
+    /// Make the edit in later requests, too [default scope: as configured]; turns auto-apply on in that scope
     #[arg(long, value_name = "SCOPE", value_enum, num_args = 0..=1, default_missing_value = "configured")]
     pub(crate) from_now_on: Option<ScopeChoice>,
 }
 
-/// Where a saved edit counts.
+/// Scope of a saved edit.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeChoice {
-    /// In one session.
+    /// One session
     Session,
-    /// In this workspace.
+    /// This workspace
     Workspace,
-    /// Everywhere.
+    /// All workspaces
     Global,
-    /// As configured.
     #[value(hide = true)]
     Configured,
 }
 
-/// What is to happen to requests.
+/// A request mode.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeChoice {
-    /// Send normally. Requests that wait are resumed, or canceled with `--waiting cancel`.
+    /// Send normally; paused requests are resumed, or cancelled with `--waiting cancel`
     Normal,
-    /// Pause & review every turn.
+    /// Pause & review every turn
     PauseEvery,
-    /// Pause next turn, once.
+    /// Pause the next turn, once
     PauseNext,
-    /// Auto-apply saved edits; while there are none, the next turn waits so that some can be made.
+    /// Apply saved edits; without any, pause the next turn to capture some
     AutoApply,
-    /// With --session: like all others again.
+    /// With --session: use the mode of all sessions again
     Inherit,
 }
 
-/// What becomes of requests that wait.
+/// Fate of paused requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WaitingChoice {
-    /// They go on with your edits.
+    /// Send them with your edits
     Resume,
-    /// They end, and their agents are told.
+    /// Cancel them with an error to their agents
     Cancel,
 }
 
-/// What to do with saved edits.
+/// An action on saved edits.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverridesAction {
-    /// List them.
+    /// List saved edits
     List,
-    /// Remove those of a scope.
+    /// Remove the saved edits of a scope
     Remove,
-    /// Have the next turn wait, and save its edits when it is resumed.
+    /// Pause the next turn, and save its edits when it is resumed
     CaptureNext,
 }
 
-/// What an export is.
+/// Content of an export.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// All that `show` knows.
+    /// Everything that `show` has
     Json,
-    /// The body as it is to be sent, or was, byte for byte.
+    /// The exact body, as sent or to be sent
     Body,
-    /// The answer's body.
+    /// The body of the response
     Response,
-    /// A command that sends it, with placeholders for credentials.
+    /// A curl command with placeholders for credentials
     Curl,
-    /// The edits as a JSON Patch.
+    /// The edits as a JSON Patch
     Patch,
 }

@@ -1,86 +1,88 @@
-//! What the server's commands take.
+//! Arguments of `serve`, `login` and `doctor`.
 
 use std::net::IpAddr;
 
 use clap::{Args, ValueEnum};
 
-use super::{Place, number};
+use super::{CommonOptions, number};
 
-/// How the log is written.
+/// Format of the log.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people.
+    /// Lines for people
     Text,
-    /// A JSON object in each line.
+    /// A JSON object in each line
     Json,
 }
 
-/// Serves the engine of a workspace: Connect, gRPC and gRPC-Web on one port of this machine, and a Unix socket.
+/// Serve the workspace's engine on a local port and a Unix socket
 ///
-/// Prints its address and the token that has to be shown there to read and to propose; a verdict needs a login (`sayso login`). `sayso
-/// review`, `sayso watch` and all other commands find it by themselves. There is one engine for each workspace: where one is served already, its address is printed instead. Ends with
-/// Ctrl-C; streams end, and what is being written is finished.
+/// Speaks Connect, gRPC and gRPC-Web on one port. Prints its address and a token that reads and proposes; a verdict over HTTP needs a
+/// login (`sayso login`). All other commands find the engine by themselves.
+///
+/// A workspace has one engine: if it is served already, its address is printed. Ctrl-C ends it after writes in progress.
 #[derive(Args)]
 pub(crate) struct ServeArguments {
-    /// The port; without it 7777, or the next one that is free. 0 takes any.
+    /// Port; 0 takes any [default: 7777 or the next free one]
     #[arg(long, value_name = "PORT", value_parser = number::port)]
     pub(crate) port: Option<u16>,
-    /// The address to listen at. Others than this machine's can be reached from elsewhere, by whoever has the token.
+    /// Address to listen on; other addresses than this machine's are reachable by everyone with the token
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
-    /// What has to be shown, instead of a new one for each start. Others on this machine may see it in the list of processes: the
-    /// variable SAYSO_AUTH_TOKEN says the same unseen.
+    /// Token in place of a random one; other users may see it in the process list, unlike SAYSO_AUTH_TOKEN
     #[arg(long, value_name = "TOKEN", env = "SAYSO_AUTH_TOKEN", hide_env_values = true)]
     pub(crate) auth_token: Option<String>,
-    /// Ask for no token. For development only: any program on this machine can read and propose then.
+    /// Require no token, for development only: any program on this machine can read and propose
     #[arg(long, conflicts_with = "auth_token")]
     pub(crate) no_auth: bool,
-    /// Pages of this origin may call, such as http://localhost:5173; may be given several times.
+    /// Accept pages of this origin, such as http://localhost:5173; may be given several times
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
-    /// Requests may name the server like this, besides localhost; may be given several times.
+    /// Accept requests to this host name, besides localhost; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
-    /// What is logged to standard error: error, warn, info, debug, trace or off; or directives such as sayso_server=debug.
+    /// Log level for stderr: error, warn, info, debug, trace or off; or directives such as sayso_server=debug
     #[arg(long, value_name = "LEVEL", default_value = "warn", env = "SAYSO_LOG")]
     pub(crate) log: String,
-    /// How the log is written.
+    /// Format of the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
-/// Prints a login, with which a program may decide over HTTP.
+/// Print a login for verdicts over HTTP
 ///
-/// The token of `sayso serve` reads and proposes. Verdicts need a login: it is kept in memory by the engine, counts until that ends, and is
-/// sent as `Authorization: Bearer LOGIN` instead of the token. With --link, print a link for a browser, which can be opened once within five
-/// minutes and becomes a cookie. Agents get none: what runs under the gate decides nothing, with a login either.
+/// The token of `sayso serve` reads and proposes. A login also decides: send it as `Authorization: Bearer LOGIN` in place of the token.
+/// The engine keeps it in memory, and it is valid until the engine ends. With --link, prints a link for a browser, which opens once
+/// within five minutes and becomes a cookie. Processes under the gate get no login and cannot use one.
 #[derive(Args)]
 pub(crate) struct LoginArguments {
-    /// Print a link for a browser instead.
+    /// Print a link for a browser
     #[arg(long)]
     pub(crate) link: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
-/// Looks for what is wrong, and says what to do about it.
+/// Check the installation, and say how to fix problems
 ///
-/// Configuration, the agents on the PATH with their versions and whether they trust sayso's hooks, engines, the marks that this kernel keeps
-/// on what runs under the gate, processes that go on without their sayso, and disk use. Exit code 1 if something is to be mended.
+/// Checks the configuration, the agents on the PATH with their versions and their trust in sayso's hooks, running engines, the kernel's
+/// support for marks, processes whose sayso is gone, and disk use.
+///
+/// Exit code 1 if there is a problem.
 #[derive(Args)]
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) common: CommonOptions,
 }
 
-/// An origin as browsers send it.
+/// Reads an origin as browsers send it.
 fn origin(text: &str) -> Result<String, String> {
     let wrong = || "this has to be scheme://host or scheme://host:port, such as http://localhost:5173".to_owned();
     let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
     let (host, port) = match rest.rsplit_once(':') {
-        // What is in brackets is an address.
+        // A colon inside brackets belongs to an IPv6 address.
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (rest, None),
     };

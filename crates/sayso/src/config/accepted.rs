@@ -6,91 +6,92 @@
 use std::path::{Path, PathBuf};
 
 use sayso_review::{Access, ContentHash, Rule};
-use sayso_server::agents::Notes;
+use sayso_server::agent_registry::AgentRegistry;
 
 use super::file::{File, OnFailure};
 use super::{WORKSPACE_FILE, read_if_there, user_file, workspace_bytes};
-use crate::failure::Failure;
-use crate::state::State;
+use crate::error::CliError;
+use crate::workspace_location::WorkspaceLocation;
 
-/// The folder of the copies, among all of sayso's records.
+/// The folder of the copies, below the folder of all records.
 const FOLDER: &str = "accepted";
 
 /// A configuration file, with its copy.
 pub(super) struct Accepted {
-    /// The file's name for a person.
+    /// The file's name for display.
     pub(super) name: String,
     copy: PathBuf,
-    /// Names the content that something under the gate left there.
+    /// A file with the hash of a milder content that a gated process left behind.
     held: PathBuf,
     home: PathBuf,
 }
 
-/// What counts of a file.
+/// The content of a file that counts.
 pub(super) struct Counted {
     pub(super) bytes: Option<Vec<u8>>,
-    pub(super) standing: Confirmed,
+    pub(super) confirmation: Confirmation,
 }
 
-/// Whether a file counts as it is.
+/// Confirmation of a file's present content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Confirmed {
-    AsItIs,
-    /// It does not: it became milder while something ran under the gate.
-    NotYet,
+pub(super) enum Confirmation {
+    /// The present content counts.
+    Confirmed,
+    /// The accepted copy counts, because the file became milder while a gated process ran.
+    Unconfirmed,
 }
 
 impl Accepted {
-    fn of(state: &State, path: &Path) -> Self {
-        let folder = state.home.join(FOLDER);
+    fn of(location: &WorkspaceLocation, path: &Path) -> Self {
+        let folder = location.home.join(FOLDER);
         let key = ContentHash::of(path.as_os_str().as_encoded_bytes()).to_string();
         Self {
             name: path.display().to_string(),
             copy: folder.join(format!("{key}.toml")),
             held: folder.join(format!("{key}.held")),
-            home: state.home.clone(),
+            home: location.home.clone(),
         }
     }
 
-    /// The user's own file, if the environment tells where it is.
-    pub(super) fn user(state: &State) -> Option<Self> {
-        user_file().map(|path| Self::of(state, &path))
+    /// Returns the user's file. `None` if the environment names no place for it.
+    pub(super) fn user(location: &WorkspaceLocation) -> Option<Self> {
+        user_file().map(|path| Self::of(location, &path))
     }
 
     /// The workspace's file.
-    pub(super) fn workspace(state: &State) -> Self {
-        Self::of(state, &state.root.join(WORKSPACE_FILE))
+    pub(super) fn workspace(location: &WorkspaceLocation) -> Self {
+        Self::of(location, &location.root.join(WORKSPACE_FILE))
     }
 
-    /// The files of which it depends what counts.
+    /// The files that decide which content counts.
     pub(super) fn files(&self) -> [&Path; 2] {
         [&self.copy, &self.held]
     }
 
     /// Returns the content that counts, and accepts `current` unless it became milder while a gated process ran.
-    pub(super) fn counted(&self, current: Option<Vec<u8>>, under_way: &dyn Fn() -> bool) -> Counted {
+    pub(super) fn counted(&self, current: Option<Vec<u8>>, has_running_writer: &dyn Fn() -> bool) -> Counted {
         let accepted = match std::fs::read(&self.copy) {
             Ok(accepted) if current.as_deref().unwrap_or_default() != accepted => accepted,
-            Ok(_) => return Counted { bytes: current, standing: Confirmed::AsItIs },
-            // Seen for the first time.
+            Ok(_) => return Counted { bytes: current, confirmation: Confirmation::Confirmed },
+            // Without a copy, the first content is accepted.
             Err(_) => return self.take(current),
         };
         if !is_milder(&accepted, current.as_deref().unwrap_or_default()) {
             return self.take(current);
         }
         let left_so = std::fs::read_to_string(&self.held).is_ok_and(|hash| hash == hash_of(current.as_deref()));
-        if left_so || under_way() || Notes::new(&self.home).something_runs() {
-            return Counted { bytes: Some(accepted), standing: Confirmed::NotYet };
+        if left_so || has_running_writer() || AgentRegistry::new(&self.home).has_running_children() {
+            return Counted { bytes: Some(accepted), confirmation: Confirmation::Unconfirmed };
         }
         self.take(current)
     }
 
     fn take(&self, current: Option<Vec<u8>>) -> Counted {
         self.accept(current.as_deref());
-        Counted { bytes: current, standing: Confirmed::AsItIs }
+        Counted { bytes: current, confirmation: Confirmation::Confirmed }
     }
 
-    /// Remembers that a content counts. Where nothing can be written, nothing runs under the gate either.
+    /// Writes the copy. Best effort: without a writable records folder, no gated process can run either.
     fn accept(&self, current: Option<&[u8]>) {
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(self.home.join(FOLDER))?;
@@ -102,7 +103,7 @@ impl Accepted {
         let _ = std::fs::remove_file(&self.held);
     }
 
-    /// Notes a content that became milder while something ran that is over now.
+    /// Records a content that became milder while a gated process ran.
     fn inspect(&self, current: Option<&[u8]>) {
         let Ok(accepted) = std::fs::read(&self.copy) else { return };
         let now = current.unwrap_or_default();
@@ -112,29 +113,29 @@ impl Accepted {
     }
 }
 
-/// Looks at the configuration when something that ran under the gate is over.
-pub(crate) fn inspect(state: &State) {
-    if let (Some(accepted), Some(path)) = (Accepted::user(state), user_file())
+/// Compares the configuration with the copies when a gated process ends.
+pub(crate) fn inspect(location: &WorkspaceLocation) {
+    if let (Some(accepted), Some(path)) = (Accepted::user(location), user_file())
         && let Ok(bytes) = read_if_there(&path)
     {
         accepted.inspect(bytes.as_deref());
     }
-    if let Ok(bytes) = workspace_bytes(state) {
-        Accepted::workspace(state).inspect(bytes.as_deref());
+    if let Ok(bytes) = workspace_bytes(location) {
+        Accepted::workspace(location).inspect(bytes.as_deref());
     }
 }
 
-/// Accepts the files as they are, since a person says so; gives the names of those that waited for it, with the content before and now.
-pub(crate) fn confirm(state: &State) -> Result<Vec<(String, String, String)>, Failure> {
+/// Accepts the present files for a person. Returns the names of unconfirmed files, with the content before and now.
+pub(crate) fn confirm(location: &WorkspaceLocation) -> Result<Vec<(String, String, String)>, CliError> {
     let mut confirmed = Vec::new();
     let user = user_file().map(|path| read_if_there(&path)).transpose()?.flatten();
-    let files = [(Accepted::user(state), user), (Some(Accepted::workspace(state)), workspace_bytes(state)?)];
+    let files = [(Accepted::user(location), user), (Some(Accepted::workspace(location)), workspace_bytes(location)?)];
     for (accepted, bytes) in files.into_iter().filter_map(|(accepted, bytes)| Some((accepted?, bytes))) {
         if let Some(now) = &bytes {
             File::parse(now, &accepted.name)?;
         }
         let before = std::fs::read(&accepted.copy).unwrap_or_default();
-        if accepted.counted(bytes.clone(), &|| false).standing == Confirmed::NotYet {
+        if accepted.counted(bytes.clone(), &|| false).confirmation == Confirmation::Unconfirmed {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             confirmed.push((accepted.name.clone(), text(&before), text(bytes.as_deref().unwrap_or_default())));
             accepted.accept(bytes.as_deref());
@@ -147,10 +148,10 @@ fn hash_of(bytes: Option<&[u8]>) -> String {
     ContentHash::of(bytes.unwrap_or_default()).to_string()
 }
 
-/// Whether rules may let something happen that they did not. What cannot be read lets nothing happen.
+/// `true` if a file may allow an action that it did not allow before. An unreadable file allows no action.
 fn is_milder(before: &[u8], now: &[u8]) -> bool {
     let (Ok(before), Ok(now)) = (File::parse(before, "before"), File::parse(now, "now")) else { return false };
-    let default = |file: &File, access: Access| file.policy.of(access).unwrap_or(access.built_in_default());
+    let default = |file: &File, access: Access| file.policy.ruling_for(access).unwrap_or(access.built_in_default());
     let defaults = Access::ALL.into_iter().any(|access| default(&now, access) < default(&before, access));
     let strictness = |file: &File| match file.hook.on_failure {
         Some(OnFailure::Allow) => 0,
@@ -161,14 +162,14 @@ fn is_milder(before: &[u8], now: &[u8]) -> bool {
     defaults || loosened || rules_are_milder(&before.rule, &now.rule)
 }
 
-/// Whether a rule that loosens came, or one that does not went, or both changed their order.
+/// `true` if a loosening rule was added, a strict one was removed, or the order changed.
 fn rules_are_milder(before: &[Rule], now: &[Rule]) -> bool {
-    // All that is left of the old rules, in the order in which they are now.
+    // The remaining old rules, in their present order.
     let kept: Vec<&Rule> = now.iter().filter(|rule| before.contains(rule)).collect();
-    let came = now.iter().any(|rule| rule.loosens() && !before.contains(rule));
-    let went = before.iter().any(|rule| !rule.loosens() && !now.contains(rule));
+    let has_looser = now.iter().any(|rule| rule.loosens() && !before.contains(rule));
+    let lacks_strict = before.iter().any(|rule| !rule.loosens() && !now.contains(rule));
     let as_before: Vec<&Rule> = before.iter().filter(|rule| now.contains(rule)).collect();
-    came || went || kept != as_before
+    has_looser || lacks_strict || kept != as_before
 }
 
 #[cfg(test)]
@@ -176,7 +177,7 @@ mod tests {
     use super::is_milder;
 
     #[test]
-    fn what_lets_more_happen_is_milder() {
+    fn file_that_allows_more_is_milder() {
         let rule = |what: &str, then: &str| format!("[[rule]]\nrun = \"{what}\"\nthen = \"{then}\"\n");
         let (allow, deny, ask) = (rule("ls", "allow"), rule("rm", "deny"), rule("git push", "ask"));
         let milder = |before: &str, now: &str| is_milder(before.as_bytes(), now.as_bytes());

@@ -1,4 +1,4 @@
-//! Writing a rule into the user's file, all else in it untouched.
+//! Adds a rule to the user's file and leaves the rest untouched.
 
 use std::path::Path;
 
@@ -7,23 +7,25 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value, value};
 
 use super::file::File;
 use super::read_if_there;
-use super::trust::write_whole;
-use crate::failure::Failure;
+use super::trust::replace_file;
+use crate::error::CliError;
 
-/// Adds a rule as the last one, keeping comments and formatting; makes the file and its folder if there are none. A rule that is there
-/// already is not there twice: it stays, or becomes the last one should a later rule say otherwise.
-pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), Failure> {
-    let bad = |why: &dyn ToString| {
-        Failure::bad_input(format!("the rule cannot be added to {}", path.display()))
-            .why(&why.to_string())
+/// Adds a rule as the last one. Keeps comments and formatting, and creates the file and its folder if needed.
+///
+/// An equal rule is not added twice: it stays, or moves to the end if a later rule has another ruling.
+pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), CliError> {
+    let bad = |cause: String| {
+        CliError::invalid_input(format!("cannot add the rule to {}", path.display()))
+            .because(cause)
             .hint("correct the file first; `sayso config` says what is wrong with it")
     };
-    let text = String::from_utf8(read_if_there(path)?.unwrap_or_default()).map_err(|error| bad(&error))?;
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| bad(&error.message()))?;
+    let text = String::from_utf8(read_if_there(path)?.unwrap_or_default()).map_err(|error| bad(error.to_string()))?;
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| bad(error.message().to_owned()))?;
     let mut table = table(rule);
-    let there = File::parse(text.as_bytes(), &path.display().to_string())?.rule;
-    let same = there.iter().position(|other| other == rule);
-    if same.is_some_and(|same| there.iter().skip(same).all(|later| later.then == rule.then)) {
+    let present = File::parse(text.as_bytes(), &path.display().to_string())?.rule;
+    let same = present.iter().position(|other| other == rule);
+    if same.is_some_and(|same| present.iter().skip(same).all(|later| later.then == rule.then)) {
         return Ok(());
     }
     match document.entry("rule").or_insert(Item::ArrayOfTables(ArrayOfTables::new())) {
@@ -40,9 +42,14 @@ pub(crate) fn append_rule(path: &Path, rule: &Rule) -> Result<(), Failure> {
             }
             rules.push(table.into_inline_table());
         }
-        _ => return Err(bad(&"`rule` is no list of rules there")),
+        _ => return Err(bad("`rule` is no list of rules there".to_owned())),
     }
-    write_whole(path, document.to_string().as_bytes())
+    replace_file(path, document.to_string().as_bytes())
+}
+
+/// Formats a rule as the configuration file has it.
+pub(crate) fn rule_toml(rule: &Rule) -> String {
+    format!("[[rule]]\n{}", table(rule))
 }
 
 fn table(rule: &Rule) -> Table {
@@ -87,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_added_and_all_else_stays() {
+    fn added_rule_leaves_the_rest_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         let before = "# mine\n[policy]\nwrite   =  'ask' # sic\n\n[[rule]]\nwrite = \"a\"\nthen = \"deny\"\n";
@@ -100,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_made_for_the_user_only() {
+    fn new_file_is_private_to_the_user() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/config.toml");
         append_rule(&path, &rule()).unwrap();
@@ -110,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_there_is_not_added_again() {
+    fn equal_rule_is_not_added_twice() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         let rules = || File::parse(&std::fs::read(&path).unwrap(), "x").unwrap().rule;
@@ -120,7 +127,7 @@ mod tests {
             append_rule(&path, &added).unwrap();
         }
         assert_eq!(rules(), [rule(), other.clone()]);
-        // A later one that says otherwise would count more than the first.
+        // A later rule with another ruling wins, so that the equal rule has to move to the end.
         let asking = Rule { then: Ruling::Ask, ..rule() };
         append_rule(&path, &asking).unwrap();
         append_rule(&path, &rule()).unwrap();
@@ -128,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_in_one_line_a_link_and_a_damaged_file() {
+    fn inline_list_and_link_stay_and_damaged_file_fails() {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("real.toml"), folder.path().join("config.toml"));
         std::fs::write(&path, "rule = [{ tool = \"x\", then = \"ask\" }]\n").unwrap();

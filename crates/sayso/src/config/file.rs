@@ -1,4 +1,4 @@
-//! What one configuration file says.
+//! One configuration file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::request::{RequestTable, UpstreamTable};
-use crate::failure::Failure;
+use crate::error::CliError;
 
-/// A configuration file. A key that is not known is a mistake: a misspelt rule would protect nothing.
+/// A configuration file. Unknown keys are errors, because a misspelt rule would have no effect.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -37,7 +37,7 @@ pub(super) struct File {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SnapshotTable {
-    pub(super) largest_file: Option<Size>,
+    pub(super) max_file_size: Option<Size>,
     pub(super) quota: Option<Size>,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct HookTable {
     pub(super) on_failure: Option<OnFailure>,
 }
 
-/// What becomes of a call if a hook cannot ask the engine.
+/// The fate of a call if a hook cannot reach the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnFailure {
-    /// It is denied.
+    /// Deny it.
     Deny,
-    /// The agent asks its own user.
+    /// Let the agent ask its own user.
     Ask,
-    /// The agent does as it would without sayso.
+    /// Let the agent proceed as without sayso.
     Allow,
 }
 
@@ -88,13 +88,13 @@ impl OnFailure {
 }
 
 impl File {
-    /// Reads a file; `name` is how to call it.
-    pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Self, Failure> {
+    /// Reads a file. `name` is for errors.
+    pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Self, CliError> {
         let bad = |line: Option<usize>, reason: String| {
             let at = line.map_or(String::new(), |line| format!(", line {line}"));
-            Failure::bad_input(format!("{name}{at} is not understood"))
-                .why(&reason)
-                .hint("correct it: while one rule is not understood none is used, lest one that denies is missed")
+            CliError::invalid_input(format!("cannot read {name}{at}"))
+                .because(reason)
+                .hint("correct it: until then no rule is used, because the unreadable one may deny")
         };
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).matches('\n').count() + 1;
@@ -115,11 +115,11 @@ pub(super) struct Size(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(pub(super) Duration);
 
-/// A program and its arguments, as a list or as one text that is split at blanks.
+/// A program and its arguments: a list, or a text that is split at blanks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words(pub(super) Vec<String>);
 
-/// A number and the unit behind it.
+/// Reads a number and a unit.
 fn with_unit<T>(text: &str, units: &[(&str, T)]) -> Option<(u64, T)>
 where
     T: Copy,
@@ -178,11 +178,12 @@ impl<'de> Deserialize<'de> for Size {
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Size, E> {
-                u64::try_from(number).map(Size).map_err(|_| E::custom(format!("{number} is no number of bytes")))
+                u64::try_from(number).map(Size).map_err(|_| E::custom(format!("{number} is not a number of bytes")))
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
-                Size::parse(text).ok_or_else(|| E::custom(format!("`{text}` is no number of bytes, such as \"64 MB\"")))
+                Size::parse(text)
+                    .ok_or_else(|| E::custom(format!("`{text}` is not a number of bytes, such as \"64 MB\"")))
             }
         }
         deserializer.deserialize_any(Bytes)
@@ -192,7 +193,8 @@ impl<'de> Deserialize<'de> for Size {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is no length of time, such as \"10 min\"")))
+        Self::parse(&text)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not a length of time, such as \"10 min\"")))
     }
 }
 
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_spans_are_read_as_people_write_them() {
+    fn sizes_and_times_accept_usual_units() {
         let size = |text| Size::parse(text).map(|size| size.0);
         assert_eq!(size("64 MB"), Some(64_000_000));
         assert_eq!(size("64mib"), Some(64 << 20));

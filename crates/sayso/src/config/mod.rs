@@ -1,7 +1,7 @@
-//! Settings and rules: defaults, under the user's file, under the workspace's.
+//! Settings and rules: the defaults, then the user's file, then the workspace's file.
 //!
-//! Every value knows where it comes from. The workspace's file came with the workspace, so that its rules can only make things
-//! stricter, and its other settings do not count, until the user has trusted exactly these bytes.
+//! Every value has its origin. The workspace's file is not the user's own. Until the user trusts exactly its bytes, its rules can only
+//! make things stricter and its settings do not count.
 
 mod accepted;
 mod append;
@@ -14,53 +14,52 @@ mod trust;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sayso_adapters::hook::Agent;
+use sayso_adapters::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
 use sayso_review::{
-    ContentHash, Defaults, ErrorKind, Layer, OutsidePath, Policy, PolicyError, Rule, Ruling, Standing, WsPath,
+    ContentHash, Defaults, ErrorKind, Layer, LayerTrust, OutsidePath, Policy, PolicyError, Rule, Ruling, WsPath,
 };
 use sayso_workspace::{OpenError, ReadLimit};
 
-use crate::failure::Failure;
-use crate::state::State;
+use crate::error::CliError;
+use crate::workspace_location::WorkspaceLocation;
 
-use accepted::{Accepted, Confirmed};
+use accepted::{Accepted, Confirmation};
 pub(crate) use accepted::{confirm, inspect};
-pub(crate) use append::append_rule;
+pub(crate) use append::{append_rule, rule_toml};
 use file::File;
 pub(crate) use file::OnFailure;
-use request::Requests;
+use request::RequestSettings;
 pub(crate) use trust::{Trust, TrustStore, trust_file};
 
 /// The workspace's file.
 pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";
-/// No configuration that a person writes is larger.
-const LARGEST_FILE: u64 = 4 << 20;
+/// Size of the largest configuration file.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// Nobody said anything.
+pub(crate) enum ValueOrigin {
     Default,
-    /// A file.
+    /// A file or an environment variable.
     File(String),
 }
 
-/// A value and where it comes from.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Valued<T> {
     pub(crate) value: T,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
 }
 
 impl<T> Valued<T> {
     fn default(value: T) -> Self {
-        Self { value, origin: Origin::Default }
+        Self { value, origin: ValueOrigin::Default }
     }
 
     fn set(&mut self, value: Option<T>, file: &str) {
         if let Some(value) = value {
-            *self = Self { value, origin: Origin::File(file.to_owned()) };
+            *self = Self { value, origin: ValueOrigin::File(file.to_owned()) };
         }
     }
 }
@@ -69,137 +68,138 @@ impl<T> Valued<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IgnoredSetting {
     pub(crate) key: &'static str,
-    pub(crate) why: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 /// All settings, merged.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// The rules by where they come from, for [`Policy::new`].
+    /// Rules by origin, for [`Policy::new`].
     pub(crate) layers: Vec<Layer>,
-    /// The largest file that a snapshot keeps, in bytes.
-    pub(crate) largest_file: Valued<u64>,
-    /// How much snapshots keep together, in bytes.
+    /// Size of the largest file in a snapshot, in bytes.
+    pub(crate) max_file_size: Valued<u64>,
+    /// Size of all snapshots, in bytes.
     pub(crate) quota: Valued<u64>,
-    /// How names of branches begin.
+    /// Prefix of branch names.
     pub(crate) branch_prefix: Valued<String>,
-    /// What to run when something waits and nobody looks.
+    /// Command for notifications.
     pub(crate) notify: Valued<Option<Vec<String>>>,
-    /// When what nobody decided is denied.
+    /// Time after which a pending change is denied. `None` for never.
     pub(crate) deadline: Valued<Option<Duration>>,
-    /// What becomes of a call if a hook cannot ask the engine.
+    /// The fate of a call if a hook cannot reach the engine.
     pub(crate) on_failure: Valued<OnFailure>,
-    /// How requests to models are treated.
-    pub(crate) requests: Requests,
+    pub(crate) requests: RequestSettings,
     pub(crate) ignored: Vec<IgnoredSetting>,
-    /// Files that became milder while something ran under the gate, and count as they were before.
+    /// Files that became milder while a gated process ran. Their accepted copies count.
     pub(crate) unconfirmed: Vec<String>,
-    /// How the workspace's file stands.
     pub(crate) trust: Trust,
-    /// sayso's own files, should they lie in the workspace.
+    /// sayso's own folders inside the workspace.
     protected: Vec<WsPath>,
-    /// sayso's own folders wherever they are.
+    /// sayso's own folders as absolute paths.
     protected_outside: Vec<OutsidePath>,
 }
 
 impl Config {
-    /// Reads all files that matter to a workspace.
-    pub(crate) fn load(state: &State) -> Result<Self, Failure> {
-        Self::load_while(state, &|| false)
+    /// Reads the configuration of a workspace.
+    pub(crate) fn load(location: &WorkspaceLocation) -> Result<Self, CliError> {
+        Self::load_while(location, &|| false)
     }
 
-    /// The same, where an engine says whether a change that it let go ahead is not over.
-    pub(crate) fn load_while(state: &State, under_way: &dyn Fn() -> bool) -> Result<Self, Failure> {
+    /// Reads the configuration for an engine. `has_running_writer` tells if a permitted change is not finished.
+    pub(crate) fn load_while(
+        location: &WorkspaceLocation,
+        has_running_writer: &dyn Fn() -> bool,
+    ) -> Result<Self, CliError> {
         let user = user_file();
-        let mut config = Self::built_in(state, user.as_deref());
+        let mut config = Self::built_in(location, user.as_deref());
         if let Some(path) = &user
-            && let Some(bytes) = config.counted(Accepted::user(state), read_if_there(path)?, under_way)
+            && let Some(bytes) = config.counted(Accepted::user(location), read_if_there(path)?, has_running_writer)
         {
             let name = path.display().to_string();
             let mut file = File::parse(&bytes, &name)?;
             outside::expand_home(&mut file.rule, &name)?;
-            config.take(file, &name, Standing::Full);
+            config.apply(file, &name, LayerTrust::Trusted);
         }
-        let accepted = Some(Accepted::workspace(state));
-        if let Some(bytes) = config.counted(accepted, workspace_bytes(state)?, under_way) {
-            config.trust = TrustStore::load(state)?.about(&state.root, ContentHash::of(&bytes));
+        let accepted = Some(Accepted::workspace(location));
+        if let Some(bytes) = config.counted(accepted, workspace_bytes(location)?, has_running_writer) {
+            config.trust = TrustStore::load(location)?.about(&location.root, ContentHash::of(&bytes));
             let file = File::parse(&bytes, WORKSPACE_FILE)?;
             outside::refuse_in_workspace(&bytes)?;
-            let standing = if config.trust == Trust::Trusted { Standing::Full } else { Standing::Tightens };
-            config.take_workspace(file, standing);
+            let trust = if config.trust == Trust::Trusted { LayerTrust::Trusted } else { LayerTrust::TightenOnly };
+            config.apply_workspace(file, trust);
         }
-        config.requests.take_environment(|name| std::env::var(name).ok()).map_err(|reason| {
-            Failure::bad_input("the environment is not understood")
-                .why(&reason)
+        config.requests.apply_environment(|name| std::env::var(name).ok()).map_err(|reason| {
+            CliError::invalid_input("cannot read the environment")
+                .because(reason)
                 .hint("correct the variable, or unset it")
         })?;
         Ok(config)
     }
 
-    /// What counts of a file.
+    /// Returns the content of a file that counts.
     fn counted(
         &mut self,
         accepted: Option<Accepted>,
         current: Option<Vec<u8>>,
-        under_way: &dyn Fn() -> bool,
+        has_running_writer: &dyn Fn() -> bool,
     ) -> Option<Vec<u8>> {
         let Some(accepted) = accepted else { return current };
-        let counted = accepted.counted(current, under_way);
-        if counted.standing == Confirmed::NotYet {
+        let counted = accepted.counted(current, has_running_writer);
+        if counted.confirmation == Confirmation::Unconfirmed {
             self.unconfirmed.push(accepted.name);
         }
         counted.bytes
     }
 
-    /// The files beside the configuration of which it depends what counts of it.
-    pub(crate) fn accepted_files(state: &State) -> Vec<PathBuf> {
-        let accepted = [Accepted::user(state), Some(Accepted::workspace(state))];
+    /// Lists the files beside the configuration that decide which content counts.
+    pub(crate) fn accepted_files(location: &WorkspaceLocation) -> Vec<PathBuf> {
+        let accepted = [Accepted::user(location), Some(Accepted::workspace(location))];
         accepted.iter().flatten().flat_map(Accepted::files).map(Path::to_owned).collect()
     }
 
-    /// What counts where a file cannot be understood: nothing is allowed, and the built-in settings.
-    pub(crate) fn strictest(state: &State) -> Self {
-        let mut config = Self::built_in(state, user_file().as_deref());
+    /// Returns the fallback for an unreadable configuration: built-in settings, and rules that deny everything.
+    pub(crate) fn strictest(location: &WorkspaceLocation) -> Self {
+        let mut config = Self::built_in(location, user_file().as_deref());
         let deny = Some(Ruling::Deny);
         let defaults = Defaults { read: deny, write: deny, run: deny, tool: deny, delegate: deny, send: deny };
         let file = "the strictest rules".to_owned();
-        config.layers = vec![Layer { file, standing: Standing::Full, defaults, rules: Vec::new() }];
+        config.layers = vec![Layer { file, trust: LayerTrust::Trusted, defaults, rules: Vec::new() }];
         config
     }
 
-    /// The rules for an engine.
-    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+    /// Returns the rules for an engine.
+    pub(crate) fn rules(&self) -> Result<Rules, CliError> {
         let rules = Rules::new(self.layers.clone(), self.protected.clone()).map_err(|error| bad_rule(&error))?;
-        Ok(rules.protecting(self.protected_outside.clone()))
+        Ok(rules.with_protected_outside(self.protected_outside.clone()))
     }
 
-    /// How much is kept for the sake of undoing what commands do.
+    /// Returns the limits of snapshots.
     pub(crate) fn snapshots(&self) -> SnapshotLimits {
-        SnapshotLimits { largest_file: self.largest_file.value, quota: self.quota.value }
+        SnapshotLimits { max_file_bytes: self.max_file_size.value, quota_bytes: self.quota.value }
     }
 
-    /// Makes the rules ready to judge.
-    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+    /// Compiles the rules.
+    pub(crate) fn policy(&self) -> Result<Policy, CliError> {
         let policy = Policy::new(&self.layers, &self.protected).map_err(|error| bad_rule(&error))?;
-        Ok(policy.protecting(&self.protected_outside))
+        Ok(policy.with_protected_outside(&self.protected_outside))
     }
 
-    fn built_in(state: &State, user: Option<&Path>) -> Self {
+    fn built_in(location: &WorkspaceLocation, user: Option<&Path>) -> Self {
         let ours: Vec<&Path> =
-            [Some(state.home.as_path()), user.and_then(Path::parent)].into_iter().flatten().collect();
+            [Some(location.home.as_path()), user.and_then(Path::parent)].into_iter().flatten().collect();
         let inside = |path: &Path| {
             let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            real.strip_prefix(&state.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
+            real.strip_prefix(&location.root).ok().and_then(Path::to_str).and_then(|path| WsPath::parse(path).ok())
         };
         Self {
             layers: vec![quiet()],
-            largest_file: Valued::default(SnapshotLimits::USUAL.largest_file),
-            quota: Valued::default(SnapshotLimits::USUAL.quota),
+            max_file_size: Valued::default(SnapshotLimits::DEFAULT.max_file_bytes),
+            quota: Valued::default(SnapshotLimits::DEFAULT.quota_bytes),
             branch_prefix: Valued::default("sayso/".to_owned()),
             notify: Valued::default(None),
             deadline: Valued::default(None),
             on_failure: Valued::default(OnFailure::Deny),
-            requests: Requests::built_in(),
+            requests: RequestSettings::built_in(),
             ignored: Vec::new(),
             unconfirmed: Vec::new(),
             trust: Trust::NoFile,
@@ -208,99 +208,99 @@ impl Config {
         }
     }
 
-    fn take(&mut self, file: File, name: &str, standing: Standing) {
-        self.largest_file.set(file.snapshot.largest_file.map(|size| size.0), name);
+    fn apply(&mut self, file: File, name: &str, trust: LayerTrust) {
+        self.max_file_size.set(file.snapshot.max_file_size.map(|size| size.0), name);
         self.quota.set(file.snapshot.quota.map(|size| size.0), name);
         self.branch_prefix.set(file.branch.prefix, name);
         self.notify.set(file.notify.command.map(|words| Some(words.0)), name);
         self.on_failure.set(file.hook.on_failure, name);
         self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
-        self.requests.take(file.request, file.upstream, name);
-        self.layers.push(Layer { file: name.to_owned(), standing, defaults: file.policy, rules: file.rule });
+        self.requests.apply(file.request, file.upstream, name);
+        self.layers.push(Layer { file: name.to_owned(), trust, defaults: file.policy, rules: file.rule });
     }
 
-    fn take_workspace(&mut self, mut file: File, standing: Standing) {
-        let mut ignore = |key, there: bool, why| {
-            if there {
-                self.ignored.push(IgnoredSetting { key, why });
+    fn apply_workspace(&mut self, mut file: File, trust: LayerTrust) {
+        let mut ignore = |key, is_set: bool, reason| {
+            if is_set {
+                self.ignored.push(IgnoredSetting { key, reason });
             }
         };
-        // It would run a program of the workspace's choice.
+        // The workspace would choose a program to run.
         ignore("notify.command", file.notify.command.take().is_some(), "only the user's own file can set it");
-        // An agent could write it, and then make the engine go away.
+        // An agent could write it, and then end the engine.
         let loosens = file.hook.on_failure.take_if(|wanted| *wanted != OnFailure::Deny).is_some();
         ignore("hook.on_failure", loosens, "only the user's own file can loosen it");
-        let trusted = standing == Standing::Full;
-        if !trusted {
-            let why = "the file is not trusted";
-            ignore("snapshot.largest_file", file.snapshot.largest_file.take().is_some(), why);
-            ignore("snapshot.quota", file.snapshot.quota.take().is_some(), why);
-            ignore("branch.prefix", file.branch.prefix.take().is_some(), why);
-            ignore("decide.deadline", file.decide.deadline.take().is_some(), why);
+        let is_trusted = trust == LayerTrust::Trusted;
+        if !is_trusted {
+            let reason = "the file is not trusted";
+            ignore("snapshot.max_file_size", file.snapshot.max_file_size.take().is_some(), reason);
+            ignore("snapshot.quota", file.snapshot.quota.take().is_some(), reason);
+            ignore("branch.prefix", file.branch.prefix.take().is_some(), reason);
+            ignore("decide.deadline", file.decide.deadline.take().is_some(), reason);
         }
-        request::restrict(&mut file.request, &mut file.upstream, trusted, &mut self.ignored);
-        self.take(file, WORKSPACE_FILE, standing);
+        request::restrict(&mut file.request, &mut file.upstream, is_trusted, &mut self.ignored);
+        self.apply(file, WORKSPACE_FILE, trust);
     }
 }
 
-/// What an agent may do unasked where nobody says otherwise: look, and keep its own books.
+/// Returns the default rules, which allow an agent's tools that only read or keep its own notes.
 fn quiet() -> Layer {
     let rule = |agent: Agent| Rule {
-        name: Some(format!("{agent} looks")),
+        name: Some(format!("{} looks", agent.name())),
         tool: agent.quiet_tools().iter().map(ToString::to_string).collect(),
         agent: Some(agent.name().to_owned()),
         ..Rule::new(Ruling::Allow)
     };
-    let rules = Agent::ALL.into_iter().map(rule).chain(outside::own_folders()).collect();
-    Layer { file: "the defaults".to_owned(), standing: Standing::Full, defaults: Defaults::default(), rules }
+    let rules = Agent::WITH_HOOKS.into_iter().map(rule).chain(outside::own_folders()).collect();
+    Layer { file: "the defaults".to_owned(), trust: LayerTrust::Trusted, defaults: Defaults::default(), rules }
 }
 
-fn bad_rule(error: &PolicyError) -> Failure {
-    Failure::of(error.kind(), error.to_string()).hint(error.hint())
+fn bad_rule(error: &PolicyError) -> CliError {
+    CliError::new(error.kind(), error.to_string()).hint(error.hint())
 }
 
-/// The rules of a workspace's file with these bytes, each of them understood.
-pub(crate) fn workspace_layer(bytes: &[u8]) -> Result<Layer, Failure> {
+/// Reads and checks the rules of a workspace's file.
+pub(crate) fn workspace_layer(bytes: &[u8]) -> Result<Layer, CliError> {
     let File { policy: defaults, rule: rules, .. } = File::parse(bytes, WORKSPACE_FILE)?;
     outside::refuse_in_workspace(bytes)?;
-    let layer = Layer { file: WORKSPACE_FILE.to_owned(), standing: Standing::Tightens, defaults, rules };
+    let layer = Layer { file: WORKSPACE_FILE.to_owned(), trust: LayerTrust::TightenOnly, defaults, rules };
     Policy::new(std::slice::from_ref(&layer), &[]).map_err(|error| bad_rule(&error))?;
     Ok(layer)
 }
 
-/// A variable of the environment that names an absolute path.
+/// Returns an environment variable that is an absolute path.
 fn absolute(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Where the user's file is, if the environment tells.
+/// Returns the path of the user's file. `None` if the environment names no place for it.
 pub(crate) fn user_file() -> Option<PathBuf> {
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
     Some(folder.join("sayso/config.toml"))
 }
 
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::bad_input(format!("{} cannot be read", path.display())).why(&error)),
+        Err(error) => Err(CliError::io(format!("cannot read {}", path.display()), &error)),
     }
 }
 
-/// The workspace's file. One that is there and cannot be read is a failure: it may forbid something.
-pub(crate) fn workspace_bytes(state: &State) -> Result<Option<Vec<u8>>, Failure> {
-    let failed = |kind: ErrorKind, why: String| {
-        Failure::of(kind, format!("the workspace's {WORKSPACE_FILE} cannot be used"))
-            .why(&why)
+/// Reads the workspace's file. Fails if it exists and cannot be read, because it may contain a denial.
+pub(crate) fn workspace_bytes(location: &WorkspaceLocation) -> Result<Option<Vec<u8>>, CliError> {
+    let failed = |kind: ErrorKind, cause: String| {
+        CliError::new(kind, format!("cannot use the workspace's {WORKSPACE_FILE}"))
+            .because(cause)
             .hint("make it a regular file in the workspace, or remove it")
     };
     let path = WsPath::parse(WORKSPACE_FILE).map_err(|error| failed(ErrorKind::Internal, error.to_string()))?;
-    match state.workspace()?.open_path(&path) {
+    match location.open()?.open_path(&path) {
         Ok(opened) => {
-            let bytes = opened.read(ReadLimit(LARGEST_FILE));
+            let bytes = opened.read(ReadLimit(MAX_FILE_BYTES));
             bytes.map(Some).map_err(|error| failed(ErrorKind::InvalidArgs, error.to_string()))
         }
-        Err(OpenError::NotFound(_)) => match state.root.join(WORKSPACE_FILE).symlink_metadata() {
+        Err(OpenError::NotFound(_)) => match location.root.join(WORKSPACE_FILE).symlink_metadata() {
             Ok(_) => Err(failed(ErrorKind::InvalidArgs, "it is a symbolic link that leads nowhere".to_owned())),
             Err(_) => Ok(None),
         },

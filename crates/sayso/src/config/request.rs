@@ -1,7 +1,7 @@
-//! `[request]` and `[upstream.NAME]`: how requests to models are treated, and where they go.
+//! `[request]` and `[upstream.NAME]`: treatment and upstreams of requests to models.
 //!
-//! The workspace's file came with the workspace. It can have more requests wait and more tools held, never fewer, and it cannot say
-//! where requests go, trusted or not: credentials go there with them.
+//! The workspace's file is not the user's own. It can pause more requests and hold more tools, never fewer. Even trusted, it cannot set
+//! an upstream, because credentials are sent there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,12 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
 use sayso_proxy::{Keep, Pause, PauseRule, Settings, Upstream};
 use sayso_wire::Scope;
+use sayso_wire::price::{ModelPrice, PriceTable};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::file::{Size, Span};
-use super::{IgnoredSetting, Origin, Valued};
+use super::{IgnoredSetting, ValueOrigin, Valued};
 
 /// The table `[request]`.
 #[derive(Debug, Default, Deserialize)]
@@ -24,23 +25,25 @@ pub(super) struct RequestTable {
     keep_alive: Option<Span>,
     log: Option<LogChoice>,
     monitor: Option<usize>,
-    largest_body: Option<Size>,
-    most_at_once: Option<usize>,
+    max_body_size: Option<Size>,
+    max_concurrent: Option<usize>,
     preview_limit: Option<usize>,
     scope: Option<Scope>,
     #[serde(default)]
     hold_tools: Vec<String>,
     #[serde(default)]
     rule: Vec<RuleTable>,
+    /// Prices of models. They precede the built-in ones.
+    #[serde(default)]
+    price: Vec<ModelPrice>,
 }
 
-/// What of requests is recorded.
+/// The requests that are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LogChoice {
-    /// Everything.
     All,
-    /// Those that wait, or that saved edits apply to.
+    /// Paused requests, and requests with saved edits.
     Paused,
 }
 
@@ -66,37 +69,37 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpstreamTable {
-    url: Option<Address>,
+    url: Option<UpstreamUrl>,
     key_variable: Option<String>,
     key_header: Option<String>,
 }
 
-/// Where requests go.
+/// URL of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Address(Uri);
+struct UpstreamUrl(Uri);
 
-impl Address {
+impl UpstreamUrl {
     fn parse(text: &str) -> Option<Self> {
         let uri: Uri = text.parse().ok()?;
         let known = matches!(uri.scheme_str(), Some("http" | "https"));
-        // Who is asked, and nothing besides: keys belong elsewhere.
+        // Without credentials, which belong into variables.
         let plain = uri.query().is_none() && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
         (known && plain).then_some(Self(uri))
     }
 }
 
-impl<'de> Deserialize<'de> for Address {
+impl<'de> Deserialize<'de> for UpstreamUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             D::Error::custom(format!(
-                "`{text}` is no address, such as \"https://api.example.com\", without user or query"
+                "`{text}` is not a URL such as \"https://api.example.com\", without user or query"
             ))
         })
     }
 }
 
-/// Where requests to an upstream go, and where its key is for requests that are sent again.
+/// An upstream, and the variable with its key for replays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UpstreamSetting {
     pub(crate) url: Uri,
@@ -104,25 +107,25 @@ pub(crate) struct UpstreamSetting {
     key_header: Option<String>,
 }
 
-/// How requests are treated, with who says so.
+/// Settings for requests, with their origins.
 #[derive(Debug)]
-pub(crate) struct Requests {
+pub(crate) struct RequestSettings {
     pub(crate) grace: Valued<Duration>,
     pub(crate) keep_alive: Valued<Duration>,
     pub(crate) keep: Valued<Keep>,
     pub(crate) monitor: Valued<usize>,
-    pub(crate) largest_body: Valued<usize>,
-    pub(crate) most_at_once: Valued<usize>,
+    pub(crate) max_body_size: Valued<usize>,
+    pub(crate) max_concurrent: Valued<usize>,
     pub(crate) preview_limit: Valued<Option<usize>>,
     pub(crate) scope: Valued<Scope>,
     pub(crate) hold_tools: Vec<Valued<String>>,
-    /// The first that fits decides.
+    /// The first match decides.
     pub(crate) rules: Vec<Valued<PauseRule>>,
     pub(crate) upstreams: BTreeMap<String, Valued<UpstreamSetting>>,
+    pub(crate) prices: Vec<Valued<ModelPrice>>,
 }
 
-impl Requests {
-    /// What suits people.
+impl RequestSettings {
     pub(super) fn built_in() -> Self {
         let usual = Settings::usual();
         let upstream = |(name, upstream): (String, Upstream)| {
@@ -133,29 +136,30 @@ impl Requests {
             keep_alive: Valued::default(usual.keep_alive),
             keep: Valued::default(usual.keep),
             monitor: Valued::default(usual.monitor),
-            largest_body: Valued::default(usual.largest_body),
-            most_at_once: Valued::default(usual.most_at_once),
+            max_body_size: Valued::default(usual.max_body_size),
+            max_concurrent: Valued::default(usual.max_concurrent),
             preview_limit: Valued::default(usual.preview_limit),
             scope: Valued::default(usual.scope),
             hold_tools: Vec::new(),
             rules: Vec::new(),
             upstreams: usual.upstreams.into_iter().map(upstream).collect(),
+            prices: Vec::new(),
         }
     }
 
-    /// Takes what a file says; its rules come before those that are there.
-    pub(super) fn take(&mut self, table: RequestTable, upstreams: BTreeMap<String, UpstreamTable>, file: &str) {
+    /// Applies a file. Its rules precede the rules of earlier files.
+    pub(super) fn apply(&mut self, table: RequestTable, upstreams: BTreeMap<String, UpstreamTable>, file: &str) {
         let size = |size: Size| usize::try_from(size.0).unwrap_or(usize::MAX);
         self.grace.set(table.grace.map(|span| span.0), file);
         self.keep_alive.set(table.keep_alive.map(|span| span.0), file);
         let keep = |choice| if choice == LogChoice::All { Keep::All } else { Keep::WhatPauses };
         self.keep.set(table.log.map(keep), file);
         self.monitor.set(table.monitor, file);
-        self.largest_body.set(table.largest_body.map(size), file);
-        self.most_at_once.set(table.most_at_once, file);
+        self.max_body_size.set(table.max_body_size.map(size), file);
+        self.max_concurrent.set(table.max_concurrent, file);
         self.preview_limit.set(table.preview_limit.map(Some), file);
         self.scope.set(table.scope, file);
-        let origin = Origin::File(file.to_owned());
+        let origin = ValueOrigin::File(file.to_owned());
         for value in table.hold_tools {
             if !self.hold_tools.iter().any(|known| known.value == value) {
                 self.hold_tools.push(Valued { value, origin: origin.clone() });
@@ -175,6 +179,8 @@ impl Requests {
         };
         let rules: Vec<_> = table.rule.into_iter().enumerate().map(rule).collect();
         self.rules.splice(0..0, rules);
+        let price = |value| Valued { value, origin: origin.clone() };
+        self.prices.splice(0..0, table.price.into_iter().map(price));
         for (name, table) in upstreams {
             let known = self.upstreams.get(&name).map(|known| known.value.clone());
             let Some(url) = table.url.map(|url| url.0).or(known.map(|known| known.url)) else { continue };
@@ -183,23 +189,25 @@ impl Requests {
         }
     }
 
-    /// Sends requests elsewhere where the environment says so: `SAYSO_<NAME>_UPSTREAM`.
-    pub(super) fn take_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+    /// Applies the variables `SAYSO_<NAME>_UPSTREAM`.
+    pub(super) fn apply_environment(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), String> {
         for (name, setting) in &mut self.upstreams {
             let key = format!(
                 "SAYSO_{}_UPSTREAM",
                 name.to_uppercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
             );
             let Some(value) = variable(&key).filter(|value| !value.is_empty()) else { continue };
-            let url = Address::parse(&value)
-                .ok_or_else(|| format!("`{value}` in {key} is no address, such as https://api.example.com"))?;
-            *setting =
-                Valued { value: UpstreamSetting { url: url.0, ..setting.value.clone() }, origin: Origin::File(key) };
+            let url = UpstreamUrl::parse(&value)
+                .ok_or_else(|| format!("`{value}` in {key} is not a URL such as https://api.example.com"))?;
+            *setting = Valued {
+                value: UpstreamSetting { url: url.0, ..setting.value.clone() },
+                origin: ValueOrigin::File(key),
+            };
         }
         Ok(())
     }
 
-    /// As the gateway takes it; keys come from the environment.
+    /// Returns the settings for the proxy. Keys come from the environment.
     pub(crate) fn settings(&self, variable: impl Fn(&str) -> Option<String>) -> Settings {
         let upstream = |(name, setting): (&String, &Valued<UpstreamSetting>)| {
             let credential = credential(name, &setting.value, &variable);
@@ -210,19 +218,20 @@ impl Requests {
             keep_alive: self.keep_alive.value,
             keep: self.keep.value,
             monitor: self.monitor.value,
-            largest_body: self.largest_body.value,
-            most_at_once: self.most_at_once.value,
+            max_body_size: self.max_body_size.value,
+            max_concurrent: self.max_concurrent.value,
             rules: self.rules.iter().map(|rule| rule.value.clone()).collect(),
             hold_tools: self.hold_tools.iter().map(|tool| tool.value.clone()).collect(),
             scope: self.scope.value,
             preview_limit: self.preview_limit.value,
             upstreams: self.upstreams.iter().map(upstream).collect(),
+            prices: PriceTable::with_rows(self.prices.iter().map(|price| price.value.clone()).collect()),
             ..Settings::usual()
         }
     }
 }
 
-/// The header with a key, if a variable holds one.
+/// Returns the header with the key. `None` without a key.
 fn credential(
     name: &str,
     setting: &UpstreamSetting,
@@ -241,35 +250,36 @@ fn credential(
     Some((header, value))
 }
 
-/// Leaves out of the workspace's file what it may not say.
+/// Removes settings that the workspace's file may not make.
 pub(super) fn restrict(
     table: &mut RequestTable,
     upstreams: &mut BTreeMap<String, UpstreamTable>,
-    trusted: bool,
+    is_trusted: bool,
     ignored: &mut Vec<IgnoredSetting>,
 ) {
-    let mut ignore = |key, there: bool, why| {
-        if there {
-            ignored.push(IgnoredSetting { key, why });
+    let mut ignore = |key, is_set: bool, reason| {
+        if is_set {
+            ignored.push(IgnoredSetting { key, reason });
         }
     };
-    let own = "only the user's own file can set it";
-    ignore("upstream", !std::mem::take(upstreams).is_empty(), own);
-    ignore("request.log", table.log.take().is_some(), own);
-    ignore("request.scope", table.scope.take().is_some(), own);
+    let user_only = "only the user's own file can set it";
+    ignore("upstream", !std::mem::take(upstreams).is_empty(), user_only);
+    ignore("request.log", table.log.take().is_some(), user_only);
+    ignore("request.scope", table.scope.take().is_some(), user_only);
+    ignore("request.price", !std::mem::take(&mut table.price).is_empty(), user_only);
     let rules = table.rule.len();
     table.rule.retain(|rule| rule.pause);
     ignore("request.rule with pause = false", table.rule.len() < rules, "only the user's own file can loosen it");
-    if trusted {
+    if is_trusted {
         return;
     }
-    let why = "the file is not trusted";
-    ignore("request.grace", table.grace.take().is_some(), why);
-    ignore("request.keep_alive", table.keep_alive.take().is_some(), why);
-    ignore("request.monitor", table.monitor.take().is_some(), why);
-    ignore("request.largest_body", table.largest_body.take().is_some(), why);
-    ignore("request.most_at_once", table.most_at_once.take().is_some(), why);
-    ignore("request.preview_limit", table.preview_limit.take().is_some(), why);
+    let reason = "the file is not trusted";
+    ignore("request.grace", table.grace.take().is_some(), reason);
+    ignore("request.keep_alive", table.keep_alive.take().is_some(), reason);
+    ignore("request.monitor", table.monitor.take().is_some(), reason);
+    ignore("request.max_body_size", table.max_body_size.take().is_some(), reason);
+    ignore("request.max_concurrent", table.max_concurrent.take().is_some(), reason);
+    ignore("request.preview_limit", table.preview_limit.take().is_some(), reason);
 }
 
 #[cfg(test)]
@@ -283,15 +293,15 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_from_a_variable_into_the_header_of_its_maker() {
-        let mut requests = Requests::built_in();
+    fn key_variable_sets_the_upstreams_header() {
+        let mut requests = RequestSettings::built_in();
         let tables = BTreeMap::from([
             ("anthropic".to_owned(), upstream("key_variable = 'KEY'")),
             ("local".to_owned(), upstream("url = 'http://localhost:1/v1'\nkey_variable = 'KEY'")),
             ("odd".to_owned(), upstream("url = 'https://odd.example'\nkey_variable = 'KEY'\nkey_header = 'x-key'")),
             ("none".to_owned(), upstream("url = 'https://none.example'\nkey_variable = 'OTHER'")),
         ]);
-        requests.take(RequestTable::default(), tables, "config.toml");
+        requests.apply(RequestTable::default(), tables, "config.toml");
         let settings = requests.settings(|name| (name == "KEY").then(|| "secret".to_owned()));
         let header = |name: &str| {
             let credential = settings.upstreams[name].credential.as_ref();
@@ -305,20 +315,20 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_where_requests_go() {
-        let mut requests = Requests::built_in();
+    fn environment_overrides_upstream_url() {
+        let mut requests = RequestSettings::built_in();
         let variable = |name: &str| (name == "SAYSO_ANTHROPIC_UPSTREAM").then(|| "http://127.0.0.1:9".to_owned());
-        requests.take_environment(variable).unwrap();
+        requests.apply_environment(variable).unwrap();
         assert_eq!(requests.upstreams["anthropic"].value.url, "http://127.0.0.1:9");
-        let wrong = requests.take_environment(|_| Some("ftp://x".to_owned())).unwrap_err();
+        let wrong = requests.apply_environment(|_| Some("ftp://x".to_owned())).unwrap_err();
         assert!(wrong.contains("`ftp://x` in SAYSO_"), "{wrong}");
         for address in ["x", "https://user:password@x", "https://x/?key=1", "/path"] {
-            assert_eq!(Address::parse(address), None, "{address}");
+            assert_eq!(UpstreamUrl::parse(address), None, "{address}");
         }
     }
 
     #[test]
-    fn the_workspaces_file_has_more_wait_and_never_less() {
+    fn workspace_file_can_only_pause_more() {
         let text = "log = 'paused'\nscope = 'global'\ngrace = '1 s'\nhold_tools = ['Bash']\n[[rule]]\ntext = 'deploy'\n[[rule]]\npause = false";
         let mut table: RequestTable = toml::from_str(text).unwrap();
         let mut upstreams = BTreeMap::from([("anthropic".to_owned(), upstream("url = 'https://evil.example'"))]);
@@ -326,13 +336,13 @@ mod tests {
         restrict(&mut table, &mut upstreams, true, &mut ignored);
         let keys: Vec<&str> = ignored.iter().map(|ignored| ignored.key).collect();
         assert_eq!(keys, ["upstream", "request.log", "request.scope", "request.rule with pause = false"]);
-        let mut requests = Requests::built_in();
-        requests.take(
+        let mut requests = RequestSettings::built_in();
+        requests.apply(
             toml::from_str("[[rule]]\nname = 'mine'\npause = false").unwrap(),
             BTreeMap::new(),
             "config.toml",
         );
-        requests.take(table, upstreams, "sayso.toml");
+        requests.apply(table, upstreams, "sayso.toml");
         let settings = requests.settings(|_| None);
         let rules: Vec<(&str, Pause)> = settings.rules.iter().map(|rule| (rule.name.as_str(), rule.pause)).collect();
         assert_eq!(rules, [("rule 1 of sayso.toml", Pause::Yes), ("mine", Pause::No)]);

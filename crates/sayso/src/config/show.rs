@@ -1,26 +1,26 @@
-//! `sayso config`: what is in force, and who says so.
+//! `sayso config`: prints settings and rules with their origins.
 
 mod request;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sayso_review::{Access, Ignored, Policy, Rule, RuleId, Ruling, Standing};
+use sayso_review::{Access, IgnoredRule, LayerTrust, Policy, Rule, RuleId, Ruling};
 use serde_json::{Value, json};
 
-use super::{Config, Origin, Trust, Valued, WORKSPACE_FILE};
+use super::{Config, Trust, ValueOrigin, Valued, WORKSPACE_FILE};
 use crate::cli::ConfigArguments;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::Output;
-use crate::state::State;
-use crate::visible::visible;
+use crate::workspace_location::WorkspaceLocation;
+use sayso_present::escape::escape_unprintable;
 
-pub(crate) fn run(arguments: &ConfigArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    let config = Config::load(&state)?;
+pub(crate) fn run(arguments: &ConfigArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    let config = Config::load(&location)?;
     let policy = config.policy()?;
     let mut output = Output::stdout();
-    if arguments.place.json {
+    if arguments.common.json {
         output.json(&object(&config, &policy))?;
     } else {
         output.write(text(&config, &policy).as_bytes())?;
@@ -29,11 +29,13 @@ pub(crate) fn run(arguments: &ConfigArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A setting: its name, its value for a person and for a program, where it comes from.
+/// A setting for display.
 struct Setting {
     key: String,
+    /// The value for a person.
     shown: String,
     value: Value,
+    /// `None` for a default.
     origin: Option<String>,
 }
 
@@ -45,12 +47,12 @@ fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
         let key = format!("policy.{access}");
         settings.push(Setting { key, shown: ruling.to_string(), value: json!(ruling), origin });
     }
-    let mut add = |key: &str, shown: String, value: Value, origin: &Origin| {
-        let origin = if let Origin::File(file) = origin { Some(file.clone()) } else { None };
+    let mut add = |key: &str, shown: String, value: Value, origin: &ValueOrigin| {
+        let origin = if let ValueOrigin::File(file) = origin { Some(file.clone()) } else { None };
         settings.push(Setting { key: key.to_owned(), shown, value, origin });
     };
     for (key, Valued { value, origin }) in
-        [("snapshot.largest_file", &config.largest_file), ("snapshot.quota", &config.quota)]
+        [("snapshot.max_file_size", &config.max_file_size), ("snapshot.quota", &config.quota)]
     {
         add(key, bytes(*value), json!(value), origin);
     }
@@ -79,8 +81,8 @@ fn span(span: Duration) -> String {
     fits.map_or_else(String::new, |(name, unit)| format!("{} {name}", milliseconds / unit))
 }
 
-/// What a rule is about, in one line.
-pub(crate) fn about(rule: &Rule) -> String {
+/// Summarises the actions that a rule matches.
+pub(crate) fn rule_summary(rule: &Rule) -> String {
     let mut parts = Vec::new();
     for access in Access::ALL {
         let patterns = rule.patterns(access);
@@ -93,63 +95,64 @@ pub(crate) fn about(rule: &Rule) -> String {
     parts.join("; ")
 }
 
-/// One sentence on how the workspace's file stands, if there is one.
-pub(crate) fn standing(trust: Trust) -> Option<String> {
+/// Describes the trust in the workspace's file. `None` without a file.
+pub(crate) fn trust_text(trust: Trust) -> Option<String> {
     let file = format!("The workspace's {WORKSPACE_FILE}");
     Some(match trust {
         Trust::NoFile => return None,
         Trust::Trusted => format!("{file} is trusted as it is."),
         Trust::Untrusted => format!(
-            "{file} is not trusted: it can only make things stricter. `sayso trust --show` says what it would loosen."
+            "{file} is not trusted: it can only make things stricter. `sayso trust --show` lists what it would loosen."
         ),
         Trust::Changed => {
             format!(
-                "{file} has changed since it was trusted: it can only make things stricter until `sayso trust` is said again."
+                "{file} has changed since it was trusted: it can only make things stricter until you run `sayso trust` again."
             )
         }
     })
 }
 
-fn ignored_rule(ignored: &Ignored) -> String {
+fn ignored_rule(ignored: &IgnoredRule) -> String {
     format!("{:<5}  {}", ignored.then.name(), ignored.rule)
 }
 
 fn text(config: &Config, policy: &Policy) -> String {
     let mut text = String::new();
     let settings = settings(config, policy);
+    let key_width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
     let width = settings.iter().map(|setting| setting.shown.chars().count()).max().unwrap_or(0);
     for Setting { key, shown, origin, .. } in settings {
-        text.push_str(&format!("{key:<21}  {shown:<width$}  {}\n", origin.as_deref().unwrap_or("default")));
+        text.push_str(&format!("{key:<key_width$}  {shown:<width$}  {}\n", origin.as_deref().unwrap_or("default")));
     }
     text.push_str("\nRules, the later before the earlier, a deny before all:\n");
-    let mut any = false;
+    let mut has_rules = false;
     for layer in &config.layers {
         for (at, rule) in layer.rules.iter().enumerate() {
-            if layer.standing == Standing::Tightens && rule.loosens() {
+            if layer.trust == LayerTrust::TightenOnly && rule.loosens() {
                 continue;
             }
-            any = true;
+            has_rules = true;
             let id = RuleId::Rule { file: layer.file.clone(), number: at + 1, name: rule.name.clone() };
-            text.push_str(&format!("  {:<5}  {}\n         {id}\n", rule.then.name(), about(rule)));
+            text.push_str(&format!("  {:<5}  {}\n         {id}\n", rule.then.name(), rule_summary(rule)));
         }
     }
-    if !any {
+    if !has_rules {
         text.push_str("  none\n");
     }
     text.push_str(&request::rules_text(&config.requests));
-    if !policy.ignored().is_empty() || !config.ignored.is_empty() {
+    if !policy.ignored_rules().is_empty() || !config.ignored.is_empty() {
         text.push_str(&format!("\nIgnored in the workspace's {WORKSPACE_FILE}:\n"));
-        for ignored in policy.ignored() {
+        for ignored in policy.ignored_rules() {
             text.push_str(&format!("  {}\n", ignored_rule(ignored)));
         }
         for ignored in &config.ignored {
-            text.push_str(&format!("  {}: {}\n", ignored.key, ignored.why));
+            text.push_str(&format!("  {}: {}\n", ignored.key, ignored.reason));
         }
     }
-    if let Some(sentence) = standing(config.trust) {
+    if let Some(sentence) = trust_text(config.trust) {
         text.push_str(&format!("\n{sentence}\n"));
     }
-    text.lines().map(|line| format!("{}\n", visible(line))).collect()
+    text.lines().map(|line| format!("{}\n", escape_unprintable(line))).collect()
 }
 
 fn object(config: &Config, policy: &Policy) -> Value {
@@ -160,17 +163,17 @@ fn object(config: &Config, policy: &Policy) -> Value {
     let mut rules = Vec::new();
     for layer in &config.layers {
         for (at, rule) in layer.rules.iter().enumerate() {
-            let counts = layer.standing == Standing::Full || rule.then >= Ruling::Ask;
+            let counts = layer.trust == LayerTrust::Trusted || rule.then >= Ruling::Ask;
             rules.push(json!({ "rule": rule, "file": layer.file, "number": at + 1, "counts": counts }));
         }
     }
     let ignored: Vec<Value> =
-        config.ignored.iter().map(|ignored| json!({ "key": ignored.key, "why": ignored.why })).collect();
+        config.ignored.iter().map(|ignored| json!({ "key": ignored.key, "reason": ignored.reason })).collect();
     json!({
         "settings": settings,
         "rules": rules,
         "request_rules": request::rules_object(&config.requests),
-        "ignored_rules": policy.ignored(),
+        "ignored_rules": policy.ignored_rules(),
         "ignored_settings": ignored,
         "workspace_file": config.trust,
     })

@@ -1,30 +1,29 @@
-//! Which workspace files the user trusts, by content.
+//! The user's trust in workspace files, by content.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use sayso_review::ContentHash;
+use sayso_review::{ContentHash, ErrorKind};
 use serde::{Deserialize, Serialize};
 
 use super::read_if_there;
-use crate::failure::Failure;
-use crate::state::State;
+use crate::error::CliError;
+use crate::workspace_location::WorkspaceLocation;
 
-/// How a workspace's file stands.
+/// Trust in a workspace's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Trust {
-    /// There is none.
     NoFile,
-    /// It is as it was when it was trusted.
+    /// Unchanged since it was trusted.
     Trusted,
-    /// It was trusted and has changed since.
+    /// Changed since it was trusted.
     Changed,
-    /// It was never trusted.
+    /// Never trusted.
     Untrusted,
 }
 
-/// What the user trusts, in the state folder where no workspace reaches.
+/// The trusted files of all workspaces, in the folder of all records, which no workspace can write.
 #[derive(Debug)]
 pub(crate) struct TrustStore {
     path: PathBuf,
@@ -42,34 +41,34 @@ struct TrustFile {
 #[serde(deny_unknown_fields)]
 struct Trusted {
     path: String,
-    /// BLAKE3 of the bytes of its `sayso.toml`.
+    /// Content hash of its `sayso.toml`.
     hash: String,
 }
 
-/// Where trust is kept.
-pub(crate) fn trust_file(state: &State) -> PathBuf {
-    state.home.join("trusted.toml")
+/// Returns the path of the file with all trust.
+pub(crate) fn trust_file(location: &WorkspaceLocation) -> PathBuf {
+    location.home.join("trusted.toml")
 }
 
 impl TrustStore {
-    pub(crate) fn load(state: &State) -> Result<Self, Failure> {
-        let path = trust_file(state);
-        let bad = |why: &dyn ToString| {
-            Failure::bad_input(format!("{} is not understood", path.display()))
-                .why(&why.to_string())
+    pub(crate) fn load(location: &WorkspaceLocation) -> Result<Self, CliError> {
+        let path = trust_file(location);
+        let bad = |cause: String| {
+            CliError::invalid_input(format!("cannot read {}", path.display()))
+                .because(cause)
                 .hint("remove it and trust the workspaces again with `sayso trust`")
         };
         let file = match read_if_there(&path)? {
             None => TrustFile::default(),
             Some(bytes) => {
-                let text = String::from_utf8(bytes).map_err(|error| bad(&error))?;
-                toml::from_str(&text).map_err(|error| bad(&error.message()))?
+                let text = String::from_utf8(bytes).map_err(|error| bad(error.to_string()))?;
+                toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?
             }
         };
         Ok(Self { path, file })
     }
 
-    /// How a file with these bytes stands in a workspace.
+    /// Returns the trust in a file with this content.
     pub(crate) fn about(&self, root: &Path, hash: ContentHash) -> Trust {
         match self.file.workspace.iter().find(|trusted| Some(trusted.path.as_str()) == root.to_str()) {
             Some(trusted) if trusted.hash == hash.to_string() => Trust::Trusted,
@@ -78,46 +77,46 @@ impl TrustStore {
         }
     }
 
-    /// Trusts a file with these bytes, and no other, in a workspace.
-    pub(crate) fn trust(&mut self, root: &Path, hash: ContentHash) -> Result<(), Failure> {
+    /// Trusts this content, and no other, in a workspace.
+    pub(crate) fn trust(&mut self, root: &Path, hash: ContentHash) -> Result<(), CliError> {
         let path = root.to_str().ok_or_else(|| {
-            Failure::bad_input(format!("`{}` cannot be trusted", root.display())).why(&"its name is not UTF-8")
+            CliError::invalid_input(format!("cannot trust `{}`", root.display())).because("its name is not UTF-8")
         })?;
         self.file.workspace.retain(|trusted| trusted.path != path);
         self.file.workspace.push(Trusted { path: path.to_owned(), hash: hash.to_string() });
         self.save()
     }
 
-    /// Trusts nothing in a workspace.
-    pub(crate) fn revoke(&mut self, root: &Path) -> Result<(), Failure> {
+    /// Removes the trust in a workspace's file.
+    pub(crate) fn revoke(&mut self, root: &Path) -> Result<(), CliError> {
         self.file.workspace.retain(|trusted| Some(trusted.path.as_str()) != root.to_str());
         self.save()
     }
 
-    fn save(&self) -> Result<(), Failure> {
-        let text = toml::to_string(&self.file).map_err(|error| failed(&self.path, &error))?;
-        write_whole(&self.path, text.as_bytes())
+    fn save(&self) -> Result<(), CliError> {
+        let text = toml::to_string(&self.file)
+            .map_err(|error| CliError::new(ErrorKind::Internal, "cannot write the trust file").caused_by(&error))?;
+        replace_file(&self.path, text.as_bytes())
     }
 }
 
-fn failed(path: &Path, why: &impl ToString) -> Failure {
-    Failure::bad_input(format!("{} cannot be written", path.display())).why(why)
+fn write_error(path: &Path, error: &io::Error) -> CliError {
+    CliError::io(format!("cannot write {}", path.display()), error)
 }
 
-/// Replaces a file of the user's at once, or leaves it as it was; a new one is readable by the user only.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+/// Replaces a file atomically. A new file is readable by the user only.
+pub(super) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     use std::os::unix::fs::DirBuilderExt as _;
-    let error = |error: &std::io::Error| failed(path, error);
-    // A link, as people have who keep such files elsewhere, stays one.
+    let failed = |error: io::Error| write_error(path, &error);
+    // A symbolic link stays one, because some users keep such files elsewhere.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = real.parent().ok_or_else(|| failed(path, &"it has no folder"))?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| error(&e))?;
-    // Only its owner can read what this makes.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|e| error(&e))?;
+    let folder = real.parent().unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     if let Ok(old) = real.metadata() {
-        file.as_file().set_permissions(old.permissions()).map_err(|e| error(&e))?;
+        file.as_file().set_permissions(old.permissions()).map_err(failed)?;
     }
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(|e| error(&e))?;
-    file.persist(&real).map_err(|e| error(&e.error))?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    file.persist(&real).map_err(|error| failed(error.error))?;
     Ok(())
 }

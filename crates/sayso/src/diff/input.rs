@@ -1,15 +1,15 @@
-//! What was named on the command line, read.
+//! The files and directories of the command line.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// A file to compare.
 pub(crate) struct Input {
-    /// How it was named.
+    /// The name on the command line.
     pub(crate) name: String,
-    /// Its bytes, or `None` for no file.
+    /// `None` if there is no file.
     pub(crate) content: Option<Vec<u8>>,
 }
 
@@ -21,11 +21,11 @@ impl Input {
 
 pub(crate) enum Inputs {
     Files(Input, Input),
-    /// Two directories, of which one may be none.
+    /// At most one is `None`, for no directory.
     Directories(Option<PathBuf>, Option<PathBuf>),
 }
 
-pub(crate) fn open(old: &Path, new: &Path) -> Result<Inputs, Failure> {
+pub(crate) fn open(old: &Path, new: &Path) -> Result<Inputs, CliError> {
     for path in [old, new] {
         if !is_standard_input(path) && !path.exists() && path.symlink_metadata().is_err() {
             return Err(missing(path));
@@ -33,19 +33,23 @@ pub(crate) fn open(old: &Path, new: &Path) -> Result<Inputs, Failure> {
     }
     match (is_directory(old), is_directory(new)) {
         (true, true) => Ok(Inputs::Directories(Some(old.to_owned()), Some(new.to_owned()))),
-        (true, false) if is_nothing(new) => Ok(Inputs::Directories(Some(old.to_owned()), None)),
-        (false, true) if is_nothing(old) => Ok(Inputs::Directories(None, Some(new.to_owned()))),
+        (true, false) if is_no_file(new) => Ok(Inputs::Directories(Some(old.to_owned()), None)),
+        (false, true) if is_no_file(old) => Ok(Inputs::Directories(None, Some(new.to_owned()))),
         (false, false) => {
             if is_standard_input(old) && is_standard_input(new) {
-                return Err(Failure::bad_input("both sides are `-`")
+                return Err(CliError::invalid_input("both sides are `-`")
                     .hint("standard input can be one side; name a file for the other"));
             }
             Ok(Inputs::Files(read(old)?, read(new)?))
         }
         (old_is_directory, _) => {
             let (directory, file) = if old_is_directory { (old, new) } else { (new, old) };
-            Err(Failure::bad_input(format!("`{}` is a directory and `{}` is not", directory.display(), file.display()))
-                .hint("compare two files or two directories"))
+            Err(CliError::invalid_input(format!(
+                "`{}` is a directory and `{}` is not",
+                directory.display(),
+                file.display()
+            ))
+            .hint("compare two files or two directories"))
         }
     }
 }
@@ -54,12 +58,12 @@ fn is_directory(path: &Path) -> bool {
     !is_standard_input(path) && path.is_dir()
 }
 
-fn is_nothing(path: &Path) -> bool {
+fn is_no_file(path: &Path) -> bool {
     path == Path::new(sayso_diff::NO_FILE)
 }
 
-fn missing(path: &Path) -> Failure {
-    Failure::bad_input(format!("`{}` does not exist", path.display()))
+fn missing(path: &Path) -> CliError {
+    CliError::invalid_input(format!("`{}` does not exist", path.display()))
         .hint("check the name; `/dev/null` stands for a file or directory that is not there")
 }
 
@@ -67,9 +71,9 @@ fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn read(path: &Path) -> Result<Input, Failure> {
+fn read(path: &Path) -> Result<Input, CliError> {
     let name = path.to_string_lossy().into_owned();
-    if is_nothing(path) {
+    if is_no_file(path) {
         return Ok(Input { name, content: None });
     }
     let content = if is_standard_input(path) {
@@ -81,8 +85,8 @@ fn read(path: &Path) -> Result<Input, Failure> {
     match content {
         Ok(bytes) => Ok(Input { name, content: Some(bytes) }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing(path)),
-        Err(error) => Err(Failure::bad_input(format!("`{name}` cannot be read"))
-            .why(&error)
+        Err(error) => Err(CliError::invalid_input(format!("cannot read `{name}`"))
+            .caused_by(&error)
             .hint("check its permissions, and that it is a file")),
     }
 }

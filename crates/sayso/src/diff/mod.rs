@@ -1,33 +1,32 @@
-//! `sayso diff`: two files or two directories.
+//! `sayso diff`: compares two files or two directories.
 
-mod card;
-pub(crate) mod draw;
-mod highlight;
 mod input;
 mod patch;
-pub(crate) mod style;
-pub(crate) mod summary;
 mod tree;
 
 use std::process::ExitCode;
 
 use sayso_diff::{Diff, Encoding, Side, one_line};
+use sayso_present::diff::{DiffRenderer, DiffTitle, Escaping, LongLines, render_card};
+use sayso_present::escape::escape_unprintable;
+use sayso_present::span::StyledText;
 use sayso_tools::{BinaryContent, diff_object};
+use serde_json::{Value, json};
 
+use crate::ansi::highlighting;
 use crate::cli::DiffArguments;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::terminal::Terminal;
-use crate::visible::visible;
 use input::{Input, Inputs};
 
-/// What to tell about a diff besides its lines.
-pub(crate) fn notes(diff: &Diff<'_>) -> Vec<String> {
+/// Notes about a diff.
+fn notes(diff: &Diff<'_>) -> Vec<String> {
     diff.notes().iter().map(ToString::to_string).collect()
 }
 
-/// What to tell beside a patch, so that the patch stays one.
-pub(crate) fn beside(diff: &Diff<'_>) -> Vec<String> {
+/// Notes about a patch, for standard error: in the output they would break the patch.
+fn patch_notes(diff: &Diff<'_>) -> Vec<String> {
     let is_wide = |side| match side {
         Side::Absent => false,
         Side::Present(bytes) => matches!(Encoding::of(bytes), Encoding::Utf16Le | Encoding::Utf16Be),
@@ -39,34 +38,23 @@ pub(crate) fn beside(diff: &Diff<'_>) -> Vec<String> {
     notes
 }
 
-pub(crate) fn say_all(notes: &[String]) {
+fn say_notes(notes: &[String]) {
     for note in notes {
         say(&format!("note: {note}"));
     }
 }
 
-/// How to show each file's diff.
-pub(crate) struct Show {
-    pub(crate) terminal: Terminal,
-    pub(crate) context: usize,
-    pub(crate) form: Form,
-    /// Whether binary files are shown line by line too.
-    pub(crate) binary_as_text: bool,
-}
-
-impl Show {
-    /// Whether a diff is only named, since its content is not text.
-    pub(crate) fn names_only(&self, diff: &Diff<'_>) -> bool {
-        !self.binary_as_text && diff.is_binary()
-    }
-
-    pub(crate) fn binary(&self) -> BinaryContent {
-        if self.binary_as_text { BinaryContent::AsText } else { BinaryContent::Named }
-    }
+/// Options for the diff of each file.
+struct DiffOptions {
+    terminal: Terminal,
+    context: usize,
+    format: DiffFormat,
+    /// `true` to show lines of binary files.
+    binary_as_text: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+enum DiffFormat {
     Unified,
     /// At most this many lines.
     Card(usize),
@@ -74,60 +62,110 @@ pub(crate) enum Form {
     JsonCard(usize),
 }
 
-pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, Failure> {
-    let show = Show {
+impl DiffOptions {
+    /// `true` if a diff is named only, because its content is binary.
+    fn names_only(&self, diff: &Diff<'_>) -> bool {
+        !self.binary_as_text && diff.is_binary()
+    }
+
+    fn binary(&self) -> BinaryContent {
+        if self.binary_as_text { BinaryContent::AsText } else { BinaryContent::Named }
+    }
+
+    fn render(&self, diff: &Diff<'_>, title: &DiffTitle<'_>, name: &str) -> StyledText {
+        let mut renderer = DiffRenderer::new(diff, name, highlighting(self.terminal), LongLines::Shortened);
+        renderer.title(diff, title);
+        for note in notes(diff) {
+            renderer.note(&note);
+        }
+        for hunk in diff.hunks(self.context) {
+            renderer.hunk(&hunk, "");
+        }
+        renderer.take()
+    }
+
+    fn render_card(&self, diff: &Diff<'_>, lines: usize) -> StyledText {
+        let escaping = if self.terminal.draws() { Escaping::Escaped } else { Escaping::Exact };
+        render_card(&diff.inline(lines), escaping)
+    }
+
+    fn card_value(&self, diff: &Diff<'_>, lines: usize) -> Value {
+        let is_hidden = diff.is_binary() && self.binary() == BinaryContent::Named;
+        let mut value = json!(diff.inline(if is_hidden { 0 } else { lines }));
+        if diff.is_binary() {
+            value["binary"] = json!(true);
+        }
+        let notes = notes(diff);
+        if !notes.is_empty() {
+            value["notes"] = json!(notes);
+        }
+        value
+    }
+}
+
+pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, CliError> {
+    let options = DiffOptions {
         terminal: Terminal::detect(arguments.color, arguments.theme),
         context: arguments.context,
-        form: match (arguments.inline, arguments.json) {
-            (None, false) => Form::Unified,
-            (None, true) => Form::Json,
-            (Some(lines), false) => Form::Card(lines),
-            (Some(lines), true) => Form::JsonCard(lines),
+        format: match (arguments.inline, arguments.json) {
+            (None, false) => DiffFormat::Unified,
+            (None, true) => DiffFormat::Json,
+            (Some(lines), false) => DiffFormat::Card(lines),
+            (Some(lines), true) => DiffFormat::JsonCard(lines),
         },
         binary_as_text: arguments.text,
     };
-    let different = match input::open(&arguments.old, &arguments.new)? {
+    let differs = match input::open(&arguments.old, &arguments.new)? {
         Inputs::Files(old, new) => {
             let label = |given: &Option<String>, input: &Input| given.clone().unwrap_or_else(|| input.name.clone());
             let labels = (label(&arguments.label_a, &old), label(&arguments.label_b, &new));
-            files(&old, &new, &labels, &show)?
+            diff_files(&old, &new, &labels, &options)?
         }
         Inputs::Directories(old, new) => {
             if arguments.label_a.is_some() || arguments.label_b.is_some() {
-                return Err(Failure::bad_input("labels cannot be given for directories")
+                return Err(CliError::invalid_input("labels cannot be given for directories")
                     .hint("files of two directories are named a/… and b/…, as git does"));
             }
-            return tree::run(old.as_deref(), new.as_deref(), &show);
+            return tree::run(old.as_deref(), new.as_deref(), &options);
         }
     };
-    Ok(ExitCode::from(u8::from(different)))
+    Ok(ExitCode::from(u8::from(differs)))
 }
 
-/// Shows two files and tells whether they differ.
-fn files(old: &Input, new: &Input, (old_label, new_label): &(String, String), show: &Show) -> Result<bool, Failure> {
+/// Prints the diff of two files. Returns `true` if they differ.
+fn diff_files(
+    old: &Input,
+    new: &Input,
+    (old_label, new_label): &(String, String),
+    options: &DiffOptions,
+) -> Result<bool, CliError> {
     let diff = Diff::new(old.content.as_deref(), new.content.as_deref());
     let mut output = Output::stdout();
-    let binary = show.names_only(&diff);
-    match show.form {
-        Form::Json => output.json(&diff_object(&diff, old_label, new_label, show.context, show.binary()))?,
-        Form::JsonCard(lines) => output.json(&card::value(&diff, lines, show.binary()))?,
+    let terminal = options.terminal;
+    match options.format {
+        DiffFormat::Json => {
+            output.json(&diff_object(&diff, old_label, new_label, options.context, options.binary()))?;
+        }
+        DiffFormat::JsonCard(lines) => output.json(&options.card_value(&diff, lines))?,
         _ if diff.is_unchanged() => {}
-        Form::Card(_) | Form::Unified if binary => {
-            let name = |label: &str| if show.terminal.draws() { visible(label).into_owned() } else { one_line(label) };
+        DiffFormat::Card(_) | DiffFormat::Unified if options.names_only(&diff) => {
+            let name = |label: &str| {
+                if terminal.draws() { escape_unprintable(label).into_owned() } else { one_line(label) }
+            };
             output.write(format!("Binary files {} and {} differ\n", name(old_label), name(new_label)).as_bytes())?;
         }
-        Form::Card(lines) => {
-            output.write(card::text(&diff, lines, show.terminal).as_bytes())?;
-            say_all(&notes(&diff));
+        DiffFormat::Card(lines) => {
+            output.styled(&options.render_card(&diff, lines), terminal)?;
+            say_notes(&notes(&diff));
         }
-        Form::Unified if show.terminal.draws() => {
+        DiffFormat::Unified if terminal.draws() => {
             let name = if new.is_absent() { &old.name } else { &new.name };
-            let title = draw::Title::Files { old: old_label, new: new_label };
-            output.write(draw::diff(&diff, &title, name, show).as_bytes())?;
+            let title = DiffTitle::Files { old: old_label, new: new_label };
+            output.styled(&options.render(&diff, &title, name), terminal)?;
         }
-        Form::Unified => {
-            output.write(&patch::of_files(&diff, old_label, new_label, show.context))?;
-            say_all(&beside(&diff));
+        DiffFormat::Unified => {
+            output.write(&patch::of_files(&diff, old_label, new_label, options.context))?;
+            say_notes(&patch_notes(&diff));
         }
     }
     output.finish()?;

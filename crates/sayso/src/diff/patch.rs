@@ -1,16 +1,16 @@
-//! Patches for programs.
+//! Unified diffs for programs.
 
 use sayso_diff::{Diff, NO_FILE, Rendering, Side, UnifiedOptions, path_label};
 
-/// Two files by the names they were given.
-pub(crate) fn of_files(diff: &Diff<'_>, old_label: &str, new_label: &str, context: usize) -> Vec<u8> {
+/// Formats the diff of two files under labels.
+pub(super) fn of_files(diff: &Diff<'_>, old_label: &str, new_label: &str, context: usize) -> Vec<u8> {
     let label = |name: &str| path_label("", name.as_bytes());
     unified(diff, &label(old_label), &label(new_label), context)
 }
 
-/// One file of two trees, without its git header.
-pub(crate) fn of_tree_file(diff: &Diff<'_>, path: &[u8], context: usize) -> Vec<u8> {
-    // An empty file that comes or goes is all in the git header.
+/// Formats the diff of a file of two trees, without its git header.
+pub(super) fn of_tree_file(diff: &Diff<'_>, path: &[u8], context: usize) -> Vec<u8> {
+    // The git header alone tells that an empty file was created or deleted.
     if diff.changes().is_empty() {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Two directories, compared in parallel and shown in order.
+//! Two directories, compared in parallel and printed in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -10,48 +10,49 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use sayso_diff::{Counts, Diff, Side, path_label};
+use sayso_present::diff::{DiffTitle, DiffTotals, title_line};
 use sayso_tools::diff_object;
 use serde_json::{Value, json};
 
-use super::summary::Summary;
-use super::{Form, Show, beside, card, draw, notes, patch, say_all};
-use crate::failure::Failure;
+use super::{DiffFormat, DiffOptions, notes, patch, patch_notes, say_notes};
+use crate::ansi::paint;
+use crate::error::CliError;
 use crate::output::{Output, say};
 
-/// What a name stands for in a tree.
+/// An entry of a tree that has content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     File { executable: bool },
     Symlink,
 }
 
-/// The nodes below a directory by their relative paths.
+/// Nodes below a directory by relative path.
 type Nodes = BTreeMap<PathBuf, Node>;
 
-/// A path that one tree or both have.
+/// A path of one tree or both.
 struct Task {
     path: PathBuf,
     old: Option<Node>,
     new: Option<Node>,
 }
 
-/// What became of a task.
-enum Finding {
+/// Result of a comparison.
+enum Comparison {
     Same,
-    Different { shown: Shown, counts: Counts, beside: Vec<String> },
+    Different { rendered: Rendered, counts: Counts, notes: Vec<String> },
     Problem(String),
 }
 
-enum Shown {
+enum Rendered {
     Text(Vec<u8>),
     Value(Value),
 }
 
-pub(crate) fn run(old: Option<&Path>, new: Option<&Path>, show: &Show) -> Result<ExitCode, Failure> {
+pub(super) fn run(old: Option<&Path>, new: Option<&Path>, options: &DiffOptions) -> Result<ExitCode, CliError> {
     let mut problems = Vec::new();
     let mut nodes_of = |root: Option<&Path>| root.map_or_else(Nodes::new, |root| nodes(root, &mut problems));
     let (old_nodes, new_nodes) = (nodes_of(old), nodes_of(new));
-    // No node is in a tree that is not there.
+    // An absent tree has no nodes, so that its path is never used.
     let (old, new) = (old.unwrap_or(Path::new("")), new.unwrap_or(Path::new("")));
     let paths: BTreeSet<&PathBuf> = old_nodes.keys().chain(new_nodes.keys()).collect();
     let tasks: Vec<Task> = paths
@@ -60,25 +61,25 @@ pub(crate) fn run(old: Option<&Path>, new: Option<&Path>, show: &Show) -> Result
         .collect();
 
     let mut output = Output::stdout();
-    let mut summary = Summary::default();
+    let mut totals = DiffTotals::default();
     let mut values = Vec::new();
-    let mut beside = Vec::new();
+    let mut notes = Vec::new();
     in_order(
         &tasks,
-        |task| compare(old, new, task, show),
-        |finding| {
-            match finding {
-                Finding::Same => {}
-                Finding::Problem(problem) => problems.push(problem),
-                Finding::Different { shown, counts, beside: notes } => {
-                    if show.terminal.draws() && summary.files > 0 {
+        |task| compare(old, new, task, options),
+        |comparison| {
+            match comparison {
+                Comparison::Same => {}
+                Comparison::Problem(problem) => problems.push(problem),
+                Comparison::Different { rendered, counts, notes: of_file } => {
+                    if options.terminal.draws() && totals.files > 0 {
                         output.write(b"\n")?;
                     }
-                    summary.add(counts);
-                    beside.extend(notes);
-                    match shown {
-                        Shown::Text(text) => output.write(&text)?,
-                        Shown::Value(value) => values.push(value),
+                    totals.add(counts);
+                    notes.extend(of_file);
+                    match rendered {
+                        Rendered::Text(text) => output.write(&text)?,
+                        Rendered::Value(value) => values.push(value),
                     }
                 }
             }
@@ -86,29 +87,29 @@ pub(crate) fn run(old: Option<&Path>, new: Option<&Path>, show: &Show) -> Result
         },
     )?;
 
-    if matches!(show.form, Form::Json | Form::JsonCard(_)) {
-        let Counts { added, removed } = summary.counts;
+    if matches!(options.format, DiffFormat::Json | DiffFormat::JsonCard(_)) {
+        let Counts { added, removed } = totals.counts;
         output.json(&json!({
-            "identical": summary.files == 0,
+            "identical": totals.files == 0,
             "files": values,
-            "summary": { "files": summary.files, "added": added, "removed": removed },
+            "summary": { "files": totals.files, "added": added, "removed": removed },
             "problems": problems,
         }))?;
-    } else if summary.files > 0 && show.terminal.draws() {
-        output.write(format!("\n{}\n", summary.text()).as_bytes())?;
-    } else if summary.files > 0 {
-        // Beside the patch, so that the patch stays one.
-        say(&summary.text());
+    } else if totals.files > 0 && options.terminal.draws() {
+        output.write(format!("\n{}\n", totals.text()).as_bytes())?;
+    } else if totals.files > 0 {
+        // On standard error, because in the output it would break the patch.
+        say(&totals.text());
     }
     output.finish()?;
-    say_all(&beside);
+    say_notes(&notes);
     for problem in &problems {
         say(&format!("Error: {problem}"));
     }
-    Ok(ExitCode::from(if problems.is_empty() { u8::from(summary.files > 0) } else { 2 }))
+    Ok(ExitCode::from(if problems.is_empty() { u8::from(totals.files > 0) } else { 2 }))
 }
 
-/// Everything below a directory but the directories themselves.
+/// Lists the files and symbolic links below a directory.
 fn nodes(root: &Path, problems: &mut Vec<String>) -> Nodes {
     let mut nodes = Nodes::new();
     let mut waiting = vec![PathBuf::new()];
@@ -116,7 +117,7 @@ fn nodes(root: &Path, problems: &mut Vec<String>) -> Nodes {
         let entries = match std::fs::read_dir(root.join(&directory)) {
             Ok(entries) => entries,
             Err(error) => {
-                problems.push(format!("`{}` cannot be listed: {error}", root.join(&directory).display()));
+                problems.push(format!("cannot list `{}`: {error}", root.join(&directory).display()));
                 continue;
             }
         };
@@ -128,7 +129,7 @@ fn nodes(root: &Path, problems: &mut Vec<String>) -> Nodes {
                     Some(node) => drop(nodes.insert(path, node)),
                     None => say(&format!("note: `{}` is not a regular file, left out", root.join(&path).display())),
                 },
-                Err(error) => problems.push(format!("`{}` cannot be looked at: {error}", root.join(&path).display())),
+                Err(error) => problems.push(format!("cannot inspect `{}`: {error}", root.join(&path).display())),
             }
         }
     }
@@ -136,7 +137,7 @@ fn nodes(root: &Path, problems: &mut Vec<String>) -> Nodes {
 }
 
 impl Node {
-    /// A pipe, a device or a socket has no content to compare.
+    /// `None` for a pipe, a device or a socket.
     fn of(metadata: &Metadata) -> Option<Self> {
         if metadata.is_symlink() {
             Some(Self::Symlink)
@@ -147,7 +148,7 @@ impl Node {
         }
     }
 
-    /// As git writes it.
+    /// The mode as git writes it.
     fn mode(&self) -> &'static str {
         match self {
             Self::File { executable: false } => "100644",
@@ -164,17 +165,17 @@ impl Node {
     }
 }
 
-/// Runs `work` on all tasks with as many threads as there are cores, and `take` on the results in the tasks' order.
+/// Runs `work` on all tasks on all cores, and `take` on the results in the order of the tasks.
 fn in_order(
     tasks: &[Task],
-    work: impl Fn(&Task) -> Finding + Sync,
-    mut take: impl FnMut(Finding) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    work: impl Fn(&Task) -> Comparison + Sync,
+    mut take: impl FnMut(Comparison) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(tasks.len().max(1));
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
-    // Bounded, so that fast workers wait for a slow reader of our output instead of filling memory.
-    let (sender, receiver) = mpsc::sync_channel::<(usize, Finding)>(4 * threads);
+    // Bounded, so that workers wait for a slow reader of the output instead of filling memory.
+    let (sender, receiver) = mpsc::sync_channel::<(usize, Comparison)>(4 * threads);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             let (sender, next, stop, work) = (sender.clone(), &next, &stop, &work);
@@ -192,10 +193,10 @@ fn in_order(
         let mut early = BTreeMap::new();
         let mut expected = 0;
         let mut result = Ok(());
-        for (at, finding) in &receiver {
-            early.insert(at, finding);
-            while let Some(finding) = early.remove(&expected) {
-                result = take(finding);
+        for (at, comparison) in &receiver {
+            early.insert(at, comparison);
+            while let Some(comparison) = early.remove(&expected) {
+                result = take(comparison);
                 expected += 1;
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
@@ -206,13 +207,13 @@ fn in_order(
                 break;
             }
         }
-        // Wakes workers that wait to send.
+        // Wakes workers that are blocked in `send`.
         drop(receiver);
         result
     })
 }
 
-fn compare(old: &Path, new: &Path, task: &Task, show: &Show) -> Finding {
+fn compare(old: &Path, new: &Path, task: &Task, options: &DiffOptions) -> Comparison {
     let read = |root: &Path, node: &Option<Node>| match node {
         None => Ok(None),
         Some(node) => node.content(&root.join(&task.path)).map(Some),
@@ -227,69 +228,70 @@ fn compare(old: &Path, new: &Path, task: &Task, show: &Show) -> Finding {
         _ => false,
     };
     if same_kind && old_content == new_content {
-        return Finding::Same;
+        return Comparison::Same;
     }
     let diff = Diff::new(old_content.as_deref(), new_content.as_deref());
-    let file = File { task, diff: &diff, path: task.path.to_string_lossy().into_owned() };
-    Finding::Different { shown: file.show(show), counts: diff.counts(), beside: file.beside(show) }
+    let file = DifferingFile { task, diff: &diff, path: task.path.to_string_lossy().into_owned() };
+    Comparison::Different { rendered: file.render(options), counts: diff.counts(), notes: file.notes(options) }
 }
 
-fn problem(root: &Path, task: &Task, error: &std::io::Error) -> Finding {
-    Finding::Problem(format!("`{}` cannot be read: {error}", root.join(&task.path).display()))
+fn problem(root: &Path, task: &Task, error: &std::io::Error) -> Comparison {
+    Comparison::Problem(format!("cannot read `{}`: {error}", root.join(&task.path).display()))
 }
 
 /// A file that differs.
-struct File<'t> {
+struct DifferingFile<'t> {
     task: &'t Task,
     diff: &'t Diff<'t>,
     path: String,
 }
 
-impl File<'_> {
-    /// What to tell beside the output: all that a patch cannot say. What is drawn or JSON has it inside.
-    fn beside(&self, show: &Show) -> Vec<String> {
+impl DifferingFile<'_> {
+    /// Notes for standard error. A drawn diff and JSON contain them.
+    fn notes(&self, options: &DiffOptions) -> Vec<String> {
         let path = &self.path;
-        let notes = match show.form {
-            Form::Json | Form::JsonCard(_) => Vec::new(),
-            Form::Unified if show.terminal.draws() => Vec::new(),
-            Form::Unified if show.names_only(self.diff) => {
+        let notes = match options.format {
+            DiffFormat::Json | DiffFormat::JsonCard(_) => Vec::new(),
+            DiffFormat::Unified if options.terminal.draws() => Vec::new(),
+            DiffFormat::Unified if options.names_only(self.diff) => {
                 return vec![format!("{path} is binary and not in the patch; --text puts it in")];
             }
-            Form::Unified => beside(self.diff),
-            Form::Card(_) => notes(self.diff),
+            DiffFormat::Unified => patch_notes(self.diff),
+            DiffFormat::Card(_) => notes(self.diff),
         };
         notes.into_iter().map(|note| format!("{path}: {note}")).collect()
     }
 
-    fn show(&self, show: &Show) -> Shown {
-        let binary = show.names_only(self.diff);
-        match show.form {
-            Form::Json => {
-                let mut value = diff_object(self.diff, &self.label_a(), &self.label_b(), show.context, show.binary());
+    fn render(&self, options: &DiffOptions) -> Rendered {
+        let binary = options.names_only(self.diff);
+        match options.format {
+            DiffFormat::Json => {
+                let mut value =
+                    diff_object(self.diff, &self.label_a(), &self.label_b(), options.context, options.binary());
                 value["path"] = json!(self.path);
                 value["status"] = json!(self.status());
-                Shown::Value(value)
+                Rendered::Value(value)
             }
-            Form::JsonCard(lines) => {
-                let mut value = card::value(self.diff, lines, show.binary());
+            DiffFormat::JsonCard(lines) => {
+                let mut value = options.card_value(self.diff, lines);
                 value["path"] = json!(self.path);
                 value["status"] = json!(self.status());
-                Shown::Value(value)
+                Rendered::Value(value)
             }
-            Form::Card(lines) => {
+            DiffFormat::Card(lines) => {
                 let event = if binary { format!("{}, binary", self.status()) } else { self.status().to_owned() };
-                let mut text = draw::title_only(show.terminal, &self.path, &event);
+                let mut text = title_line(&self.path, &event);
                 if !binary {
-                    text.push_str(&card::text(self.diff, lines, show.terminal));
+                    text.append(options.render_card(self.diff, lines));
                 }
-                Shown::Text(text.into_bytes())
+                Rendered::Text(paint(&text, options.terminal).into_bytes())
             }
-            Form::Unified if show.terminal.draws() => Shown::Text(self.drawn(binary, show).into_bytes()),
-            Form::Unified => Shown::Text(self.patch(binary, show)),
+            DiffFormat::Unified if options.terminal.draws() => Rendered::Text(self.drawn(binary, options).into_bytes()),
+            DiffFormat::Unified => Rendered::Text(self.patch(binary, options)),
         }
     }
 
-    /// Its path as the file system has it.
+    /// The path in the bytes of the file system.
     fn name(&self) -> &[u8] {
         self.task.path.as_os_str().as_bytes()
     }
@@ -314,28 +316,29 @@ impl File<'_> {
         }
     }
 
-    fn drawn(&self, binary: bool, show: &Show) -> String {
+    fn drawn(&self, binary: bool, options: &DiffOptions) -> String {
         if binary {
-            return draw::title_only(show.terminal, &self.path, &format!("{}, binary", self.status()));
+            let title = title_line(&self.path, &format!("{}, binary", self.status()));
+            return paint(&title, options.terminal);
         }
-        let title = draw::Title::Tree { path: &self.path, event: self.status() };
-        draw::diff(self.diff, &title, &self.path, show)
+        let title = DiffTitle::Tree { path: &self.path, event: self.status() };
+        paint(&options.render(self.diff, &title, &self.path), options.terminal)
     }
 
-    /// In git's form. A change of type is a deletion and a creation, as git has it.
-    fn patch(&self, binary: bool, show: &Show) -> Vec<u8> {
+    /// Formats the diff as git does. A change of type is a deletion and a creation.
+    fn patch(&self, binary: bool, options: &DiffOptions) -> Vec<u8> {
         let (Some(old), Some(new)) = (&self.task.old, &self.task.new) else {
-            return self.patch_of(self.diff, binary, show);
+            return self.patch_of(self.diff, binary, options);
         };
         if matches!(old, Node::Symlink) == matches!(new, Node::Symlink) {
-            return self.patch_of(self.diff, binary, show);
+            return self.patch_of(self.diff, binary, options);
         }
         let deleted = Diff::new(self.diff.old_side(), Side::Absent);
         let created = Diff::new(Side::Absent, self.diff.new_side());
-        [self.patch_of(&deleted, binary, show), self.patch_of(&created, binary, show)].concat()
+        [self.patch_of(&deleted, binary, options), self.patch_of(&created, binary, options)].concat()
     }
 
-    fn patch_of(&self, diff: &Diff<'_>, binary: bool, show: &Show) -> Vec<u8> {
+    fn patch_of(&self, diff: &Diff<'_>, binary: bool, options: &DiffOptions) -> Vec<u8> {
         let git = |prefix: &str| path_label(prefix, self.name()).trim_end_matches('\t').to_owned();
         let mut header = format!("diff --git {} {}\n", git("a/"), git("b/"));
         let mode = |node: &Option<Node>| node.as_ref().map_or("100644", Node::mode);
@@ -344,8 +347,8 @@ impl File<'_> {
             (Side::Absent, _) => header.push_str(&format!("new file mode {new_mode}\n")),
             (_, Side::Absent) => header.push_str(&format!("deleted file mode {old_mode}\n")),
             _ if old_mode != new_mode => header.push_str(&format!("old mode {old_mode}\nnew mode {new_mode}\n")),
-            // Where git looks for the type of what it changes, and what ends a header without hunks. The hashes matter to
-            // nobody but its index, and we have none.
+            // git reads the type of the file from this line, and needs one after a header without hunks. It uses the hashes for
+            // its index only, so that zeros do.
             _ if old_mode == "120000" || binary => header.push_str(&format!("index 0000000..0000000 {old_mode}\n")),
             _ => {}
         }
@@ -355,7 +358,7 @@ impl File<'_> {
             let names = (name(diff.old_side(), "a/"), name(diff.new_side(), "b/"));
             text.extend(format!("Binary files {} and {} differ\n", names.0, names.1).into_bytes());
         } else {
-            text.extend(patch::of_tree_file(diff, self.name(), show.context));
+            text.extend(patch::of_tree_file(diff, self.name(), options.context));
         }
         text
     }

@@ -1,43 +1,47 @@
-//! The engines that run, and what is left of those that do not.
+//! Running engines, and sockets of ended engines.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use sayso_api::client::{Client, Extent, Patience, Status};
-use sayso_server::EnginePlace;
+use sayso_api::client::{Client, RetryBudget, Status, StatusDetail};
+use sayso_present::words::{count, format_age, format_size};
+use sayso_server::EngineSocket;
 use serde_json::{Value, json};
 
 use super::Finding;
-use crate::failure::Failure;
-use crate::history::{ago, megabytes};
-use crate::hook::Running;
-use crate::state::now;
+use crate::engine::runtime;
+use crate::error::CliError;
+use crate::hook::RunningEngine;
+use crate::workspace_location::now;
 
-/// What was found in the folder of a workspace.
-enum Found {
-    Runs(Box<Status>),
-    /// Something listens and does not answer as it should.
-    Sick(String),
-    /// A socket that nobody listens at: an engine ended without taking it away.
-    LeftBehind,
+/// Time for an engine to answer.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The state of a workspace's socket.
+enum EngineState {
+    Running(Box<Status>),
+    /// A process listens and does not answer properly. Holds the reason.
+    Unresponsive(String),
+    /// No process listens: an engine was killed.
+    Stale,
 }
 
-/// An engine that was found, with the folder of its workspace.
+/// An engine, with the folder of its workspace.
 pub(super) struct Engine {
     folder: PathBuf,
-    found: Found,
+    state: EngineState,
 }
 
-/// Looks at the engines of all workspaces.
-pub(super) fn look_at_all(folders: &[PathBuf]) -> Result<Vec<Engine>, Failure> {
+/// Inspects the engines of all workspaces.
+pub(super) fn inspect_all(folders: &[PathBuf]) -> Result<Vec<Engine>, CliError> {
     let mut engines = Vec::new();
     for folder in folders {
-        engines.extend(look(folder)?.map(|found| Engine { folder: folder.clone(), found }));
+        engines.extend(inspect(folder)?.map(|state| Engine { folder: folder.clone(), state }));
     }
     Ok(engines)
 }
 
-/// What is to be said of them.
 pub(super) fn findings(engines: &[Engine]) -> Vec<Finding> {
     if engines.is_empty() {
         let text = "no engine runs: every command starts one for itself, and `sayso serve` one for all";
@@ -46,38 +50,37 @@ pub(super) fn findings(engines: &[Engine]) -> Vec<Finding> {
     engines.iter().map(Engine::finding).collect()
 }
 
-fn look(folder: &Path) -> Result<Option<Found>, Failure> {
-    let place = EnginePlace::new(folder);
-    if !place.socket().exists() {
+fn inspect(folder: &Path) -> Result<Option<EngineState>, CliError> {
+    let place = EngineSocket::new(folder);
+    if !place.path().exists() {
         return Ok(None);
     }
     match place.connect() {
-        Ok(None) => return Ok(Some(Found::LeftBehind)),
-        Err(error) => return Ok(Some(Found::Sick(error.to_string()))),
+        Ok(None) => return Ok(Some(EngineState::Stale)),
+        Err(error) => return Ok(Some(EngineState::Unresponsive(error.to_string()))),
         Ok(Some(_)) => {}
     }
-    let failed = |error: std::io::Error| Failure::bad_input("an engine cannot be asked").why(&error);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let client = Client::new(Arc::new(Running(place)), None).with_patience(Patience::For(std::time::Duration::ZERO));
+    let runtime = runtime()?;
+    let client =
+        Client::new(Arc::new(RunningEngine(place)), None).with_retry_budget(RetryBudget::Limited(Duration::ZERO));
     let answer = runtime.block_on(async {
-        tokio::time::timeout(std::time::Duration::from_secs(5), client.status(Extent::Details { most_waiting: 0 }))
-            .await
+        tokio::time::timeout(STATUS_TIMEOUT, client.status(StatusDetail::Full { max_pending: 0 })).await
     });
     Ok(Some(match answer {
-        Ok(Ok(status)) => Found::Runs(Box::new(status)),
-        Ok(Err(error)) => Found::Sick(error.to_string()),
-        Err(_) => Found::Sick("it does not answer".to_owned()),
+        Ok(Ok(status)) => EngineState::Running(Box::new(status)),
+        Ok(Err(error)) => EngineState::Unresponsive(error.to_string()),
+        Err(_) => EngineState::Unresponsive("it does not answer".to_owned()),
     }))
 }
 
 impl Engine {
     fn finding(&self) -> Finding {
         let folder = self.folder.display();
-        match &self.found {
-            Found::Runs(status) => {
+        match &self.state {
+            EngineState::Running(status) => {
                 let url = status.url.as_deref().unwrap_or("its socket only, for as long as its command runs");
-                let (started, surfaces) = (ago(now() - status.started), status.surfaces);
-                let surfaces = if surfaces == 1 { "1 surface".to_owned() } else { format!("{surfaces} surfaces") };
+                let (started, surfaces) = (format_age(now() - status.started), status.surfaces);
+                let surfaces = count(surfaces, "surface");
                 Finding::fine(format!(
                     "{}: process {}, sayso {}, since {started}\nreached at {url}\n{} changes, {} waiting, {surfaces} \
                      attached\nrecords in {}, {}",
@@ -87,30 +90,30 @@ impl Engine {
                     status.changes,
                     status.pending,
                     status.journal,
-                    megabytes(status.stored_bytes)
+                    format_size(status.stored_bytes)
                 ))
             }
-            Found::Sick(why) => Finding::problem(
-                format!("{folder}: something listens at its socket and does not answer: {why}"),
+            EngineState::Unresponsive(why) => Finding::problem(
+                format!("{folder}: a process listens at its socket and does not answer: {why}"),
                 "end that process; nothing is lost",
             ),
-            Found::LeftBehind => Finding::note(
-                format!("{folder}: an engine ended here without a goodbye"),
-                "nothing: the next start settles what it was at",
+            EngineState::Stale => Finding::note(
+                format!("{folder}: an engine was killed here"),
+                "nothing: the next start completes or rolls back its work",
             ),
         }
     }
 
     pub(super) fn object(&self) -> Value {
         let folder = self.folder.to_string_lossy();
-        match &self.found {
-            Found::Runs(status) => json!({
-                "state": "runs", "workspace": status.workspace, "journal": status.journal, "process": status.process,
+        match &self.state {
+            EngineState::Running(status) => json!({
+                "state": "running", "workspace": status.workspace, "journal": status.journal, "process": status.process,
                 "version": status.version, "started": status.started, "url": status.url, "changes": status.changes,
                 "pending": status.pending, "surfaces": status.surfaces, "stored_bytes": status.stored_bytes,
             }),
-            Found::Sick(why) => json!({ "state": "sick", "journal": folder, "why": why }),
-            Found::LeftBehind => json!({ "state": "left_behind", "journal": folder }),
+            EngineState::Unresponsive(why) => json!({ "state": "unresponsive", "journal": folder, "why": why }),
+            EngineState::Stale => json!({ "state": "stale", "journal": folder }),
         }
     }
 }

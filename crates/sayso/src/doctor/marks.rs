@@ -1,4 +1,4 @@
-//! The marks that this kernel keeps on what runs under the gate.
+//! Support of this kernel for marks on processes under the gate.
 
 use sayso_marks::KernelSupport;
 use sayso_server::is_marked;

@@ -1,4 +1,4 @@
-//! `sayso doctor`: what is right, what is wrong, and what to do about it.
+//! `sayso doctor`: checks the installation, and names remedies.
 
 mod agents;
 mod disk;
@@ -9,23 +9,22 @@ mod settings;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sayso_present::escape::escape_unprintable;
+use sayso_present::span::{Style, StyledText};
 use serde_json::{Value, json};
 
 use crate::cli::DoctorArguments;
-use crate::diff::style::Styles;
-use crate::failure::Failure;
+use crate::error::CliError;
 use crate::output::Output;
-use crate::state::{State, state_home};
 use crate::terminal::Terminal;
-use crate::visible::visible;
+use crate::workspace_location::{WorkspaceLocation, state_home};
 
-/// How something is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Fine,
-    /// To be known, and nothing to do about it now.
+    /// Worth knowing; needs no action.
     Note,
-    /// To be mended.
+    /// Needs action.
     Problem,
 }
 
@@ -39,12 +38,12 @@ impl Health {
     }
 }
 
-/// Something that was found.
+/// A result of a check.
 struct Finding {
     health: Health,
     /// One sentence, or several lines.
     text: String,
-    /// What to do about it.
+    /// An imperative sentence.
     remedy: Option<String>,
 }
 
@@ -68,36 +67,36 @@ struct Section {
     findings: Vec<Finding>,
 }
 
-pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, CliError> {
     let home = state_home()?;
-    let state = State::find(&arguments.place)?;
+    let location = WorkspaceLocation::find(&arguments.common)?;
     let folders = workspaces(&home);
-    let engines = engines::look_at_all(&folders)?;
+    let engines = engines::inspect_all(&folders)?;
     let sections = [
-        Section { title: "Configuration", findings: settings::findings(&state) },
+        Section { title: "Configuration", findings: settings::findings(&location) },
         Section { title: "Agents", findings: agents::findings() },
         Section { title: "Engines", findings: engines::findings(&engines) },
         Section { title: "Marks", findings: marks::findings() },
         Section { title: "Processes", findings: agents::processes(&home, &folders) },
         Section { title: "Disk", findings: disk::findings(&home, &folders) },
     ];
-    let sick = sections.iter().flat_map(|section| &section.findings).any(|one| one.health == Health::Problem);
+    let has_problem = sections.iter().flat_map(|section| &section.findings).any(|one| one.health == Health::Problem);
     let mut output = Output::stdout();
-    if arguments.place.json {
+    if arguments.common.json {
         let engines: Vec<Value> = engines.iter().map(engines::Engine::object).collect();
         output
             .json(&json!({ "engines": engines, "findings": sections.iter().flat_map(objects).collect::<Vec<_>>() }))?;
     } else {
-        let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
+        let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
         for section in &sections {
-            output.write(text(section, terminal).as_bytes())?;
+            output.styled(&text(section), terminal)?;
         }
     }
     output.finish()?;
-    Ok(if sick { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if has_problem { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// The folders of all workspaces that have records.
+/// Lists the records folders of all workspaces.
 fn workspaces(home: &std::path::Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(home.join("workspaces")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path()).filter(|folder| folder.is_dir()).collect();
@@ -110,23 +109,21 @@ fn objects(section: &Section) -> Vec<Value> {
     section.findings.iter().map(object).collect()
 }
 
-fn text(section: &Section, terminal: Terminal) -> String {
-    let styles = Styles::of(terminal);
-    let mut text = String::new();
-    styles.paint(&mut text, styles.title, section.title);
-    text.push('\n');
-    for one in &section.findings {
-        let mut lines = one.text.lines();
-        let style = match one.health {
-            Health::Fine => styles.added.marker,
-            Health::Note => styles.note,
-            Health::Problem => styles.removed.marker,
+fn text(section: &Section) -> StyledText {
+    let mut text = StyledText::new();
+    text.line(Style::Title, section.title);
+    for finding in &section.findings {
+        let mut lines = finding.text.lines();
+        let style = match finding.health {
+            Health::Fine => Style::Added,
+            Health::Note => Style::Note,
+            Health::Problem => Style::Removed,
         };
-        text.push_str("  ");
-        styles.paint(&mut text, style, &format!("{:<7}", one.health.name()));
-        text.push_str(&format!("  {}\n", visible(lines.next().unwrap_or_default())));
-        for line in lines.chain(one.remedy.as_deref()) {
-            text.push_str(&format!("           {}\n", visible(line)));
+        text.plain("  ");
+        text.push(style, format!("{:<7}", finding.health.name()));
+        text.plain(format!("  {}\n", escape_unprintable(lines.next().unwrap_or_default())));
+        for line in lines.chain(finding.remedy.as_deref()) {
+            text.plain(format!("           {}\n", escape_unprintable(line)));
         }
     }
     text

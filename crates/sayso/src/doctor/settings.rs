@@ -1,11 +1,10 @@
-//! The configuration: which files count, and what is wrong with them.
+//! The configuration files and their problems.
 
 use super::Finding;
 use crate::config::{Config, Trust, WORKSPACE_FILE, user_file};
-use crate::failure::Failure;
-use crate::state::State;
+use crate::workspace_location::WorkspaceLocation;
 
-pub(super) fn findings(state: &State) -> Vec<Finding> {
+pub(super) fn findings(location: &WorkspaceLocation) -> Vec<Finding> {
     let mut findings = Vec::new();
     match user_file() {
         Some(file) if file.exists() => findings.push(Finding::fine(format!("your file {}", file.display()))),
@@ -15,25 +14,23 @@ pub(super) fn findings(state: &State) -> Vec<Finding> {
             "set HOME to have rules of your own",
         )),
     }
-    match Config::load(state).and_then(|config| config.rules().map(|_| config)) {
+    match Config::load(location).and_then(|config| config.rules().map(|_| config)) {
         Ok(config) => {
             findings.extend(trust(&config));
             for file in &config.unconfirmed {
-                let text =
-                    format!("{file} became milder while something ran under the gate; the rules before that count");
+                let text = format!("{file} became milder while a gated process ran; the rules before that count");
                 findings.push(Finding::problem(text, "look at it, then `sayso trust --rules`"));
             }
             for ignored in &config.ignored {
-                let text = format!("`{}` in {WORKSPACE_FILE} does not count: {}", ignored.key, ignored.why);
+                let text = format!("`{}` in {WORKSPACE_FILE} does not count: {}", ignored.key, ignored.reason);
                 findings.push(Finding::note(text, "set it in your own file, or leave it out"));
             }
         }
-        Err(Failure::Told { what, why, hint, .. }) => {
-            let text = why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"));
-            let remedy = hint.unwrap_or_else(|| "correct the file".to_owned());
-            findings.push(Finding::problem(format!("{text}\neverything is denied until then"), remedy));
+        Err(error) => {
+            let remedy = error.hint_text().unwrap_or("correct the file").to_owned();
+            let text = format!("{}\neverything is denied until then", error.message());
+            findings.push(Finding::problem(text, remedy));
         }
-        Err(Failure::BrokenPipe) => {}
     }
     findings
 }

@@ -1,14 +1,15 @@
-//! Files with the agent's own rules about commands.
+//! The agent's own rules about commands.
 
 use std::path::{Path, PathBuf};
 
-use sayso_adapters::hook::{Agent, HookCall, HookEvent, OwnRules};
+use sayso_adapters::Agent;
+use sayso_adapters::hook::{HookCall, HookEvent, OwnRules};
 use serde_json::{Value, json};
 
-/// Set by `sayso run` for rules on the agent's command line: an array of settings objects and lists of denied tools.
+/// Variable with the rules of the agent's command line, a JSON array of settings objects and lists of denied tools. `sayso run` sets it.
 pub(crate) const VARIABLE: &str = "SAYSO_AGENT_RULES";
 
-/// The rules on Claude Code's command line, as [`VARIABLE`] holds them.
+/// Returns the rules of Claude Code's command line for [`VARIABLE`].
 pub(crate) fn of_arguments(words: &[String]) -> String {
     const DENIED_TOOLS: [&str; 2] = ["--disallowedTools", "--disallowed-tools"];
     let mut entries: Vec<Value> = Vec::new();
@@ -22,7 +23,7 @@ pub(crate) fn of_arguments(words: &[String]) -> String {
         {
             entries.push(tools.into());
         } else if DENIED_TOOLS.contains(&word) {
-            // Every word up to the next option.
+            // The option takes every word up to the next option.
             while let Some(tools) = words.next_if(|next| !next.starts_with('-')) {
                 entries.push(tools.into());
             }
@@ -31,15 +32,16 @@ pub(crate) fn of_arguments(words: &[String]) -> String {
     Value::from(entries).to_string()
 }
 
-/// Reads the agent's own rules if a command is about to run. A file that cannot be read or understood has none: the agent says so itself.
+/// Reads the agent's own rules before a command. An unreadable file has no rules; the agent reports it itself.
 pub(super) fn read(call: &HookCall, root: &Path) -> OwnRules {
     let mut rules = OwnRules::default();
-    if !matches!(&call.event, HookEvent::Before { tool, .. } if tool == "Bash") {
+    if !matches!(&call.event, HookEvent::PreToolUse { tool, .. } if tool == "Bash") {
         return rules;
     }
     match call.agent {
         Agent::Claude => read_claude(&mut rules, Path::new(&call.cwd), root),
         Agent::Codex => read_codex(&mut rules, root),
+        Agent::Gemini | Agent::Copilot | Agent::Opencode => {}
     }
     rules
 }
@@ -83,9 +85,9 @@ fn read_codex(rules: &mut OwnRules, root: &Path) {
     }
 }
 
-/// The folder of an agent's own files.
+/// Returns the folder of an agent's own files.
 fn agent_home(agent: Agent) -> Option<PathBuf> {
-    let own = agent.own_folders();
+    let own = agent.own_folders()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable(own.variable).or_else(|| Some(variable("HOME")?.join(own.below_home)))
 }
@@ -95,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_on_the_command_line_are_handed_on() {
+    fn command_line_rules_reach_the_hook() {
         let words = |line: &[&str]| line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let settings = r#"{"permissions":{"deny":["Bash(ls)"]},"hooks":{}}"#;
         let line =

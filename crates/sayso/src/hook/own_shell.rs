@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sayso_review::Script;
 
-/// Commands of bash that are no files.
+/// Builtin commands of bash.
 const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -71,16 +71,16 @@ const BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// Returns `true` if a program that the command names is neither a builtin, nor defined by the command, nor a file on the PATH.
+/// `true` if the command names a program that is neither a builtin, nor defined by the command, nor a file on the PATH.
 pub(super) fn is_needed(command: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&path).collect();
     let script = Script::parse(command);
     let is_defined_here = |name: &str| {
         script
-            .doubts
+            .uncertainties
             .iter()
-            .any(|doubt| matches!(doubt, sayso_review::Doubt::Redefined { name: defined } if defined == name))
+            .any(|doubt| matches!(doubt, sayso_review::Uncertainty::Redefined { name: defined } if defined == name))
     };
     let names = script.commands.iter().filter_map(|command| command.words.first()?.as_literal());
     let mut bare = names.filter(|name| !name.contains('/') && !BUILTINS.contains(name));

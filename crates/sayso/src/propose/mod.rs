@@ -1,139 +1,144 @@
-//! `sayso propose`: shows, asks, does.
+//! `sayso propose`: previews a proposal, asks, and applies what was approved.
 
-mod approve;
-pub(crate) mod ask;
-mod deciding;
-pub(crate) mod edit;
-pub(crate) mod keys;
-pub(crate) mod preview;
+pub(crate) mod editor;
+mod file_review;
+pub(crate) mod prompt;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_api::client::{Proposed, Proposing, View};
+use sayso_api::client::{ChangeDetails, PreviewDetail, ProposeMode, Proposed};
 use sayso_review::{ChangeStatus, ErrorKind, Proposal, Ruling};
 use serde_json::json;
 
 use crate::agents;
 use crate::cli::ProposeArguments;
-use crate::engine::Connected;
-use crate::failure::{Failure, exit_code};
+use crate::engine::EngineConnection;
+use crate::error::{CliError, DENIED, exit_code};
 use crate::output::{Output, say};
-use crate::pending::{Patience, Pending, Withdrawing};
-use crate::state::{DENIED, State};
-pub(crate) use deciding::{Deciding, Reviewed};
+use crate::pending::Pending;
+use crate::signals::{TerminationSignals, WithdrawOnSignal};
+use crate::workspace_location::WorkspaceLocation;
+pub(crate) use file_review::{FileReview, Reviewed};
 
-/// Larger proposals are mistakes.
-const LIMIT: u64 = 256 << 20;
+/// Size of the largest proposal. A larger one is a mistake.
+const MAX_PROPOSAL_BYTES: u64 = 256 << 20;
 
-pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
+pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
     let text = read(&arguments.proposal)?;
-    // Before an engine is bothered, which would leave a trace.
-    Proposal::parse(&text).map_err(|error| Failure::of(error.kind(), error.to_string()).hint(error.hint()))?;
-    let proposing = Text { text, arguments };
-    let answered = arguments.answers.approve.is_some() || arguments.answers.deny.is_some();
-    if arguments.place.json && !answered {
-        return proposing.preview(&state);
+    // Checked before an engine starts, which would create a journal.
+    Proposal::parse(&text).map_err(|error| CliError::new(error.kind(), error.to_string()).hint(error.hint()))?;
+    let submission = ProposalText { text, arguments };
+    let has_answer = arguments.verdict.approve.is_some() || arguments.verdict.deny.is_some();
+    if arguments.common.json && !has_answer {
+        return submission.print_preview(&location);
     }
-    // What was interrupted is settled before anything is looked at, and a journal that cannot be used says so before anybody answers.
-    let connected = Connected::to(&state)?;
-    state.tell_where();
-    let mut deciding =
-        Deciding::new(&connected, &arguments.answers, &arguments.place, &arguments.proposal, Output::stdout());
-    if agents::speaks_for_one(&state) {
-        if answered {
-            agents::refuse(&state)?;
+    // Connected before a person is asked: interrupted changes are settled, and a damaged journal is reported.
+    let engine = EngineConnection::open(&location)?;
+    location.announce();
+    let mut review =
+        FileReview::new(&engine, &arguments.verdict, &arguments.common, &arguments.proposal, Output::stdout());
+    if agents::acts_for_agent(&location) {
+        if has_answer {
+            agents::refuse(&location)?;
         }
-        return proposing.wait(&state, &connected, &mut deciding);
+        return submission.submit_for_agent(&location, &engine, &mut review);
     }
-    // Where a person is, what waits need not be announced.
-    let attached = if std::io::stdin().is_terminal() { Some(connected.attach()?) } else { None };
-    let withdrawing = Withdrawing::new(&connected)?;
-    let mut asked = None;
-    if answered {
-        let shown = Pending::of(proposing.send(&connected, Proposing::Preview)?)?;
-        if shown.record.ruled.as_ref().is_none_or(|ruled| ruled.ruling != Ruling::Deny) {
-            // An answer that does not fit is nobody's decision, and not worth a record.
-            asked = Some((shown.record.preview, deciding.answer_that_fits(&shown)?));
+    let attached = if std::io::stdin().is_terminal() { Some(engine.attach()?) } else { None };
+    let on_signal = WithdrawOnSignal::new(&engine)?;
+    let mut checked = None;
+    if has_answer {
+        let shown = Pending::from_details(submission.send(&engine, ProposeMode::Preview)?)?;
+        if shown.record.ruling.as_ref().is_none_or(|ruling| ruling.ruling != Ruling::Deny) {
+            // An answer that does not fit fails before the proposal is recorded.
+            checked = Some((shown.record.preview, review.checked_answer(&shown)?));
         }
     }
-    let mode = if answered { Proposing::Ask } else { Proposing::Record };
-    let progress = proposing.send(&connected, mode)?;
-    let change = progress.record.change;
-    if progress.record.status != ChangeStatus::Pending {
-        return deciding.ruled(progress);
+    let mode = if has_answer { ProposeMode::Ask } else { ProposeMode::Record };
+    let details = submission.send(&engine, mode)?;
+    let change = details.record.change;
+    if details.record.status != ChangeStatus::Pending {
+        return review.report_policy_decision(details);
     }
-    let asks = progress.record.ruled.as_ref().is_none_or(|ruled| ruled.ruling == Ruling::Ask);
-    if !asks && !answered {
+    let needs_answer = details.record.ruling.as_ref().is_none_or(|ruling| ruling.ruling == Ruling::Ask);
+    if !needs_answer && !has_answer {
         say(&format!("Change {change} waits for another of the same file: `sayso review`."));
         return Ok(ExitCode::from(DENIED));
     }
-    withdrawing.asks_about(change);
-    let registered = agents::register(&state, change)?;
-    let pending = Pending::of(progress)?;
-    let code = match asked {
-        Some((shown, asked)) => deciding.answered(pending, shown, asked),
-        None => deciding.ask(pending),
+    on_signal.watch(change);
+    let registration = agents::register(&location, change)?;
+    let pending = Pending::from_details(details)?;
+    let code = match checked {
+        Some((preview, answer)) => review.decide_checked(pending, preview, answer),
+        None => review.ask(pending),
     };
-    withdrawing.asks_about(0);
-    registered.finished();
+    on_signal.watch(0);
+    registration.unregister();
     drop(attached);
     code
 }
 
-/// A proposal on its way.
-struct Text<'a> {
+/// A proposal with its origin.
+struct ProposalText<'a> {
     text: Vec<u8>,
     arguments: &'a ProposeArguments,
 }
 
-impl Text<'_> {
-    fn send(&self, connected: &Connected, proposing: Proposing) -> Result<sayso_api::client::Progress, Failure> {
-        let (text, origin) = (Proposed::Text(self.text.clone()), self.arguments.source.origin());
-        connected.block(connected.client().propose(text, origin, proposing, View::Content))
+impl ProposalText<'_> {
+    fn send(&self, engine: &EngineConnection, mode: ProposeMode) -> Result<ChangeDetails, CliError> {
+        let (text, origin) = (Proposed::Text(self.text.clone()), self.arguments.origin.origin());
+        engine.block(engine.client().propose(text, origin, mode, PreviewDetail::Contents))
     }
 
-    /// Shows what it would do to a program.
-    fn preview(&self, state: &State) -> Result<ExitCode, Failure> {
-        let shown = Pending::of(self.send(&Connected::asking(state)?, Proposing::Preview)?)?;
+    /// Prints the preview as JSON, without recording the proposal.
+    fn print_preview(&self, location: &WorkspaceLocation) -> Result<ExitCode, CliError> {
+        let engine = EngineConnection::read_only(location)?;
+        let shown = Pending::from_details(self.send(&engine, ProposeMode::Preview)?)?;
         let mut output = Output::stdout();
         output.json(&json!(shown.preview.object()))?;
         output.finish()?;
-        let conflict = shown.preview.problems().next().is_some();
-        Ok(if conflict { exit_code(ErrorKind::Conflict) } else { ExitCode::SUCCESS })
+        let has_conflict = shown.preview.problems().next().is_some();
+        Ok(if has_conflict { exit_code(ErrorKind::Conflict) } else { ExitCode::SUCCESS })
     }
 
-    /// Proposes for an agent, and waits until somebody decides elsewhere.
-    fn wait(&self, state: &State, connected: &Connected, deciding: &mut Deciding<'_>) -> Result<ExitCode, Failure> {
-        let patience = Patience::new()?;
-        let progress = self.send(connected, Proposing::Record)?;
-        if progress.record.status != ChangeStatus::Pending {
-            return deciding.ruled(progress);
+    /// Submits the proposal for an agent, and waits until a person decides elsewhere.
+    fn submit_for_agent(
+        &self,
+        location: &WorkspaceLocation,
+        engine: &EngineConnection,
+        review: &mut FileReview<'_>,
+    ) -> Result<ExitCode, CliError> {
+        let signals = TerminationSignals::new()?;
+        let details = self.send(engine, ProposeMode::Record)?;
+        if details.record.status != ChangeStatus::Pending {
+            return review.report_policy_decision(details);
         }
-        // Known from now on, so that it does not wait for ever should this process be killed.
-        let registered = agents::register(state, progress.record.change)?;
-        let record = patience.for_verdict(connected, progress.record.change)?;
-        registered.finished();
-        deciding.ended(&record)
+        // Registered, so that the engine cancels the change if this process is killed.
+        let registration = agents::register(location, details.record.change)?;
+        let record = signals.wait_for_verdict(engine, details.record.change)?;
+        registration.unregister();
+        review.report_decided(&record)
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     let failed = |error: std::io::Error| {
-        Failure::bad_input(format!("the proposal `{}` cannot be read", path.display()))
-            .why(&error)
+        CliError::invalid_input(format!("cannot read the proposal `{}`", path.display()))
+            .caused_by(&error)
             .hint("name a file, or `-` for standard input")
     };
     let mut bytes = Vec::new();
     if path == Path::new("-") {
-        std::io::stdin().take(LIMIT + 1).read_to_end(&mut bytes).map_err(failed)?;
+        std::io::stdin().take(MAX_PROPOSAL_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        let file = std::fs::File::open(path);
+        file.and_then(|file| file.take(MAX_PROPOSAL_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
     }
-    if bytes.len() as u64 > LIMIT {
-        return Err(Failure::bad_input(format!("the proposal is larger than {} MB", LIMIT >> 20)));
+    if bytes.len() as u64 > MAX_PROPOSAL_BYTES {
+        let message = format!("the proposal is larger than {} MB", MAX_PROPOSAL_BYTES >> 20);
+        return Err(CliError::invalid_input(message));
     }
     Ok(bytes)
 }

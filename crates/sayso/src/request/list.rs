@@ -4,47 +4,30 @@ use std::process::ExitCode;
 
 use sayso_api::proto;
 use sayso_api::proto::RequestSummary;
+use sayso_present::escape::escape_unprintable;
+use sayso_present::request::{SectionExtent, render_costs, render_sections, request_details, run_heading, status_word};
+use sayso_present::span::{Style, StyledText};
+use sayso_present::words::{format_age, truncate};
 
-use super::draw::{self, Extent, tokens};
-use super::show::{deadline, is_turned_away, reason, status, times, turned_away};
-use super::width;
-use super::{Asking, print};
-use crate::failure::Failure;
-use crate::history::ago;
-use crate::output::say;
-use crate::state::now;
-use crate::visible::visible;
-use crate::watch::clock;
+use super::{RequestCommandContext, window};
+use crate::error::CliError;
+use crate::output::{Output, say};
+use crate::workspace_location::now;
 
-/// Requests that are asked for in one call.
-const SOME: usize = 1_000;
+/// Requests in one call.
+const PAGE_SIZE: usize = 1_000;
+/// Columns of the age.
+const AGE_COLUMNS: usize = 6;
 
 pub(super) fn list(
-    asking: &Asking<'_>,
+    context: &RequestCommandContext<'_>,
     waiting: bool,
     session: Option<&str>,
     number: usize,
-) -> Result<ExitCode, Failure> {
-    let session = asking.session(session)?;
-    let client = asking.connected.client();
-    let mut requests: Vec<RequestSummary> = Vec::new();
-    while requests.len() < number {
-        let request = proto::ListRequestsRequest {
-            waiting,
-            session: session.clone(),
-            before: requests.last().map(|request| request.request).filter(|_| !waiting),
-            limit: u32::try_from((number - requests.len()).min(SOME)).unwrap_or(u32::MAX),
-            ..Default::default()
-        };
-        let more = asking.connected.block(client.list_requests(request))?.requests;
-        let over = more.is_empty() || waiting;
-        requests.extend(more);
-        if over {
-            break;
-        }
-    }
-    requests.truncate(number);
-    if asking.json(&proto::ListRequestsResponse { requests: requests.clone(), ..Default::default() })? {
+) -> Result<ExitCode, CliError> {
+    let session = context.session(session)?;
+    let requests = fetch(context, waiting, session.as_deref(), number)?;
+    if context.print_json(&proto::ListRequestsResponse { requests: requests.clone(), ..Default::default() })? {
         return Ok(ExitCode::SUCCESS);
     }
     if requests.is_empty() && number > 0 {
@@ -55,101 +38,112 @@ pub(super) fn list(
         });
         return Ok(ExitCode::SUCCESS);
     }
-    let styles = asking.styles();
-    let digits = requests.iter().map(|request| request.request.to_string().len()).max().unwrap_or(1);
-    let words = requests.iter().map(|request| status(request).len()).max().unwrap_or(0);
-    let names = requests.iter().map(|request| visible(&request.conversation).chars().count()).max().unwrap_or(0);
-    let before = digits + words + 6 + 4;
-    let widest = requests.iter().map(|request| about(request).chars().count()).max().unwrap_or(0);
-    // Where there is too little room for one line, what there is to say comes beneath.
-    let narrow = width::known().is_some_and(|window| before + 2 + names + 2 + widest > window);
-    let mut text = String::new();
-    for request in &requests {
-        styles.paint(&mut text, styles.title, &format!("{:>digits$}", request.request));
-        let style = if request.waiting { styles.note } else { styles.hunk };
-        styles.paint(&mut text, style, &format!("  {:<words$}", status(request)));
-        styles.paint(&mut text, styles.number, &format!("  {:>6}", ago(now() - request.time_ms)));
-        let name = visible(&request.conversation);
-        if narrow {
-            let (room, indent) = (width::window().saturating_sub(before + 2), " ".repeat(digits));
-            text.push_str(&format!("  {}\n{indent}  {}\n", width::short(&name, room), about(request)));
-        } else {
-            text.push_str(&format!("  {name:<names$}  {}\n", about(request)));
-        }
-    }
-    print(&text)?;
+    let mut output = Output::stdout();
+    output.styled(&lines(&requests), context.terminal())?;
+    output.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What there is to say of a request besides whose it is.
-fn about(request: &RequestSummary) -> String {
-    // What was sent; of a request that was sent as it came, or not at all, what came.
-    let came = request.seen.as_option().and_then(|seen| seen.body.as_option());
-    let size = request.sent.as_option().or(came).map_or(0, |body| body.size);
-    let mut parts = vec![format!("{} kB", size.div_ceil(1000))];
-    if let Some(first) = request.seen.as_option().and_then(|seen| seen.replay_of) {
-        parts.push(format!("replay of {first}"));
+pub(super) fn cost(context: &RequestCommandContext<'_>, session: Option<&str>) -> Result<ExitCode, CliError> {
+    let session = context.session(session)?;
+    let request = proto::GetCostRequest { session, ..Default::default() };
+    let costs = context.engine.block(context.engine.client().request_costs(request))?;
+    if context.print_json(&costs)? {
+        return Ok(ExitCode::SUCCESS);
     }
-    if request.edited {
-        let inherited = request.inherits.map(|earlier| format!("edited, as request {earlier}"));
-        parts.push(inherited.unwrap_or_else(|| "edited".to_owned()));
+    if costs.sessions.is_empty() {
+        say("No request has reported its tokens yet. `sayso run -- AGENT` records what an agent sends.");
+        return Ok(ExitCode::SUCCESS);
     }
-    if let Some(why) = request.paused.as_option().filter(|_| request.waiting) {
-        parts.push(reason(why));
-    }
-    if let Some(at) = request.deadline_ms.filter(|_| request.waiting) {
-        parts.push(deadline(at));
-    }
-    if let Some(by) = request.turned_away.as_option() {
-        parts.push(if is_turned_away(request) { turned_away(by) } else { format!("turned away {}", times(by.tried)) });
-    }
-    if let Some(usage) = request.answer.as_option().and_then(|answer| answer.usage.as_option()) {
-        let count = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
-        parts.push(format!("{} tokens in, {} out", count(usage.input), count(usage.output)));
-    }
-    if let Some(problem) =
-        request.answer.as_option().and_then(|answer| answer.problem.as_deref().or(answer.error.as_deref()))
-    {
-        parts.push(visible(problem).into_owned());
-    }
-    if let Some(end) = request.ended.as_option() {
-        parts.push(visible(&end.message).into_owned());
-    }
-    parts.join(", ")
+    let mut output = Output::stdout();
+    output.styled(&render_costs(&costs), context.terminal())?;
+    output.finish()?;
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn monitor(asking: &Asking<'_>, id: Option<u64>) -> Result<ExitCode, Failure> {
+fn fetch(
+    context: &RequestCommandContext<'_>,
+    held: bool,
+    session: Option<&str>,
+    number: usize,
+) -> Result<Vec<RequestSummary>, CliError> {
+    let client = context.engine.client();
+    let mut requests: Vec<RequestSummary> = Vec::new();
+    while requests.len() < number {
+        let request = proto::ListRequestsRequest {
+            held,
+            session: session.map(str::to_owned),
+            before: requests.last().map(|request| request.request).filter(|_| !held),
+            limit: u32::try_from((number - requests.len()).min(PAGE_SIZE)).unwrap_or(u32::MAX),
+            ..Default::default()
+        };
+        let page = context.engine.block(client.list_requests(request))?.requests;
+        // Held requests come all at once.
+        let is_last = page.is_empty() || held;
+        requests.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    requests.truncate(number);
+    Ok(requests)
+}
+
+/// One line for each request, or two in a narrow window.
+fn lines(requests: &[RequestSummary]) -> StyledText {
+    let now = now();
+    let digits = requests.iter().map(|request| request.request.to_string().len()).max().unwrap_or(1);
+    let status_width = requests.iter().map(|request| status_word(request).len()).max().unwrap_or(0);
+    let name_width = |request: &RequestSummary| escape_unprintable(&request.conversation).chars().count();
+    let names = requests.iter().map(name_width).max().unwrap_or(0);
+    let columns_before_name = digits + status_width + AGE_COLUMNS + 4;
+    let widest = requests.iter().map(|request| request_details(request, now).chars().count()).max().unwrap_or(0);
+    let is_narrow = window::known_width().is_some_and(|window| columns_before_name + 2 + names + 2 + widest > window);
+    let mut text = StyledText::new();
+    for request in requests {
+        text.push(Style::Title, format!("{:>digits$}", request.request));
+        let style = if request.held { Style::Note } else { Style::Accent };
+        text.push(style, format!("  {:<status_width$}", status_word(request)));
+        text.push(Style::Dim, format!("  {:>AGE_COLUMNS$}", format_age(now - request.time_ms)));
+        let (name, details) = (escape_unprintable(&request.conversation), request_details(request, now));
+        if is_narrow {
+            let room = window::width().saturating_sub(columns_before_name + 2);
+            text.plain(format!("  {}\n{}  {details}\n", truncate(&name, room), " ".repeat(digits)));
+        } else {
+            text.plain(format!("  {name:<names$}  {details}\n"));
+        }
+    }
+    text
+}
+
+pub(super) fn monitor(context: &RequestCommandContext<'_>, id: Option<u64>) -> Result<ExitCode, CliError> {
     let request =
         proto::ListSubagentsRequest { request: id, content_limit: id.is_none().then_some(0), ..Default::default() };
-    let listed = asking.connected.block(asking.connected.client().list_subagents(request))?;
+    let listed = context.engine.block(context.engine.client().list_subagents(request))?;
     if let (Some(id), true) = (id, listed.runs.is_empty()) {
-        return Err(Failure::bad_input(format!("request {id} is not the last one of a subagent's run"))
+        return Err(CliError::invalid_input(format!("request {id} is not the last one of a subagent's run"))
             .hint("`sayso request monitor` lists the runs"));
     }
-    if asking.json(&listed)? {
+    if context.print_json(&listed)? {
         return Ok(ExitCode::SUCCESS);
     }
     if listed.runs.is_empty() {
         say(&format!(
             "No subagent of a session that goes on has sent anything since the engine started; the last {} runs are shown.",
-            listed.most
+            listed.max_runs
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    let styles = asking.styles();
-    let mut text = String::new();
+    let mut text = StyledText::new();
     for run in &listed.runs {
-        styles.paint(&mut text, styles.title, &run.request.to_string());
-        let count = if run.requests == 1 { "1 request".to_owned() } else { format!("{} requests", run.requests) };
-        let model = visible(run.model.as_deref().unwrap_or("unknown model"));
-        let name = visible(&run.conversation);
-        text.push_str(&format!("  {name} · {}  {model}, {count}, ", clock(run.started_ms)));
-        text.push_str(&format!("{} tokens\n", tokens(run.tokens.as_option())));
+        text.append(run_heading(run));
         if id.is_some() {
-            text.push('\n');
-            text.push_str(&draw::sections(&run.sections, Extent::Some, width::window(), &styles).0);
+            text.plain("\n");
+            text.append(render_sections(&run.sections, SectionExtent::Excerpt, window::width()).0);
         }
     }
-    print(&text)?;
+    let mut output = Output::stdout();
+    output.styled(&text, context.terminal())?;
+    output.finish()?;
     Ok(ExitCode::SUCCESS)
 }

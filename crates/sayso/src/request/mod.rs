@@ -1,166 +1,143 @@
-//! `sayso request`: requests to models, those that wait and those that were.
+//! `sayso request`: lists, shows, edits and decides requests to models.
 
-mod draw;
 mod edit;
 mod export;
 mod list;
 mod mode;
 mod show;
-mod width;
+mod window;
 
-pub(crate) use show::turned_away;
-
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use sayso_api::ErrorData;
+use sayso_api::client::ClientError;
 use sayso_api::proto;
+use sayso_present::escape::escape_unprintable;
+use sayso_review::ErrorKind;
 use serde::Serialize;
 
-use crate::cli::{Place, RequestArguments, RequestCommand, ScopeChoice};
-use crate::diff::style::Styles;
-use crate::engine::Connected;
-use crate::failure::Failure;
+use crate::cli::{CommonOptions, OverridesAction, RequestArguments, RequestCommand, ScopeChoice};
+use crate::engine::EngineConnection;
+use crate::error::CliError;
 use crate::output::{Output, say};
-use crate::state::State;
+use crate::session;
 use crate::terminal::Terminal;
-use crate::visible::visible;
+use crate::workspace_location::WorkspaceLocation;
 
-/// Characters that no agent's session ids have fewer than.
-const SHORT: usize = 16;
+/// Characters of the shortest session id of an agent.
+const MIN_SESSION_ID_CHARACTERS: usize = 16;
 
-/// What every subcommand needs.
-struct Asking<'a> {
-    state: &'a State,
-    connected: Connected,
-    place: &'a Place,
+/// The connection and the options of a subcommand.
+struct RequestCommandContext<'a> {
+    location: &'a WorkspaceLocation,
+    engine: EngineConnection,
+    common: &'a CommonOptions,
 }
 
-pub(crate) fn run(arguments: &RequestArguments) -> Result<ExitCode, Failure> {
-    let state = State::find(&arguments.place)?;
-    let connected = if changes(&arguments.command) { Connected::to(&state)? } else { Connected::asking(&state)? };
-    let asking = Asking { state: &state, connected, place: &arguments.place };
+pub(crate) fn run(arguments: &RequestArguments) -> Result<ExitCode, CliError> {
+    let location = WorkspaceLocation::find(&arguments.common)?;
+    let engine = if creates_history(&arguments.command) {
+        EngineConnection::open(&location)?
+    } else {
+        EngineConnection::read_only(&location)?
+    };
+    let context = RequestCommandContext { location: &location, engine, common: &arguments.common };
     match &arguments.command {
-        RequestCommand::List { waiting, session, number } => list::list(&asking, *waiting, session.as_deref(), *number),
-        RequestCommand::Show { id, full, section } => show::show(&asking, *id, *full, section.as_deref()),
-        RequestCommand::Diff { id, context } => export::diff(&asking, *id, *context),
-        RequestCommand::Replay { id, original } => export::replay(&asking, *id, *original),
-        RequestCommand::Export { id, format } => export::export(&asking, *id, *format),
-        RequestCommand::Mode { mode, session, waiting } => mode::mode(&asking, *mode, session.as_deref(), *waiting),
-        RequestCommand::Overrides { action, scope, session } => {
-            mode::overrides(&asking, *action, *scope, session.as_deref())
+        RequestCommand::List { waiting, session, number } => {
+            list::list(&context, *waiting, session.as_deref(), *number)
         }
-        RequestCommand::Save { id, scope } => mode::save(&asking, *id, *scope),
-        RequestCommand::Monitor { id } => list::monitor(&asking, *id),
-        command => edit::run(&asking, command),
+        RequestCommand::Show { id, full, section } => show::show(&context, *id, *full, section.as_deref()),
+        RequestCommand::Diff { id, context: lines } => export::diff(&context, *id, *lines),
+        RequestCommand::Replay { id, original } => export::replay(&context, *id, *original),
+        RequestCommand::Export { id, format } => export::export(&context, *id, *format),
+        RequestCommand::Mode { mode, session, waiting } => mode::mode(&context, *mode, session.as_deref(), *waiting),
+        RequestCommand::Overrides { action, scope, session } => {
+            mode::overrides(&context, *action, *scope, session.as_deref())
+        }
+        RequestCommand::Save { id, scope } => mode::save(&context, *id, *scope),
+        RequestCommand::Monitor { id } => list::monitor(&context, *id),
+        RequestCommand::Cost { session } => list::cost(&context, session.as_deref()),
+        command => edit::run(&context, command),
     }
 }
 
-/// Whether a command leaves something behind even where nothing was ever recorded.
-fn changes(command: &RequestCommand) -> bool {
+/// `true` if a command records an event in a workspace without a history.
+fn creates_history(command: &RequestCommand) -> bool {
     match command {
         RequestCommand::Mode { mode, .. } => mode.is_some(),
-        RequestCommand::Overrides { action, .. } => *action != crate::cli::OverridesAction::List,
+        RequestCommand::Overrides { action, .. } => *action != OverridesAction::List,
         _ => false,
     }
 }
 
-impl Asking<'_> {
-    fn styles(&self) -> Styles {
-        Styles::of(self.terminal())
-    }
-
+impl RequestCommandContext<'_> {
     fn terminal(&self) -> Terminal {
-        Terminal::detect(self.place.color, self.place.theme)
+        Terminal::detect(self.common.color, self.common.theme)
     }
 
-    /// Prints a message of the protocol as JSON, if that is wanted.
-    fn json(&self, message: &impl Serialize) -> Result<bool, Failure> {
-        if !self.place.json {
+    /// Prints a message of the protocol with `--json`. Returns `true` if it did.
+    fn print_json(&self, message: &impl Serialize) -> Result<bool, CliError> {
+        if !self.common.json {
             return Ok(false);
         }
-        let value = serde_json::to_value(message).map_err(|error| Failure::bad_input("no JSON").why(&error))?;
         let mut output = Output::stdout();
-        output.json(&value)?;
+        output.json(&json_value(message)?)?;
         output.finish()?;
         Ok(true)
     }
 
-    fn modes(&self) -> Result<proto::GetModesResponse, Failure> {
-        self.connected.block(self.connected.client().request_modes(proto::GetModesRequest::default()))
+    fn modes(&self) -> Result<proto::GetModesResponse, CliError> {
+        self.engine.block(self.engine.client().request_modes(proto::GetModesRequest::default()))
     }
 
-    /// The session that is meant by its id, or by the beginning or the end of it.
-    fn session(&self, given: Option<&str>) -> Result<Option<String>, Failure> {
+    /// Fetches a request with all sections, without their content.
+    fn outline(&self, request: u64) -> Result<proto::ShowRequestResponse, CliError> {
+        let request = proto::ShowRequestRequest { request, content_limit: Some(0), ..Default::default() };
+        self.engine.block(self.engine.client().show_request(request))
+    }
+
+    /// Returns the session that a part of its id names.
+    fn session(&self, given: Option<&str>) -> Result<Option<String>, CliError> {
         let Some(given) = given else { return Ok(None) };
-        let known: Vec<String> = self.modes()?.sessions.into_iter().map(|session| session.session).collect();
-        if known.iter().any(|session| session == given) {
-            return Ok(Some(given.to_owned()));
+        if let Some(session) = session::find(&self.engine, given)? {
+            return Ok(Some(session));
         }
-        if given.is_empty() {
-            return Err(
-                Failure::bad_input("--session is empty").hint("`sayso request list` shows the ends of their ids")
-            );
+        // A session that has sent no request yet can be named in full.
+        if given.chars().count() < MIN_SESSION_ID_CHARACTERS {
+            let message = format!("no session's id begins or ends with `{}`", escape_unprintable(given));
+            return Err(CliError::invalid_input(message)
+                .hint("`sayso request list` shows the ends of their ids; name a session without requests in full"));
         }
-        let alike = |session: &&String| session.starts_with(given) || session.ends_with(given);
-        // Those of before the engine started, too: of two that fit none is meant.
-        let known: BTreeSet<String> = known.into_iter().chain(self.recorded_sessions()?).collect();
-        let found: Vec<&String> = known.iter().filter(alike).collect();
-        match found.as_slice() {
-            [one] => Ok(Some((*one).clone())),
-            // One that will come is named in full.
-            [] if given.chars().count() < SHORT => Err(Failure::bad_input(format!(
-                "no session's id begins or ends with `{}`",
-                visible(given)
-            ))
-            .hint(
-                "`sayso request list` shows the ends of their ids; one that has yet to send something is named in full",
-            )),
-            [] => {
-                say(&format!("note: no session `{given}` has sent a request that is known"));
-                Ok(Some(given.to_owned()))
-            }
-            several => {
-                let names: Vec<String> = several.iter().map(|name| format!("`{}`", visible(name))).collect();
-                Err(Failure::bad_input(format!("several sessions fit `{}`: {}", visible(given), names.join(", ")))
-                    .hint("give more of the one that is meant"))
-            }
-        }
+        say(&format!("note: no session `{given}` has sent a request that is known"));
+        Ok(Some(given.to_owned()))
     }
 
-    /// The sessions of the last requests that are recorded.
-    fn recorded_sessions(&self) -> Result<BTreeSet<String>, Failure> {
-        let request = proto::ListRequestsRequest { limit: 1_000, ..Default::default() };
-        let listed = self.connected.block(self.connected.client().list_requests(request))?.requests;
-        let session = |request: proto::RequestSummary| {
-            request.seen.into_option().and_then(|seen| seen.origin.into_option()).and_then(|origin| origin.session)
-        };
-        Ok(listed.into_iter().filter_map(session).collect())
-    }
-
-    /// A scope as the protocol has it; the configured one, where that is wanted.
-    fn scope(&self, choice: ScopeChoice) -> Result<proto::OverrideScope, Failure> {
+    /// Returns the scope of the protocol for a choice.
+    fn scope(&self, choice: ScopeChoice) -> Result<proto::OverrideScope, CliError> {
         Ok(match choice {
             ScopeChoice::Session => proto::OverrideScope::Session,
             ScopeChoice::Workspace => proto::OverrideScope::Workspace,
             ScopeChoice::Global => proto::OverrideScope::Global,
-            ScopeChoice::Configured => self.modes()?.scope.as_known().unwrap_or_default(),
+            ScopeChoice::Configured => self.modes()?.capture_scope.as_known().unwrap_or_default(),
         })
     }
 }
 
-/// What people call a scope.
-fn scope_name(scope: Option<proto::OverrideScope>) -> &'static str {
-    match scope.unwrap_or_default() {
-        proto::OverrideScope::Session => "session",
-        proto::OverrideScope::Workspace => "workspace",
-        proto::OverrideScope::Global => "global",
-        proto::OverrideScope::Unspecified => "unknown scope",
+/// Names existing paths that resemble a missing one.
+fn suggest_paths(error: &ClientError) {
+    if let Some(ErrorData::PathNotFound { similar, .. }) = error.data() {
+        print_suggestions(similar.iter().map(String::as_str));
     }
 }
 
-/// Prints a text for a person.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut output = Output::stdout();
-    output.write(text.as_bytes())?;
-    output.finish()
+fn print_suggestions<'p>(paths: impl Iterator<Item = &'p str>) {
+    let names: Vec<String> = paths.map(|path| format!("`{}`", escape_unprintable(path))).collect();
+    if !names.is_empty() {
+        say(&format!("note: there is {}", names.join(", ")));
+    }
+}
+
+fn json_value(message: &impl Serialize) -> Result<serde_json::Value, CliError> {
+    serde_json::to_value(message)
+        .map_err(|error| CliError::new(ErrorKind::Internal, "cannot write the response as JSON").caused_by(&error))
 }

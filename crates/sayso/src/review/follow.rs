@@ -1,10 +1,9 @@
-//! `sayso review --follow`: stays, and shows each change as it comes.
+//! `sayso review --follow`: shows each change when it arrives.
 //!
-//! What a person types and what happens in the stream are waited for together, so that a question ends by itself when somebody else
-//! answers it.
+//! A question has two ends: a typed line, or another reviewer's decision. One poll waits for both, so that a question ends by itself
+//! when others answer it.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -15,90 +14,80 @@ use std::thread::JoinHandle;
 use futures::channel::oneshot;
 use futures::future::{Either, select};
 use rustix::event::{PollFd, PollFlags, poll};
-use sayso_api::client::{Client, Extent, Patience, Role, Shown, View, Watched};
-use sayso_api::proto;
-use sayso_api::proto::oneof::event::Kind;
-use sayso_api::proto::oneof::request_event::Step;
-use sayso_review::{Cause, ChangeRecord, ChangeStatus, Decider, Ruling};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use sayso_api::client::{Client, PreviewDetail, PreviewOf, RetryBudget, Role, StatusDetail, Watched};
+use sayso_present::change::policy_decision_text;
+use sayso_present::file_review::Leave;
+use sayso_present::inbox::{Inbox, InboxEvent, needs_person};
+use sayso_review::{ChangeRecord, ChangeStatus, EventBody};
+use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 
-use super::Reviewing;
+use super::Reviewer;
 use crate::cli::ReviewArguments;
-use crate::diff::style::Styles;
-use crate::engine::{Connected, runtime};
-use crate::failure::Failure;
-use crate::history;
+use crate::engine::{EngineConnection, runtime};
+use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::pending::{Pending, settled};
-use crate::propose::ask::{Leaving, Questions};
+use crate::propose::prompt::Prompter;
 use crate::session;
-use crate::state::State;
+use crate::signals::{TERMINATION_SIGNALS, handler_error};
 use crate::terminal::{self, Terminal};
-use crate::typing::{Answers, Typing};
-use crate::visible::visible;
+use crate::typing::{AnswerSource, Typing};
+use crate::workspace_location::WorkspaceLocation;
 
-/// Something that a reviewer hears.
-enum Heard {
-    /// A change came, or shows something else.
-    Came(u64),
-    /// A change no longer waits.
-    Over(u64),
-    /// It is over.
-    End(End),
+/// A message from another thread.
+enum Message {
+    Inbox(InboxEvent),
+    End(FollowEnd),
 }
 
-/// Why nothing more is heard.
-enum End {
-    /// Nobody types any more, or this process is told to stop.
-    Left,
-    /// The stream cannot be followed.
-    Lost(Failure),
+/// The reason why following ends.
+enum FollowEnd {
+    /// Input ended, or a signal arrived.
+    Closed,
+    /// The stream failed.
+    Failed(CliError),
 }
 
-/// Tells the reviewer something, from another thread.
-struct Teller {
-    tell: Sender<Heard>,
-    /// Written to, so that whoever waits for what is typed wakes up.
+/// Sends messages to the reviewer, and wakes its poll.
+struct MessageSender {
+    messages: Sender<Message>,
     wake: UnixStream,
 }
 
-impl Teller {
-    fn tell(&self, heard: Heard) {
-        // Whoever listened is about to stop this, too. A full buffer wakes as well.
-        let _ = self.tell.send(heard);
+impl MessageSender {
+    fn send(&self, message: Message) {
+        // Without a receiver, this thread is about to end as well. A full wake buffer wakes, too.
+        let _ = self.messages.send(message);
         let _ = (&self.wake).write(&[0]);
     }
 
     fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { tell: self.tell.clone(), wake: self.wake.try_clone()? })
+        Ok(Self { messages: self.messages.clone(), wake: self.wake.try_clone()? })
     }
 }
 
-/// All that is heard and typed, and what is to be done about it.
+/// Typed lines, messages and the inbox that they fill.
 struct Mailbox {
     typing: Typing,
-    heard: Receiver<Heard>,
+    messages: Receiver<Message>,
+    /// Readable after a message.
     woken: UnixStream,
-    /// What waits to be shown.
-    waiting: VecDeque<u64>,
-    /// What is asked about, while it waits.
-    asked: Option<u64>,
-    ended: Option<End>,
+    inbox: Inbox,
+    end: Option<FollowEnd>,
 }
 
 impl Mailbox {
-    /// What is heard, with whoever tells it.
-    fn new() -> io::Result<(Self, Teller)> {
-        let (tell, heard) = channel();
+    fn new() -> io::Result<(Self, MessageSender)> {
+        let (sender, messages) = channel();
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
-        let (waiting, asked, ended) = (VecDeque::new(), None, None);
-        Ok((Self { typing: Typing::stdin(), heard, woken, waiting, asked, ended }, Teller { tell, wake }))
+        let mailbox = Self { typing: Typing::stdin(), messages, woken, inbox: Inbox::default(), end: None };
+        Ok((mailbox, MessageSender { messages: sender, wake }))
     }
 
-    /// Waits until something is typed or heard.
+    /// Waits for typed input or a message.
     fn wait(&mut self) -> io::Result<()> {
         let mut ready =
             [PollFd::new(&self.woken, PollFlags::IN), PollFd::from_borrowed_fd(self.typing.fd(), PollFlags::IN)];
@@ -106,57 +95,52 @@ impl Mailbox {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             polled => polled?,
         };
-        let [heard, typed] = ready.map(|fd| !fd.revents().is_empty());
-        if typed {
+        let [has_message, has_input] = ready.map(|fd| !fd.revents().is_empty());
+        if has_input {
             self.typing.fill()?;
             if self.typing.is_over() {
-                self.ended.get_or_insert(End::Left);
+                self.end.get_or_insert(FollowEnd::Closed);
             }
         }
-        if heard {
+        if has_message {
             while matches!(self.woken.read(&mut [0; 64]), Ok(1..)) {}
-            self.hear();
+            self.receive();
         }
         Ok(())
     }
 
-    /// Takes in all that was told so far.
-    fn hear(&mut self) {
-        while let Ok(heard) = self.heard.try_recv() {
-            match heard {
-                Heard::End(why) => {
-                    self.ended.get_or_insert(why);
-                }
-                Heard::Came(change) if !self.waiting.contains(&change) => self.waiting.push_back(change),
-                Heard::Came(_) => {}
-                Heard::Over(change) => {
-                    self.waiting.retain(|waits| *waits != change);
-                    self.asked = self.asked.filter(|asked| *asked != change);
+    /// Applies all messages.
+    fn receive(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Inbox(event) => self.inbox.apply(event),
+                Message::End(end) => {
+                    self.end.get_or_insert(end);
                 }
             }
         }
     }
 }
 
-/// Answers to questions about what waits: a question ends by itself when somebody else decides.
-struct Reviewer(Rc<RefCell<Mailbox>>);
+/// Typed answers. Input ends for a question whose change others have decided.
+struct FollowedAnswers(Rc<RefCell<Mailbox>>);
 
-impl Answers for Reviewer {
+impl AnswerSource for FollowedAnswers {
     fn discard(&mut self) {
         self.0.borrow_mut().typing.discard();
     }
 
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut mailbox = self.0.borrow_mut();
-        mailbox.hear();
+        mailbox.receive();
         loop {
-            if mailbox.asked.is_none() {
+            if mailbox.inbox.current().is_none() {
                 return Ok(None);
             }
             if let Some(line) = mailbox.typing.read_line() {
                 return Ok(Some(line));
             }
-            if mailbox.ended.is_some() {
+            if mailbox.end.is_some() {
                 return Ok(None);
             }
             mailbox.wait()?;
@@ -164,119 +148,106 @@ impl Answers for Reviewer {
     }
 }
 
-pub(super) fn run(state: &State, arguments: &ReviewArguments) -> Result<ExitCode, Failure> {
-    state.tell_where();
-    let connected = Connected::to(state)?;
-    let client = connected.client();
-    // Followed from here on, before what waits is listed: nothing falls between.
-    let status = connected.block(client.status(Extent::Counts))?;
-    let failed = |error: io::Error| Failure::bad_input("the terminal cannot be waited for").why(&error);
-    let (mut mailbox, teller) = Mailbox::new().map_err(failed)?;
-    let following = Following::start(&connected, status.last_event, teller.try_clone().map_err(failed)?)?;
-    stop_at_signals(teller)?;
-    let session = session::meant_or_given(&connected, arguments.session.as_deref())?;
-    let pending = connected.block(client.list_pending(session.as_deref(), View::Nothing))?;
-    mailbox.waiting = pending.iter().map(|progress| progress.record.change).collect();
-    let terminal = Terminal::detect(arguments.place.color, arguments.place.theme);
-    let echoed = mailbox.typing.is_echoed();
+pub(super) fn run(location: &WorkspaceLocation, arguments: &ReviewArguments) -> Result<ExitCode, CliError> {
+    location.announce();
+    let engine = EngineConnection::open(location)?;
+    let client = engine.client();
+    // The stream starts before the list is read, so that no change falls between. The inbox drops duplicates.
+    let status = engine.block(client.status(StatusDetail::Counts))?;
+    let failed = |error: io::Error| CliError::io("cannot wait for the terminal", &error);
+    let (mut mailbox, sender) = Mailbox::new().map_err(failed)?;
+    let follower = Follower::start(&engine, status.last_event, sender.try_clone().map_err(failed)?)?;
+    end_at_signals(sender)?;
+    let session = session::find_or_given(&engine, arguments.session.as_deref())?;
+    let pending = engine.block(client.list_pending(session.as_deref(), PreviewDetail::Omitted))?;
+    mailbox.inbox = Inbox::new(pending.iter().map(|details| details.record.change));
+    let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
+    let is_echoed = mailbox.typing.is_echoed();
     let mailbox = Rc::new(RefCell::new(mailbox));
-    let mut questions = Questions::over(Box::new(Reviewer(Rc::clone(&mailbox))), echoed, terminal);
-    let mut reviewing = Reviewing::new(state, &connected, arguments);
+    let mut prompter = Prompter::new(Box::new(FollowedAnswers(Rc::clone(&mailbox))), is_echoed, terminal);
+    let mut reviewer = Reviewer::new(location, &engine, arguments);
     say("Shows what waits as it comes; Ctrl-C ends it.");
-    super::name_requests(status.requests_waiting);
-    while let Some(change) = next(&mailbox).map_err(failed)? {
-        let record = connected.block(client.get_change(change, View::Nothing, Shown::Proposed))?.record;
-        // One that began meanwhile may be known by its beginning only.
-        let is_meant =
-            |session: &String| record.origin.session.as_ref().is_some_and(|of| of.starts_with(session.as_str()));
-        if !session.as_ref().is_none_or(is_meant) {
+    super::report_held_requests(status.held_requests);
+    while let Some(change) = next_change(&mailbox).map_err(failed)? {
+        let details = client.get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
+        let record = engine.block(details)?.record;
+        if !session.as_deref().is_none_or(|session| is_in_session(&record, session)) {
             continue;
         }
-        if record.status != ChangeStatus::Pending || !is_asked_about(&record) {
-            tell_of_rule(&settled(&connected, change)?, terminal)?;
+        if record.status != ChangeStatus::Pending || !needs_person(&record) {
+            report_policy_decision(&settled(&engine, change)?, terminal)?;
             continue;
         }
-        let left = reviewing.one(Pending::get(&connected, change)?, Some(&mut questions))?;
-        mailbox.borrow_mut().asked = None;
-        match left {
+        let leave = reviewer.review(Pending::get(&engine, change)?, Some(&mut prompter))?;
+        mailbox.borrow_mut().inbox.skip();
+        match leave {
             None => {}
-            Some(Leaving::Quit) => break,
-            Some(Leaving::Later | Leaving::Back) => say(&format!("Change {change} waits: `sayso review {change}`.")),
+            Some(Leave::Quit) => break,
+            Some(Leave::Later | Leave::Back) => say(&format!("Change {change} waits: `sayso review {change}`.")),
         }
     }
-    drop(following);
-    match mailbox.borrow_mut().ended.take() {
-        Some(End::Lost(failure)) => Err(failure),
-        Some(End::Left) | None => Ok(ExitCode::SUCCESS),
+    drop(follower);
+    match mailbox.borrow_mut().end.take() {
+        Some(FollowEnd::Failed(error)) => Err(error),
+        Some(FollowEnd::Closed) | None => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Whether somebody is to decide about a change that waits. What a rule lets through waits only until that is done, or for another change
-/// of the same files; what a person takes back, or puts back, they decided themselves.
-fn is_asked_about(record: &ChangeRecord) -> bool {
-    let own = matches!(record.cause, Cause::Undo { .. } | Cause::Redo { .. } | Cause::Restore { .. });
-    let ruled = record.ruled.as_ref().is_some_and(|ruled| ruled.ruling != Ruling::Ask);
-    !own && (!ruled || !record.after.is_empty())
+/// `true` if a change belongs to a session. A session that did not exist yet may be named by the start of its id.
+fn is_in_session(record: &ChangeRecord, session: &str) -> bool {
+    record.origin.session.as_ref().is_some_and(|of| of.starts_with(session))
 }
 
-/// Names what a rule decided, in one line. Nothing is said of what a person decided elsewhere before it was shown here.
-fn tell_of_rule(record: &ChangeRecord, terminal: Terminal) -> Result<(), Failure> {
-    let Some(Decider::Policy { rule }) = record.verdict.as_ref().map(|verdict| &verdict.by) else { return Ok(()) };
-    let styles = Styles::of(terminal);
-    let mut line = String::new();
-    let (change, status, summary) = (record.change, &record.status, history::summary(record));
-    styles.paint(&mut line, styles.number, &format!("Change {change} is {status} by {}: {summary}\n", visible(rule)));
+/// Reports a rule's decision in one line. A person's decision elsewhere is not reported.
+fn report_policy_decision(record: &ChangeRecord, terminal: Terminal) -> Result<(), CliError> {
+    let Some(text) = policy_decision_text(record) else { return Ok(()) };
     let mut output = Output::stdout();
-    output.write(line.as_bytes())?;
+    output.styled(&text, terminal)?;
     output.finish()
 }
 
-/// The next change to be shown; `None` at the end.
-fn next(mailbox: &RefCell<Mailbox>) -> io::Result<Option<u64>> {
+/// Waits for the next change. `None` at the end.
+fn next_change(mailbox: &RefCell<Mailbox>) -> io::Result<Option<u64>> {
     let mut mailbox = mailbox.borrow_mut();
     loop {
-        mailbox.hear();
-        if mailbox.ended.is_some() {
+        mailbox.receive();
+        if mailbox.end.is_some() {
             return Ok(None);
         }
-        if let Some(change) = mailbox.waiting.pop_front() {
-            mailbox.asked = Some(change);
+        if let Some(change) = mailbox.inbox.next_change() {
             return Ok(Some(change));
         }
         mailbox.wait()?;
     }
 }
 
-/// Ends the review when this process is told to stop.
-fn stop_at_signals(teller: Teller) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|error| Failure::bad_input("signals cannot be waited for").why(&error))?;
+fn end_at_signals(sender: MessageSender) -> Result<(), CliError> {
+    let mut signals = Signals::new(TERMINATION_SIGNALS).map_err(|error| handler_error(&error))?;
     std::thread::spawn(move || {
         for signal in &mut signals {
-            // Ctrl-C in an editor is meant for the editor.
+            // Ctrl-C in an editor is for the editor.
             if !(signal == SIGINT && terminal::is_lent()) {
-                teller.tell(Heard::End(End::Left));
+                sender.send(Message::End(FollowEnd::Closed));
             }
         }
     });
     Ok(())
 }
 
-/// Follows the stream for as long as it is there.
-struct Following {
+/// A thread that follows the event stream.
+struct Follower {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Following {
-    fn start(connected: &Connected, after: u64, teller: Teller) -> Result<Self, Failure> {
+impl Follower {
+    fn start(engine: &EngineConnection, after: u64, sender: MessageSender) -> Result<Self, CliError> {
         let (stop, stopped) = oneshot::channel();
-        let (runtime, client) = (runtime()?, connected.finding().client());
+        let (runtime, client) = (runtime()?, engine.locator().client());
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
-                // Either is the end, and it is known which from whether anybody listens still.
-                match select(Box::pin(follow(client, after, &teller)), stopped).await {
-                    Either::Left((failure, _)) => teller.tell(Heard::End(End::Lost(failure))),
+                match select(Box::pin(follow(client, after, &sender)), stopped).await {
+                    Either::Left((error, _)) => sender.send(Message::End(FollowEnd::Failed(error))),
                     Either::Right(_) => {}
                 }
             });
@@ -285,50 +256,32 @@ impl Following {
     }
 }
 
-impl Drop for Following {
+impl Drop for Follower {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing left to wait for.
             let _ = thread.join();
         }
     }
 }
 
-/// Tells of changes that come and go, until that is no longer possible.
-async fn follow(client: Client, after: u64, teller: &Teller) -> Failure {
-    let mut watch = client.watch(after, Role::Surface, Patience::Always);
+/// Sends events of the stream until it fails.
+async fn follow(client: Client, after: u64, sender: &MessageSender) -> CliError {
+    let mut watch = client.watch(after, Role::Surface, RetryBudget::Unlimited);
     loop {
-        match watch.next().await {
-            Ok(Watched::Heartbeat { .. }) => {}
-            Ok(Watched::Event(event)) => {
-                if let Some(request) = paused(&event) {
-                    say(&format!(
-                        "Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."
-                    ));
-                }
-                if let Some(heard) = heard(&event) {
-                    teller.tell(heard);
-                }
-            }
+        let recorded = match watch.next().await {
+            Ok(Watched::Event(recorded)) => recorded,
+            // Heartbeats, and surfaces that attach or detach.
+            Ok(_) => continue,
             Err(error) => return error.into(),
+        };
+        let EventBody::Known(event) = &recorded.body else { continue };
+        match InboxEvent::of(event) {
+            Some(InboxEvent::RequestHeld(request)) => say(&format!(
+                "Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."
+            )),
+            Some(event) => sender.send(Message::Inbox(event)),
+            None => {}
         }
     }
-}
-
-/// The request to a model that waits from here on. It is not asked about here.
-fn paused(event: &proto::Event) -> Option<u64> {
-    match event.kind.as_ref()? {
-        Kind::Request(event) if matches!(event.step, Some(Step::Paused(_))) => Some(event.request),
-        _ => None,
-    }
-}
-
-fn heard(event: &proto::Event) -> Option<Heard> {
-    Some(match event.kind.as_ref()? {
-        Kind::Proposed(proposed) => Heard::Came(proposed.change),
-        Kind::Decided(decided) => Heard::Over(decided.change),
-        Kind::Ended(ended) => Heard::Over(ended.change),
-        _ => return None,
-    })
 }

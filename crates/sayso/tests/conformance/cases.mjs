@@ -1,4 +1,4 @@
-// What every transport has to do. A case throws where something is not as it should be; the names are those of the Rust table.
+// Cases for every transport. A failed case throws. The names are those of the Rust table.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import { ErrorDetailSchema, ErrorKind } from "./generated/sayso/v1/error_pb.js";
 import { PreviewView } from "./generated/sayso/v1/file_pb.js";
 import { IntentService } from "./generated/sayso/v1/intent_service_pb.js";
 import {
-  GetChangeRequest_Shown,
+  GetChangeRequest_PreviewOf,
   ProposeRequest_Mode,
   ReviewService,
   WatchRequest_Role,
 } from "./generated/sayso/v1/review_service_pb.js";
 
-/** Returned where a case is not about a transport. */
+/** Returned by a case that does not apply to a transport. */
 export const NOT_ASKED = "–";
 const FILE = "haiku.txt";
 const BEFORE = "old pond\na frog jumps in\nthe sound of water\n";
@@ -36,26 +36,26 @@ export class Scene {
     const write = { operation: { case: "write", value: { path, newContent } } };
     const changes = { case: "proposal", value: { changes: [write] } };
     const origin = { agent: this.name, session: "s–1" };
-    const { progress } = await this.review.propose({ changes, origin, mode: ProposeRequest_Mode.ASK, view });
-    assert.equal(progress.change.status, Status.PENDING);
-    assert.equal(progress.change.origin.session, "s–1");
-    return progress;
+    const { details } = await this.review.propose({ changes, origin, mode: ProposeRequest_Mode.ASK, view });
+    assert.equal(details.change.status, Status.PENDING);
+    assert.equal(details.change.origin.session, "s–1");
+    return details;
   }
 
   async decide({ change }, answer) {
-    const { progress } = await this.review.decide({
+    const { details } = await this.review.decide({
       change: change.change,
       verdict: { previewHash: change.previewHash, answer: { answer } },
     });
-    return progress.change;
+    return details.change;
   }
 
-  approve = (progress) => this.decide(progress, { case: "approve", value: {} });
-  deny = (progress) => this.decide(progress, { case: "deny", value: { reason: "enough seen" } });
+  approve = (details) => this.decide(details, { case: "approve", value: {} });
+  deny = (details) => this.decide(details, { case: "deny", value: { reason: "enough seen" } });
   undo = (change) => this.review.undo({ target: { target: { case: "change", value: change.change } } });
 
   async status(change) {
-    return (await this.review.getChange({ change: change.change })).progress.change.status;
+    return (await this.review.getChange({ change: change.change })).details.change.status;
   }
 
   /** Follows the stream until `enough`, then breaks off. The first message is a heartbeat, and numbers have no gap. */
@@ -87,7 +87,7 @@ async function drained(stream) {
   for await (const _ of stream);
 }
 
-/** An unknown change is an error that says what, why and what next, among its details. */
+/** Checks the error about an unknown change: kind, message and hint are among its details. */
 function explains(error) {
   const [detail, ...more] = error.findDetails(ErrorDetailSchema);
   assert.ok(detail, `no detail: ${error}`);
@@ -98,7 +98,7 @@ function explains(error) {
   assert.match(detail.hint, /sayso log/);
 }
 
-/** Asks until it is so. The bound is for a server that never gets there. */
+/** Waits for a condition, at most for 20 s. */
 async function until(what, check) {
   const end = Date.now() + 20_000;
   while (!(await check())) {
@@ -128,20 +128,20 @@ export const cases = {
   },
 
   async propose(scene) {
-    const progress = await scene.propose(BEFORE.replace("frog", "grüne 🐸"));
-    const [file] = progress.preview.files;
+    const details = await scene.propose(BEFORE.replace("frog", "grüne 🐸"));
+    const [file] = details.preview.files;
     assert.equal(file.path, FILE);
     assert.equal(file.hunks.length, 1);
     assert.match(file.unifiedDiff, /^-a frog jumps in$/m);
     assert.match(file.unifiedDiff, /^\+a grüne 🐸 jumps in$/m);
     assert.equal(await scene.read(), BEFORE, "nothing happens before a verdict");
-    await scene.deny(progress);
+    await scene.deny(details);
   },
 
   async pending(scene) {
     const { change } = await scene.propose("pending\n");
     const listed = async (session) =>
-      (await scene.review.listPending({ session })).pending.map((progress) => progress.change.change);
+      (await scene.review.listPending({ session })).pending.map((details) => details.change.change);
     assert.ok((await listed()).includes(change.change));
     assert.ok((await listed("s–1")).includes(change.change));
     assert.deepEqual(await listed("another"), []);
@@ -152,43 +152,43 @@ export const cases = {
   async show(scene) {
     const proposed = await scene.propose("shown\n");
     const request = { change: proposed.change.change, view: PreviewView.FULL };
-    const { progress } = await scene.review.getChange(request);
-    const [file] = progress.preview.files;
+    const { details } = await scene.review.getChange(request);
+    const [file] = details.preview.files;
     assert.match(file.unifiedDiff, /^\+shown$/m);
     assert.equal(new TextDecoder().decode(file.afterContent.state.value.content), "shown\n");
-    assert.equal(progress.change.previewHash, proposed.change.previewHash);
+    assert.equal(details.change.previewHash, proposed.change.previewHash);
     await scene.deny(proposed);
   },
 
   async decide(scene) {
-    const progress = await scene.propose(BEFORE + "decided\n");
-    const change = await scene.approve(progress);
+    const details = await scene.propose(BEFORE + "decided\n");
+    const change = await scene.approve(details);
     assert.equal(change.status, Status.APPLIED);
     assert.equal(await scene.read(), BEFORE + "decided\n");
-    await refused(scene.approve(progress), Code.FailedPrecondition);
+    await refused(scene.approve(details), Code.FailedPrecondition);
     await scene.undo(change);
   },
 
   async undo(scene) {
     const change = await scene.approve(await scene.propose("to be undone\n"));
     assert.equal(await scene.read(), "to be undone\n");
-    const { progress } = await scene.undo(change);
-    assert.equal(progress.change.status, Status.APPLIED);
+    const { details } = await scene.undo(change);
+    assert.equal(details.change.status, Status.APPLIED);
     assert.equal(await scene.read(), BEFORE);
     assert.equal(await scene.status(change), Status.UNDONE);
   },
 
   async large(scene) {
     const content = "ein großer Text 🐸\n".repeat(100_000);
-    const progress = await scene.propose(content, "large.txt", PreviewView.CONTENT);
-    const shown = GetChangeRequest_Shown.APPLIED;
-    await scene.approve(progress);
-    const change = progress.change.change;
-    const got = await scene.review.getChange({ change, shown, view: PreviewView.FULL });
-    const bytes = got.progress.preview.files[0].afterContent.state.value.content;
+    const details = await scene.propose(content, "large.txt", PreviewView.CONTENT);
+    const previewOf = GetChangeRequest_PreviewOf.APPLIED;
+    await scene.approve(details);
+    const change = details.change.change;
+    const got = await scene.review.getChange({ change, previewOf, view: PreviewView.FULL });
+    const bytes = got.details.preview.files[0].afterContent.state.value.content;
     assert.ok(new TextDecoder().decode(bytes) === content, `${bytes.length} bytes came back, and not those`);
     assert.ok((await scene.read("large.txt")) === content);
-    await scene.undo(progress.change);
+    await scene.undo(details.change);
   },
 
   async stream(scene) {
@@ -197,7 +197,7 @@ export const cases = {
     let proposed;
     const events = await scene.watch(lastEvent, async (events) => {
       // Once the watch has begun, so that it is the stream which tells.
-      proposed ??= scene.propose("streamed\n").then((progress) => scene.approve(progress));
+      proposed ??= scene.propose("streamed\n").then((details) => scene.approve(details));
       return events.at(-1)?.kind.case === "ended";
     });
     const kinds = events.map((event) => event.kind.case);
@@ -242,22 +242,22 @@ export const cases = {
 
   async deadline(scene) {
     if (scene.traits.unaryOnly) return NOT_ASKED;
-    const progress = await scene.propose("nobody decides\n");
-    const { change } = progress.change;
+    const details = await scene.propose("undecided\n");
+    const { change } = details.change;
     await refused(drained(scene.intent.await({ change }, { timeoutMs: 300 })), Code.DeadlineExceeded);
-    assert.equal(await scene.status(progress.change), Status.PENDING);
-    await scene.deny(progress);
+    assert.equal(await scene.status(details.change), Status.PENDING);
+    await scene.deny(details);
   },
 
   // The client's own clock is left out, so that it is the server which ends the call.
   async "server deadline"(scene) {
     if (scene.traits.unaryOnly) return NOT_ASKED;
-    const progress = await scene.propose("nobody decides\n");
-    const { change } = progress.change;
+    const details = await scene.propose("undecided\n");
+    const { change } = details.change;
     const headers = scene.name.includes("gRPC") ? { "Grpc-Timeout": "300m" } : { "Connect-Timeout-Ms": "300" };
     await refused(drained(scene.intent.await({ change }, { headers })), Code.DeadlineExceeded);
-    assert.equal(await scene.status(progress.change), Status.PENDING);
-    await scene.deny(progress);
+    assert.equal(await scene.status(details.change), Status.PENDING);
+    await scene.deny(details);
   },
 
   async "no token"({ name, server, traits }) {

@@ -11,8 +11,9 @@ use crate::agent_scene::{AgentScene, subject};
 
 const RULES: &str = "[[rule]]\nrun = ['cat', 'echo', 'wc', 'cd', 'pwd', 'exit']\nthen = 'allow'\n\
                      [[rule]]\nrun = 'rm'\nthen = 'deny'\n";
-const CLAUDE: [&str; 6] = ["-p", "do it", "--output-format", "json", "--permission-mode", "acceptEdits"];
-const CODEX: [&str; 5] = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "do it"];
+pub(crate) const CLAUDE: [&str; 6] = ["-p", "do it", "--output-format", "json", "--permission-mode", "acceptEdits"];
+pub(crate) const CODEX: [&str; 5] =
+    ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "do it"];
 
 fn decide(_: &Path, record: &ChangeRecord) -> (Answer, Vec<Comment>) {
     let answer = match subject(record).as_str() {
@@ -24,13 +25,17 @@ fn decide(_: &Path, record: &ChangeRecord) -> (Answer, Vec<Comment>) {
 }
 
 fn configure(scene: &AgentScene) {
+    configure_with(scene, RULES);
+}
+
+pub(crate) fn configure_with(scene: &AgentScene, rules: &str) {
     let folder = scene.home.path().join(".config/sayso");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), RULES).unwrap();
+    std::fs::write(folder.join("config.toml"), rules).unwrap();
 }
 
 /// The results of the tool calls in the model's last request, in order.
-fn results(scene: &AgentScene) -> Vec<String> {
+pub(crate) fn results(scene: &AgentScene) -> Vec<String> {
     fn text(value: &Value) -> String {
         match value {
             Value::String(text) => text.clone(),
@@ -53,11 +58,11 @@ fn results(scene: &AgentScene) -> Vec<String> {
 }
 
 /// The exit code that the log has of a command.
-fn code(scene: &AgentScene, command: &str) -> Value {
+pub(crate) fn code(scene: &AgentScene, command: &str) -> Value {
     let log = scene.log();
     let found =
         log.iter().find(|change| change["preview"]["script"].as_str().is_some_and(|script| script.contains(command)));
-    found.unwrap_or_else(|| panic!("`{command}` is not in {log:#?}"))["code"].clone()
+    found.unwrap_or_else(|| panic!("`{command}` is not in {log:#?}"))["exit_code"].clone()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::agent_scene::{AgentScene, Person, subject};
 use crate::agents::lines;
 
-const PARTIAL: &str = "Accepted: hunk 1 of 2. What was refused, and is not there:";
+const PARTIAL: &str = "Accepted: hunk 1 of 2. Rejected, and not applied:";
 const COMMENT: &str = "give this file a better name";
 const EDITED_FILE: &str = "with edits by the user. How it differs from the proposal:";
 const EDITED_COMMAND: &str = "`echo original` was approved with an edit by the user; what runs is:";
@@ -61,13 +61,13 @@ fn check_requests(requests: &[Value], after: &[(usize, &str)]) {
     }
 }
 
-/// `show` says of each change with a message that the agent was told, and nothing of the sort of the others.
+/// Checks that `show` reports a delivered message for exactly the changes that have one.
 fn check_history(scene: &AgentScene) {
     let log = scene.log();
     for change in &log {
         let number = change["change"].to_string();
         let shown = String::from_utf8_lossy(&scene.sayso(&["show", &number]).stdout).into_owned();
-        let told = change["told"].as_str().unwrap_or_default();
+        let told = change["agent_message"].as_str().unwrap_or_default();
         if ALL.iter().any(|text| told.contains(text)) {
             assert_eq!(change["delivery"], "delivered", "{change:#}");
             assert!(shown.contains("The agent was told:"), "{shown}");
@@ -97,7 +97,7 @@ fn claude(files: &[(&str, &str)]) -> Option<AgentScene> {
 }
 
 #[test]
-fn claude_code_hears_of_partial_edited_and_commented_approvals() {
+fn claude_code_gets_partial_edited_and_commented_approvals() {
     let Some(scene) = claude(&[("twenty.txt", &lines(&[]))]) else { return };
     scene.run(&CLAUDE, claude_script(scene.workspace.path()), decide);
     assert_eq!(scene.read("twenty.txt"), Some(lines(&[2])));
@@ -116,7 +116,7 @@ fn claude_code_hears_of_partial_edited_and_commented_approvals() {
 }
 
 #[test]
-fn claude_code_hears_of_an_edit_in_plan_mode_and_after_it() {
+fn claude_code_gets_edit_notice_around_plan_mode() {
     let Some(scene) = claude(&[("twenty.txt", &lines(&[]))]) else { return };
     let bash = || Turn::calls("Bash", json!({"command": "echo original", "description": "says a word"}));
     let plan = ["-p", "do it", "--output-format", "json", "--permission-mode", "plan"];
@@ -130,7 +130,7 @@ fn claude_code_hears_of_an_edit_in_plan_mode_and_after_it() {
 }
 
 #[test]
-fn claude_code_hears_of_an_edit_after_clear() {
+fn claude_code_gets_edit_notice_after_clear() {
     let Some(scene) = claude(&[]) else { return };
     let bash = || Turn::calls("Bash", json!({"command": "echo original", "description": "says a word"}));
     for turn in [bash(), Turn::says("done"), bash(), Turn::says("done")] {
@@ -172,7 +172,7 @@ fn claude_code_hears_of_an_edit_after_clear() {
 const CODEX: [&str; 5] = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "do it"];
 
 #[test]
-fn codex_hears_of_partial_edited_and_commented_approvals() {
+fn codex_gets_partial_edited_and_commented_approvals() {
     let Some(scene) = AgentScene::new(agents::codex(), Home::for_codex, &[("twenty.txt", &lines(&[]))]) else { return };
     let add = |name: &str, line: &str| {
         Turn::calls("apply_patch", format!("*** Begin Patch\n*** Add File: {name}\n+{line}\n*** End Patch\n"))

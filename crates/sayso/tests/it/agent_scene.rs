@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sayso_api::client::{Client, Patience, Role, Shown, View, Watched};
-use sayso_api::proto::oneof::event::Kind;
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, Ruling, Subject, Verdict};
+use sayso_api::client::{Client, PreviewDetail, PreviewOf, RetryBudget, Role, Watched};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, Event, EventBody, Ruling, Subject, Verdict};
 use sayso_testkit::agents::{Home, Missing};
 use sayso_testkit::model::{ModelServer, Turn};
 use sayso_testkit::programs::run_with;
@@ -72,22 +71,22 @@ impl Person {
 
 async fn decide_all(client: &Client, workspace: &Path, decide: Decide) -> Vec<String> {
     let mut decided = Vec::new();
-    let mut watch = client.watch(0, Role::Surface, Patience::For(Duration::ZERO));
+    let mut watch = client.watch(0, Role::Surface, RetryBudget::Limited(Duration::ZERO));
     // Until the engine stops with the agent.
     while let Ok(watched) = watch.next().await {
         let Watched::Event(event) = watched else { continue };
-        let Some(Kind::Proposed(proposed)) = event.kind else { continue };
+        let EventBody::Known(Event::Proposed { change, .. }) = event.body else { continue };
         loop {
-            let progress = client.get_change(proposed.change, View::Content, Shown::Proposed).await.unwrap();
-            let asks = progress.record.ruled.as_ref().is_some_and(|ruled| ruled.ruling == Ruling::Ask);
+            let progress = client.get_change(change, PreviewDetail::Contents, PreviewOf::Proposed).await.unwrap();
+            let asks = progress.record.ruling.as_ref().is_some_and(|ruled| ruled.ruling == Ruling::Ask);
             if progress.record.status != ChangeStatus::Pending || !asks {
                 break;
             }
             let (answer, comments) = decide(workspace, &progress.record);
             let preview = progress.record.preview;
-            let verdict = Verdict { preview, answer, comments, by: Decider::Person };
+            let verdict = Verdict { preview, answer, comments, by: Decider::PERSON };
             // A verdict on a preview that is no longer the latest is given again.
-            if client.decide(proposed.change, verdict, None, View::Nothing).await.is_ok() {
+            if client.decide(change, verdict, None, PreviewDetail::Omitted).await.is_ok() {
                 decided.push(subject(&progress.record));
             }
         }
@@ -104,7 +103,7 @@ pub(crate) struct AgentScene {
 }
 
 impl AgentScene {
-    /// One with these files; nothing where there is no such agent.
+    /// Creates a scene with these files. `None` if the agent is not installed.
     pub(crate) fn new(
         agent: Result<PathBuf, Missing>,
         home: impl FnOnce(&ModelServer, &Path) -> Home,

@@ -17,7 +17,7 @@ pub(crate) fn lines(change: &[usize]) -> String {
     (1..=20).map(|line| format!("line {line}{}\n", if change.contains(&line) { " changed" } else { "" })).collect()
 }
 
-/// What is denied is denied with a reason; of the file with two hunks, the first is approved.
+/// Denies with a reason. Approves the first hunk of the file with two hunks.
 fn decide(_: &Path, record: &ChangeRecord) -> (Answer, Vec<Comment>) {
     let answer = match subject(record).as_str() {
         "hello.txt" => Answer::Approve,
@@ -36,7 +36,7 @@ struct Ran {
     told: String,
 }
 
-/// Runs an agent under the gate; nothing where there is none.
+/// Runs an agent under the gate. `None` if it is not installed.
 fn run(
     agent: Result<PathBuf, Missing>,
     home: impl FnOnce(&ModelServer, &Path) -> Home,
@@ -54,7 +54,7 @@ impl Ran {
         self.scene.read(path)
     }
 
-    /// What was approved is there exactly, what was denied is not, and the model knows why.
+    /// Approved parts are applied exactly, denied parts are not, and the model gets the reasons.
     fn check(&self, decided: &[&str]) {
         assert_eq!(self.decided, decided, "{}", self.told);
         assert_eq!(self.read("hello.txt").as_deref(), Some("hello\n"));
@@ -64,7 +64,7 @@ impl Ran {
         let requests = self.scene.model.requests();
         let about = |text: &str| requests.iter().filter(|request| request.to_string().contains(text)).count();
         assert!(about(REASON) >= 2, "the reason reaches the model in its next request");
-        // Nothing of it stays behind: no engine is left.
+        // No engine outlives the run.
         assert_eq!(socket(self.scene.home.path()), None);
         assert!(self.told.contains("runs under the gate"), "{}", self.told);
     }
@@ -81,7 +81,7 @@ impl Ran {
 }
 
 #[test]
-fn claude_code_does_what_was_approved_and_hears_why_the_rest_was_not() {
+fn claude_code_applies_approved_part_and_gets_reasons() {
     let script = |root: &Path| {
         let path = |name: &str| root.join(name);
         vec![
@@ -104,7 +104,7 @@ fn claude_code_does_what_was_approved_and_hears_why_the_rest_was_not() {
 }
 
 #[test]
-fn codex_does_what_was_approved_and_hears_why_the_rest_was_not() {
+fn codex_applies_approved_part_and_gets_reasons() {
     let script = |_: &Path| {
         let add = |name: &str, line: &str| {
             let patch = format!("*** Begin Patch\n*** Add File: {name}\n+{line}\n*** End Patch\n");
@@ -127,7 +127,7 @@ fn codex_does_what_was_approved_and_hears_why_the_rest_was_not() {
 }
 
 #[test]
-fn codex_is_not_run_where_it_would_leave_the_hooks_out() {
+fn codex_without_hook_trust_is_refused() {
     let workspace = tempfile::tempdir().unwrap();
     let program = workspace.path().join("codex");
     std::fs::write(&program, "#!/bin/sh\n").unwrap();
@@ -137,7 +137,7 @@ fn codex_is_not_run_where_it_would_leave_the_hooks_out() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("has not been told to trust") && told.contains("Hint:"), "{told}");
-    // What only looks like it is no trust: each of our hooks has to be among those that Codex was told to trust.
+    // Trust of other hooks does not count: Codex has to trust each of sayso's hooks.
     let home = tempfile::tempdir().unwrap();
     let trusting = |events: &[&str], more: &str| {
         let state = |event: &&str| {
@@ -166,7 +166,7 @@ fn codex_is_not_run_where_it_would_leave_the_hooks_out() {
 }
 
 #[test]
-fn a_hook_without_an_engine_or_with_broken_input_denies() {
+fn hook_without_engine_or_valid_input_denies() {
     let workspace = tempfile::tempdir().unwrap();
     let hook = |agent: &str, input: &[u8]| {
         run_with(workspace.path(), env!("CARGO_BIN_EXE_sayso"), &["hook", agent], &[], input)
@@ -189,7 +189,7 @@ fn a_hook_without_an_engine_or_with_broken_input_denies() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_not_said_to_run() {
+fn missing_agent_is_not_announced() {
     let workspace = tempfile::tempdir().unwrap();
     let environment = [("PATH", "/nowhere"), ("HOME", workspace.path().to_str().unwrap())];
     for program in ["claude", "./claude"] {
@@ -203,7 +203,7 @@ fn an_agent_that_is_not_there_is_not_said_to_run() {
 }
 
 #[test]
-fn an_agent_that_is_asked_what_it_is_answers_without_a_warning() {
+fn agent_version_prints_without_warning() {
     let workspace = tempfile::tempdir().unwrap();
     let program = workspace.path().join("claude");
     std::fs::write(&program, "#!/bin/sh\necho claude \"$@\"\nexit 7\n").unwrap();

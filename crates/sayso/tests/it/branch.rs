@@ -1,4 +1,4 @@
-//! `sayso branch`.
+//! Tests of `sayso branch` in real repositories.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -32,7 +32,7 @@ fn transcripts(scene: &Scene, runs: &[&[&str]]) -> String {
 }
 
 #[test]
-fn from_looking_to_making_and_going_back() {
+fn branch_shows_creates_and_switches_back() {
     let scene = scene();
     let looked = scene.transcript(&["branch"]);
     scene.write("a.txt", b"mine\n");
@@ -48,7 +48,7 @@ fn from_looking_to_making_and_going_back() {
 }
 
 #[test]
-fn without_a_repository_both_choices_are_named() {
+fn missing_repository_names_both_remedies() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
     let runs: [&[&str]; 6] = [
         &["branch"],
@@ -62,7 +62,7 @@ fn without_a_repository_both_choices_are_named() {
 }
 
 #[test]
-fn what_is_in_the_way_is_named_with_a_remedy() {
+fn branch_obstacle_is_named_with_remedy() {
     let scene = scene();
     git(&scene, &["switch", "--quiet", "-c", "sayso/task"]);
     scene.write("a.txt", b"the branch's\n");
@@ -92,7 +92,7 @@ fn what_is_in_the_way_is_named_with_a_remedy() {
 }
 
 #[test]
-fn programs_get_the_state_and_what_was_done() {
+fn branch_json_has_state_and_action() {
     let scene = scene();
     scene.write("x.txt", b"mine\n");
     let (state, code) = scene.json(&["branch", "--json"]);
@@ -113,7 +113,7 @@ fn programs_get_the_state_and_what_was_done() {
 }
 
 #[test]
-fn git_s_variables_in_our_environment_have_no_influence() {
+fn git_variables_have_no_effect() {
     let (scene, other) = (scene(), scene());
     let (directory, tree) = (other.path(".git"), other.path(""));
     let state = scene.state_path();
@@ -136,17 +136,17 @@ fn git_s_variables_in_our_environment_have_no_influence() {
 }
 
 #[test]
-fn a_directory_below_is_told_that_a_branch_is_the_whole_repository_s() {
+fn branch_in_subdirectory_names_the_repository() {
     let scene = scene();
     let shown = scene.transcript(&["branch", "--workspace", "src"]);
-    assert!(shown.contains("its directory src; a branch is the whole repository's"), "{shown}");
+    assert!(shown.contains("directory src of the repository; a branch covers all of it"), "{shown}");
     git(&scene, &["branch", "sayso/task"]);
     let switched = scene.transcript(&["branch", "task", "--workspace", "src"]);
-    assert!(switched.contains("files beside the workspace change too: [DIR]\n"), "{switched}");
+    assert!(switched.contains("so files outside the workspace change too: [DIR]\n"), "{switched}");
 }
 
 #[test]
-fn work_that_is_not_quite_as_it_was_is_named() {
+fn switch_names_uncommitted_work_that_differs() {
     let scene = scene();
     git(&scene, &["switch", "--quiet", "-c", "sayso/task"]);
     scene.write("a.txt", b"two\n");
@@ -161,7 +161,7 @@ fn work_that_is_not_quite_as_it_was_is_named() {
 }
 
 #[test]
-fn a_history_is_not_in_the_way_and_changes_go_on_on_the_branch() {
+fn branch_keeps_history_and_accepts_changes() {
     let scene = scene();
     let change = json!([{"operation": "update", "path": "a.txt", "new_content": "two\n"}]);
     git(&scene, &["branch", "sayso/task"]);
@@ -173,9 +173,9 @@ fn a_history_is_not_in_the_way_and_changes_go_on_on_the_branch() {
     assert_eq!(scene.read("a.txt"), "one\n");
 }
 
-/// A repository's hooks are not the user's own words: what they start decides nothing.
+/// Hooks of a repository are not the user's own commands: their processes cannot decide.
 #[test]
-fn the_hooks_of_a_repository_are_marked() {
+fn repository_hooks_run_marked() {
     let scene = scene();
     let hook = "#!/bin/sh\nenv > \"$(git rev-parse --git-dir)/seen\"\n";
     scene.write(".git/hooks/post-checkout", hook.as_bytes());

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Patience, View};
+use sayso_api::client::{PreviewDetail, RetryBudget};
 use sayso_review::{Answer, Decider, Verdict};
 use serde_json::{Value, json};
 
@@ -48,18 +48,18 @@ impl Shell {
 
     fn decides(&self, answer: Answer) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let client = self.served.client(Patience::For(LONG));
+        let client = self.served.client(RetryBudget::Limited(LONG));
         let start = Instant::now();
         let record = loop {
-            let pending = runtime.block_on(client.list_pending(None, View::Nothing)).unwrap();
+            let pending = runtime.block_on(client.list_pending(None, PreviewDetail::Omitted)).unwrap();
             if let Some(progress) = pending.into_iter().next() {
                 break progress.record;
             }
             assert!(start.elapsed() < LONG, "nothing waits");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person };
-        runtime.block_on(client.decide(record.change, verdict, None, View::Nothing)).unwrap();
+        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        runtime.block_on(client.decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }
 
     /// Runs a text as Claude Code does: in bash, behind what it sources.
@@ -107,8 +107,8 @@ fn allowed_command_runs_through_call() {
     assert_eq!((text(&ran.stdout).trim(), ran.status.code()), ("6", Some(1)), "{ran:?}");
     assert!(text(&ran.stderr).contains("missing"), "{ran:?}");
     let record = shell.over(&command);
-    assert_eq!((&record["status"], &record["code"]), (&json!("applied"), &json!(1)), "{record:#}");
-    // It is over, so that nothing runs a second time.
+    assert_eq!((&record["status"], &record["exit_code"]), (&json!("applied"), &json!(1)), "{record:#}");
+    // The call has ended, so that the order cannot run again.
     let again = shell.bash("", &command, ".");
     assert_eq!(again.status.code(), Some(126), "{again:?}");
     assert!(text(&again.stderr).contains("there is no order"), "{again:?}");
@@ -149,7 +149,7 @@ fn approved_command_runs_marked_with_its_own_text() {
         .approved("x=1; eval 'echo $((x+1))'; grep NoNewPrivs /proc/self/status; read y || echo none", Answer::Approve);
     let ran = shell.bash("", &updated(&said), ".");
     assert_eq!(text(&ran.stdout), "2\nNoNewPrivs:\t1\nnone\n", "{ran:?}");
-    assert_eq!(shell.over(&updated(&said))["code"], json!(0));
+    assert_eq!(shell.over(&updated(&said))["exit_code"], json!(0));
     // A person approved it for one directory.
     let said = shell.approved("cat b.txt", Answer::Approve);
     let elsewhere = shell.bash("", &updated(&said), "src");

@@ -1,16 +1,16 @@
-//! Help, version, completions.
+//! Help, completions and errors of the command line.
 
 use crate::Scene;
 
 #[test]
-fn help_is_something_to_learn_from() {
+fn help_lists_commands_by_group() {
     let scene = Scene::new(&[]);
     let runs = [&["--help"][..], &["diff", "--help"], &["tool", "-h"], &["nonsense"]];
     insta::assert_snapshot!(runs.map(|arguments| scene.transcript(arguments)).join("\n"));
 }
 
 #[test]
-fn completions_for_every_shell() {
+fn completions_exist_for_every_shell() {
     let scene = Scene::new(&[]);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = scene.run(&["completions", shell], b"");
@@ -28,7 +28,7 @@ fn completions_for_every_shell() {
 }
 
 #[test]
-fn what_is_no_number_is_answered_with_an_example() {
+fn invalid_number_error_has_an_example() {
     let scene = Scene::new(&[]);
     for (arguments, example) in [
         (&["show", "abc"][..], "the number of a change, as `sayso log` lists it, such as 3"),
@@ -46,28 +46,28 @@ fn what_is_no_number_is_answered_with_an_example() {
 }
 
 #[test]
-fn undo_and_redo_each_say_what_they_do() {
+fn undo_and_redo_have_own_help() {
     let scene = Scene::new(&[]);
     let (undo, redo) = (scene.transcript(&["undo", "--help"]), scene.transcript(&["redo", "--help"]));
-    assert!(undo.contains("Takes changes back: the last one") && undo.contains("was not captured"), "{undo}");
-    assert!(redo.contains("Makes changes again that were taken back") && !redo.contains("Takes changes"), "{redo}");
+    assert!(undo.contains("Undo the last change") && undo.contains("was not captured"), "{undo}");
+    assert!(redo.contains("Redo undone changes") && !redo.contains("Undo the last change"), "{redo}");
 }
 
 #[test]
-fn where_a_server_cannot_listen_or_write_is_said_with_a_remedy() {
+fn server_start_failure_has_a_remedy() {
     let scene = Scene::new(&[]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (arguments, hint) in [
-        (&["serve", "--port", &port][..], "Hint: name another port with --port, or 0 for any"),
-        (&["serve", "--listen", "192.0.2.1"], "Hint: --listen takes an address of this machine"),
-        (&["serve", "--log", "bogus"], "Error: `bogus` is no level of a log\nHint: error, warn,"),
-        (&["serve", "--log", "info,bogus"], "Error: `bogus` is no level of a log"),
+        (&["serve", "--port", &port][..], "Hint: pass another port to --port, or 0 for any free port"),
+        (&["serve", "--listen", "192.0.2.1"], "Hint: pass an address of this machine to --listen"),
+        (&["serve", "--log", "bogus"], "Error: `bogus` is not a log level\nHint: use error, warn,"),
+        (&["serve", "--log", "info,bogus"], "Error: `bogus` is not a log level"),
     ] {
         let said = scene.transcript(arguments);
         assert!(said.contains(hint) && said.ends_with("--- exit 2\n"), "{said}");
     }
-    // Where nothing can be made, whoever it is.
+    // The records folder cannot be created, not even by root.
     let scene = Scene::new(&[]);
     std::fs::write(scene.state_path().join("sayso"), "in the way").unwrap();
     let said = scene.transcript(&["serve", "--port", "0"]);

@@ -1,4 +1,4 @@
-//! `sayso config`.
+//! Tests of `sayso config` and of broken files.
 
 use crate::Scene;
 
@@ -10,7 +10,7 @@ const THEIRS: &[u8] = b"[policy]\nrun = 'allow'\nread = 'ask'\n[branch]\nprefix 
 [[rule]]\nname = 'anything'\nwrite = '**'\nthen = 'allow'\n[[rule]]\nwrite = 'gen'\nthen = 'deny'\n";
 
 #[test]
-fn every_value_says_where_it_comes_from() {
+fn config_names_origin_of_every_value() {
     let scene = Scene::new(&[]);
     let nothing = scene.transcript(&["config"]);
     scene.configure(MINE);
@@ -23,7 +23,7 @@ fn every_value_says_where_it_comes_from() {
 }
 
 #[test]
-fn json_has_the_same() {
+fn config_json_has_values_and_origins() {
     let scene = Scene::new(&[("sayso.toml", THEIRS)]);
     scene.configure(MINE);
     let (value, code) = scene.json(&["config", "--json"]);
@@ -42,7 +42,7 @@ fn json_has_the_same() {
 }
 
 #[test]
-fn a_mistake_is_named_and_never_passed_over() {
+fn configuration_error_is_named() {
     let mistakes = [
         "[[rule]]\nwirte = 'secrets/**'\nthen = 'deny'\n",
         "[[rule]]\nwrite = 'secrets/**'\nthen = 'denny'\n",
@@ -67,7 +67,7 @@ fn a_mistake_is_named_and_never_passed_over() {
 }
 
 #[test]
-fn a_workspace_s_file_that_leads_out_is_refused() {
+fn workspace_file_linked_outside_is_refused() {
     let scene = Scene::new(&[]);
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x.toml"), "").unwrap();

@@ -19,13 +19,13 @@ use super::{Scene, conformance_rust};
 
 /// A page that may call.
 const ORIGIN: &str = "http://page.example:5173";
-/// What the one file of each workspace says at the start.
+/// Initial content of the file in each workspace.
 pub(crate) const BEFORE: &str = "old pond\na frog jumps in\nthe sound of water\n";
 
 /// A running `sayso serve` in a workspace of its own.
 pub(crate) struct Served {
     pub(crate) scene: Scene,
-    /// What it said when it started.
+    /// The JSON that it printed at its start.
     pub(crate) told: Value,
     child: Child,
 }
@@ -110,7 +110,7 @@ impl Table {
 
 #[test]
 #[allow(clippy::print_stderr, reason = "the table is what the test is for, and what was left out has to be said")]
-fn every_transport_does_what_every_other_does() {
+fn all_transports_behave_alike() {
     let mut table = Table::default();
     match official() {
         Ok(place) => run_official(&place, &mut table),
@@ -188,7 +188,7 @@ fn official() -> Result<Place, String> {
     Ok(Place(place))
 }
 
-/// Where the packages are, after npm has put them there if it had to.
+/// Returns the folder of the packages, and installs them with npm if needed.
 fn install(ours: &Path) -> Result<PathBuf, String> {
     let lock = std::fs::read(ours.join("package-lock.json")).unwrap();
     let home = std::env::var_os("HOME").ok_or("HOME is not set, so there is nowhere to keep packages")?;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sayso_api::client::{
-    Client, ClientError, Extent, Loopback, Patience, Progress, Proposed, Proposing, Role, Shown, Token, View, Watched,
+    ChangeDetails, Client, ClientError, Loopback, PreviewDetail, PreviewOf, ProposeMode, Proposed, RetryBudget, Role,
+    StatusDetail, Token, Watched,
 };
 use sayso_api::proto::Event;
 use sayso_api::proto::oneof::event::Kind;
@@ -62,7 +63,7 @@ impl Way {
     }
 }
 
-/// Runs those of the cases that are asked of us. One that panics is a failure, and the next one runs all the same.
+/// Runs the requested cases. A panic is a failure of its case only.
 pub(crate) fn run(served: &Served, transport: &str, cases: &[String]) -> Vec<(String, &'static str)> {
     let way = match transport {
         "Rust TCP" => {
@@ -119,8 +120,8 @@ impl Ground<'_> {
             "stream" => Box::pin(self.stream()).await,
             "resume" => self.resume().await,
             "cancel" => self.cancel().await,
-            "error" => explains(self.client.get_change(UNKNOWN, View::Nothing, Shown::Proposed).await),
-            "stream error" => explains(self.client.await_outcome(UNKNOWN, View::Nothing).await),
+            "error" => explains(self.client.get_change(UNKNOWN, PreviewDetail::Omitted, PreviewOf::Proposed).await),
+            "stream error" => explains(self.client.await_outcome(UNKNOWN, PreviewDetail::Omitted).await),
             "deadline" => self.deadline().await,
             "no token" => self.no_token().await,
             "wrong token" => return self.wrong_token().await,
@@ -134,18 +135,18 @@ impl Ground<'_> {
     }
 
     /// Proposes a change that waits.
-    async fn propose(&self, path: &str, content: &str) -> Progress {
+    async fn propose(&self, path: &str, content: &str) -> ChangeDetails {
         let text = json!({"changes": [{"path": path, "operation": "write", "new_content": content}]}).to_string();
         let origin = Origin { session: Some("s–1".to_owned()), ..Origin::default() };
         let proposed = Proposed::Text(text.into_bytes());
-        let progress = self.client.propose(proposed, origin, Proposing::Ask, View::Content).await.unwrap();
+        let progress = self.client.propose(proposed, origin, ProposeMode::Ask, PreviewDetail::Contents).await.unwrap();
         assert_eq!(progress.record.status, ChangeStatus::Pending);
         progress
     }
 
     async fn answer(&self, record: &ChangeRecord, answer: Answer) -> Result<ChangeRecord, ClientError> {
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person };
-        Ok(self.client.decide(record.change, verdict, None, View::Nothing).await?.record)
+        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        Ok(self.client.decide(record.change, verdict, None, PreviewDetail::Omitted).await?.record)
     }
 
     async fn approve(&self, record: &ChangeRecord) -> ChangeRecord {
@@ -163,12 +164,12 @@ impl Ground<'_> {
         self.client.undo(target, IfChanged::Refuse, None).await.unwrap();
     }
 
-    async fn change(&self, record: &ChangeRecord) -> Progress {
-        self.client.get_change(record.change, View::Content, Shown::Proposed).await.unwrap()
+    async fn change(&self, record: &ChangeRecord) -> ChangeDetails {
+        self.client.get_change(record.change, PreviewDetail::Contents, PreviewOf::Proposed).await.unwrap()
     }
 
     async fn status(&self) {
-        let status = self.client.status(Extent::Details { most_waiting: 10 }).await.unwrap();
+        let status = self.client.status(StatusDetail::Full { max_pending: 10 }).await.unwrap();
         assert_eq!(status.workspace, self.served.told("workspace"));
         assert_eq!(status.process, self.served.told["process"]);
     }
@@ -188,7 +189,7 @@ impl Ground<'_> {
         for (session, expected) in
             [(None, vec![record.change]), (Some("s–1"), vec![record.change]), (Some("x"), vec![])]
         {
-            let pending = self.client.list_pending(session, View::Nothing).await.unwrap();
+            let pending = self.client.list_pending(session, PreviewDetail::Omitted).await.unwrap();
             assert_eq!(pending.iter().map(|progress| progress.record.change).collect::<Vec<_>>(), expected);
         }
         self.deny(&record).await;
@@ -230,21 +231,21 @@ impl Ground<'_> {
 
     /// Follows the stream until there are so many events; the first sign is a heartbeat.
     async fn watch(&self, after: u64, count: usize, begun: impl Future<Output = ()>) -> Vec<Event> {
-        let mut watch = self.client.watch(after, Role::Observer, Patience::For(SOON));
+        let mut watch = self.client.watch(after, Role::Observer, RetryBudget::Limited(SOON));
         assert!(matches!(watch.next().await.unwrap(), Watched::Heartbeat { .. }));
         begun.await;
         let mut events = Vec::new();
         while events.len() < count {
             if let Watched::Event(event) = watch.next().await.unwrap() {
                 assert_eq!(event.number, after + events.len() as u64 + 1);
-                events.push(*event);
+                events.push(Event::from(&*event));
             }
         }
         events
     }
 
     async fn last_event(&self) -> u64 {
-        self.client.status(Extent::Counts).await.unwrap().last_event
+        self.client.status(StatusDetail::Counts).await.unwrap().last_event
     }
 
     async fn stream(&self) {
@@ -273,12 +274,12 @@ impl Ground<'_> {
     }
 
     async fn surfaces(&self) -> u32 {
-        self.client.status(Extent::Counts).await.unwrap().surfaces
+        self.client.status(StatusDetail::Counts).await.unwrap().surfaces
     }
 
     async fn cancel(&self) {
         let before = self.surfaces().await;
-        let mut watch = self.client.watch(0, Role::Surface, Patience::For(SOON));
+        let mut watch = self.client.watch(0, Role::Surface, RetryBudget::Limited(SOON));
         watch.next().await.unwrap();
         assert_eq!(self.surfaces().await, before + 1);
         drop(watch);
@@ -292,14 +293,14 @@ impl Ground<'_> {
 
     async fn deadline(&self) {
         let record = self.propose("haiku.txt", "nobody decides\n").await.record;
-        let waiting = self.client.await_outcome(record.change, View::Nothing);
+        let waiting = self.client.await_outcome(record.change, PreviewDetail::Omitted);
         assert!(tokio::time::timeout(Duration::from_millis(300), waiting).await.is_err());
         assert_eq!(self.change(&record).await.record.status, ChangeStatus::Pending);
         self.deny(&record).await;
     }
 
     async fn no_token(&self) {
-        let status = self.way.client(None).status(Extent::Counts).await;
+        let status = self.way.client(None).status(StatusDetail::Counts).await;
         match self.way {
             Way::Tcp(_) => drop(refusal(status, "unauthenticated")),
             // The system vouches for who calls.
@@ -312,7 +313,7 @@ impl Ground<'_> {
             return "–";
         }
         let client = self.way.client(Some(&format!("{}x", self.served.told("token"))));
-        refusal(client.status(Extent::Counts).await, "unauthenticated");
+        refusal(client.status(StatusDetail::Counts).await, "unauthenticated");
         "ok"
     }
 }

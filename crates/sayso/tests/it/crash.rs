@@ -14,7 +14,7 @@ use sayso_testkit::programs::run_with;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Everything that changes a file, a name or what survives a power cut. Of `openat`, those that make a file count.
+/// System calls that change a file, a name or durable state. `openat` counts if it creates a file.
 const CALLS: &str = "write,pwrite64,writev,pwritev,ftruncate,fallocate,fsync,fdatasync,sync_file_range,rename,renameat,renameat2,\
                      unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,fchmod,fchmodat,fchown,fsetxattr,openat";
 
@@ -54,7 +54,7 @@ impl Scene {
         tree(&self.workspace())
     }
 
-    /// How the newest change stands, after a start has settled what was interrupted.
+    /// Returns the status of the newest change after a start has recovered.
     fn settled(&self) -> Option<Value> {
         let status = self.sayso(&[], &["status", "--json"]);
         assert!(status.status.success(), "{status:?}");
@@ -103,7 +103,7 @@ fn tree(root: &Path) -> Tree {
     found
 }
 
-/// What is interrupted.
+/// The interrupted operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Job {
     Apply,
@@ -129,7 +129,7 @@ impl Job {
         }
     }
 
-    /// The calls of the job, each by its name and its number among those of the name.
+    /// The calls of the job, each with its number among the calls of its name.
     fn calls(self, trees: &(Tree, Tree)) -> Vec<(String, usize)> {
         let (scene, _, after) = self.scene(trees);
         let log = scene.root.path().join("calls");
@@ -211,7 +211,7 @@ fn trees() -> (Tree, Tree) {
 }
 
 #[test]
-fn a_kill_at_every_write_of_an_apply_leaves_all_or_nothing() {
+fn apply_killed_at_any_write_is_atomic() {
     let trees = trees();
     let calls = Job::Apply.calls(&trees);
     assert!(calls.len() > 100, "{} calls", calls.len());
@@ -219,7 +219,7 @@ fn a_kill_at_every_write_of_an_apply_leaves_all_or_nothing() {
 }
 
 #[test]
-fn a_kill_at_every_write_of_an_undo_leaves_all_or_nothing() {
+fn undo_killed_at_any_write_is_atomic() {
     let trees = trees();
     let calls = Job::Undo.calls(&trees);
     assert!(calls.len() > 100, "{} calls", calls.len());
@@ -227,7 +227,7 @@ fn a_kill_at_every_write_of_an_undo_leaves_all_or_nothing() {
 }
 
 #[test]
-fn a_full_disk_at_every_write_leaves_all_or_nothing() {
+fn apply_on_full_disk_is_atomic() {
     let trees = trees();
     // What goes to the terminal or a pipe is no disk.
     let calls: Vec<_> = Job::Apply.calls(&trees).into_iter().filter(|(call, _)| call != "fchmod").collect();
@@ -235,7 +235,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
 }
 
 #[test]
-fn a_kill_while_many_files_are_written_at_once_leaves_all_or_nothing() {
+fn large_apply_killed_in_parallel_writes_is_atomic() {
     // Calls are counted for each thread, so which files are there at the kill differs from run to run.
     for (call, number) in
         [("fsync", 1), ("fsync", 3), ("openat", 20), ("fchmod", 2), ("renameat2", 50), ("unlinkat", 70)]

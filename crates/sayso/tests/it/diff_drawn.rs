@@ -18,7 +18,7 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn dark_light_and_cards() {
+fn diff_uses_theme_of_background() {
     let scene = scene();
     let runs = [
         &["diff", "old.rs", "new.rs", "--color", "always"][..],
@@ -32,7 +32,7 @@ fn dark_light_and_cards() {
 }
 
 #[test]
-fn on_a_terminal_without_colours() {
+fn diff_without_colours_is_plain() {
     let scene = scene();
     let program = env!("CARGO_BIN_EXE_sayso");
     // `script` gives the program a terminal of its own.
@@ -44,7 +44,7 @@ fn on_a_terminal_without_colours() {
 }
 
 #[test]
-fn syntax_far_down_a_file_is_coloured_without_reading_it_all() {
+fn distant_hunk_is_highlighted_from_nearby_lines() {
     let scene = scene();
     let filler = "fn filler() {}\n".repeat(50_000);
     scene.write("deep.rs", format!("{filler}let x = \"text\";\n").as_bytes());
@@ -55,7 +55,7 @@ fn syntax_far_down_a_file_is_coloured_without_reading_it_all() {
 }
 
 #[test]
-fn ten_thousand_lines_and_one_very_long_one_are_drawn() {
+fn huge_diff_is_drawn() {
     let scene = scene();
     scene.write("many.rs", "let x = 1;\n".repeat(10_000).as_bytes());
     let many = scene.run(&["diff", "/dev/null", "many.rs", "--color", "always"], b"");

@@ -18,7 +18,7 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn forms() {
+fn diff_prints_every_form() {
     let scene = scene();
     let runs = [
         &["diff", "old.txt", "new.txt"][..],
@@ -45,7 +45,7 @@ fn forms() {
 }
 
 #[test]
-fn mistakes() {
+fn diff_errors_have_remedies() {
     let scene = scene();
     std::fs::create_dir(scene.path("folder")).unwrap();
     let runs = [
@@ -66,7 +66,7 @@ fn mistakes() {
 }
 
 #[test]
-fn standard_input_is_either_side() {
+fn diff_accepts_stdin_on_either_side() {
     let scene = scene();
     let old = scene.run(&["diff", "-", "new.txt"], b"one\ntwo\nthree\n");
     assert_eq!(String::from_utf8_lossy(&old.stdout).lines().next(), Some("--- -"));
@@ -76,14 +76,14 @@ fn standard_input_is_either_side() {
 }
 
 #[test]
-fn a_patch_of_bytes_that_are_not_text_is_exact() {
+fn patch_of_binary_bytes_is_exact() {
     let scene = scene();
     let output = scene.run(&["diff", "--text", "a.png", "b.png"], b"");
     assert!(output.stdout.windows(6).any(|bytes| bytes == b"PNG\0\x02\n"));
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_is_no_error() {
     let scene = scene();
     scene.write("large", "line\n".repeat(500_000).as_bytes());
     let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))

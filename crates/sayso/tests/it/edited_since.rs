@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::Scene;
-use crate::together::Terminal;
+use crate::concurrent_clients::Terminal;
 
 fn numbers() -> String {
     (1..=30).map(|number| format!("{number}\n")).collect()
@@ -21,7 +21,7 @@ fn waiting() -> (Scene, Terminal) {
 }
 
 #[test]
-fn regression_an_edit_elsewhere_in_the_file_is_kept_by_an_approval() {
+fn approval_keeps_edit_elsewhere_in_file() {
     let (scene, asks) = waiting();
     scene.write("a.txt", numbers().replace("\n25\n", "\nmine\n").as_bytes());
     let reviewed = scene.transcript(&["review", "1", "--approve", "all"]);
@@ -32,7 +32,7 @@ fn regression_an_edit_elsewhere_in_the_file_is_kept_by_an_approval() {
 }
 
 #[test]
-fn regression_an_edit_of_the_same_lines_is_marked_and_not_taken_by_all() {
+fn approve_all_refuses_overwritten_edit() {
     let (scene, asks) = waiting();
     let mine = numbers().replacen("\n2\n", "\nmine\n", 1);
     scene.write("a.txt", mine.as_bytes());
@@ -50,7 +50,7 @@ fn regression_an_edit_of_the_same_lines_is_marked_and_not_taken_by_all() {
 }
 
 #[test]
-fn a_deletion_of_a_file_that_was_edited_since_is_marked() {
+fn deletion_of_edited_file_has_a_note() {
     let scene = Scene::new(&[("a.txt", b"1\n2\n")]);
     scene.write("change.json", br#"[{ "operation": "delete", "path": "a.txt" }]"#);
     let mut asks = Terminal::start(&scene, &["propose", "change.json"]);

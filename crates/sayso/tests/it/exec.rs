@@ -40,7 +40,7 @@ fn start(scene: &Scene, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Waits until something is so.
+/// Waits for a condition.
 #[track_caller]
 fn until(is_so: impl Fn() -> bool) {
     let start = Instant::now();
@@ -63,14 +63,14 @@ fn ended(mut child: Child) -> (i32, String) {
 }
 
 #[test]
-fn what_the_rules_deny_is_not_run_and_the_agent_is_told() {
+fn denied_command_is_not_run() {
     let scene = scene();
     insta::assert_snapshot!(scene.transcript(&["exec", "cat a.txt; rm -f a.txt"]));
     assert_eq!(scene.read("a.txt"), "one\n");
 }
 
 #[test]
-fn what_a_command_changes_is_found_shown_and_undone_in_part() {
+fn command_changes_are_recorded_and_undone_partially() {
     let scene = scene();
     let run =
         scene.transcript(&["exec", "--approve", "printf 'two\\n' > a.txt; cp a.txt c.txt; printf x >> b.txt; exit 7"]);
@@ -84,7 +84,7 @@ fn what_a_command_changes_is_found_shown_and_undone_in_part() {
 }
 
 #[test]
-fn output_and_exit_code_are_the_commands_own() {
+fn exec_passes_output_and_exit_code_through() {
     let scene = scene();
     let output = scene.run(&["exec", "cat", "a.txt", "missing file"], b"");
     assert_eq!(output.stdout, b"one\n");
@@ -93,7 +93,7 @@ fn output_and_exit_code_are_the_commands_own() {
 }
 
 #[test]
-fn a_command_waits_until_somebody_decides_elsewhere() {
+fn command_runs_after_approval_elsewhere() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "echo two > a.txt"]);
     until_something_waits(&scene);
@@ -106,7 +106,7 @@ fn a_command_waits_until_somebody_decides_elsewhere() {
 }
 
 #[test]
-fn a_denial_from_elsewhere_reaches_whoever_waits() {
+fn denial_elsewhere_ends_waiting_command() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "echo two > a.txt"]);
     until_something_waits(&scene);
@@ -118,7 +118,7 @@ fn a_denial_from_elsewhere_reaches_whoever_waits() {
 }
 
 #[test]
-fn regression_a_waiting_command_is_approved_by_all_and_by_nothing_else() {
+fn pending_command_accepts_approve_all_only() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "make two > a.txt"]);
     until_something_waits(&scene);
@@ -137,7 +137,7 @@ fn regression_a_waiting_command_is_approved_by_all_and_by_nothing_else() {
 }
 
 #[test]
-fn regression_an_answer_without_a_number_is_refused_while_several_things_wait() {
+fn answer_without_number_needs_one_pending_change() {
     let scene = scene();
     let first = start(&scene, &["exec", "make one"]);
     until_something_waits(&scene);
@@ -147,7 +147,7 @@ fn regression_an_answer_without_a_number_is_refused_while_several_things_wait() 
         let output = scene.run(&["review", answer[0], answer[1]], b"");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("2 things wait, and none is named; nothing was decided"), "{said}");
+        assert!(said.contains("2 changes wait, and none is named; nothing was decided"), "{said}");
         assert!(said.contains("1  `make one`") && said.contains("2  `make two`"), "{said}");
         assert!(said.contains("sayso review 1 2"), "{said}");
     }
@@ -159,7 +159,7 @@ fn regression_an_answer_without_a_number_is_refused_while_several_things_wait() 
 }
 
 #[test]
-fn whoever_gives_up_withdraws_the_command() {
+fn interrupted_exec_withdraws_the_command() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "echo two > a.txt"]);
     until_something_waits(&scene);
@@ -172,7 +172,7 @@ fn whoever_gives_up_withdraws_the_command() {
 }
 
 #[test]
-fn a_deadline_denies_what_nobody_decides() {
+fn deadline_denies_pending_command() {
     let scene = scene();
     scene.configure(&format!("{RULES}\n[decide]\ndeadline = \"1 s\"\n"));
     let (code, text) = ended(start(&scene, &["exec", "echo two > a.txt"]));
@@ -182,7 +182,7 @@ fn a_deadline_denies_what_nobody_decides() {
 }
 
 #[test]
-fn an_agents_own_children_approve_nothing() {
+fn child_of_agent_cannot_approve() {
     let scene = scene();
     scene.write("change.json", br#"{"operation":"write","path":"mine.txt","content":"x\n"}"#);
     let program = env!("CARGO_BIN_EXE_sayso");
@@ -195,7 +195,7 @@ fn an_agents_own_children_approve_nothing() {
         "snapshot restore 1",
         "exec --approve 'touch mine.txt'",
     ] {
-        // In a session of its own, as somebody would who wants to get away.
+        // In a session of its own, as a process would escape.
         let script = format!("setsid -w {program} {attempt}");
         let run = scene.transcript(&["exec", "--approve", &script]);
         assert!(run.contains("an agent cannot decide about what it does"), "{attempt}:\n{run}");
@@ -204,7 +204,7 @@ fn an_agents_own_children_approve_nothing() {
 }
 
 #[test]
-fn a_command_whose_gate_was_killed_is_settled_later() {
+fn command_of_killed_exec_is_settled_later() {
     let scene = scene();
     let mut running = start(&scene, &["exec", "--approve", "echo two > a.txt; echo ready > ready.txt; sleep 654.321"]);
     until(|| scene.path("ready.txt").exists());
@@ -221,7 +221,7 @@ fn a_command_whose_gate_was_killed_is_settled_later() {
 }
 
 #[test]
-fn an_answer_for_the_rest_of_the_session_holds_and_is_explained() {
+fn session_rule_applies_and_is_explained() {
     let scene = scene();
     let waiting = start(&scene, &["exec", "--session", "s", "make check"]);
     until_something_waits(&scene);
@@ -231,16 +231,16 @@ fn an_answer_for_the_rest_of_the_session_holds_and_is_explained() {
     let explain = |session: &str| scene.transcript(&["policy", "explain", "run", "make check", "--session", session]);
     assert!(explain("s").contains("rule 1 of session s"), "{}", explain("s"));
     assert!(explain("other").contains("the default for `run`"), "{}", explain("other"));
-    // Asked once: it now runs without anybody there.
+    // The session rule applies without a question.
     let (_, text) = ended(start(&scene, &["exec", "--session", "s", "make check"]));
     assert!(!text.contains("waits for a decision"), "{text}");
 }
 
 #[test]
-fn a_command_that_could_not_be_started_is_recorded_as_failed() {
+fn command_start_failure_is_recorded() {
     let scene = scene();
     let said = scene.transcript(&["exec", "--approve", "--directory", "nowhere", "ls"]);
-    assert!(said.contains("could not be started") && said.ends_with("--- exit 2\n"), "{said}");
+    assert!(said.contains("cannot start the command") && said.ends_with("--- exit 70\n"), "{said}");
     let (log, _) = scene.json(&["log", "--json"]);
     assert_eq!(log[0]["status"], "failed", "{log:#}");
     let shown = scene.transcript(&["log"]);
@@ -248,7 +248,7 @@ fn a_command_that_could_not_be_started_is_recorded_as_failed() {
 }
 
 #[test]
-fn an_answer_that_is_no_key_is_named_and_only_what_is_offered_is_explained() {
+fn unknown_key_prints_offered_keys() {
     let scene = scene();
     let change = serde_json::json!([{"operation": "delete", "path": "a.txt"}]);
     scene.write("change.json", change.to_string().as_bytes());

@@ -1,4 +1,4 @@
-//! What is missing, broken or taken away while sayso works.
+//! Missing, damaged or deleted files and limits while sayso runs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use sayso_testkit::skip::skip;
 use serde_json::json;
 
 use crate::Scene;
+use crate::concurrent_clients::Terminal;
 use crate::hooks;
 use crate::served::Served;
-use crate::together::Terminal;
 
 /// Longer than anything here takes, on a busy machine, too.
 const LONG: Duration = Duration::from_mins(2);
@@ -45,7 +45,7 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn regression_an_engine_whose_records_were_deleted_applies_nothing() {
+fn engine_with_deleted_records_applies_nothing() {
     let scene = scene();
     let mut asks = Terminal::start(&scene, &["propose", "a.json"]);
     asks.until("hunk 1");
@@ -57,20 +57,20 @@ fn regression_an_engine_whose_records_were_deleted_applies_nothing() {
 }
 
 #[test]
-fn regression_a_server_whose_records_were_deleted_ends_and_says_why() {
+fn server_with_deleted_records_ends_with_error() {
     let scene = scene();
     let served = Served::start(&scene, &[]);
     let folder = records(&scene);
     std::fs::rename(&folder, folder.with_extension("gone")).unwrap();
     let (status, log) = served.ended_somehow();
     assert!(!status.success());
-    assert!(log.contains("was removed or replaced; the engine ends"), "{log}");
+    assert!(log.contains("a file of the journal was removed or replaced"), "{log}");
     // The next one starts with what is there now.
     assert!(scene.transcript(&["propose", "a.json", "--approve", "all"]).contains("Applied as change 1"));
 }
 
 #[test]
-fn regression_a_broken_configuration_stops_nothing_that_only_looks_or_takes_back() {
+fn broken_configuration_allows_log_and_undo() {
     let scene = scene();
     scene.transcript(&["propose", "a.json", "--approve", "all"]);
     for break_it in [
@@ -82,21 +82,21 @@ fn regression_a_broken_configuration_stops_nothing_that_only_looks_or_takes_back
     ] {
         break_it(&scene);
         let sick = scene.transcript(&["doctor"]);
-        assert!(sick.contains("problem") && sick.contains("is not understood") && sick.contains("exit 1"), "{sick}");
+        assert!(sick.contains("problem") && sick.contains("cannot read") && sick.contains("exit 1"), "{sick}");
         for arguments in [&["log"][..], &["show", "1"], &["status"], &["undo"], &["redo"]] {
             let said = scene.transcript(arguments);
-            assert!(said.contains("exit 0") && said.contains("is not understood"), "{said}");
+            assert!(said.contains("exit 0") && said.contains("cannot read"), "{said}");
         }
         assert!(scene.transcript(&["status", "--short"]).contains("configuration not understood"));
         // What is judged by rules is not done without them.
         let refused = scene.transcript(&["exec", "--approve", "touch made"]);
-        assert!(refused.contains("is not understood") && refused.contains("exit 2"), "{refused}");
+        assert!(refused.contains("cannot read") && refused.contains("exit 2"), "{refused}");
         assert!(!scene.path("made").exists());
     }
 }
 
 #[test]
-fn doctor_names_agents_with_their_versions_and_what_to_do() {
+fn doctor_lists_agent_versions_and_remedies() {
     let scene = scene();
     scene.write("bin/claude", b"#!/bin/sh\necho '2.1.9 (Claude Code)'\n");
     scene.write("bin/codex", b"#!/bin/sh\necho 'codex-cli 0.150.0'\n");
@@ -111,13 +111,13 @@ fn doctor_names_agents_with_their_versions_and_what_to_do() {
     assert_eq!(doctor.status.code(), Some(1), "{said}");
     assert!(said.contains("2.1.9 (Claude Code) at [DIR]/bin/claude"), "{said}");
     assert!(said.contains("codex-cli 0.150.0") && said.contains("it does not trust sayso's hooks"), "{said}");
-    assert!(said.contains("does not say its version: it prints no number"), "{said}");
+    assert!(said.contains("does not print its version: it prints no number"), "{said}");
     assert!(said.contains("opencode is not installed"), "{said}");
     assert!(said.contains("of records of") && said.contains("nothing runs whose sayso is gone"), "{said}");
 }
 
 #[test]
-fn regression_an_agent_ends_with_its_gate() {
+fn agent_ends_with_its_supervisor() {
     let scene = Scene::new(&[]);
     let agent = scene.path("bin/opencode");
     scene
@@ -130,13 +130,13 @@ fn regression_an_agent_ends_with_its_gate() {
     assert!(Path::new(&agent).exists());
     run.kill().unwrap();
     run.wait().unwrap();
-    // What is left of it waits for whoever takes over its children.
+    // The zombie stays until its new parent reaps it.
     let over = |path: &str| std::fs::read_to_string(format!("{path}/stat")).map_or(true, |stat| stat.contains(") Z "));
     until("the agent ends", || over(&agent));
 }
 
 #[test]
-fn regression_what_a_tool_prints_cannot_play_tricks_on_a_terminal() {
+fn tool_output_is_escaped_on_terminal() {
     let scene = Scene::new(&[("a", "one\n".as_bytes()), ("b", "t\u{9b}31m\u{202E}w\u{2028}o\n".as_bytes())]);
     let arguments = r#"{"path_a":"a","path_b":"b"}"#;
     let output = scene.run(&["tool", "Diff", "--grant", "Diff", "--read", "**", "--args", arguments], b"");
@@ -147,7 +147,7 @@ fn regression_what_a_tool_prints_cannot_play_tricks_on_a_terminal() {
 }
 
 #[test]
-fn regression_gc_empties_the_write_ahead_log() {
+fn gc_empties_write_ahead_log() {
     let scene = scene();
     let _served = Served::start(&scene, &[]);
     scene.transcript(&["propose", "a.json", "--approve", "all"]);
@@ -158,7 +158,7 @@ fn regression_gc_empties_the_write_ahead_log() {
 }
 
 #[test]
-fn log_with_older_changes_says_so() {
+fn log_mentions_older_changes() {
     let scene = Scene::new(&[]);
     for _ in 0..3 {
         scene.transcript(&["exec", "--approve", "true"]);
@@ -168,7 +168,7 @@ fn log_with_older_changes_says_so() {
 }
 
 #[test]
-fn regression_a_proposal_without_a_terminal_waits_for_a_reviewer() {
+fn proposal_without_terminal_waits_for_reviewer() {
     let scene = scene();
     let mut proposes = spawn(&scene, &["propose", "a.json"], &[]);
     until("the change waits", || scene.json(&["status", "--json"]).0["pending"] == 1);
@@ -194,7 +194,7 @@ fn with_mounts(scene: &Scene, script: &str) -> Option<String> {
 }
 
 #[test]
-fn regression_records_that_cannot_be_written_to_are_still_read() {
+fn read_only_records_are_readable() {
     let scene = scene();
     scene.transcript(&["propose", "a.json", "--approve", "all"]);
     let script = r#"
@@ -209,7 +209,7 @@ fn regression_records_that_cannot_be_written_to_are_still_read() {
 }
 
 #[test]
-fn regression_a_nearly_full_disk_never_leaves_an_applied_change_interrupted() {
+fn nearly_full_disk_leaves_no_interrupted_change() {
     let scene = scene();
     // The disk of the records is filled up to fewer and fewer bytes, with a change each time.
     let script = r#"
@@ -263,7 +263,7 @@ fn clock(scene: &Scene, seconds: i64) -> Option<String> {
 }
 
 #[test]
-fn regression_no_clock_makes_sayso_panic() {
+fn extreme_clock_causes_no_panic() {
     for (seconds, says) in [(-1_000_000_000, "before 1970"), (300_000_000_000, "after the year 9999")] {
         let scene = scene();
         scene.transcript(&["propose", "a.json", "--approve", "all"]);
@@ -289,7 +289,7 @@ fn regression_no_clock_makes_sayso_panic() {
 }
 
 #[test]
-fn regression_rules_made_milder_during_a_hooked_command_do_not_count() {
+fn rules_loosened_by_hooked_command_need_confirmation() {
     let scene = scene();
     scene.configure("[[rule]]\nrun = \"make\"\nthen = \"allow\"\n");
     let served = Served::start(&scene, &[]);
@@ -304,11 +304,11 @@ fn regression_rules_made_milder_during_a_hooked_command_do_not_count() {
     std::fs::write(&config, rules).unwrap();
     let asked = hooks::answer(hooks::begin(&scene, &journal, &["--timeout", "1"], &command("date")));
     assert_eq!(hooks::decision(&asked).0, "deny", "{asked}");
-    assert!(hooks::decision(&asked).1.contains("Nobody decided"), "{asked}");
+    assert!(hooks::decision(&asked).1.contains("There was no decision"), "{asked}");
 }
 
 #[test]
-fn regression_rules_that_a_command_made_milder_count_only_once_a_person_confirms_them() {
+fn rules_loosened_by_command_need_confirmation() {
     let scene = scene();
     scene.configure("");
     let config = scene.state_path().join("config/sayso/config.toml");
@@ -317,7 +317,7 @@ fn regression_rules_that_a_command_made_milder_count_only_once_a_person_confirms
     scene.write("loosen.sh", loosen.as_bytes());
     let ran = scene.transcript(&["exec", "--approve", "sh loosen.sh"]);
     assert!(ran.contains("exit 0"), "{ran}");
-    // The command's own rule does not count: somebody is asked, and nobody is there.
+    // The command's own rule does not count: sayso asks, and no reviewer answers.
     let mut waits = Terminal::start(&scene, &["exec", "date"]);
     let said = waits.until("waits for a decision");
     assert!(said.contains("became milder while something ran under the gate"), "{said}");
@@ -328,7 +328,7 @@ fn regression_rules_that_a_command_made_milder_count_only_once_a_person_confirms
     assert!(confirmed.contains("+then = \"allow\""), "{confirmed}");
     assert!(scene.transcript(&["exec", "date"]).contains("exit 0"));
     assert!(scene.transcript(&["trust", "--rules"]).contains("All rules count already."));
-    // What the user writes while nothing runs counts at once, and so does what makes rules stricter.
+    // An edit without a running command counts at once, and so does a stricter rule.
     scene.configure("[[rule]]\nrun = \"true\"\nthen = \"allow\"\n");
     assert!(scene.transcript(&["exec", "true"]).contains("exit 0"));
     let stricter = format!("printf '[[rule]]\\nrun = \"true\"\\nthen = \"deny\"\\n' >> {}\n", config.display());

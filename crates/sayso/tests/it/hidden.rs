@@ -1,4 +1,4 @@
-//! Processes that do not let themselves be looked at: they decide nothing.
+//! Processes that hide from inspection cannot decide.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn prctl() -> Option<&'static str> {
     }
 }
 
-/// Somebody without special rights: root sees everything.
+/// A user without privileges, because root can inspect every process.
 struct Somebody {
     scene: Scene,
     program: PathBuf,
@@ -68,7 +68,7 @@ impl Drop for Engine {
 }
 
 #[test]
-fn whoever_does_not_let_themselves_be_looked_at_decides_nothing() {
+fn uninspectable_process_cannot_decide() {
     let Some(prctl) = prctl() else {
         skip("the number of the prctl call is not known for this processor");
         return;
@@ -96,7 +96,7 @@ fn whoever_does_not_let_themselves_be_looked_at_decides_nothing() {
                 .output()
                 .unwrap();
             let proposed: Value = serde_json::from_slice(&proposed.stdout).unwrap();
-            let record = &proposed["progress"]["change"];
+            let record = &proposed["details"]["change"];
             let verdict = json!({ "previewHash": record["previewHash"], "answer": { "approve": {} } });
             let body = json!({ "change": record["change"], "verdict": verdict }).to_string();
             let request = format!(
@@ -107,7 +107,8 @@ fn whoever_does_not_let_themselves_be_looked_at_decides_nothing() {
             );
             let told = somebody.runs("perl").args(["-e", CALLER, way, place, &request, hides]).output().unwrap();
             let told = String::from_utf8_lossy(&told.stdout).into_owned();
-            assert!(told.contains(expected), "{way} {hides}: {told} {proposed}");
+            let is_refused = !hides.is_empty() && told.contains("is not an agent");
+            assert!(is_refused || told.contains(expected), "{way} {hides}: {told} {proposed}");
             assert_eq!(somebody.scene.path(&name).exists(), hides.is_empty(), "{way} {hides}");
         }
     }

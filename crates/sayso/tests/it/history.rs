@@ -24,7 +24,7 @@ fn steady(text: &str) -> String {
 }
 
 #[test]
-fn before_anything_happened() {
+fn history_of_new_workspace_is_empty() {
     let scene = scene();
     insta::assert_snapshot!(
         [&["log"][..], &["log", "--json"], &["show", "1"], &["status"], &["status", "--short"]]
@@ -34,7 +34,7 @@ fn before_anything_happened() {
 }
 
 #[test]
-fn what_happened() {
+fn history_shows_every_kind_of_change() {
     let scene = scene();
     let origin = ["--agent", "claude", "--session", "s1", "--turn", "4", "--call", "toolu_1"];
     scene.run(&[&["propose", "change.json", "--approve", "a.txt"], &origin[..]].concat(), b"");
@@ -51,7 +51,7 @@ fn what_happened() {
 }
 
 #[test]
-fn a_directory_below_belongs_to_the_same_workspace() {
+fn subdirectory_uses_workspace_of_its_parent() {
     let scene = scene();
     assert!(scene.run(&["propose", "change.json", "--approve", "all"], b"").status.success());
     let below = scene.path("b");
@@ -64,20 +64,20 @@ fn a_directory_below_belongs_to_the_same_workspace() {
 }
 
 #[test]
-fn old_contents_are_dropped_and_the_history_stays() {
+fn gc_drops_contents_and_keeps_history() {
     let scene = scene();
     scene.run(&["propose", "change.json", "--approve", "all"], b"");
     let (freed, code) = scene.json(&["gc", "--older-than", "0", "--json"]);
     assert_eq!((code, &freed["dropped_contents"]), (0, &json!(4)), "{freed:#}");
     let shown = scene.transcript(&["show", "1"]);
-    assert!(shown.contains("a.txt (+1 -1)") && shown.contains("no longer kept"), "{shown}");
+    assert!(shown.contains("a.txt (+1 -1)") && shown.contains("no longer stored"), "{shown}");
     let undo = scene.transcript(&["undo"]);
-    assert!(undo.contains("what it held is no longer kept") && undo.contains("exit 4"), "{undo}");
+    assert!(undo.contains("its content is no longer stored") && undo.contains("exit 4"), "{undo}");
     assert_eq!(scene.read("a.txt"), "two\n");
 }
 
 #[test]
-fn a_damaged_journal_is_said_and_repaired() {
+fn damaged_journal_is_reported_and_repaired() {
     let scene = scene();
     scene.run(&["propose", "change.json", "--approve", "all"], b"");
     let folder =
@@ -93,7 +93,7 @@ fn a_damaged_journal_is_said_and_repaired() {
 }
 
 #[test]
-fn a_journal_that_is_none_is_said_with_a_remedy() {
+fn file_that_is_no_journal_has_remedy() {
     let scene = scene();
     scene.run(&["propose", "change.json", "--approve", "all"], b"");
     let folder =
@@ -108,7 +108,7 @@ fn a_journal_that_is_none_is_said_with_a_remedy() {
 }
 
 #[test]
-fn a_session_is_meant_by_the_beginning_of_its_id() {
+fn session_is_found_by_start_of_id() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
     for (session, text) in [("7f3a-one", "two\n"), ("7f3b-two", "three\n")] {
         let change = json!([{"operation": "update", "path": "a.txt", "new_content": text}]);
@@ -121,7 +121,7 @@ fn a_session_is_meant_by_the_beginning_of_its_id() {
     let (records, _) = scene.json(&["log", "--session", "7f3a", "--json"]);
     assert_eq!((records.as_array().unwrap().len(), &records[0]["change"]), (1, &json!(1)));
     let several = scene.transcript(&["undo", "--session", "7f3"]);
-    assert!(several.contains("several sessions begin with `7f3`: `7f3a-one`, `7f3b-two`"), "{several}");
+    assert!(several.contains("several session ids start or end with `7f3`: `7f3a-one`, `7f3b-two`"), "{several}");
     assert!(several.ends_with("--- exit 2\n"), "{several}");
     let none = scene.transcript(&["log", "--session", "none"]);
     assert!(none.contains("There are no changes of session `none`") && none.ends_with("--- exit 0\n"), "{none}");
@@ -133,7 +133,7 @@ fn a_session_is_meant_by_the_beginning_of_its_id() {
 }
 
 #[test]
-fn what_is_collected_is_not_said_to_be_old_if_it_is_not() {
+fn gc_report_is_true_for_young_contents() {
     let scene = scene();
     scene.run(&["propose", "change.json", "--approve", "all"], b"");
     let kept = scene.transcript(&["gc"]);

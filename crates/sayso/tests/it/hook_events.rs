@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Client, Patience, View};
+use sayso_api::client::{Client, PreviewDetail, RetryBudget};
 use sayso_review::{
-    Answer, ChangeRecord, Comment, CommentSide, Decider, FromNowOn, RuleScope, Ruling, Verdict, WsPath,
+    Answer, ChangeRecord, Comment, CommentSide, Decider, RememberAs, RuleScope, Ruling, Verdict, WsPath,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -35,10 +35,10 @@ impl Talk {
     }
 
     fn client(&self) -> Client {
-        self.served.client(Patience::For(LONG))
+        self.served.client(RetryBudget::Limited(LONG))
     }
 
-    /// What a hook says to an event, which may have more fields than these.
+    /// Sends an event with additional fields to a hook, and returns its output.
     fn event(&self, name: &str, more: &Value) -> Value {
         let mut event = json!({"session_id": "s", "cwd": self.root(), "hook_event_name": name});
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -63,19 +63,19 @@ impl Talk {
         self.write("PostToolUse", content, more)
     }
 
-    /// What waits for a person.
+    /// Returns the pending change.
     fn waiting(&self) -> Vec<ChangeRecord> {
-        let pending = self.runtime.block_on(self.client().list_pending(None, View::Nothing)).unwrap();
+        let pending = self.runtime.block_on(self.client().list_pending(None, PreviewDetail::Omitted)).unwrap();
         pending.into_iter().map(|progress| progress.record).collect()
     }
 
     fn denies(&self, record: &ChangeRecord, reason: &str, comments: Vec<Comment>) {
         let answer = Answer::Deny { reason: Some(reason.to_owned()) };
-        let verdict = Verdict { preview: record.preview, answer, comments, by: Decider::Person };
-        self.runtime.block_on(self.client().decide(record.change, verdict, None, View::Nothing)).unwrap();
+        let verdict = Verdict { preview: record.preview, answer, comments, by: Decider::PERSON };
+        self.runtime.block_on(self.client().decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }
 
-    /// Whether a session goes on, and of which it is a part.
+    /// Returns the activity and the parent of a session.
     fn session(&self, name: &str) -> Option<(bool, Option<String>)> {
         let sessions = self.runtime.block_on(self.client().list_sessions(10)).unwrap();
         let found = sessions.into_iter().find(|session| session.session == name);
@@ -85,7 +85,7 @@ impl Talk {
 
 /// Invariant 1: what an agent writes by itself is looked at afterwards.
 #[test]
-fn what_a_tool_wrote_that_was_not_approved_is_told_and_can_be_undone() {
+fn unapproved_write_of_tool_is_reported_and_undoable() {
     let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'allow'\n");
     let silent = talk.writes("approved\n", &json!({}));
     assert_eq!(silent, json!({}), "it wrote what was approved");
@@ -102,7 +102,7 @@ fn what_a_tool_wrote_that_was_not_approved_is_told_and_can_be_undone() {
 }
 
 #[test]
-fn what_is_for_later_goes_ahead_and_is_up_for_review_at_the_end_of_its_turn() {
+fn later_change_is_reviewed_at_turn_end() {
     let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'later'\n");
     talk.event("SessionStart", &json!({"source": "startup"}));
     talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
@@ -130,7 +130,7 @@ fn what_is_for_later_goes_ahead_and_is_up_for_review_at_the_end_of_its_turn() {
 }
 
 #[test]
-fn what_a_person_says_to_a_line_reaches_the_agent() {
+fn line_comment_reaches_the_agent() {
     let talk = Talk::new("");
     let input = json!({"file_path": talk.scene.path("a.txt"), "content": "before\nafter\n"});
     let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Write", &input));
@@ -152,7 +152,7 @@ fn what_a_person_says_to_a_line_reaches_the_agent() {
 }
 
 #[test]
-fn an_engine_that_ends_while_a_hook_waits_denies_and_says_so() {
+fn hook_denies_when_engine_ends() {
     let talk = Talk::new("");
     let input = json!({"file_path": talk.scene.path("a.txt"), "content": "after\n"});
     let hook = begin(&talk.scene, &journal(&talk.served), &[], &call(talk.root(), "Write", &input));
@@ -175,7 +175,7 @@ fn an_engine_that_ends_while_a_hook_waits_denies_and_says_so() {
 
 /// A subagent's session is a part of its agent's, and ends with it; what it did at once is reviewed then.
 #[test]
-fn what_a_subagent_did_is_up_for_review_when_it_stops() {
+fn subagent_changes_are_reviewed_at_its_stop() {
     let talk = Talk::new("[[rule]]\nwrite = '**'\nthen = 'later'\n");
     talk.event("SessionStart", &json!({"source": "startup"}));
     talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
@@ -189,16 +189,16 @@ fn what_a_subagent_did_is_up_for_review_when_it_stops() {
     let waiting = talk.waiting();
     let [review] = &waiting[..] else { panic!("{waiting:?}") };
     assert!(review.is_review() && review.origin.session.as_deref() == Some("s/helper"), "{review:?}");
-    // It no longer listens, and whoever started it does.
+    // The engine no longer listens, but its supervisor does.
     talk.denies(review, "we have that already", Vec::new());
     assert_eq!(talk.scene.read("a.txt"), "before\n");
     let said = talk.event("UserPromptSubmit", &json!({"prompt": "and now"}));
     assert!(said.to_string().contains("we have that already"), "{said}");
 }
 
-/// Where a file may not be read, the agent is not told what is in it, and what was approved of it goes ahead as it asked.
+/// The message about an unreadable file has no content, and the approved edit runs as the agent asked.
 #[test]
-fn what_was_approved_in_a_file_that_may_not_be_read_goes_ahead() {
+fn approved_edit_of_unreadable_file_goes_ahead() {
     let rules = "[[rule]]\nread = 'a.txt'\nthen = 'deny'\n[[rule]]\nwrite = '**'\nthen = 'allow'\n";
     let talk = Talk::new(rules);
     let silent = talk.writes("after\n", &json!({}));
@@ -215,7 +215,7 @@ fn newest(talk: &Talk) -> Value {
 const ALLOW: &str = "[[rule]]\nwrite = '**'\nthen = 'allow'\n";
 
 #[test]
-fn failed_tool_call_is_logged_as_failed_and_undo_keeps_the_file() {
+fn failed_tool_call_is_logged_and_not_undone() {
     let talk = Talk::new(ALLOW);
     talk.write("PreToolUse", "approved\n", &json!({}));
     talk.scene.write("a.txt", b"by the user\n");
@@ -250,9 +250,9 @@ fn tool_call_without_effect_is_logged_as_failed_and_told() {
     assert_eq!(newest(&talk)["status"], "failed");
 }
 
-/// Codex reports nothing of a patch that failed.
+/// Codex calls no hook for a failed patch.
 #[test]
-fn tool_call_without_a_report_is_logged_as_it_is_on_disk() {
+fn unreported_tool_call_is_logged_from_disk() {
     let talk = Talk::new(ALLOW);
     talk.event("UserPromptSubmit", &json!({"prompt": "do it"}));
     for (content, on_disk, status) in
@@ -334,17 +334,19 @@ fn session_rule_of_a_command_that_writes_is_not_asked_again() {
             std::thread::sleep(Duration::from_millis(5));
         };
         let (preview, comments) = (record.preview, Vec::new());
-        let verdict = Verdict { preview, answer: Answer::Approve, comments, by: Decider::Person };
-        let meant = FromNowOn { scope: RuleScope::Session, ruling: Ruling::Allow };
-        talk.runtime.block_on(talk.client().decide(record.change, verdict, Some(meant), View::Nothing)).unwrap();
+        let verdict = Verdict { preview, answer: Answer::Approve, comments, by: Decider::PERSON };
+        let meant = RememberAs { scope: RuleScope::Session, ruling: Ruling::Allow };
+        talk.runtime
+            .block_on(talk.client().decide(record.change, verdict, Some(meant), PreviewDetail::Omitted))
+            .unwrap();
         assert_eq!(decision(&answer(hook)).0, "allow");
-        // The same command again, and nobody decides.
+        // The same command again, without a verdict.
         let said = answer(calls("again"));
         assert_eq!(decision(&said).0, "allow", "{command}: {said}");
     }
 }
 
-/// Where no rule helps, the person hears so, and the answer is for this time.
+/// A rule without effect is rejected; the verdict counts once.
 #[test]
 fn rule_that_would_not_stick_is_refused() {
     let talk = Talk::new("");
@@ -359,11 +361,12 @@ fn rule_that_would_not_stick_is_refused() {
         std::thread::sleep(Duration::from_millis(5));
     };
     let verdict =
-        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
-    let meant = FromNowOn { scope: RuleScope::Always, ruling: Ruling::Allow };
+        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let meant = RememberAs { scope: RuleScope::Always, ruling: Ruling::Allow };
     let client = talk.client();
-    let refused = talk.runtime.block_on(client.decide(record.change, verdict, Some(meant), View::Nothing)).unwrap_err();
-    assert!(refused.to_string().contains("a rule would not help: built-in rule: sayso.toml"), "{refused}");
+    let refused =
+        talk.runtime.block_on(client.decide(record.change, verdict, Some(meant), PreviewDetail::Omitted)).unwrap_err();
+    assert!(refused.to_string().contains("(built-in rule: sayso.toml)"), "{refused}");
     talk.denies(&record, "no", Vec::new());
     assert_eq!(decision(&answer(hook)).0, "deny");
 }

@@ -1,4 +1,4 @@
-//! `sayso hook` where something goes wrong: engines that are slow, that refuse, that are gone, and others who are faster.
+//! `sayso hook` with slow, refusing and lost engines, and with late verdicts.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use sayso_api::client::{CallOver, Patience, View};
+use sayso_api::client::{CallOver, PreviewDetail, RetryBudget};
 use sayso_review::{Answer, ChangeStatus, Decider, FileAnswer, HunkId, Verdict};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(crate) fn begin(scene: &Scene, journal: &Path, arguments: &[&str], call: &Va
     child
 }
 
-/// What a hook says, which it does within any time that a busy machine takes.
+/// Returns the output of a hook, within the time limit of a busy machine.
 pub(crate) fn answer(child: Child) -> Value {
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
@@ -61,7 +61,7 @@ pub(crate) fn journal(served: &Served) -> PathBuf {
     Path::new(served.text("socket")).ancestors().nth(2).unwrap().to_owned()
 }
 
-/// An engine that thinks about everything for a while before it answers, and forwards to one that does not.
+/// A proxy that delays every response of a real engine.
 fn slow(engine: PathBuf, pause: Duration) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("engine")).unwrap();
@@ -95,7 +95,7 @@ fn forward_slowly(mut from: UnixStream, mut to: UnixStream, pause: Duration) {
 }
 
 #[test]
-fn a_hook_denies_in_time_however_many_answers_of_the_engine_are_slow() {
+fn hook_with_slow_engine_denies_in_time() {
     let scene = Scene::new(&[]);
     scene.configure("[[rule]]\nwrite = '**'\nthen = 'allow'\n");
     let served = Served::start(&scene, &[]);
@@ -108,7 +108,7 @@ fn a_hook_denies_in_time_however_many_answers_of_the_engine_are_slow() {
     let slow = answer(begin(&scene, folder.path(), &["--timeout", "1"], &write("slow")));
     assert_eq!(decision(&slow).0, "deny", "{slow}");
     assert!(decision(&slow).1.contains("the engine does not answer"), "{slow}");
-    // One that takes the call and never says a word.
+    // An engine that accepts the call and never answers.
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("engine")).unwrap();
     let _listener = UnixListener::bind(folder.path().join("engine/socket")).unwrap();
@@ -117,7 +117,7 @@ fn a_hook_denies_in_time_however_many_answers_of_the_engine_are_slow() {
 }
 
 #[test]
-fn what_is_configured_for_a_failure_is_no_answer_to_a_refusal() {
+fn on_failure_does_not_apply_to_refusal() {
     let scene = Scene::new(&[]);
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), scene.path("out")).unwrap();
@@ -137,9 +137,9 @@ fn what_is_configured_for_a_failure_is_no_answer_to_a_refusal() {
     }
 }
 
-/// What the workspace says counts wherever in it the agent is.
+/// The workspace's setting counts in every subdirectory.
 #[test]
-fn what_to_do_where_nobody_can_be_asked_is_what_the_workspace_says() {
+fn on_failure_of_workspace_file_applies() {
     let scene = Scene::new(&[("sayso.toml", b"[hook]\non_failure = 'deny'\n"), ("sub/a.txt", b"x\n")]);
     scene.configure("[hook]\non_failure = 'allow'\n");
     let none = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn what_to_do_where_nobody_can_be_asked_is_what_the_workspace_says() {
 }
 
 #[test]
-fn a_hook_whose_input_never_ends_denies_in_time() {
+fn hook_with_endless_input_denies_in_time() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["hook", "claude", "--timeout", "1"])
         .env_clear()
@@ -176,9 +176,9 @@ fn lines(changed: &[usize]) -> String {
     (1..=20).map(|line| format!("line {line}{}\n", if changed.contains(&line) { " changed" } else { "" })).collect()
 }
 
-/// Whoever says that a call is over before the hook has heard of its verdict gets no more than was approved.
+/// A call reported as over before the hook has its verdict gets the approved part only.
 #[test]
-fn a_hook_that_hears_of_a_verdict_late_lets_no_more_through_than_was_approved() {
+fn hook_with_late_verdict_allows_approved_part_only() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let scene = Scene::new(&[("a.txt", lines(&[]).as_bytes())]);
     let served = Served::start(&scene, &[]);
@@ -200,14 +200,14 @@ fn a_hook_that_hears_of_a_verdict_late_lets_no_more_through_than_was_approved() 
     kill_process(process, Signal::STOP).unwrap();
     served.kill();
     let served = Served::start(&scene, &[]);
-    let client = served.client(Patience::For(LONG));
+    let client = served.client(RetryBudget::Limited(LONG));
     runtime.block_on(async {
-        let pending = client.list_pending(None, View::Nothing).await.unwrap();
+        let pending = client.list_pending(None, PreviewDetail::Omitted).await.unwrap();
         let record = &pending[0].record;
         let hunks = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
         let answer = Answer::Files { files: [(record.files[0].path.clone(), hunks)].into(), reason: None };
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person };
-        let decided = client.decide(record.change, verdict, None, View::Nothing).await.unwrap();
+        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let decided = client.decide(record.change, verdict, None, PreviewDetail::Omitted).await.unwrap();
         assert_eq!(decided.record.status, ChangeStatus::Permitted);
         client.finish_call(CallOver::new("s", "t")).await.unwrap();
     });

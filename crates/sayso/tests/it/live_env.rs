@@ -1,4 +1,4 @@
-//! What `sayso env` prints, taken by a shell: the five real agents send their requests through us by it.
+//! Real agents with the settings that `sayso env` prints.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -75,26 +75,26 @@ fn by_what_is_printed(agent: Agent) {
 }
 
 #[test]
-fn claude_code_goes_by_what_is_printed() {
+fn claude_code_uses_printed_settings() {
     by_what_is_printed(Agent::Claude);
 }
 
 #[test]
-fn codex_goes_by_what_is_printed() {
+fn codex_uses_printed_settings() {
     by_what_is_printed(Agent::Codex);
 }
 
 #[test]
-fn gemini_cli_goes_by_what_is_printed() {
+fn gemini_cli_uses_printed_settings() {
     by_what_is_printed(Agent::Gemini);
 }
 
 #[test]
-fn copilot_cli_goes_by_what_is_printed() {
+fn copilot_cli_uses_printed_settings() {
     by_what_is_printed(Agent::Copilot);
 }
 
 #[test]
-fn opencode_goes_by_what_is_printed() {
+fn opencode_uses_printed_settings() {
     by_what_is_printed(Agent::Opencode);
 }

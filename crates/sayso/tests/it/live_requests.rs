@@ -11,9 +11,9 @@ use sayso_testkit::programs::run_with;
 use sayso_testkit::skip::skip;
 use serde_json::{Value, json};
 
-/// How long anything may take on a busy machine.
+/// Time limit on a busy machine.
 const LIMIT: Duration = Duration::from_mins(1);
-/// What the user says, and what the person makes of it.
+/// The user's prompt, and the person's edit of it.
 const SAID: &str = "PINEAPPLE";
 const MEANT: &str = "MANGO";
 
@@ -47,7 +47,7 @@ impl Terminal<'_> {
         }
     }
 
-    /// Where a request says something, as it is edited: the nearest section that holds it.
+    /// Returns the innermost section with a text.
     fn place(&self, request: &str, said: &str) -> String {
         let shown = self.done(&["request", "show", request, "--full"]);
         let sections = shown["sections"].as_array().cloned().unwrap_or_default();
@@ -78,7 +78,7 @@ fn text(received: &Received) -> String {
     String::from_utf8_lossy(&received.decoded).into_owned()
 }
 
-/// Where an agent is installed; where it is not, that is said.
+/// Returns the path of an agent, or prints that it is not installed.
 pub(crate) fn program(agent: Agent) -> Option<PathBuf> {
     let missing = match agent.program() {
         Ok(program) => return Some(program),
@@ -91,7 +91,7 @@ pub(crate) fn program(agent: Agent) -> Option<PathBuf> {
     None
 }
 
-/// Runs an agent under the gate while a person does something beside it. Nothing where there is no such agent.
+/// Runs an agent under the gate beside a person's actions. `None` if it is not installed.
 fn beside(
     agent: Agent,
     model: &ModelServer,
@@ -172,27 +172,27 @@ fn paused_edited_and_resumed(agent: Agent) {
 }
 
 #[test]
-fn claude_code_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+fn claude_code_request_is_paused_edited_and_resumed() {
     paused_edited_and_resumed(Agent::Claude);
 }
 
 #[test]
-fn codex_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+fn codex_request_is_paused_edited_and_resumed() {
     paused_edited_and_resumed(Agent::Codex);
 }
 
 #[test]
-fn gemini_cli_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+fn gemini_cli_request_is_paused_edited_and_resumed() {
     paused_edited_and_resumed(Agent::Gemini);
 }
 
 #[test]
-fn copilot_cli_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+fn copilot_cli_request_is_paused_edited_and_resumed() {
     paused_edited_and_resumed(Agent::Copilot);
 }
 
 #[test]
-fn opencode_s_request_is_paused_edited_and_resumed_and_the_edit_sticks() {
+fn opencode_request_is_paused_edited_and_resumed() {
     paused_edited_and_resumed(Agent::Opencode);
 }
 
@@ -266,7 +266,7 @@ fn opencode_edit_stays_for_the_turn() {
     edit_stays_for_the_turn(Agent::Opencode);
 }
 
-/// A request waits for longer than nothing is sent: its agent gets the status and signs of life, and takes the answer all the same.
+/// A request is held beyond the grace period: its agent gets the status and keep-alives, and accepts the response.
 fn kept_alive(agent: Agent) {
     let model = ModelServer::start([Turn::says("done")]);
     let configuration = "[request]\ngrace = '1 s'\nkeep_alive = '1 s'\n";
@@ -308,7 +308,7 @@ fn opencode_is_kept_alive_while_its_request_waits() {
     kept_alive(Agent::Opencode);
 }
 
-/// A request is cancelled, on either side of the grace: the model hears nothing of it, and its agent is told so and gives up by itself,
+/// A request is cancelled before or after the grace period: the model does not get it, and its agent gets an error and gives up by itself,
 /// however often it tries.
 fn cancelled(agent: Agent) {
     for (grace, waits) in [("1 h", Duration::ZERO), ("1 s", Duration::from_secs(3))] {
@@ -354,7 +354,7 @@ fn opencode_gives_up_when_its_request_is_cancelled() {
 }
 
 #[test]
-fn a_subagent_of_claude_code_appears_in_the_monitor() {
+fn claude_code_subagent_appears_in_monitor() {
     let task = json!({"description": "look", "prompt": "look around", "subagent_type": "general-purpose"});
     let model = ModelServer::start([Turn::calls("Agent", task)]);
     model.when(

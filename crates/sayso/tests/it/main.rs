@@ -8,18 +8,23 @@
 
 mod agent_commands;
 mod agent_messages;
+mod agent_processes;
 mod agent_scene;
 mod agents;
 mod branch;
 mod call;
 mod command_line;
+mod concurrent_clients;
 mod config;
 mod conformance;
 mod conformance_rust;
+mod controlling_terminal;
 mod crash;
+mod crash_restart;
 mod diff_drawn;
 mod diff_files;
 mod diff_trees;
+mod documents;
 mod edited_since;
 mod exec;
 mod faults;
@@ -27,7 +32,7 @@ mod hidden;
 mod history;
 mod hook_events;
 mod hooks;
-mod killed;
+
 mod live_env;
 mod live_requests;
 mod outside;
@@ -49,9 +54,10 @@ mod self_approval;
 mod self_approval_other;
 mod served;
 mod serving;
-mod together;
+
 mod tool;
 mod trust;
+mod uncertain_part;
 mod undo;
 
 use std::path::PathBuf;
@@ -124,7 +130,7 @@ impl Scene {
         (value.unwrap_or_else(|error| panic!("{error}: {output:?}")), output.status.code().unwrap())
     }
 
-    /// What a run printed and how it ended, with escapes as `\\e` and the directory's name left out.
+    /// Output and exit code of a run, with escapes as `\\e` and placeholders for directories.
     pub(crate) fn transcript(&self, arguments: &[&str]) -> String {
         self.dialogue(arguments, "")
     }

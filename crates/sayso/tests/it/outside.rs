@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Patience, View};
+use sayso_api::client::{PreviewDetail, RetryBudget};
 use sayso_review::{Answer, ChangeRecord, Comment, Decider, Verdict};
 use sayso_testkit::agents::{self, Home};
 use sayso_testkit::model::{ModelServer, Turn};
@@ -50,10 +50,10 @@ impl Outside {
 
     fn waiting(&self) -> ChangeRecord {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let client = self.served.client(Patience::For(LONG));
+        let client = self.served.client(RetryBudget::Limited(LONG));
         let start = Instant::now();
         loop {
-            let pending = runtime.block_on(client.list_pending(None, View::Nothing)).unwrap();
+            let pending = runtime.block_on(client.list_pending(None, PreviewDetail::Omitted)).unwrap();
             if let Some(progress) = pending.into_iter().next() {
                 return progress.record;
             }
@@ -64,9 +64,9 @@ impl Outside {
 
     fn decides(&self, record: &ChangeRecord, answer: Answer) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person };
-        let client = self.served.client(Patience::For(LONG));
-        runtime.block_on(client.decide(record.change, verdict, None, View::Nothing)).unwrap();
+        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let client = self.served.client(RetryBudget::Limited(LONG));
+        runtime.block_on(client.decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }
 
     /// The changes of the log, newest first.
@@ -90,7 +90,7 @@ fn outside_write_without_a_rule_is_asked_and_logged() {
     let log = outside.log();
     assert_eq!((&log[0]["change"], &log[0]["status"]), (&json!(2), &json!("denied")), "{:#}", log[0]);
     assert!(log[0].to_string().contains("there.txt"), "{:#}", log[0]);
-    assert!(log[0]["ruled"]["rule"].as_str().unwrap().contains("outside the workspace"), "{:#}", log[0]);
+    assert!(log[0]["ruling"]["rule"].as_str().unwrap().contains("outside the workspace"), "{:#}", log[0]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn outside_read_is_allowed_by_a_rule_of_the_user() {
 }
 
 #[test]
-fn outside_write_is_recorded_and_undo_says_that_it_stays() {
+fn undo_names_outside_write_that_stays() {
     let outside = Outside::new("[[rule]]\nwrite = 'OUT/**'\nthen = 'allow'\n");
     let said = outside.writes("there.txt");
     assert_eq!(decision(&said).0, "allow", "{said}");
@@ -135,7 +135,7 @@ fn outside_write_is_recorded_and_undo_says_that_it_stays() {
     assert_eq!(std::fs::read_to_string(outside.path("there.txt")).unwrap(), "after\n");
 }
 
-/// A tool that fails has written nothing, also outside.
+/// A failed tool has not written, outside the workspace either.
 #[test]
 fn failed_outside_write_is_logged_as_failed() {
     let outside = Outside::new("[[rule]]\nwrite = 'OUT/**'\nthen = 'allow'\n");
@@ -184,7 +184,7 @@ fn refusal_before_a_preview_is_logged_with_its_reason() {
     assert_eq!(decision(&said).0, "deny", "{said}");
     let log = outside.log();
     assert_eq!((log.len(), &log[0]["status"]), (1, &json!("denied")), "{log:#?}");
-    assert!(log[0]["told"].as_str().unwrap().contains("outside the workspace"), "{:#}", log[0]);
+    assert!(log[0]["agent_message"].as_str().unwrap().contains("outside the workspace"), "{:#}", log[0]);
     // A client that is no hook gets its error, and the refusal is in the log all the same.
     outside.scene.write("outside.json", br#"[{"path":"../x","operation":"delete"}]"#);
     let proposed = outside.scene.run(&["propose", "outside.json"], b"");
@@ -196,7 +196,7 @@ fn refusal_before_a_preview_is_logged_with_its_reason() {
 }
 
 #[test]
-fn outside_path_in_the_file_of_a_workspace_is_an_error_with_its_line() {
+fn workspace_rule_with_outside_path_is_an_error() {
     for (key, pattern) in [("read", "/etc/hostname"), ("write", "~/notes/**")] {
         let file = format!(
             "# mine\n[[rule]]\nrun = 'ls'\nthen = 'ask'\n[[rule]]\n{key} = ['a', '{pattern}']\nthen = 'allow'\n"
@@ -239,9 +239,9 @@ fn claude_code_reads_and_plans_outside_without_a_question() {
     assert_eq!(decided, Vec::<String>::new());
     let heard = scene.last_request().to_string();
     assert!(heard.contains("a note outside") && heard.contains("a line of a library"), "{heard}");
-    // Claude Code itself writes no other plan than that of its plan mode, and reports nothing of it.
+    // Claude Code itself writes the plan of its plan mode only, without a hook.
     let log = scene.log();
     let planned = log.iter().find(|change| change.to_string().contains("plan.md")).unwrap();
-    assert_eq!(planned["ruled"]["ruling"], "allow", "{planned:#}");
+    assert_eq!(planned["ruling"]["ruling"], "allow", "{planned:#}");
     assert_eq!((planned["status"] == "applied", planned["status"] == "failed"), (plan.exists(), !plan.exists()));
 }

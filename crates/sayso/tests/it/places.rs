@@ -1,9 +1,9 @@
-//! Where commands run, which workspace is meant, and what of the tree is captured.
+//! Directories of commands, the workspace of a directory, and captured files.
 
 use std::process::{Command, Output};
 
 use crate::Scene;
-use crate::together::Terminal;
+use crate::concurrent_clients::Terminal;
 
 /// Runs `sayso` in a directory of the scene.
 fn run_in(scene: &Scene, directory: &str, arguments: &[&str]) -> Output {
@@ -16,7 +16,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// What a reviewer is shown of a command, which is then denied.
+/// Returns the review of a command, and denies it.
 fn asked(scene: &Scene, arguments: &[&str]) -> String {
     let mut waits = Terminal::start(scene, arguments);
     waits.until("waits for a decision");
@@ -26,7 +26,7 @@ fn asked(scene: &Scene, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn regression_a_command_runs_where_the_user_stands() {
+fn command_runs_in_directory_of_user() {
     let scene = Scene::new(&[("source.txt", b"keep\n"), ("build/object.o", b"x\n"), (".git/HEAD", b"ref: x\n")]);
     // The workspace is known by a history, so that its root is found from below.
     scene.transcript(&["exec", "--approve", "true"]);
@@ -46,14 +46,14 @@ fn regression_a_command_runs_where_the_user_stands() {
 }
 
 #[test]
-fn a_question_about_a_command_names_its_directory() {
+fn command_question_names_its_directory() {
     let scene = Scene::new(&[("build/a", b"x\n"), (".git/HEAD", b"ref: x\n")]);
     let asked = asked(&scene, &["exec", "--directory", "build", "make one"]);
     assert!(asked.contains("Command  in build/") && asked.contains("Run it in build/ ["), "{asked}");
 }
 
 #[test]
-fn regression_ignored_files_that_a_command_names_come_back_with_undo() {
+fn undo_restores_ignored_files_named_by_command() {
     let ignore: &[u8] = b"build/\n*.log\n";
     let scene = Scene::new(&[
         (".gitignore", ignore),
@@ -76,7 +76,7 @@ fn regression_ignored_files_that_a_command_names_come_back_with_undo() {
 }
 
 #[test]
-fn regression_what_is_not_captured_is_told_before_after_and_by_undo() {
+fn uncaptured_files_are_reported_at_every_stage() {
     let scene = Scene::new(&[
         (".gitignore", b"build/\n"),
         ("clean.sh", b"rm -rf build\n"),
@@ -84,22 +84,22 @@ fn regression_what_is_not_captured_is_told_before_after_and_by_undo() {
         (".git/HEAD", b"ref: x\n"),
     ]);
     let ran = scene.transcript(&["exec", "--approve", "sh clean.sh"]);
-    let gone = "cannot be put back: build: it is gone, and was not captured before, since git ignores it";
+    let gone = "cannot be put back: build: it is gone, and was not captured because git ignores it";
     assert!(ran.contains(gone), "{ran}");
     let undone = scene.transcript(&["undo"]);
     assert!(undone.contains(gone) && undone.contains("exit 4"), "{undone}");
     // Before it runs, where it can be known.
     scene.write("build/object.o", b"x\n");
     let variable = asked(&scene, &["exec", "rm -rf $OUT"]);
-    assert!(variable.contains("undo cannot bring all of `$OUT` back"), "{variable}");
-    scene.configure("[snapshot]\nlargest_file = \"1 MB\"\n");
+    assert!(variable.contains("undo cannot restore all of `$OUT`"), "{variable}");
+    scene.configure("[snapshot]\nmax_file_size = \"1 MB\"\n");
     scene.write("build/large.bin", &vec![b'x'; 2_000_000]);
     let large = asked(&scene, &["exec", "rm build/large.bin"]);
-    assert!(large.contains("undo cannot bring all of `build/large.bin` back"), "{large}");
+    assert!(large.contains("undo cannot restore all of `build/large.bin`"), "{large}");
 }
 
 #[test]
-fn regression_the_workspace_of_a_repository_is_its_top_level() {
+fn workspace_of_repository_is_its_top_level() {
     let scene = Scene::new(&[(".git/HEAD", b"ref: x\n"), ("deep/er/a.txt", b"1\n")]);
     run_in(&scene, "deep/er", &["exec", "--approve", "true"]);
     let (status, _) = scene.json(&["status", "--json"]);
@@ -108,7 +108,7 @@ fn regression_the_workspace_of_a_repository_is_its_top_level() {
 }
 
 #[test]
-fn what_waits_in_a_nested_workspace_is_named_and_reviewed_from_above() {
+fn nested_pending_changes_are_reviewed_from_parent() {
     let scene = Scene::new(&[(".git/HEAD", b"ref: x\n"), ("t1/a.txt", b"1\n")]);
     scene.transcript(&["exec", "--approve", "true"]);
     let mut waits = Terminal::start(&scene, &["exec", "--workspace", "t1", "touch here"]);

@@ -1,4 +1,4 @@
-//! `sayso policy`.
+//! Tests of `sayso policy explain` and the starter rules.
 
 use crate::Scene;
 
@@ -44,7 +44,7 @@ fn explain(scene: &Scene, runs: &[&[&str]]) -> String {
 }
 
 #[test]
-fn files_commands_and_tools() {
+fn policy_explains_files_commands_and_tools() {
     let runs: &[&[&str]] = &[
         &["write", "src/a.rs"],
         &["write", "docs/a.md"],
@@ -64,7 +64,7 @@ fn files_commands_and_tools() {
 }
 
 #[test]
-fn a_workspace_s_file_before_and_after_it_is_trusted() {
+fn workspace_rules_loosen_only_when_trusted() {
     let scene = scene();
     scene.write("sayso.toml", THEIRS);
     let runs: &[&[&str]] = &[&["write", "src/a.rs"], &["write", "gen/x"], &["run", "make"]];
@@ -77,12 +77,12 @@ fn a_workspace_s_file_before_and_after_it_is_trusted() {
 }
 
 #[test]
-fn json_has_the_parts_and_the_exit_code_tells_a_denial() {
+fn policy_json_has_parts_and_denial_code() {
     let scene = scene();
     let (value, code) = scene.json(&["policy", "explain", "run", "git status; rm x", "--json"]);
     assert_eq!((value["ruling"].as_str(), code), (Some("deny"), 3));
-    assert_eq!(value["by"]["name"], "no deleting");
-    assert_eq!(value["by"]["number"], 3);
+    assert_eq!(value["rule"]["name"], "no deleting");
+    assert_eq!(value["rule"]["number"], 3);
     let rulings: Vec<_> =
         value["parts"].as_array().unwrap().iter().map(|part| part["ruling"].as_str().unwrap()).collect();
     assert_eq!(rulings, ["allow", "deny", "ask"], "what `rm` removes is judged as a write too");
@@ -91,23 +91,23 @@ fn json_has_the_parts_and_the_exit_code_tells_a_denial() {
 }
 
 #[test]
-fn a_link_is_judged_for_what_it_is_and_for_where_it_leads() {
+fn link_is_judged_with_its_target() {
     let scene = scene();
     std::fs::create_dir(scene.path(".git")).unwrap();
     std::os::unix::fs::symlink("../.git", scene.path("docs/link")).unwrap();
     let (value, code) = scene.json(&["policy", "explain", "--json", "write", "docs/link/config"]);
-    assert_eq!((value["by"]["name"].as_str(), code), (Some("git's internals"), 3));
+    assert_eq!((value["rule"]["name"].as_str(), code), (Some("git's internals"), 3));
 }
 
 #[test]
-fn sayso_s_own_files_in_a_workspace_are_out_of_reach() {
+fn own_files_in_workspace_are_protected() {
     let scene = scene();
     let state = scene.state_path().canonicalize().unwrap();
     let workspace = state.to_str().unwrap();
     scene.run(&["propose", "-", "--approve", "all"], br#"[{"operation":"write","path":"x","content":"x"}]"#);
     for path in ["sayso/trusted.toml", "config/sayso/config.toml", "config", "sayso"] {
         let (value, code) = scene.json(&["policy", "explain", "--json", "--workspace", workspace, "write", path]);
-        assert_eq!((value["by"]["name"].as_str(), code), (Some("sayso's own records"), 3), "{path}");
+        assert_eq!((value["rule"]["name"].as_str(), code), (Some("sayso's own records"), 3), "{path}");
     }
 }
 

@@ -27,14 +27,14 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn two_of_three_hunks() {
+fn approve_takes_two_of_three_hunks() {
     let scene = scene();
     insta::assert_snapshot!(scene.transcript(&["propose", "three.json", "--approve", "1,3"]));
     assert_eq!(scene.read("a.txt"), numbers(&[2, 23]));
 }
 
 #[test]
-fn answers_one_by_one() {
+fn answers_are_read_hunk_by_hunk() {
     let scene = scene();
     // The first hunk is split, of which the first part is taken and the second edited; the last hunk is commented and refused.
     let answers = "?\ns\ny\ne\ny\nc\nplease not here\nc\n23: nor here\nn\ny\ny\nn\nkeep the file\n";
@@ -45,7 +45,7 @@ fn answers_one_by_one() {
 }
 
 #[test]
-fn refusing_everything_keeps_what_was_taken_before() {
+fn denying_the_rest_keeps_earlier_hunks() {
     let scene = scene();
     let output = scene.run(&["propose", "many.json"], b"y\nn\nD\n\n");
     assert_eq!(output.status.code(), Some(1));
@@ -54,7 +54,7 @@ fn refusing_everything_keeps_what_was_taken_before() {
 }
 
 #[test]
-fn regression_quitting_decides_nothing_and_the_change_waits() {
+fn quit_leaves_change_pending() {
     let scene = scene();
     let said = scene.dialogue(&["propose", "many.json"], "y\nq\n");
     assert!(said.contains("Nothing was decided. Change 1 waits: `sayso review 1`."), "{said}");
@@ -68,18 +68,18 @@ fn regression_quitting_decides_nothing_and_the_change_waits() {
 }
 
 #[test]
-fn hunks_are_put_off_and_gone_back_to() {
+fn hunks_can_be_put_off_and_revisited() {
     let scene = scene();
     // The first is put off and comes last; the second is refused, gone back to and taken.
     let said = scene.dialogue(&["propose", "three.json"], "j\nn\nk\ny\nn\ny\n\n");
     assert_eq!(scene.read("a.txt"), numbers(&[2, 12]), "{said}");
-    // There is nothing before the first, and nothing to be asked instead of the only one.
+    // The first hunk has no previous one, and a single hunk cannot be put off.
     let said = scene.dialogue(&["propose", "three.json"], "k\n");
     assert!(said.contains("Change 2 waits"), "{said}");
 }
 
 #[test]
-fn answers_that_end_too_early_change_nothing() {
+fn end_of_input_changes_nothing() {
     let scene = scene();
     let output = scene.run(&["propose", "many.json"], b"y\ny\n");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -89,7 +89,7 @@ fn answers_that_end_too_early_change_nothing() {
 }
 
 #[test]
-fn all_of_it_none_of_it_and_denied() {
+fn approve_all_none_and_deny() {
     let scene = scene();
     insta::assert_snapshot!(
         [
@@ -104,7 +104,7 @@ fn all_of_it_none_of_it_and_denied() {
 }
 
 #[test]
-fn json_without_an_answer_is_the_preview_and_nothing_else() {
+fn json_without_answer_prints_preview_only() {
     let scene = scene();
     let (preview, code) = scene.json(&["propose", "many.json", "--json"]);
     assert_eq!(code, 0);
@@ -120,19 +120,19 @@ fn json_without_an_answer_is_the_preview_and_nothing_else() {
 }
 
 #[test]
-fn json_with_an_answer_is_the_outcome() {
+fn json_with_answer_prints_outcome() {
     let scene = scene();
     let (applied, code) = scene.json(&["propose", "three.json", "--approve", "2", "--json"]);
     assert_eq!((code, &applied["outcome"], &applied["change"]), (1, &json!("applied"), &json!(1)));
-    assert!(applied["told"].as_str().unwrap().contains("refused"), "{applied:#}");
+    assert!(applied["agent_message"].as_str().unwrap().contains("Rejected"), "{applied:#}");
     let (denied, code) = scene.json(&["propose", "three.json", "--deny", "no", "--json"]);
-    assert_eq!((code, &denied["told"]), (1, &json!("user denied this tool call: no")));
+    assert_eq!((code, &denied["agent_message"]), (1, &json!("user denied this tool call: no")));
 }
 
 #[test]
-fn a_file_that_changes_while_a_person_decides_is_asked_about_again() {
+fn file_changed_during_question_is_asked_again() {
     let scene = scene();
-    // The editor of the first question stands for somebody else who writes the file meanwhile.
+    // The editor of the first question plays another writer of the file.
     let editor = format!("sh -c 'sed -i s/^20$/twenty/ {}; true' x", scene.path("a.txt").display());
     let environment =
         [("XDG_STATE_HOME", scene.path("../state-of-stale").to_str().unwrap().to_owned()), ("EDITOR", editor)];
@@ -154,7 +154,7 @@ fn a_file_that_changes_while_a_person_decides_is_asked_about_again() {
 }
 
 #[test]
-fn bad_input_is_named_with_a_remedy() {
+fn bad_proposal_is_named_with_remedy() {
     let scene = scene();
     scene.write("bad.json", br#"{"changes":[{"path":"a.txt","operation":"chmod"}]}"#);
     scene.write("outside.json", br#"[{"path":"../x","operation":"delete"}]"#);
@@ -184,7 +184,7 @@ fn bad_input_is_named_with_a_remedy() {
 }
 
 #[test]
-fn sayso_does_not_let_its_own_records_be_changed() {
+fn proposal_cannot_change_own_records() {
     let scene = scene();
     let home = scene.path("home");
     std::fs::create_dir(&home).unwrap();
@@ -199,7 +199,7 @@ fn sayso_does_not_let_its_own_records_be_changed() {
 }
 
 #[test]
-fn nobody_approves_what_they_cannot_see() {
+fn long_lines_are_shown_whole_for_approval() {
     let long: String = (0..2000).map(|number| format!("var a{number}={number};")).collect();
     let scene = Scene::new(&[("long.js", format!("{long}\n").as_bytes()), ("run.sh", b"x\n")]);
     let changed = long.replace("var a1500=", "EVIL();var a1500=");
@@ -214,7 +214,7 @@ fn nobody_approves_what_they_cannot_see() {
 }
 
 #[test]
-fn what_was_edited_is_shown_again_and_joins_no_lines() {
+fn edited_hunk_is_confirmed_and_keeps_line_breaks() {
     let scene = scene();
     let state = scene.state_path();
     let run = |editor: &str, answers: &[u8]| {
@@ -228,7 +228,7 @@ fn what_was_edited_is_shown_again_and_joins_no_lines() {
             answers,
         )
     };
-    // An editor that was left without a change, or that emptied its file, takes nothing.
+    // An unchanged or emptied file has no effect.
     for editor in ["true", "truncate -s 0", "rm", "false"] {
         assert_eq!(run(editor, b"e\nd\n\n").status.code(), Some(1), "{editor}");
         assert_eq!(scene.read("a.txt"), numbers(&[]), "{editor}");
@@ -239,7 +239,7 @@ fn what_was_edited_is_shown_again_and_joins_no_lines() {
 }
 
 #[test]
-fn a_repository_is_a_workspace_of_its_own() {
+fn nested_repository_is_own_workspace() {
     let scene = scene();
     assert!(scene.run(&["propose", "three.json", "--approve", "all"], b"").status.success());
     std::fs::create_dir_all(scene.path("project/.git")).unwrap();

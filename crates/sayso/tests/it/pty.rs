@@ -73,7 +73,7 @@ impl Pty {
         self.terminal.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Whether the terminal echoes and hands over whole lines, as it does at first.
+    /// `true` if the terminal echoes and passes whole lines, as at its start.
     pub(crate) fn is_cooked(&self) -> bool {
         tcgetattr(&self.terminal).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
     }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Client, Patience};
+use sayso_api::client::{Client, RetryBudget};
 use sayso_api::proto;
 use sayso_testkit::model::{ModelServer, Turn};
 use serde_json::{Value, json};
@@ -24,19 +24,19 @@ pub(crate) struct Stage {
     base: String,
 }
 
-/// What an agent got.
+/// A response as the agent received it.
 pub(crate) struct Got {
     pub(crate) status: u16,
     pub(crate) text: String,
 }
 
 impl Stage {
-    /// Where the user has configured this besides the upstream. A pause is held without a byte for longer than any test takes.
+    /// With this configuration besides the upstream. The grace period is longer than every test.
     pub(crate) fn new(configuration: &str) -> Self {
         Self::behind(configuration, ModelServer::url, &[])
     }
 
-    /// With something in front of the model, and something more in the engine's environment.
+    /// With a proxy before the model, and additional variables for the engine.
     pub(crate) fn behind(
         configuration: &str,
         front: impl FnOnce(&ModelServer) -> String,
@@ -48,7 +48,7 @@ impl Stage {
         let upstream = format!("[upstream.anthropic]\nurl = \"{}\"\n", front(&model));
         scene.configure(&format!("[request]\ngrace = \"1 h\"\n{configuration}\n{upstream}"));
         let served = Served::start_with(&scene, environment);
-        let base = open_entrance(&served);
+        let base = open_endpoint(&served);
         Self { scene, model, served, base }
     }
 
@@ -57,7 +57,7 @@ impl Stage {
         let Self { scene, model, served, .. } = self;
         served.kill();
         let served = Served::start_with(&scene, &[]);
-        let base = open_entrance(&served);
+        let base = open_endpoint(&served);
         Self { scene, model, served, base }
     }
 
@@ -96,7 +96,7 @@ impl Stage {
         })
     }
 
-    /// Where agents come in: the address, and the path that theirs is beneath.
+    /// The endpoint of agents: address and path prefix.
     pub(crate) fn entrance(&self) -> (String, String) {
         let (address, path) = self.base.strip_prefix("http://").unwrap().split_once('/').unwrap();
         (address.to_owned(), path.to_owned())
@@ -134,7 +134,7 @@ impl Stage {
         steady(&self.scene.transcript(arguments))
     }
 
-    pub(crate) fn client(&self, patience: Patience) -> Client {
+    pub(crate) fn client(&self, patience: RetryBudget) -> Client {
         self.served.client(patience)
     }
 
@@ -143,12 +143,12 @@ impl Stage {
     }
 }
 
-/// Where an agent comes in.
-fn open_entrance(served: &Served) -> String {
+/// Returns the endpoint of an agent.
+fn open_endpoint(served: &Served) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let client = served.client(Patience::Always);
-    let request = proto::OpenEntranceRequest { agent: Some("claude".to_owned()), ..Default::default() };
-    let entrance = runtime.block_on(client.open_entrance(request)).unwrap().entrance.into_option().unwrap();
+    let client = served.client(RetryBudget::Unlimited);
+    let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), ..Default::default() };
+    let entrance = runtime.block_on(client.open_endpoint(request)).unwrap().endpoint.into_option().unwrap();
     entrance.url.unwrap()
 }
 
@@ -157,7 +157,7 @@ fn steady(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for line in text.split_inclusive('\n') {
         let mut line = line.to_owned();
-        // An age in its column, or after something.
+        // An age, in its column or in a text.
         for unit in [" s ", " s\n", " min "] {
             while let Some(at) = line.find(unit) {
                 let before = &line[..at];

@@ -14,7 +14,7 @@ fn waiting() -> Stage {
     let mut body = request("Fix the build.", "fn main() {}\n");
     let tool = json!({"name": "Bash", "description": "Runs a command.", "input_schema": {"type": "object"}});
     body["tools"].as_array_mut().unwrap().push(tool);
-    // Its answer is nothing to wait for.
+    // The test does not wait for its response.
     drop(stage.send(&body));
     assert_eq!(stage.waiting(1), ["1"]);
     stage
@@ -39,7 +39,7 @@ fn body(stage: &Stage) -> Value {
     serde_json::from_slice(&stage.scene.run(&["request", "export", "1", "--format", "body"], b"").stdout).unwrap()
 }
 
-/// What was kept of what a person wrote, as it is named to them.
+/// Returns the saved text by the path in the message.
 fn kept(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let path = said
@@ -52,7 +52,7 @@ fn kept(output: &Output) -> String {
 }
 
 #[test]
-fn what_was_written_for_one_value_never_lands_in_another() {
+fn editor_value_goes_to_its_own_path() {
     let stage = waiting();
     let first = body(&stage);
     let script = "sayso request delete 1 'tools[0]'\necho mine >\"$1\"";
@@ -63,13 +63,13 @@ fn what_was_written_for_one_value_never_lands_in_another() {
 }
 
 #[test]
-fn nobody_overwrites_in_an_editor_what_somebody_else_wrote_meanwhile() {
+fn editor_value_with_old_revision_is_rejected() {
     let stage = waiting();
     let script = "sayso request edit 1 max_tokens=5 'messages[0].content[0].text=theirs'\necho mine >\"$1\"";
     let output = with_editor(&stage, script, &["request", "edit", "1", "messages[0].content[0].text"]);
     assert_eq!((output.status.code(), kept(&output).as_str()), (Some(4), "mine"));
     assert_eq!(body(&stage)["messages"][0]["content"][0]["text"], "theirs");
-    // With nobody else there, several values are edited one after the other.
+    // Without concurrent edits, several values are edited one after the other.
     let output = with_editor(
         &stage,
         "echo \"$(cat \"$1\") and mine\" >\"$1\"",
@@ -81,7 +81,7 @@ fn nobody_overwrites_in_an_editor_what_somebody_else_wrote_meanwhile() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_kept_and_an_editor_that_fails_is_an_error() {
+fn rejected_editor_text_is_saved() {
     let stage = waiting();
     let first = body(&stage);
     let output = with_editor(&stage, "echo '{ broken' >\"$1\"", &["request", "edit", "1", "tools[0].input_schema"]);
@@ -97,7 +97,7 @@ fn what_cannot_be_taken_is_kept_and_an_editor_that_fails_is_an_error() {
 }
 
 #[test]
-fn every_command_has_json_for_programs() {
+fn every_request_command_prints_json() {
     let stage = waiting();
     let commands = "list|show 1|edit 1 max_tokens=7|append 1 more|delete 1 messages[0]|restore 1 messages[0]|undo 1|redo 1\
         |pin 1 messages[0]|unpin 1 messages[0]|diff 1|export 1|export 1 --format body|export 1 --format curl\
@@ -105,7 +105,7 @@ fn every_command_has_json_for_programs() {
         |overrides remove --scope workspace|monitor|resume 1|replay 1|cancel 2";
     for command in commands.split('|') {
         if command == "cancel 2" {
-            // One that comes after the replay, which has a number, too.
+            // The replay has taken a number, so that the next request has the one after it.
             drop(stage.send(&request("Another.", "fn main() {}\n")));
             let waiting = stage.waiting(1).remove(0);
             let output = stage.scene.run(&["request", "cancel", &waiting, "--json"], b"");
@@ -113,7 +113,7 @@ fn every_command_has_json_for_programs() {
             continue;
         }
         if command == "replay 1" {
-            // Whoever waited for it has its answer first.
+            // Its agent gets the response first.
             stage.model.wait_until(|received| !received.is_empty());
         }
         let arguments: Vec<&str> = ["request"].into_iter().chain(command.split(' ')).chain(["--json"]).collect();
@@ -124,7 +124,7 @@ fn every_command_has_json_for_programs() {
 }
 
 #[test]
-fn who_is_treated_otherwise_than_all_is_named() {
+fn mode_names_sessions_with_own_mode() {
     let stage = waiting();
     stage.said(&["request", "edit", "1", "messages[0].content[0].text=always", "--from-now-on", "session"]);
     stage.said(&["request", "mode", "auto-apply", "--session", SESSION]);
@@ -138,7 +138,7 @@ fn who_is_treated_otherwise_than_all_is_named() {
 }
 
 #[test]
-fn a_review_names_the_requests_that_wait() {
+fn review_names_held_requests() {
     let stage = waiting();
     let said = stage.said(&["review"]);
     assert!(said.contains("1 request waits: `sayso request list --waiting`") && !said.contains("Nothing"), "{said}");

@@ -108,7 +108,7 @@ fn replay_after_a_restart_names_the_redacted_values() {
     let stage = stage.again();
     let refused = stage.said(&["request", "replay", "1"]);
     assert!(
-        refused.contains("Error: request 1 cannot be sent again: its body has credentials that are not on record: "),
+        refused.contains("Error: cannot replay request 1: its body has credentials that are not recorded: "),
         "{refused}"
     );
     assert!(refused.contains(TOKEN_AT) && refused.ends_with("--- exit 2\n"), "{refused}");

@@ -1,18 +1,18 @@
-//! What people see of modes, saved edits and waiting requests, wherever they look.
+//! Display of modes, saved edits and held requests by every command.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use insta::assert_snapshot;
-use sayso_api::client::Patience;
+use sayso_api::client::RetryBudget;
 use sayso_api::proto;
 use serde_json::Value;
 
 use crate::request_agent::{SESSION, Stage, request};
 use crate::served::LONG;
 
-/// Captures one edit in a session that applies saved ones.
+/// Captures an edit in a session with auto-apply.
 fn capture(stage: &Stage) {
     stage.said(&["request", "mode", "auto-apply"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -28,7 +28,7 @@ fn json(stage: &Stage, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn auto_apply_is_shown_with_its_scope_and_captured_edits_go_there() {
+fn auto_apply_shows_and_uses_its_scope() {
     let stage = Stage::new("scope = \"workspace\"");
     let said = stage.said(&["request", "mode", "auto-apply"]);
     assert!(said.contains("Auto-apply saved edits · Capturing next turn"), "{said}");
@@ -43,10 +43,10 @@ fn auto_apply_is_shown_with_its_scope_and_captured_edits_go_there() {
 }
 
 #[test]
-fn a_saved_edit_is_shown_with_its_scope_and_time_before_it_is_sent_and_after() {
+fn saved_edit_is_shown_with_scope_and_time() {
     let stage = Stage::new("");
     capture(&stage);
-    // One that waits, and one that was sent by itself.
+    // A held request, and a request that was sent without a pause.
     stage.said(&["request", "mode", "pause-next"]);
     let agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);
@@ -61,10 +61,10 @@ fn a_saved_edit_is_shown_with_its_scope_and_time_before_it_is_sent_and_after() {
         for command in ["show", "diff"] {
             let said = json(&stage, &["request", command, number, "--json"]);
             let sections = said["sections"].as_array().unwrap();
-            let saved: Vec<&Value> = sections.iter().filter(|section| !section["saved"].is_null()).collect();
+            let saved: Vec<&Value> = sections.iter().filter(|section| !section["appliedOverride"].is_null()).collect();
             let [section] = &saved[..] else { panic!("{when}: {said:#}") };
-            assert_eq!(section["saved"]["scope"], "OVERRIDE_SCOPE_SESSION", "{when}");
-            assert!(section["saved"]["savedMs"].as_str().unwrap().parse::<i64>().unwrap() > 0);
+            assert_eq!(section["appliedOverride"]["scope"], "OVERRIDE_SCOPE_SESSION", "{when}");
+            assert!(section["appliedOverride"]["savedMs"].as_str().unwrap().parse::<i64>().unwrap() > 0);
         }
         let shown = stage.said(&["request", "show", number]);
         assert!(shown.contains("Edited · Show diff (saved for the session at [TIME])"), "{when}: {shown}");
@@ -76,7 +76,7 @@ fn a_saved_edit_is_shown_with_its_scope_and_time_before_it_is_sent_and_after() {
 }
 
 #[test]
-fn new_edits_are_captured_by_the_command_and_what_waits_is_saved_by_another() {
+fn capture_next_and_save_keep_edits() {
     let stage = Stage::new("");
     capture(&stage);
     let armed = stage.said(&["request", "overrides", "capture-next", "--session", SESSION]);
@@ -104,7 +104,7 @@ fn new_edits_are_captured_by_the_command_and_what_waits_is_saved_by_another() {
 }
 
 #[test]
-fn what_waits_is_in_the_shell_prompt_and_in_the_metadata() {
+fn held_request_is_in_short_status_and_metadata() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     assert_eq!(stage.said(&["status", "--short"]), "$ sayso status --short\n--- exit 0\n");
@@ -118,15 +118,18 @@ fn what_waits_is_in_the_shell_prompt_and_in_the_metadata() {
         shown["metadata"].as_array().unwrap().iter().map(|row| (text(row, "name"), text(row, "value"))).collect()
     };
     let value = |name: &str| metadata(&stage).into_iter().find(|row| row.0 == name).unwrap().1;
-    assert_eq!((value("interception"), value("dirty")), ("paused: every turn is".to_owned(), "false".to_owned()));
+    assert_eq!(
+        (value("interception"), value("dirty")),
+        ("paused: the mode pauses every turn".to_owned(), "false".to_owned())
+    );
     assert_eq!(value("sessionId"), SESSION);
     stage.said(&["request", "resume", "1"]);
     assert_eq!(agent.join().unwrap().status, 200);
-    assert_eq!(value("interception"), "was paused: every turn is");
+    assert_eq!(value("interception"), "was paused: the mode pauses every turn");
     stage.end();
 }
 
-/// What `sayso watch` tells of requests, until one ends.
+/// Returns the output of `sayso watch` until a request ends.
 pub(crate) fn watched(stage: &Stage) -> String {
     let mut watching = Command::new(env!("CARGO_BIN_EXE_sayso"))
         .args(["watch", "--after", "0"])
@@ -151,7 +154,7 @@ pub(crate) fn watched(stage: &Stage) -> String {
 }
 
 #[test]
-fn what_happens_to_requests_is_watched() {
+fn watch_shows_request_events() {
     let stage = Stage::new("");
     capture(&stage);
     let mut drifted = request("Fix it.", "text");
@@ -180,7 +183,7 @@ fn what_happens_to_requests_is_watched() {
 }
 
 #[test]
-fn who_looks_at_a_diff_or_at_the_monitor_is_counted() {
+fn diff_and_monitor_views_are_counted() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -196,14 +199,14 @@ fn who_looks_at_a_diff_or_at_the_monitor_is_counted() {
     stage.said(&["request", "cancel", "1"]);
     assert_eq!(agent.join().unwrap().status, 400);
     let told = watched(&stage);
-    for once in ["the diff of request 1 was looked at", "what subagents sent was looked at, up to request 2"] {
+    for once in ["the diff of request 1 was shown", "the subagent monitor was shown, up to request 2"] {
         assert_eq!(told.matches(once).count(), 1, "{once}\n\n{told}");
     }
     stage.end();
 }
 
 #[test]
-fn a_request_that_waits_runs_the_users_command() {
+fn held_request_runs_notify_command() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("told");
     let notify = format!("[notify]\ncommand = [\"sh\", \"-c\", \"printf %s \\\"$0\\\" > {}\"]", file.display());
@@ -225,23 +228,23 @@ fn a_request_that_waits_runs_the_users_command() {
 }
 
 #[test]
-fn why_a_subagents_request_passed_is_said() {
+fn show_explains_unpaused_subagent_request() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let headers = format!("x-claude-code-session-id: {SESSION}\r\nx-claude-code-agent-id: explorer\r\n");
     assert_eq!(stage.send_with(&request("Look around.", "text"), &headers).join().unwrap().status, 200);
     let shown = stage.said(&["request", "show", "1"]);
     assert!(
-        shown.contains("\nnot paused: it is a subagent's; a rule with `subagent = true` has those wait\n"),
+        shown.contains("\nnot paused: it is a subagent's; a rule with `subagent = true` pauses those\n"),
         "{shown}"
     );
     let seen = json(&stage, &["request", "show", "1", "--json"]);
-    assert_eq!(seen["summary"]["seen"]["subagent"]["id"], "explorer", "{seen}");
+    assert_eq!(seen["summary"]["received"]["subagent"]["id"], "explorer", "{seen}");
     stage.end();
 }
 
 #[test]
-fn with_its_entrance_a_request_is_discarded() {
+fn closed_endpoint_discards_its_requests() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -249,22 +252,22 @@ fn with_its_entrance_a_request_is_discarded() {
     let (_, path) = stage.entrance();
     let capability = path.strip_prefix("p/").unwrap().split('/').next().unwrap().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let closing = proto::CloseEntranceRequest { capability, ..Default::default() };
-    let client = stage.client(Patience::Always);
-    assert!(runtime.block_on(client.close_entrance(closing)).unwrap().closed);
+    let closing = proto::CloseEndpointRequest { capability, ..Default::default() };
+    let client = stage.client(RetryBudget::Unlimited);
+    assert!(runtime.block_on(client.close_endpoint(closing)).unwrap().closed);
     let got = agent.join().unwrap();
     assert_eq!(got.status, 400);
     assert!(got.text.contains("Context changed – request discarded"), "{}", got.text);
     let listed = stage.said(&["request", "list"]);
     assert!(listed.contains("Context changed – request discarded"), "{listed}");
-    // Nothing else gets in by it.
+    // A closed endpoint accepts no requests.
     assert_ne!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 200);
     assert_eq!(stage.model.received().len(), 0);
     stage.end();
 }
 
 #[test]
-fn several_edits_from_now_on_are_all_told_of() {
+fn several_saved_edits_are_all_reported() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-next"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -274,7 +277,7 @@ fn several_edits_from_now_on_are_all_told_of() {
     assert!(said.contains("saved: 2 edits") && said.contains("Auto-apply saved edits"), "{said}");
     stage.said(&["request", "resume", "1"]);
     assert_eq!(agent.join().unwrap().status, 200);
-    // Of one that was sent, the edits are known by themselves.
+    // The edits of a sent request are recorded.
     let patch = stage.scene.run(&["request", "export", "1", "--format", "patch"], b"").stdout;
     let patch: Value = serde_json::from_slice(&patch).unwrap();
     assert_eq!(patch.as_array().unwrap().len(), 2, "{patch}");
@@ -282,7 +285,7 @@ fn several_edits_from_now_on_are_all_told_of() {
 }
 
 #[test]
-fn saved_edits_that_cannot_be_read_are_named_and_nothing_else_fails() {
+fn unreadable_saved_edits_are_named() {
     let stage = Stage::new("");
     capture(&stage);
     let (listed, _) = stage.scene.json(&["status", "--json"]);
@@ -294,21 +297,18 @@ fn saved_edits_that_cannot_be_read_are_named_and_nothing_else_fails() {
     let stage = stage.again();
     assert_eq!(stage.send(&request("Another.", "text")).join().unwrap().status, 200);
     let shown = stage.said(&["request", "show", "2"]);
-    assert!(
-        shown.contains("\nsaved edit not applied: what is kept in `") && shown.contains("cannot be read"),
-        "{shown}"
-    );
+    assert!(shown.contains("\nsaved edit not applied: cannot read `"), "{shown}");
     for command in [&["request", "mode"][..], &["request", "mode", "pause-next"], &["request", "mode", "normal"]] {
         let said = stage.said(command);
         assert!(said.ends_with("--- exit 0\n"), "{said}");
     }
     let overrides = stage.said(&["request", "overrides", "--session", SESSION]);
-    assert!(overrides.contains("cannot be read") && !overrides.ends_with("--- exit 0\n"), "{overrides}");
+    assert!(overrides.contains("cannot read") && !overrides.ends_with("--- exit 0\n"), "{overrides}");
     stage.end();
 }
 
 #[test]
-fn what_a_person_made_of_a_request_outlives_a_kill_of_the_engine() {
+fn request_edits_survive_killed_engine() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let agent = stage.send(&request("Fix it.", "text"));

@@ -1,4 +1,4 @@
-//! How requests stand, and how those of other sessions and engines are found.
+//! Status of requests, and lookup of other sessions and engines.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ fn kept_alive(stage: &Stage) {
 }
 
 #[test]
-fn what_is_turned_away_says_so_until_it_is_cancelled() {
+fn retrying_request_is_shown_until_cancelled() {
     let stage = Stage::new("");
     kept_alive(&stage);
     stage.model.when(|_| true, Answer::error(529, "Overloaded").header("retry-after", "200"));
@@ -29,35 +29,35 @@ fn what_is_turned_away_says_so_until_it_is_cancelled() {
     let start = Instant::now();
     let away = loop {
         let (listed, _) = stage.scene.json(&["request", "list", "--json"]);
-        match &listed["requests"][0]["turnedAway"] {
+        match &listed["requests"][0]["upstreamRetry"] {
             Value::Null => assert!(start.elapsed() < LONG, "{listed}"),
             away => break away.clone(),
         }
         std::thread::yield_now();
     };
-    assert_eq!((&away["tried"], &away["status"]), (&1.into(), &529.into()), "{away}");
+    assert_eq!((&away["attempts"], &away["status"]), (&1.into(), &529.into()), "{away}");
     let line = "the upstream answered 529; tried once, again in 3 min";
     let listed = stage.said(&["request", "list"]);
-    assert!(listed.contains("turned away") && listed.contains(line), "{listed}");
+    assert!(listed.contains("retrying") && listed.contains(line), "{listed}");
     let shown = stage.said(&["request", "show", "1"]);
-    assert!(shown.contains(&format!("turned away: {line}; `sayso request cancel 1` ends it\n")), "{shown}");
+    assert!(shown.contains(&format!("retrying: {line}; `sayso request cancel 1` ends it\n")), "{shown}");
     stage.said(&["request", "cancel", "1"]);
     let got = agent.join().unwrap();
     assert!(got.status == 200 && got.text.contains("Request canceled before sending"), "{}", got.text);
     let listed = stage.said(&["request", "list"]);
-    assert!(listed.contains("1  ended") && listed.contains("turned away once, Request canceled"), "{listed}");
+    assert!(listed.contains("1  ended") && listed.contains("rejected once, Request canceled"), "{listed}");
     let shown = stage.said(&["request", "show", "1"]);
-    assert!(shown.contains("turned away before: once, the last time as the upstream answered 529\n"), "{shown}");
+    assert!(shown.contains("rejected before: once, the last time with the upstream answered 529\n"), "{shown}");
     let again = stage.said(&["request", "cancel", "1"]);
-    assert!(again.contains("request 1 does not wait: it ended: Request canceled before sending"), "{again}");
+    assert!(again.contains("request 1 is not paused: it ended: Request canceled before sending"), "{again}");
     let told = watched(&stage);
-    assert!(told.contains("turned away: the upstream answered 529; tried once"), "{told}");
+    assert!(told.contains("rejected; retrying: the upstream answered 529; tried once"), "{told}");
     assert_eq!(stage.model.received().len(), 1);
     stage.end();
 }
 
 #[test]
-fn what_a_server_that_is_not_there_does_to_a_request_names_it() {
+fn unreachable_upstream_is_named() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let stage = Stage::behind("", |_| format!("http://{gone}"), &[]);
     let got = stage.send(&request("Fix it.", "text")).join().unwrap();
@@ -70,7 +70,7 @@ fn what_a_server_that_is_not_there_does_to_a_request_names_it() {
 }
 
 #[test]
-fn saved_edits_of_every_session_are_listed() {
+fn overrides_list_covers_every_session() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -90,7 +90,7 @@ fn saved_edits_of_every_session_are_listed() {
 }
 
 #[test]
-fn a_session_is_found_by_a_part_of_its_name_after_the_engine_was_started_again() {
+fn session_part_resolves_after_restart() {
     let stage = Stage::new("");
     assert_eq!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 200);
     // Once it is listed, it is recorded.
@@ -105,7 +105,7 @@ fn a_session_is_found_by_a_part_of_its_name_after_the_engine_was_started_again()
     other["metadata"]["user_id"] = "user_0_account__session_0f5b2c1e-bbbb-4bbb-8ccc-1234567890ab".into();
     assert_eq!(stage.send(&other).join().unwrap().status, 200);
     let several = stage.said(&["request", "mode", "normal", "--session", "0f5b"]);
-    assert!(several.contains("several sessions fit `0f5b`"), "{several}");
+    assert!(several.contains("several session ids start or end with `0f5b`"), "{several}");
     let one = stage.said(&["request", "mode", "--session", "0f5b2c1e-bbbb"]);
     assert!(one.contains("0f5b2c1e-bbbb") && !one.contains(SESSION), "{one}");
     let empty = stage.said(&["request", "list", "--session", ""]);
@@ -116,7 +116,7 @@ fn a_session_is_found_by_a_part_of_its_name_after_the_engine_was_started_again()
 }
 
 #[test]
-fn one_of_several_that_were_left_out_at_a_place_is_named_by_its_id() {
+fn deleted_sections_at_one_path_need_ids() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     let mut body = request("Fix it.", "text");
@@ -136,7 +136,7 @@ fn one_of_several_that_were_left_out_at_a_place_is_named_by_its_id() {
 }
 
 #[test]
-fn what_an_error_says_is_beside_its_status() {
+fn error_response_text_is_listed() {
     let stage = Stage::new("");
     stage.model.when(|_| true, Answer::error(400, "prompt is too long"));
     assert_eq!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 400);
@@ -148,7 +148,7 @@ fn what_an_error_says_is_beside_its_status() {
 }
 
 #[test]
-fn edits_that_a_request_goes_on_with_are_said_to_be_those_of_an_earlier_one() {
+fn inherited_edits_name_the_earlier_request() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-every"]);
     drop(stage.send(&request("Fix it.", "text")));

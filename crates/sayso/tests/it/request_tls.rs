@@ -19,7 +19,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::request_agent::{Stage, request};
 
-/// Someone who speaks TLS and hands on what is within, for as long as it is there.
+/// A TLS server that forwards the decrypted stream.
 struct Front {
     runtime: Runtime,
     certified: rcgen::CertifiedKey<rcgen::KeyPair>,
@@ -52,7 +52,7 @@ impl Front {
                 let (stream, _) = listener.accept().await.unwrap();
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
-                    // Whoever does not trust us breaks off.
+                    // A client without trust closes the connection.
                     let Ok(mut inside) = acceptor.accept(stream).await else { return };
                     let mut model = TcpStream::connect(to).await.unwrap();
                     let _ = copy_bidirectional(&mut inside, &mut model).await;
@@ -70,7 +70,7 @@ fn streaming(asks: &str) -> Value {
 }
 
 #[test]
-fn a_model_behind_tls_is_spoken_to_in_the_newest_protocol_that_it_offers() {
+fn tls_upstream_uses_newest_offered_protocol() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("certificates.pem");
     let front = Front::new();
@@ -104,10 +104,10 @@ fn a_model_behind_tls_is_spoken_to_in_the_newest_protocol_that_it_offers() {
 }
 
 #[test]
-fn a_certificate_that_nobody_trusts_is_named_and_nothing_is_sent() {
+fn untrusted_certificate_sends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("certificates.pem");
-    // The machine trusts somebody, but not this one.
+    // The machine trusts other certificates only.
     Front::new().write_certificate(&file);
     let front = Front::new();
     let environment = [("SSL_CERT_FILE", file.to_str().unwrap())];
@@ -122,7 +122,7 @@ fn a_certificate_that_nobody_trusts_is_named_and_nothing_is_sent() {
 }
 
 #[test]
-fn an_agent_that_speaks_http_2_is_served_and_held_as_others_are() {
+fn http2_agent_is_served_and_held() {
     let stage = Stage::new("");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (address, path) = stage.entrance();

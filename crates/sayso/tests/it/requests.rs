@@ -17,7 +17,7 @@ fn paused(configuration: &str) -> Stage {
 }
 
 #[test]
-fn a_request_that_waits_is_shown_edited_and_sent_on() {
+fn held_request_is_shown_edited_and_sent() {
     let stage = paused("");
     let body = request("Fix \u{1b}[31mthe build.", "fn main() {}\n");
     let agent = stage.send(&body);
@@ -64,7 +64,7 @@ fn a_request_that_waits_is_shown_edited_and_sent_on() {
 }
 
 #[test]
-fn what_is_kept_in_the_cache_is_shown_with_its_text() {
+fn cached_section_shows_its_text() {
     let stage = paused("");
     let mut body = request("Fix it.", "text");
     body["system"][0]["cache_control"] = serde_json::json!({"type": "ephemeral"});
@@ -80,14 +80,14 @@ fn what_is_kept_in_the_cache_is_shown_with_its_text() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why_and_what_to_do() {
+fn request_errors_have_causes_and_hints() {
     let stage = paused("");
     assert_snapshot!("no_such_request", stage.said(&["request", "show", "9"]));
     let agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);
     assert_snapshot!("no_such_path", stage.said(&["request", "edit", "1", "messages[0].contents=x"]));
     assert_snapshot!("no_such_section", stage.said(&["request", "show", "1", "--section", "nothing"]));
-    assert!(stage.said(&["request", "undo", "1"]).contains("Error: there is nothing to undo\n"));
+    assert!(stage.said(&["request", "undo", "1"]).contains("Error: there is no edit to undo\n"));
     let deleted = stage.said(&["request", "delete", "1", "messages[2].content[0]"]);
     assert!(deleted.contains("repair 1:"), "{deleted}");
     assert_snapshot!("resume_invalid", stage.said(&["request", "resume", "1"]));
@@ -104,13 +104,13 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
     assert_eq!(got.status, 400);
     assert!(got.text.contains("Request canceled before sending"), "{}", got.text);
     assert_snapshot!("not_waiting", stage.said(&["request", "resume", "1"]));
-    assert!(stage.said(&["request", "edit", "1", "max_tokens=1"]).contains("only one that does can be edited"));
+    assert!(stage.said(&["request", "edit", "1", "max_tokens=1"]).contains("is not paused"));
     assert_eq!(stage.model.received().len(), 0);
     stage.end();
 }
 
 #[test]
-fn a_value_is_opened_in_the_editor_and_what_is_unchanged_is_not_taken() {
+fn editor_value_is_taken_if_changed() {
     let stage = paused("");
     let _agent = stage.send(&request("Please EDIT this.", "text"));
     stage.waiting(1);
@@ -127,7 +127,7 @@ fn a_value_is_opened_in_the_editor_and_what_is_unchanged_is_not_taken() {
 }
 
 #[test]
-fn a_section_that_was_left_out_is_put_back_by_where_it_was() {
+fn deleted_section_is_restored_by_path() {
     let stage = paused("");
     let _agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);
@@ -148,7 +148,7 @@ fn a_section_that_was_left_out_is_put_back_by_where_it_was() {
 }
 
 #[test]
-fn modes_are_shown_with_their_sessions_and_end_what_waits() {
+fn mode_lists_sessions_and_releases_held_requests() {
     let stage = Stage::new("preview_limit = 5");
     assert_snapshot!("mode_none", stage.said(&["request", "mode"]));
     assert_snapshot!("mode_pause_next", stage.said(&["request", "mode", "pause-next"]));
@@ -174,7 +174,7 @@ fn modes_are_shown_with_their_sessions_and_end_what_waits() {
 }
 
 #[test]
-fn a_result_is_shrunk_from_now_on() {
+fn shrink_applies_to_later_requests() {
     let stage = paused("");
     let long = "0123456789 ".repeat(2_000);
     let agent = stage.send(&request("Read it.", &long));
@@ -216,7 +216,7 @@ fn a_result_is_shrunk_from_now_on() {
 }
 
 #[test]
-fn what_subagents_send_is_monitored_and_does_not_wait() {
+fn subagent_requests_are_monitored_and_not_paused() {
     let stage = paused("");
     assert!(stage.said(&["request", "monitor"]).contains("No subagent of a session that goes on has sent anything"));
     let headers = format!("x-claude-code-session-id: {SESSION}\r\nx-claude-code-agent-id: explorer\r\n");
@@ -230,7 +230,7 @@ fn what_subagents_send_is_monitored_and_does_not_wait() {
 }
 
 #[test]
-fn a_narrow_window_still_reads() {
+fn narrow_window_wraps_request_output() {
     let stage = paused("");
     let _agent = stage.send(&request("Fix it, please, and tell me what was wrong with it.", "text"));
     stage.waiting(1);
@@ -255,14 +255,14 @@ fn a_narrow_window_still_reads() {
 }
 
 #[test]
-fn each_command_says_what_it_did_and_what_was_made_of_a_request_stays_known() {
+fn request_commands_report_their_result() {
     let stage = paused("");
     let agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);
     let edit = |edit: &str| stage.said(&["request", "edit", "1", edit]);
     assert!(edit("max_tokens=77").contains("Edited max_tokens in request 1; 1 token fewer.\n"));
-    assert!(edit("max_tokens=many").contains("Error: `many` is no JSON value for `max_tokens`"));
-    assert!(edit("max_tokens=[1]").contains("Error: `max_tokens` is a number, and `[1]` is none\n"));
+    assert!(edit("max_tokens=many").contains("Error: `many` is not a JSON value for `max_tokens`"));
+    assert!(edit("max_tokens=[1]").contains("Error: `max_tokens` is a number, but `[1]` is not\n"));
     for (command, did) in [
         ("undo", "Took back the edit of max_tokens in request 1; 1 token more.\n"),
         ("redo", "Made again the edit of max_tokens in request 1; 1 token fewer.\n"),
@@ -285,7 +285,7 @@ fn each_command_says_what_it_did_and_what_was_made_of_a_request_stays_known() {
 }
 
 #[test]
-fn a_replay_is_marked_and_belongs_to_the_session_of_the_first() {
+fn replay_is_marked_in_original_session() {
     let stage = Stage::new("");
     assert_eq!(stage.send(&request("Fix it.", "text")).join().unwrap().status, 200);
     assert_snapshot!("replay", stage.said(&["request", "replay", "1"]));
@@ -297,7 +297,7 @@ fn a_replay_is_marked_and_belongs_to_the_session_of_the_first() {
 }
 
 #[test]
-fn why_a_request_passed_is_said() {
+fn show_explains_unpaused_request() {
     let stage = paused("");
     let mut body = request("Name this chat.", "text");
     body.as_object_mut().unwrap().remove("tools");
@@ -308,7 +308,7 @@ fn why_a_request_passed_is_said() {
 }
 
 #[test]
-fn requests_can_be_paused_though_the_configuration_cannot_be_read() {
+fn mode_works_with_unreadable_configuration() {
     let stage = Stage::new("");
     stage.scene.configure("[request");
     let said = stage.said(&["request", "mode", "pause-every"]);
@@ -319,7 +319,7 @@ fn requests_can_be_paused_though_the_configuration_cannot_be_read() {
 }
 
 #[test]
-fn an_edit_can_be_made_everywhere_from_now_on() {
+fn edit_with_global_scope_is_saved() {
     let stage = paused("");
     let agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);
@@ -339,8 +339,8 @@ fn an_edit_can_be_made_everywhere_from_now_on() {
 }
 
 #[test]
-fn an_agent_that_was_told_of_a_gateway_still_goes_there() {
-    // Whatever goes to the maker of the model gets nowhere.
+fn configured_gateway_stays_upstream() {
+    // Requests to the real API fail.
     let stage = Stage::behind("", |_| "http://127.0.0.1:1".to_owned(), &[]);
     let (usual, gateway) = (stage.told(None), stage.told(Some(&stage.model.url())));
     assert_ne!(usual, gateway);
@@ -353,7 +353,7 @@ fn an_agent_that_was_told_of_a_gateway_still_goes_there() {
 }
 
 #[test]
-fn what_is_captured_is_shown_and_what_was_saved_is_said() {
+fn capture_shows_and_reports_saved_edits() {
     let stage = Stage::new("preview_limit = 2");
     stage.said(&["request", "mode", "auto-apply"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -367,7 +367,7 @@ fn what_is_captured_is_shown_and_what_was_saved_is_said() {
 }
 
 #[test]
-fn edit_from_now_on_applies_to_later_sessions_in_the_default_mode() {
+fn saved_edit_applies_to_later_sessions() {
     let stage = Stage::new("");
     stage.said(&["request", "mode", "pause-next"]);
     let agent = stage.send(&request("Fix it.", "text"));
@@ -429,7 +429,7 @@ fn list_and_curl_show_what_was_sent_and_where() {
 }
 
 #[test]
-fn edit_of_a_key_that_the_api_does_not_know_is_noted() {
+fn edit_of_unknown_key_has_note() {
     let stage = paused("");
     let agent = stage.send(&request("Fix it.", "text"));
     stage.waiting(1);

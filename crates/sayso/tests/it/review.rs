@@ -21,7 +21,7 @@ fn edit_in_turn(scene: &Scene, turn: &str, old: &str, new: &str) {
 }
 
 #[test]
-fn what_happened_at_once_is_reviewed_as_one_diff() {
+fn turn_review_shows_net_change() {
     let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
     scene.configure(LATER);
     edit(&scene, "2", "two");
@@ -39,7 +39,7 @@ fn what_happened_at_once_is_reviewed_as_one_diff() {
 }
 
 #[test]
-fn a_rule_that_denies_is_not_overridden_by_an_approval() {
+fn approval_does_not_override_denying_rule() {
     let scene = Scene::new(&[("a.txt", b"1\n"), (".git/config", b"1\n")]);
     scene.configure("[[rule]]\nname = \"hands off\"\nwrite = \"a.txt\"\nthen = \"deny\"\n");
     for path in ["a.txt", ".git/config"] {
@@ -52,7 +52,7 @@ fn a_rule_that_denies_is_not_overridden_by_an_approval() {
 }
 
 #[test]
-fn snapshots_are_taken_listed_and_put_back() {
+fn snapshots_are_taken_listed_and_restored() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
     let arguments = r#"{"file_path":"a.txt","old_string":"one","new_string":"two"}"#;
     let taken = scene.transcript(&["snapshot", "take", "Edit", arguments, "--call", "c1"]);
@@ -66,21 +66,21 @@ fn snapshots_are_taken_listed_and_put_back() {
 }
 
 #[test]
-fn nothing_to_review_is_said() {
+fn empty_review_says_so() {
     let scene = Scene::new(&[]);
     assert!(scene.transcript(&["review"]).contains("Nothing waits"));
     assert!(scene.transcript(&["snapshot"]).contains("No snapshots are kept"));
 }
 
 #[test]
-fn regression_two_turns_over_one_file_are_both_taken_back() {
+fn denying_two_turns_of_one_file_reverts_both() {
     let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
     scene.configure(LATER);
     edit_in_turn(&scene, "1", "10", "ten");
     edit_in_turn(&scene, "2", "20", "twenty");
     assert!(scene.transcript(&["status", "--short"]).contains("2 to review"));
     let refused = scene.transcript(&["review", "--approve", "none"]);
-    assert!(refused.contains("2 things wait, and none is named") && refused.contains("exit 2"), "{refused}");
+    assert!(refused.contains("2 changes wait, and none is named") && refused.contains("exit 2"), "{refused}");
     let (reviews, _) = scene.json(&["review", "--json"]);
     let first = reviews[0]["change"].to_string();
     for arguments in [&["review", &first, "--approve", "none"][..], &["review", "--approve", "none"]] {
@@ -92,7 +92,7 @@ fn regression_two_turns_over_one_file_are_both_taken_back() {
 }
 
 #[test]
-fn regression_a_review_that_was_left_is_put_up_once() {
+fn abandoned_turn_review_is_opened_once() {
     let scene = Scene::new(&[("a.txt", numbers().as_bytes())]);
     scene.configure(LATER);
     edit(&scene, "10", "ten");

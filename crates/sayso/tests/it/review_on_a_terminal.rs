@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::Scene;
+use crate::concurrent_clients::Terminal;
 use crate::pty::Pty;
-use crate::together::Terminal;
 
 const TOUCH_IS_FINE: &str = "[[rule]]\nname = \"touch is fine\"\nrun = \"touch\"\nthen = \"allow\"\n[[rule]]\nname = \"anywhere\"\nwrite = \"**\"\nthen = \"allow\"\n[[rule]]\nname = \"ask about make\"\nrun = \"make\"\nthen = \"ask\"\n";
 
@@ -16,7 +16,7 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn regression_a_half_typed_answer_does_not_count_for_the_next_question() {
+fn half_typed_answer_is_discarded() {
     let scene = scene();
     let mut follows = Pty::start(&scene, &["review", "--follow"], &[]);
     follows.until("Ctrl-C ends it");
@@ -42,7 +42,7 @@ fn regression_a_half_typed_answer_does_not_count_for_the_next_question() {
 }
 
 #[test]
-fn regression_what_is_typed_ahead_answers_no_later_question() {
+fn typed_ahead_input_is_discarded() {
     let scene = scene();
     let mut asks = Pty::start(&scene, &["propose", "a.json"], &[]);
     // Two lines at once: the second was typed before its question.
@@ -58,7 +58,7 @@ fn regression_what_is_typed_ahead_answers_no_later_question() {
 
 /// An editor that leaves the terminal raw: it takes six keys for the content of the file.
 const RAW: &str = "#!/bin/sh\nstty raw -echo\nprintf READY\nhead -c 6 >\"$1.new\"\nmv \"$1.new\" \"$1\"\n";
-/// One that is killed while the terminal is raw.
+/// An editor that is killed while the terminal is raw.
 const KILLED: &str = "#!/bin/sh\nstty raw -echo\nkill -9 $$\n";
 
 fn editor(scene: &Scene, text: &str) -> String {
@@ -67,7 +67,7 @@ fn editor(scene: &Scene, text: &str) -> String {
 }
 
 #[test]
-fn regression_an_editor_has_the_terminal_to_itself_and_its_modes_are_restored() {
+fn editor_gets_terminal_and_modes_are_restored() {
     let scene = scene();
     let editor = editor(&scene, RAW);
     let mut follows = Pty::start(&scene, &["review", "--follow"], &[("EDITOR", &editor)]);
@@ -94,7 +94,7 @@ fn regression_an_editor_has_the_terminal_to_itself_and_its_modes_are_restored() 
 }
 
 #[test]
-fn regression_a_killed_editor_leaves_the_terminal_as_it_was() {
+fn killed_editor_restores_terminal_modes() {
     let scene = scene();
     let editor = editor(&scene, KILLED);
     for arguments in [&["propose", "a.json"][..], &["exec", "make one"]] {
@@ -111,7 +111,7 @@ fn regression_a_killed_editor_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn regression_what_a_rule_decides_is_named_and_not_asked_about() {
+fn follow_names_rule_decisions_without_asking() {
     let scene = scene();
     scene.configure(TOUCH_IS_FINE);
     let mut follows = Pty::start(&scene, &["review", "--follow"], &[]);

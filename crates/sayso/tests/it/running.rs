@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Patience, Shown, View};
+use sayso_api::client::{PreviewDetail, PreviewOf, RetryBudget};
 use sayso_review::{ChangeRecord, ChangeStatus};
 use sayso_testkit::programs::run_with;
 use serde_json::json;
@@ -37,7 +37,7 @@ fn agent(scene: &Scene, script: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Waits until something is there that has to come.
+/// Waits for an expected file.
 fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -50,11 +50,11 @@ fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
 }
 
 #[test]
-fn an_agent_that_called_no_hook_is_no_success() {
+fn agent_without_hook_call_fails() {
     let scene = Scene::new(&[]);
     let said = |script: &str| scene.transcript(&["run", "--", &agent(&scene, script), "one"]);
     let silent = said("exit 0");
-    assert!(silent.contains("warning: claude called no hook") && silent.ends_with("--- exit 3\n"), "{silent}");
+    assert!(silent.contains("warning: Claude Code called no hook") && silent.ends_with("--- exit 3\n"), "{silent}");
     let failed = said("exit 7");
     assert!(failed.contains("called no hook") && failed.ends_with("--- exit 7\n"), "{failed}");
     let hooked = said(HOOK);
@@ -64,7 +64,7 @@ fn an_agent_that_called_no_hook_is_no_success() {
     assert!(silent.contains("called no hook") && silent.ends_with("--- exit 3\n"), "{silent}");
 }
 
-/// A served engine, and something that waits for a verdict at it.
+/// A served engine with a pending change.
 struct Waiting {
     scene: Scene,
     served: Served,
@@ -79,10 +79,10 @@ impl Waiting {
         Self { scene, served, runtime }
     }
 
-    /// Something that waits, and a command that approves it and keeps what it was told.
+    /// A pending change, and a command that approves it and saves the response.
     fn propose(&self) -> (ChangeRecord, String) {
-        let client = self.served.client(Patience::For(LONG));
-        let record = self.runtime.block_on(crate::killed::propose(&client, 0)).record;
+        let client = self.served.client(RetryBudget::Limited(LONG));
+        let record = self.runtime.block_on(crate::crash_restart::propose(&client, 0)).record;
         let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
         let body = json!({ "change": record.change.to_string(), "verdict": verdict });
         self.scene.write("approval.json", body.to_string().as_bytes());
@@ -97,8 +97,8 @@ impl Waiting {
     }
 
     fn status(&self, record: &ChangeRecord) -> ChangeStatus {
-        let client = self.served.client(Patience::For(LONG));
-        let stands = client.get_change(record.change, View::Nothing, Shown::Proposed);
+        let client = self.served.client(RetryBudget::Limited(LONG));
+        let stands = client.get_change(record.change, PreviewDetail::Omitted, PreviewOf::Proposed);
         self.runtime.block_on(stands).unwrap().record.status
     }
 
@@ -111,7 +111,7 @@ impl Waiting {
 
 /// It has neither an ancestor that is an agent, nor a mark: what is known of it is what `sayso run` noted when it ended.
 #[test]
-fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
+fn process_left_by_agent_cannot_decide() {
     let waiting = Waiting::new();
     let (record, approve) = waiting.propose();
     // Waits until it is told to, in a session of its own.
@@ -124,7 +124,7 @@ fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
     let said = waiting.said();
     assert!(said.contains("agent cannot decide"), "{said}");
     assert_eq!(waiting.status(&record), ChangeStatus::Pending);
-    // The same of nobody's agent may.
+    // The same command outside an agent may.
     let status = Command::new(agent(&waiting.scene, &daemon)).current_dir(waiting.scene.directory.path()).status();
     assert!(status.unwrap().success());
     let said = waiting.said();
@@ -133,7 +133,7 @@ fn what_an_agent_leaves_behind_decides_nothing_when_its_run_is_over() {
 
 /// An agent that kills its guardian ends with it.
 #[test]
-fn agent_that_kills_its_guardian_decides_nothing() {
+fn agent_with_killed_guardian_cannot_decide() {
     let waiting = Waiting::new();
     let (record, approve) = waiting.propose();
     let noted = r#"n=0; until grep -q "^$PPID-" "$XDG_STATE_HOME"/sayso/agents/* || [ $n = 999 ]; do n=$((n+1)); sleep 0.01; done"#;
@@ -147,9 +147,9 @@ fn agent_that_kills_its_guardian_decides_nothing() {
     assert_eq!(waiting.status(&record), ChangeStatus::Pending);
 }
 
-/// The token makes a person of whoever has it.
+/// The token identifies a person.
 #[test]
-fn an_agent_is_not_handed_the_token() {
+fn serve_under_the_gate_prints_no_token() {
     let scene = Scene::new(&[]);
     let served = Served::start(&scene, &[]);
     let script = "for form in --json '--port 0'; do SAYSO serve $form > \"said$form\" 2>&1; echo $? >> codes; done";
@@ -176,7 +176,7 @@ fn begin(scene: &Scene, agent: &str, name: &str) -> Child {
     child
 }
 
-/// What is in a folder, and in all beneath it.
+/// Lists the files of a folder and its subfolders.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -189,9 +189,9 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Hooks are for one run, and come by its command line: no file of the user's is written, whatever becomes of the run.
+/// Hooks are for one run and come by its command line: no file of the user is written, even if the run is killed.
 #[test]
-fn an_agents_own_settings_are_as_they_were_also_after_a_kill() {
+fn agent_settings_are_unchanged_after_kill() {
     let scene = Scene::new(&[(".claude/settings.json", b"{\"model\": \"m\"}"), (".claude/settings.local.json", b"{}")]);
     let home = tempfile::tempdir().unwrap();
     for file in [".claude/settings.json", ".claude.json", ".codex/config.toml"] {
@@ -230,7 +230,7 @@ fn an_agents_own_settings_are_as_they_were_also_after_a_kill() {
 
 /// The login that a person's environment may have is not for an agent.
 #[test]
-fn an_agent_does_not_inherit_the_token() {
+fn agent_does_not_inherit_token() {
     let scene = Scene::new(&[]);
     let agent = agent(&scene, "env > environment");
     let environment = scene.environment();
@@ -245,7 +245,7 @@ fn an_agent_does_not_inherit_the_token() {
 /// Says who is who: whether each session of this workspace goes on.
 fn sessions(served: &Served) -> Vec<(String, bool)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let sessions = runtime.block_on(served.client(Patience::For(LONG)).list_sessions(10)).unwrap();
+    let sessions = runtime.block_on(served.client(RetryBudget::Limited(LONG)).list_sessions(10)).unwrap();
     let mut sessions: Vec<_> = sessions.into_iter().map(|session| (session.session, session.active)).collect();
     sessions.sort();
     sessions
@@ -253,7 +253,7 @@ fn sessions(served: &Served) -> Vec<(String, bool)> {
 
 /// Two runs of one agent, the first of which began before the other and ends before it.
 #[test]
-fn of_two_runs_each_ends_its_own_sessions_also_after_the_engine_was_killed() {
+fn each_run_ends_its_own_sessions() {
     let scene = Scene::new(&[]);
     let served = Served::start(&scene, &[]);
     let script = format!("{HOOK}; touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done");
@@ -277,9 +277,9 @@ fn of_two_runs_each_ends_its_own_sessions_also_after_the_engine_was_killed() {
     assert!(sessions(&served).iter().all(|(_, active)| !active));
 }
 
-/// What another run's agent says is not what this one's does.
+/// The sessions of another run do not count for this one.
 #[test]
-fn an_agent_that_called_no_hook_is_not_excused_by_another() {
+fn hook_check_is_per_run() {
     let scene = Scene::new(&[]);
     let talks = format!(
         "if [ $3 = loud ]; then {HOOK}; fi; touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done"
@@ -295,7 +295,7 @@ fn an_agent_that_called_no_hook_is_not_excused_by_another() {
 
 /// The engine was in the first one's process, and went with it.
 #[test]
-fn of_two_runs_the_first_to_end_does_not_take_the_engine_from_the_other() {
+fn ended_run_leaves_engine_to_other_run() {
     let scene = Scene::new(&[]);
     let script = format!("touch \"$3.up\"; until [ -e \"$3.go\" ]; do {STAYS} && sleep 0.02; done\n{HOOK}");
     let agent = agent(&scene, &script);
@@ -307,7 +307,7 @@ fn of_two_runs_the_first_to_end_does_not_take_the_engine_from_the_other() {
     let [workspace] = &workspaces[..] else { panic!("{workspaces:?}") };
     scene.write("first.go", b"");
     assert_eq!(first.wait().unwrap().code(), Some(0), "its hook was heard");
-    // No hook starts an engine: somebody else has to.
+    // A hook starts no engine, so that the test does.
     until("an engine", || UnixStream::connect(workspace.join("engine/socket")).ok());
     scene.write("second.go", b"");
     assert_eq!(second.wait().unwrap().code(), Some(0), "its hook was heard");

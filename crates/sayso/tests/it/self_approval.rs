@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
-use sayso_api::client::{Client, Patience, Progress, Proposed, Proposing, Shown, View};
+use sayso_api::client::{ChangeDetails, Client, PreviewDetail, PreviewOf, ProposeMode, Proposed, RetryBudget};
 use sayso_review::{ChangeRecord, ChangeStatus, Origin};
 use sayso_testkit::skip::skip;
 use serde_json::json;
@@ -19,12 +19,12 @@ pub(crate) const SAYSO: &str = env!("CARGO_BIN_EXE_sayso");
 /// Rules under which a command whose name begins with `allowed` runs unasked, and everything else is asked about.
 const RULES: &str = "[[rule]]\nthen = \"allow\"\nrun = [\"./allowed\"]\n";
 
-/// What the same script does where no gate is.
+/// Effect of the same script outside the gate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unmarked {
     /// It decides: the change no longer waits.
     Decides,
-    /// Nothing either: it is an attack on something else, which the test looks at.
+    /// The attack has another target, which the test checks.
     Fails,
 }
 
@@ -33,7 +33,7 @@ pub(crate) use Unmarked::{Decides, Fails};
 /// A way to try.
 pub(crate) struct Way {
     pub(crate) name: &'static str,
-    /// What a shell runs. `@SAYSO`, `@CHANGE`, `@SOCKET`, `@VERDICTS`, `@URL`, `@TOKEN`, `@LOGIN`, `@LINK`, `@ENGINE` and `@STATE`
+    /// A shell script. `@SAYSO`, `@CHANGE`, `@SOCKET`, `@VERDICTS`, `@URL`, `@TOKEN`, `@LOGIN`, `@LINK`, `@ENGINE` and `@STATE`
     /// stand for what they are, `@CALL` for the beginning of a call;
     /// `approval.json` is the body of a call that approves the change.
     pub(crate) script: &'static str,
@@ -48,7 +48,7 @@ pub(crate) struct Ground {
     number: std::cell::Cell<u64>,
 }
 
-/// How a script comes under the gate.
+/// The way by which a script runs under the gate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Entry {
     Approved,
@@ -68,17 +68,17 @@ impl Ground {
     }
 
     pub(crate) fn client(&self) -> Client {
-        self.served.client(Patience::For(LONG))
+        self.served.client(RetryBudget::Limited(LONG))
     }
 
-    /// Proposes something that waits, and writes the call that approves it.
+    /// Proposes a pending change, and writes the call that approves it.
     pub(crate) fn propose(&self) -> ChangeRecord {
         let number = self.number.replace(self.number.get() + 1);
         let change = json!({ "operation": "write", "path": format!("waits{number}"), "new_content": "x\n" });
         let text = Proposed::Text(change.to_string().into_bytes());
         let client = self.client();
-        let proposed = client.propose(text, Origin::default(), Proposing::Ask, View::Nothing);
-        let Progress { record, .. } = self.runtime.block_on(proposed).unwrap();
+        let proposed = client.propose(text, Origin::default(), ProposeMode::Ask, PreviewDetail::Omitted);
+        let ChangeDetails { record, .. } = self.runtime.block_on(proposed).unwrap();
         let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
         let body = json!({ "change": record.change.to_string(), "verdict": verdict });
         self.scene.write("approval.json", body.to_string().as_bytes());
@@ -87,7 +87,7 @@ impl Ground {
 
     pub(crate) fn status(&self, record: &ChangeRecord) -> ChangeStatus {
         let client = self.client();
-        let found = client.get_change(record.change, View::Nothing, Shown::Proposed);
+        let found = client.get_change(record.change, PreviewDetail::Omitted, PreviewOf::Proposed);
         self.runtime.block_on(found).unwrap().record.status
     }
 
@@ -271,7 +271,7 @@ fn escapes_from_the_gate_decide_nothing() {
     attempt_all(ESCAPES);
 }
 
-/// Ways through namespaces. Whoever is in others than the engine decides nothing, marked or not.
+/// Attacks by namespaces. A process in other namespaces than the engine cannot decide, marked or not.
 const NAMESPACES: &[Way] = ways! {
     "user namespace", Fails, "unshare -Ur @SAYSO review @CHANGE --approve all";
     "user and PID namespace", Fails, "unshare -Urpf --mount-proc @SAYSO review @CHANGE --approve all";

@@ -42,7 +42,7 @@ fn decisions_under_the_gate_are_all_refused() {
     ground.scene.write("sayso.toml", b"[[rule]]\nthen = \"allow\"\nwrite = [\"**\"]\n");
     for command in DECISIONS {
         let record = ground.propose();
-        let refused = |said: &str| said.contains("agent cannot decide");
+        let refused = |said: &str| said.contains("agent cannot decide") || said.contains("accepts no verdicts");
         for entry in ENTRIES {
             ground.run(entry, &ground.script(&format!("timeout 60 @SAYSO {command} > said 2>&1"), &record));
             let said = ground.scene.read("said");
@@ -204,13 +204,13 @@ fn forged_verdict_socket_gets_no_verdict() {
     let mut run = run.unwrap();
     until("the agent listens", || ground.scene.path("listens").exists());
     let said = ground.scene.transcript(&["review", &record.change.to_string(), "--approve", "all"]);
-    assert!(said.contains("proposals, not verdicts"), "{said}");
+    assert!(said.contains("accepts no verdicts"), "{said}");
     assert!(!ground.scene.path("got").exists(), "the verdict went to the agent");
     run.kill().unwrap();
     run.wait().unwrap();
 }
 
-/// Without any engine, a proposal under the gate has one of its own, which lets nothing through, and makes room for a person's.
+/// Without an engine, a proposal under the gate starts its own, which accepts no verdict and hands over to a person's.
 #[test]
 fn engine_under_the_gate_lets_nothing_through() {
     let scene = Scene::new(&[]);
@@ -247,7 +247,7 @@ fn rewritten_configuration_lets_nothing_through() {
     assert_eq!(ground.status(&record), ChangeStatus::Pending);
 }
 
-/// What is left of a command decides nothing when the command, its supervisor and its notes are gone.
+/// A surviving process cannot decide after its command, supervisor and registration are gone.
 #[test]
 fn survivor_of_its_command_decides_nothing() {
     let ground = Ground::new();
@@ -281,7 +281,7 @@ fn is_over(process: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{process}/stat")).map_or(true, |stat| stat.contains(") Z "))
 }
 
-/// What a command leaves behind is named, and what that writes belongs to the command's change.
+/// A process left by a command is named, and its writes belong to the command's change.
 #[test]
 fn process_left_behind_is_named_with_its_writes() {
     let scene = Scene::new(&[("a.txt", b"one\n")]);
@@ -298,7 +298,7 @@ fn process_left_behind_is_named_with_its_writes() {
     assert!(!scene.path("late.txt").exists());
 }
 
-/// A killed `sayso run` takes its agent's processes along, except those that were started to stay.
+/// A killed `sayso run` ends its agent's processes, except `nohup` processes.
 #[test]
 fn killed_run_ends_all_but_nohup_processes() {
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! What `sayso serve` says when it starts, and what its options do.
+//! Output and options of `sayso serve`.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
@@ -10,7 +10,7 @@ use crate::Scene;
 use crate::served::Served;
 use sayso_testkit::skip::skip;
 
-/// What `curl` gets from an address with a token, headers included.
+/// Returns the response and headers that `curl` gets with a token.
 fn curl(url: &str, method: &str, body: &str, token: Option<&str>) -> Output {
     let mut command = Command::new("curl");
     command.args(["-sSi", "-m", "60", "-H", "content-type: application/json", "-d", body]);
@@ -76,7 +76,7 @@ impl Errors for Child {
 }
 
 #[test]
-fn what_is_printed_can_be_called_also_where_it_listens_at_all_addresses() {
+fn printed_url_is_callable_on_all_addresses() {
     for address in ["127.0.0.1", "0.0.0.0", "::"] {
         if address == "::" && TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
             skip("this machine has no IPv6");
@@ -95,9 +95,9 @@ fn what_is_printed_can_be_called_also_where_it_listens_at_all_addresses() {
     spoken.end();
 }
 
-/// Invariant 12: nothing listens beyond this machine without a token.
+/// Invariant 12: a public address requires a token.
 #[test]
-fn nobody_else_is_served_without_a_token() {
+fn public_address_without_token_is_refused() {
     let scene = Scene::new(&[]);
     for address in ["0.0.0.0", "::", "192.0.2.1"] {
         let output = scene.run(&["serve", "--no-auth", "--listen", address, "--port", "0"], b"");
@@ -108,7 +108,7 @@ fn nobody_else_is_served_without_a_token() {
 }
 
 #[test]
-fn without_a_token_it_warns_and_with_one_of_ones_own_that_is_the_one() {
+fn no_auth_warns_and_own_token_is_used() {
     let scene = Scene::new(&[]);
     let spoken = Spoken::start(&scene, &["--no-auth", "--port", "0"]);
     assert!(!spoken.text.contains("Token") && !spoken.text.contains("Authorization"), "{}", spoken.text);
@@ -127,8 +127,8 @@ fn without_a_token_it_warns_and_with_one_of_ones_own_that_is_the_one() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_passed_over_and_that_is_said() {
-    // Whoever has it, somebody does.
+fn taken_port_moves_to_next_with_note() {
+    // Another process has the port.
     let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 7777));
     let scene = Scene::new(&[]);
     let spoken = Spoken::start(&scene, &[]);
@@ -137,13 +137,13 @@ fn a_port_that_is_taken_is_passed_over_and_that_is_said() {
     assert!((7778..7900).contains(&port), "{}", spoken.text);
     let told = spoken.end();
     assert!(told.contains("port 7777 is taken"), "{told}");
-    // One that was asked for is that one or none.
+    // A requested port is used or fails.
     let output = scene.run(&["serve", "--port", "7777"], b"");
     assert!(!output.status.success(), "{output:?}");
 }
 
 #[test]
-fn whatever_is_logged_of_a_call_has_the_id_that_its_answer_has() {
+fn log_lines_have_response_request_id() {
     let scene = Scene::new(&[]);
     let served = Served::start(&scene, &["--log", "debug", "--log-format", "json"]);
     let (url, token) = (served.text("url").to_owned(), served.text("token").to_owned());
@@ -164,12 +164,15 @@ fn whatever_is_logged_of_a_call_has_the_id_that_its_answer_has() {
     let says = |id: u64, level: &str, message: &str| {
         of(id).iter().any(|line| line["level"] == level && line["fields"]["message"] == message)
     };
-    assert!(says(failed, "INFO", "a call failed") && says(failed, "DEBUG", "answered"), "{log}");
+    assert!(says(failed, "INFO", "a call failed") && says(failed, "DEBUG", "responded"), "{log}");
     let why = of(failed).iter().any(|line| line.to_string().contains("77"));
     assert!(why, "the error is there: {log}");
-    assert!(says(refused, "WARN", "a request without the right token") && says(refused, "WARN", "refused"), "{log}");
+    assert!(
+        says(refused, "WARN", "request with a wrong or missing token") && says(refused, "WARN", "rejected"),
+        "{log}"
+    );
     assert_ne!(failed, refused);
-    // Below its level nothing is said.
+    // Calls below the level are not logged.
     let served = Served::start(&scene, &["--log", "error", "--log-format", "json"]);
     curl(served.text("url"), "ReviewService/Status", "{}", None);
     served.ask_to_end();

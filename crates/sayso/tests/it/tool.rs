@@ -1,4 +1,4 @@
-//! `sayso tool`.
+//! Tests of `sayso tool` and its errors.
 
 use crate::Scene;
 
@@ -9,7 +9,7 @@ fn scene() -> Scene {
 const PATHS: &str = r#"{"path_a":"src/a.rs","path_b":"src/b.rs"}"#;
 
 #[test]
-fn one_json_value_whatever_happens() {
+fn tool_prints_one_json_value() {
     let scene = scene();
     let runs = [
         &["tool", "Diff", "--grant", "Diff", "--read", "src/**", "--args", PATHS][..],
@@ -28,18 +28,18 @@ fn one_json_value_whatever_happens() {
 }
 
 #[test]
-fn the_list_has_schemas_and_needs() {
+fn tool_list_has_schemas_and_needs() {
     insta::assert_snapshot!(scene().transcript(&["tool", "list"]));
 }
 
 #[test]
-fn arguments_come_from_standard_input_too() {
+fn tool_arguments_come_from_stdin() {
     let output = scene().run(&["tool", "Echo", "--args", "-"], br#"{"text":"hi"}"#);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "{\n  \"text\": \"hi\"\n}\n");
 }
 
 #[test]
-fn full_paths_work_in_arguments_and_grants() {
+fn tool_accepts_full_paths() {
     let scene = scene();
     let root = scene.directory.path().canonicalize().unwrap();
     let arguments = format!(r#"{{"path_a":"{0}/src/a.rs","path_b":"{0}/src/b.rs"}}"#, root.display());

@@ -1,4 +1,4 @@
-//! `sayso trust`.
+//! Tests of `sayso trust` and its file.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ const THEIRS: &[u8] =
 [[rule]]\nwrite = 'gen'\nthen = 'deny'\n";
 
 #[test]
-fn what_is_trusted_is_shown_and_a_changed_file_is_untrusted_again() {
+fn trust_shows_file_and_ends_with_change() {
     let scene = Scene::new(&[]);
     let none = scene.transcript(&["trust"]);
     // A raw escape is no TOML: it is refused, and shown harmlessly.
@@ -28,7 +28,7 @@ fn what_is_trusted_is_shown_and_a_changed_file_is_untrusted_again() {
 }
 
 #[test]
-fn trust_is_kept_outside_the_workspace_for_the_user_only_and_for_one_workspace() {
+fn trust_file_is_private_and_per_workspace() {
     let scene =
         Scene::new(&[("sayso.toml", b"[policy]\nrun = 'allow'\n"), ("sub/sayso.toml", b"[policy]\nrun = 'allow'\n")]);
     scene.run(&["trust"], b"");

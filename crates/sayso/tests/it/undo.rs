@@ -22,7 +22,7 @@ fn apply(scene: &Scene, name: &str, session: &[&str]) {
 }
 
 #[test]
-fn the_last_change_goes_and_comes_back() {
+fn undo_and_redo_of_last_change() {
     let scene = scene();
     apply(&scene, "first", &[]);
     apply(&scene, "second", &[]);
@@ -42,7 +42,7 @@ fn the_last_change_goes_and_comes_back() {
 }
 
 #[test]
-fn a_file_that_changed_since_is_left_alone_unless_asked_to_merge() {
+fn undo_of_edited_file_needs_merge() {
     let scene = scene();
     apply(&scene, "first", &[]);
     scene.write("a.txt", b"one\n2\n3\n4\n5\n6\n7\n8\nmine\n");
@@ -54,7 +54,7 @@ fn a_file_that_changed_since_is_left_alone_unless_asked_to_merge() {
 }
 
 #[test]
-fn by_change_call_turn_and_session() {
+fn undo_by_change_call_turn_and_session() {
     let scene = scene();
     apply(&scene, "first", &["--session", "s", "--turn", "1", "--call", "call_a"]);
     apply(&scene, "second", &["--session", "s", "--turn", "2", "--call", "call_b"]);
@@ -62,7 +62,7 @@ fn by_change_call_turn_and_session() {
     let undone = |arguments: &[&str]| {
         let (outcome, code) = scene.json(&[&["undo", "--json"], arguments].concat());
         assert_eq!(code, 0, "{outcome:#}");
-        (outcome["of"].clone(), scene.read("a.txt"))
+        (outcome["changes"].clone(), scene.read("a.txt"))
     };
     assert_eq!(undone(&["--turn"]), (json!([3, 2]), "one\n2\n3\n4\n5\n6\n7\n8\n9\n".to_owned()));
     assert_eq!(scene.json(&["redo", "--json"]).1, 0);
@@ -75,7 +75,7 @@ fn by_change_call_turn_and_session() {
 }
 
 #[test]
-fn what_cannot_be_undone_says_why() {
+fn undo_errors_have_causes() {
     let scene = scene();
     let early = scene.transcript(&["undo"]);
     apply(&scene, "first", &[]);
@@ -95,31 +95,31 @@ fn what_cannot_be_undone_says_why() {
 }
 
 #[test]
-fn an_undo_names_what_was_not_captured_and_does_not_pass_for_whole() {
+fn undo_with_uncaptured_files_is_partial() {
     let scene = scene();
     std::fs::File::create(scene.path("big")).unwrap().set_len(70 << 20).unwrap();
     let output = scene.run(&["exec", "--approve", "echo bad >>big; echo bad >a.txt"], b"");
     assert!(output.status.success(), "{output:?}");
     let (planned, code) = scene.json(&["undo", "--dry-run", "--json"]);
-    assert_eq!((code, &planned["not_put_back"][0]["path"]), (0, &json!("big")), "{planned}");
+    assert_eq!((code, &planned["uncaptured"][0]["path"]), (0, &json!("big")), "{planned}");
     let undone = scene.transcript(&["undo"]);
-    assert!(undone.contains("note: cannot be put back: big: it changed, and was not captured before\n"), "{undone}");
-    assert!(undone.contains("Undone as far as it was captured; 1 thing was not"), "{undone}");
+    assert!(undone.contains("note: cannot be put back: big: it changed, and was not captured\n"), "{undone}");
+    assert!(undone.contains("Undone as far as it was captured; 1 path was not"), "{undone}");
     assert!(undone.ends_with("--- exit 4\n"), "{undone}");
     assert!(scene.read("a.txt").starts_with("1\n"));
     // Again, for programs.
     assert!(scene.run(&["redo"], b"").status.success());
     let (undone, code) = scene.json(&["undo", "--json"]);
-    assert_eq!((code, &undone["outcome"], &undone["not_put_back"][0]["path"]), (4, &json!("applied"), &json!("big")));
+    assert_eq!((code, &undone["outcome"], &undone["uncaptured"][0]["path"]), (4, &json!("applied"), &json!("big")));
 }
 
 #[test]
-fn what_is_in_a_directory_that_could_not_be_read_is_named_as_not_captured() {
+fn unreadable_directory_is_named_as_uncaptured() {
     let scene = scene();
     let root = scene.path(".");
     let program = scene.state_path().join("program");
     std::fs::copy(env!("CARGO_BIN_EXE_sayso"), &program).unwrap();
-    // Root reads anything, so run as nobody where we are root.
+    // Root can read every file, so that the test drops its privileges.
     let am_root = programs::run(&root, "id", &["-u"], b"").stdout == b"0\n";
     if am_root {
         for folder in [&root, &scene.state_path()] {

@@ -1,45 +1,44 @@
-//! What an entrance needs: whatever speaks for an agent.
+//! `IntentService`: intents of agents, from submission to outcome.
 
 use std::sync::Arc;
 
 use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use sayso_api::convert::BadMessage;
-use sayso_api::proto::capture_response::kept::When;
+use sayso_api::proto::capture_response::{CapturedFile, captured_file};
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{CallBasis, Client, Finished, Kept, Reply, Report, Submission, Unread};
-use sayso_review::{Command, ErrorKind, Intent, Origin, Performer, Tier};
+use sayso_gate::{
+    CallBasis, CaptureTiming, Completion, Gate, GateError, NewSession, Submission, ToolCall, ToolReport, UnreadMessage,
+};
+use sayso_review::{ErrorKind, Intent, Origin, Performer, Tier};
 use serde_json::Value;
 
 use super::review::submitted;
-use super::stream::Waiting;
+use super::stream::AwaitStream;
 use super::view_of;
 use crate::caller::Peer;
+use crate::change_details::{self, PreviewOf};
 use crate::failure::Failure;
 use crate::host::{Host, blocking, now};
-use crate::progress::{self, Shown};
 
-/// Recorded of a command that the agent's own shell ran.
-const IN_PLACE: &str = "ran in the agent's own shell, without marks";
+/// Run note of a command that the agent's own shell ran.
+const IN_PLACE_NOTE: &str = "ran in the agent's own shell, without marks";
 
-/// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Intents(pub(crate) Arc<Host>);
 
 impl Intents {
-    /// Carries out what is about a session, for whoever has it.
-    async fn command(
+    /// Runs work on a blocking thread after checking that the caller may act in the session.
+    async fn in_session<T: Send + 'static>(
         &self,
         context: &RequestContext,
-        session: Option<String>,
-        command: Command,
-    ) -> Result<Reply, ConnectError> {
+        session: String,
+        work: impl FnOnce(&Gate, &str) -> Result<T, GateError> + Send + 'static,
+    ) -> Result<T, ConnectError> {
         let peer = Peer::of(context);
         blocking(&self.0, move |host| {
-            if let Some(session) = session {
-                host.own_session(peer, &session)?;
-            }
-            Ok(host.gate.command(Client::Person, command, now())?)
+            host.authorize_session(peer, &session)?;
+            Ok(work(&host.gate, &session)?)
         })
         .await
     }
@@ -52,13 +51,13 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::SubmitRequest>,
     ) -> ServiceResult<proto::SubmitResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let progress = blocking(&self.0, move |host| {
-            let mut progress = submit(host, peer, request)?;
-            super::withhold(host, peer, &mut progress);
-            Ok(progress)
+        let details = blocking(&self.0, move |host| {
+            let mut details = submit(host, peer, request)?;
+            super::withhold(host, peer, &mut details);
+            Ok(details)
         })
         .await?;
-        Response::ok(proto::SubmitResponse { progress: progress.into(), ..Default::default() })
+        Response::ok(proto::SubmitResponse { details: details.into(), ..Default::default() })
     }
 
     async fn r#await(
@@ -66,12 +65,17 @@ impl proto::IntentService for Intents {
         context: RequestContext,
         request: ServiceRequest<'_, proto::AwaitRequest>,
     ) -> ServiceResult<ServiceStream<proto::AwaitResponse>> {
-        let request = request.to_owned_message();
-        // Followed from now on, before it is looked at for the first time.
-        let subscription = self.0.gate.subscribe(self.0.gate.last_event());
-        let awaiting = self.0.awaiting(request.change);
-        let waiting = Waiting::new(Arc::clone(&self.0), Peer::of(&context), request, subscription, awaiting);
-        Ok(Response::stream(stream::unfold(waiting, Waiting::next)))
+        let (change, view) = (request.change, view_of(request.view));
+        let guard = self.0.count_await(change);
+        let stream = AwaitStream::new(Arc::clone(&self.0), Peer::of(&context), change, view, Some(guard));
+        let response = |details: Option<proto::ChangeDetails>| {
+            let kind = match details {
+                Some(details) => details.into(),
+                None => proto::await_response::Heartbeat::default().into(),
+            };
+            proto::AwaitResponse { kind: Some(kind), ..Default::default() }
+        };
+        Ok(Response::stream(stream::unfold(stream, AwaitStream::next).map(move |sent| sent.map(response))))
     }
 
     async fn withdraw(
@@ -80,19 +84,20 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::WithdrawRequest>,
     ) -> ServiceResult<proto::WithdrawResponse> {
         let (change, peer) = (request.change, Peer::of(&context));
-        let progress = blocking(&self.0, move |host| {
-            host.own_change(peer, change)?;
-            // A review is the person's, not the agent's.
+        let details = blocking(&self.0, move |host| {
+            host.authorize_change(peer, change)?;
+            // Reviews belong to the person.
             if host.gate.read(|history| history.change(change))?.is_review() {
-                Peer::person(peer, &host.notes)?;
+                Peer::require_person(peer, &host.agents)?;
             }
-            host.gate.command(Client::Person, Command::Withdraw { change }, now())?;
+            host.gate.withdraw(change, now())?;
             let view = PreviewView::Unspecified;
-            let mut progress = host.gate.read(|history| progress::of(history, change, view, Shown::Proposed))?;
-            super::withhold(host, peer, &mut progress);
-            Ok(progress)
+            let preview_of = PreviewOf::Proposed;
+            let mut details = host.gate.read(|history| change_details::of(history, change, view, preview_of))?;
+            super::withhold(host, peer, &mut details);
+            Ok(details)
         });
-        Response::ok(proto::WithdrawResponse { progress: progress.await?.into(), ..Default::default() })
+        Response::ok(proto::WithdrawResponse { details: details.await?.into(), ..Default::default() })
     }
 
     async fn capture(
@@ -103,19 +108,23 @@ impl proto::IntentService for Intents {
         let request = request.to_owned_message();
         let arguments = value("arguments_json", &request.arguments_json).map_err(Failure::from)?;
         let tier = Tier::try_from(request.tier.as_known().unwrap_or_default()).map_err(Failure::from)?;
-        let (session, call, tool) = (request.session, request.call, request.tool);
-        let command = Command::Capture { tier, session: session.clone(), call, tool, arguments };
-        let Reply::Captured(capture) = self.command(&context, session, command).await? else {
-            return Err(super::unexpected().into());
-        };
-        let files = capture.files.iter().map(|(path, kept)| {
-            let (when, snapshot) = match kept {
-                Kept::Now(id) => (When::WHEN_NOW, Some(*id)),
-                Kept::Earlier(id) => (When::WHEN_EARLIER, Some(*id)),
-                Kept::Late(id) => (When::WHEN_LATE, Some(*id)),
-                Kept::AfterTheOther => (When::WHEN_AFTER_THE_OTHER, None),
+        let call = ToolCall { session: request.session, call: request.call, tool: request.tool };
+        let peer = Peer::of(&context);
+        let capture = blocking(&self.0, move |host| {
+            if let Some(session) = &call.session {
+                host.authorize_session(peer, session)?;
+            }
+            Ok(host.gate.capture(tier, &call, &arguments, now())?)
+        });
+        let capture = capture.await?;
+        let files = capture.files.iter().map(|(path, timing)| {
+            let (state, snapshot) = match timing {
+                CaptureTiming::Now(id) => (captured_file::State::Captured, Some(*id)),
+                CaptureTiming::Earlier(id) => (captured_file::State::CapturedEarlier, Some(*id)),
+                CaptureTiming::Late(id) => (captured_file::State::CapturedLate, Some(*id)),
+                CaptureTiming::Deferred => (captured_file::State::Deferred, None),
             };
-            proto::capture_response::Kept { path: path.to_string(), when: when.into(), snapshot, ..Default::default() }
+            CapturedFile { path: path.to_string(), state: state.into(), snapshot, ..Default::default() }
         });
         Response::ok(proto::CaptureResponse {
             files: files.collect(),
@@ -131,12 +140,12 @@ impl proto::IntentService for Intents {
     ) -> ServiceResult<proto::PrepareCallResponse> {
         let (change, peer) = (request.change, Peer::of(&context));
         let prepared = blocking(&self.0, move |host| {
-            host.own_change(peer, change)?;
-            let folders = Peer::run(peer, &host.notes).map(|run| run.folders).unwrap_or_default();
+            host.authorize_change(peer, change)?;
+            let folders = Peer::run(peer, &host.agents).map(|run| run.directories).unwrap_or_default();
             let order = host.gate.call_order(change, &folders)?;
             let id = host.calls.write(&order).map_err(|error| {
                 Failure::new(ErrorKind::Unavailable, format!("cannot write the order of change {change}: {error}"))
-                    .hint("look at the disk's free space")
+                    .hint("check the free disk space")
             })?;
             let approved_by_person = order.basis == CallBasis::Person;
             Ok(proto::PrepareCallResponse { id, approved_by_person, ..Default::default() })
@@ -162,9 +171,9 @@ impl proto::IntentService for Intents {
         let peer = Peer::of(&context);
         let started = blocking(&self.0, move |host| {
             let mut origin = Origin { session: Some(session.clone()), agent, ..Origin::default() };
-            host.own(peer, &mut origin)?;
-            let command = Command::StartSession { session, agent: origin.agent, location, parent };
-            Ok(host.gate.command(Client::Person, command, now())?)
+            host.authorize_origin(peer, &mut origin)?;
+            let new = NewSession { session, agent: origin.agent, location, parent };
+            Ok(host.gate.start_session(new, now())?)
         });
         started.await?;
         Response::ok(proto::StartSessionResponse::default())
@@ -177,10 +186,10 @@ impl proto::IntentService for Intents {
     ) -> ServiceResult<proto::EndSessionResponse> {
         let (session, peer) = (request.to_owned_message().session, Peer::of(&context));
         let ended = blocking(&self.0, move |host| {
-            host.own_session(peer, &session)?;
-            // Whatever it was at, it is no longer.
-            host.gate.finish_all(Some(&session), None, Report::Missing, now())?;
-            Ok(host.gate.command(Client::Person, Command::EndSession { session }, now())?)
+            host.authorize_session(peer, &session)?;
+            // Tool calls of an ended session get no further reports.
+            host.gate.finish_matching(Some(&session), None, ToolReport::Missing, now())?;
+            Ok(host.gate.end_session(&session, now())?)
         });
         ended.await?;
         Response::ok(proto::EndSessionResponse::default())
@@ -192,7 +201,7 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::StartTurnRequest>,
     ) -> ServiceResult<proto::StartTurnResponse> {
         let proto::StartTurnRequest { session, turn, .. } = request.to_owned_message();
-        self.command(&context, Some(session.clone()), Command::StartTurn { session, turn }).await?;
+        self.in_session(&context, session, move |gate, session| gate.start_turn(session, &turn, now())).await?;
         Response::ok(proto::StartTurnResponse::default())
     }
 
@@ -204,7 +213,7 @@ impl proto::IntentService for Intents {
         let proto::EndTurnRequest { session, turn, .. } = request.to_owned_message();
         let peer = Peer::of(&context);
         let review = blocking(&self.0, move |host| {
-            host.own_session(peer, &session)?;
+            host.authorize_session(peer, &session)?;
             let current = || host.gate.read(|history| history.session(&session)).map(|record| record?.turn);
             let Some(turn) = (match turn {
                 Some(turn) => Some(turn),
@@ -212,12 +221,9 @@ impl proto::IntentService for Intents {
             }) else {
                 return Ok(None);
             };
-            // Some agents do not say of everything that it is over.
-            host.gate.finish_all(Some(&session), None, Report::Missing, now())?;
-            match host.gate.command(Client::Person, Command::EndTurn { session, turn }, now())? {
-                Reply::TurnEnded(review) => Ok(review.map(|review| review.change)),
-                _ => Err(super::unexpected()),
-            }
+            // Some agents omit the end of a tool call.
+            host.gate.finish_matching(Some(&session), None, ToolReport::Missing, now())?;
+            Ok(host.gate.end_turn(&session, &turn, now())?.map(|review| review.change))
         });
         Response::ok(proto::EndTurnResponse { review: review.await?, ..Default::default() })
     }
@@ -228,10 +234,7 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::TakeMessagesRequest>,
     ) -> ServiceResult<proto::TakeMessagesResponse> {
         let session = request.to_owned_message().session;
-        let command = Command::TakeMessages { session: session.clone() };
-        let Reply::Messages(messages) = self.command(&context, Some(session), command).await? else {
-            return Err(super::unexpected().into());
-        };
+        let messages = self.in_session(&context, session, |gate, session| gate.take_messages(session, now())).await?;
         Response::ok(proto::TakeMessagesResponse { messages, ..Default::default() })
     }
 
@@ -241,11 +244,8 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::ListMessagesRequest>,
     ) -> ServiceResult<proto::ListMessagesResponse> {
         let session = request.to_owned_message().session;
-        let command = Command::ListMessages { session: session.clone() };
-        let Reply::Unread(unread) = self.command(&context, Some(session), command).await? else {
-            return Err(super::unexpected().into());
-        };
-        let message = |unread: Unread| proto::list_messages_response::AgentMessage {
+        let unread = self.in_session(&context, session, Gate::unread_messages).await?;
+        let message = |unread: UnreadMessage| proto::list_messages_response::AgentMessage {
             number: unread.number,
             change: unread.change,
             call: unread.call,
@@ -262,62 +262,57 @@ impl proto::IntentService for Intents {
         request: ServiceRequest<'_, proto::AcknowledgeMessagesRequest>,
     ) -> ServiceResult<proto::AcknowledgeMessagesResponse> {
         let proto::AcknowledgeMessagesRequest { session, numbers, .. } = request.to_owned_message();
-        let command = Command::AcknowledgeMessages { session: session.clone(), numbers };
-        self.command(&context, Some(session), command).await?;
+        let work = move |gate: &Gate, session: &str| gate.acknowledge_messages(session, &numbers, now());
+        self.in_session(&context, session, work).await?;
         Response::ok(proto::AcknowledgeMessagesResponse::default())
     }
 }
 
 fn value(field: &str, text: &str) -> Result<Value, BadMessage> {
-    serde_json::from_str(text).map_err(|error| BadMessage::new(field, format!("it is not JSON: {error}")))
+    serde_json::from_str(text).map_err(|error| BadMessage::new(field, format!("cannot parse it as JSON: {error}")))
 }
 
 fn finish(host: &Host, peer: Option<Peer>, request: &proto::FinishRequest) -> Result<proto::FinishResponse, Failure> {
     let ended = if request.change == 0 {
         if let Some(session) = &request.session {
-            host.own_session(peer, session)?;
+            host.authorize_session(peer, session)?;
         }
-        let call =
-            request.call.as_deref().ok_or_else(|| BadMessage::new("change", "neither it nor `call` is there"))?;
+        let call = request.call.as_deref().ok_or_else(|| BadMessage::new("change", "it is missing, and `call` too"))?;
         let called = request.order.as_deref().and_then(|order| host.calls.take_report(order));
-        let report = match (&called, request.failed.as_deref()) {
-            (Some(called), _) => Report::RanCommand { code: called.code, note: called.stopped.as_deref() },
-            (None, _) if request.in_place => Report::RanCommand { code: None, note: Some(IN_PLACE) },
-            (None, None) => Report::Ran,
-            (None, Some(error)) => Report::Failed(error),
+        let report = match (&called, request.tool_error.as_deref()) {
+            (Some(called), _) => ToolReport::RanCommand { code: called.code, note: called.stopped.as_deref() },
+            (None, _) if request.in_place => ToolReport::RanCommand { code: None, note: Some(IN_PLACE_NOTE) },
+            (None, None) => ToolReport::Ran,
+            (None, Some(error)) => ToolReport::Failed(error),
         };
-        host.gate.finish_all(request.session.as_deref(), Some(call), report, now())?
+        host.gate.finish_matching(request.session.as_deref(), Some(call), report, now())?
     } else {
-        host.own_change(peer, request.change)?;
-        if let Some(reason) = &request.not_started {
-            return Ok(finished(&[host.gate.not_started(request.change, reason, now())?]));
+        host.authorize_change(peer, request.change)?;
+        if let Some(reason) = &request.start_error {
+            return Ok(finished(&[host.gate.report_not_started(request.change, reason, now())?]));
         }
-        let command = Command::Finish { change: request.change, code: request.code };
-        match host.gate.command(Client::Person, command, now())? {
-            Reply::Finished(one) => vec![one],
-            _ => return Err(super::unexpected()),
-        }
+        vec![host.gate.finish(request.change, request.exit_code, now())?]
     };
     Ok(finished(&ended))
 }
 
-/// What all of it did.
-fn finished(ended: &[Finished]) -> proto::FinishResponse {
+/// Merges the effects of several changes.
+fn finished(completions: &[Completion]) -> proto::FinishResponse {
     let mut response = proto::FinishResponse::default();
     response.record.get_or_insert_default();
-    for one in ended {
+    for completion in completions {
         let record = response.record.get_or_insert_default();
-        let done = proto::ApplyRecord::from(&one.record);
+        let done = proto::ApplyRecord::from(&completion.record);
         record.steps.extend(done.steps);
         record.directories.extend(done.directories);
-        response.differs.extend(one.differs.iter().map(ToString::to_string));
-        response.unchanged.extend(one.unchanged.iter().map(ToString::to_string));
-        response.uncaptured.extend(one.uncaptured.iter().map(proto::Uncaptured::from));
+        response.differing_files.extend(completion.differs.iter().map(ToString::to_string));
+        response.unchanged.extend(completion.unchanged.iter().map(ToString::to_string));
+        response.uncaptured.extend(completion.uncaptured.iter().map(proto::Uncaptured::from));
     }
     response
 }
 
-fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Result<proto::Progress, Failure> {
+fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Result<proto::ChangeDetails, Failure> {
     let intent = request.intent.into_option().ok_or_else(|| BadMessage::new("intent", "it is missing"))?;
     let schema = match &intent.intent {
         Some(proto::oneof::intent::Intent::CallTool(call)) => call.schema_json.as_deref(),
@@ -328,9 +323,9 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
     let performer =
         if request.performer == proto::Performer::PERFORMER_AGENT { Performer::Agent } else { Performer::Gate };
     let mut origin = super::origin(request.origin.into_option());
-    let folders = host.own(peer, &mut origin)?;
+    let folders = host.authorize_origin(peer, &mut origin)?;
     if let (Some(session), None) = (&origin.session, &origin.turn) {
-        // Whoever speaks for an agent need not know in which turn it is.
+        // Hooks need not know the current turn.
         origin.turn = host.gate.read(|history| history.session(session))?.and_then(|record| record.turn);
     }
     host.refresh()?;
@@ -338,7 +333,7 @@ fn submit(host: &Host, peer: Option<Peer>, request: proto::SubmitRequest) -> Res
         performer,
         deadline: request.deadline_ms.or_else(|| host.deadline()),
         schema,
-        asking: Host::asking(request.ask),
+        ask_mode: Host::ask_mode(request.ask_mode == proto::AskMode::ASK_MODE_ALWAYS),
         folders,
         ..Submission::new(intent, origin)
     };

@@ -1,15 +1,17 @@
-//! The services: each call read, carried out, and answered.
+//! Services of the protocol.
 
-#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+#[allow(refining_impl_trait, reason = "concrete response types")]
+pub(crate) mod conversation;
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod intent;
-#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod request;
-#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod review;
 mod stream;
-#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod tool;
-#[allow(refining_impl_trait, reason = "the services say which message they answer with")]
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod workspace;
 
 use buffa::MessageField;
@@ -17,25 +19,19 @@ use connectrpc::ConnectError;
 use sayso_api::convert::BadMessage;
 use sayso_api::proto::{self, PreviewView};
 use sayso_gate::{SessionRecord, SessionStatus};
-use sayso_review::{ErrorKind, IfChanged, Origin, Target, WsPath};
+use sayso_review::{IfChanged, Origin, Target, WsPath};
 use serde::Serialize;
 
 use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::Host;
 
-/// An engine that answers something else than it was asked is broken.
-fn unexpected() -> Failure {
-    Failure::new(ErrorKind::Internal, "the engine answered something else than it was asked")
-}
-
-/// Data of ours as JSON, for programs.
 fn json(value: &impl Serialize) -> String {
-    // Made of strings, numbers and lists only, which always have a JSON form.
+    // Cannot fail: the values consist of strings, numbers and lists.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// How much of a preview is wanted; what a later version asks for is none of ours.
+/// Reads the view of a preview. An unknown value of a newer client means none.
 fn view_of(view: buffa::EnumValue<PreviewView>) -> PreviewView {
     view.as_known().unwrap_or_default()
 }
@@ -44,54 +40,58 @@ fn origin(origin: Option<proto::Origin>) -> Origin {
     origin.map(Origin::from).unwrap_or_default()
 }
 
-/// Which changes a plan is about, and what to do with files that changed since.
+/// Reads the target of an undo or redo. Absent fields have the defaults of the protocol.
 fn target(
     target: Option<proto::Target>,
     if_changed: buffa::EnumValue<proto::IfChanged>,
 ) -> Result<(Target, IfChanged), ConnectError> {
-    let read = || -> Result<_, BadMessage> {
-        let target = target.map_or(Ok(Target::Last), Target::try_from)?;
-        let merges = if_changed == proto::IfChanged::IF_CHANGED_MERGE;
-        Ok((target, if merges { IfChanged::Merge } else { IfChanged::Refuse }))
-    };
-    read().map_err(|error| Failure::from(error).into())
+    read_target(target, if_changed).map_err(|error| Failure::from(error).into())
 }
 
-/// Leaves out of what is told of a change what an agent may not read. A person has to see what they decide about.
-fn withhold(host: &Host, peer: Option<Peer>, progress: &mut proto::Progress) {
-    withhold_preview(host, peer, &mut progress.preview);
-    // All of it or nothing: of a part it could not be told what was not approved.
-    if !progress.plan.is_empty() && Peer::person(peer, &host.notes).is_err() {
-        let paths: Vec<WsPath> = progress.plan.iter().filter_map(|step| WsPath::parse(&step.path).ok()).collect();
-        let located = progress
+fn read_target(
+    target: Option<proto::Target>,
+    if_changed: buffa::EnumValue<proto::IfChanged>,
+) -> Result<(Target, IfChanged), BadMessage> {
+    let target = target.map_or(Ok(Target::Last), Target::try_from)?;
+    let merges = if_changed == proto::IfChanged::IF_CHANGED_MERGE;
+    Ok((target, if merges { IfChanged::Merge } else { IfChanged::Refuse }))
+}
+
+/// Removes contents that an agent may not read. A person gets all contents, in order to decide.
+fn withhold(host: &Host, peer: Option<Peer>, details: &mut proto::ChangeDetails) {
+    withhold_preview(host, peer, &mut details.preview);
+    // The whole plan or none: an incomplete one would look like a smaller approval.
+    if !details.plan.is_empty() && Peer::require_person(peer, &host.agents).is_err() {
+        let paths: Vec<WsPath> = details.plan.iter().filter_map(|step| WsPath::parse(&step.path).ok()).collect();
+        let located = details
             .change
             .as_option()
             .into_iter()
             .flat_map(|change| &change.files)
             .filter_map(|file| WsPath::parse(&file.location).ok());
         if paths.into_iter().chain(located).any(|path| workspace::may_read(host, peer, &[path]).is_err()) {
-            progress.plan.clear();
+            details.plan.clear();
         }
     }
 }
 
-/// The same for a preview alone.
+/// Removes contents of a preview that an agent may not read.
 fn withhold_preview(
     host: &Host,
     peer: Option<Peer>,
     preview: &mut MessageField<proto::Preview, buffa::Inline<proto::Preview>>,
 ) {
     let Some(preview) = preview.as_option_mut() else { return };
-    let tells = |file: &proto::FilePreview| {
+    let has_contents = |file: &proto::FilePreview| {
         !file.hunks.is_empty()
             || !file.unified_diff.is_empty()
             || file.before_content.is_set()
             || file.after_content.is_set()
     };
-    if !preview.files.iter().any(tells) {
+    if !preview.files.iter().any(has_contents) {
         return;
     }
-    if Peer::person(peer, &host.notes).is_ok() {
+    if Peer::require_person(peer, &host.agents).is_ok() {
         return;
     }
     for file in &mut preview.files {

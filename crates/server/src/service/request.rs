@@ -1,13 +1,16 @@
-//! Requests to models: what they say, what a person makes of them, and how they are treated. All of it for persons only.
+//! `RequestService`: requests to models, their edits, modes and overrides. For persons only.
 
 mod body;
+mod context_window;
+mod cost;
 mod diff;
 mod edit;
+mod mask;
 mod mode;
 mod section;
 mod show;
-mod veil;
-mod window;
+
+pub(super) use diff::{EditedText, edited_texts};
 
 use std::sync::Arc;
 
@@ -15,29 +18,28 @@ use connectrpc::{ConnectError, RequestContext, Response, ServiceRequest, Service
 use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
-use sayso_api::proto::set_mode_response::StillWaiting;
-use sayso_proxy::desk::{EndError, Expected, OnWaiting, Once, Resumed};
-use sayso_proxy::{Entrance, Which};
+use sayso_api::proto::set_mode_response::StillHeld;
+use sayso_proxy::interceptor::{ExpectedRevision, HeldAction, OneShot, ResumeError, ResumeReport};
+use sayso_proxy::{AgentEndpoint, ReplayForm};
 use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord, RequestStatus};
 use sayso_wire::Scope;
 
 use crate::failure::Failure;
-use crate::host::{Host, by_a_person, now};
+use crate::host::{Host, now, run_as_person};
 
-/// Requests that are listed where nobody says how many, and at most.
-const SOME: u32 = 20;
-const MOST: u32 = 1_000;
+/// Requests in a list without a limit.
+const DEFAULT_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 1_000;
 
-/// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Requests(pub(crate) Arc<Host>);
 
-/// A request with whether it waits.
+/// Builds a summary with the current state of a held request.
 fn summary(host: &Host, record: &RequestRecord) -> proto::RequestSummary {
-    let mut summary = proto::RequestSummary::from(record);
-    if let Some((edited, saved)) = host.proxy.desk.edits(record.request) {
-        (summary.waiting, summary.edited) = (true, edited);
-        summary.saved = (!saved.is_empty()).then(|| proto::SavedEditsOutcome::from(&saved)).into();
+    let mut summary = proto::RequestSummary { cost: cost::cost(host, record).into(), ..record.into() };
+    if let Some((edited, overrides)) = host.proxy.interceptor.edit_status(record.request) {
+        (summary.held, summary.edited) = (true, edited);
+        summary.overrides = (!overrides.is_empty()).then(|| proto::OverrideReport::from(&overrides)).into();
     }
     summary
 }
@@ -60,56 +62,57 @@ fn scope_message(scope: Scope) -> proto::OverrideScope {
 }
 
 fn list(host: &Host, request: &proto::ListRequestsRequest) -> Result<Vec<proto::RequestSummary>, Failure> {
-    let desk = &host.proxy.desk;
-    let limit = if request.limit == 0 { SOME } else { request.limit.min(MOST) } as usize;
-    let records: Vec<RequestRecord> = if request.waiting {
-        let of = |record: &RequestRecord| request.session.is_none() || record.seen.origin.session == request.session;
+    let interceptor = &host.proxy.interceptor;
+    let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit.min(MAX_LIMIT) } as usize;
+    let records: Vec<RequestRecord> = if request.held {
+        let in_session =
+            |record: &RequestRecord| request.session.is_none() || record.received.origin.session == request.session;
         let before = |id: &RequestId| request.before.is_none_or(|before| *id < before);
-        let waiting = desk.waiting().into_iter().filter(before).map(|id| desk.record(id));
-        // One that ended since is none that waits.
-        waiting.filter_map(Result::ok).filter(of).take(MOST as usize).collect()
+        let held = interceptor.held().into_iter().filter(before).map(|id| interceptor.record(id));
+        // A request that has just ended may have no record to read.
+        held.filter_map(Result::ok).filter(in_session).take(MAX_LIMIT as usize).collect()
     } else {
-        desk.records(request.session.as_deref(), request.before, limit)?
+        interceptor.records(request.session.as_deref(), request.before, limit)?
     };
     Ok(records.iter().map(|record| summary(host, record)).collect())
 }
 
-fn entrance(host: &Host, entrance: &Entrance) -> proto::Entrance {
-    let capability = &entrance.capability;
-    proto::Entrance {
+fn endpoint(host: &Host, endpoint: &AgentEndpoint) -> proto::AgentEndpoint {
+    let capability = &endpoint.capability;
+    proto::AgentEndpoint {
         capability: capability.clone(),
-        agent: entrance.agent.clone(),
-        run: entrance.run().name,
+        agent: endpoint.agent.clone(),
+        run: endpoint.run().name,
         url: host.url.get().map(|url| format!("{}/p/{capability}", url.trim_end_matches('/'))),
         ..Default::default()
     }
 }
 
 impl Requests {
-    async fn person<T: Send + 'static>(
+    /// Runs work for a person and flushes the journal, so that a crash cannot lose a confirmed change.
+    async fn run<T: Send + 'static>(
         &self,
         context: &RequestContext,
         work: impl FnOnce(&Host) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, ConnectError> {
-        // Whoever is answered can rely on what they did: a kill of the engine does not lose it.
-        let recorded = move |host: &Host| {
+        let flushed = move |host: &Host| {
             let done = work(host)?;
-            host.proxy.desk.settle();
+            host.proxy.interceptor.flush();
             Ok(done)
         };
-        by_a_person(&self.0, context, recorded).await
+        run_as_person(&self.0, context, flushed).await
     }
 
-    /// Puts up a flag for the next turn.
+    /// Arms a one-shot pause or capture of the next turn.
     async fn arm(
         &self,
         context: &RequestContext,
         session: Option<String>,
-        once: Once,
+        once: OneShot,
     ) -> Result<proto::ModeState, ConnectError> {
-        let armed = self.person(context, move |host| {
+        let armed = self.run(context, move |host| {
             host.refresh_if_readable();
-            host.proxy.desk.arm(session.as_deref(), once);
+            host.proxy.interceptor.arm(session.as_deref(), once);
             Ok(mode::state(host, session.as_deref()))
         });
         armed.await
@@ -123,7 +126,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::ListRequestsRequest>,
     ) -> ServiceResult<proto::ListRequestsResponse> {
         let request = request.to_owned_message();
-        let requests = self.person(&context, move |host| list(host, &request)).await?;
+        let requests = self.run(&context, move |host| list(host, &request)).await?;
         Response::ok(proto::ListRequestsResponse { requests, ..Default::default() })
     }
 
@@ -133,7 +136,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::ShowRequestRequest>,
     ) -> ServiceResult<proto::ShowRequestResponse> {
         let request = request.to_owned_message();
-        Response::ok(self.person(&context, move |host| show::show(host, &request)).await?)
+        Response::ok(self.run(&context, move |host| show::show(host, &request)).await?)
     }
 
     async fn get_request_body(
@@ -142,7 +145,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::GetRequestBodyRequest>,
     ) -> ServiceResult<proto::GetRequestBodyResponse> {
         let request = request.to_owned_message();
-        Response::ok(self.person(&context, move |host| body::part(host, &request)).await?)
+        Response::ok(self.run(&context, move |host| body::part(host, &request)).await?)
     }
 
     async fn edit_request(
@@ -151,7 +154,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::EditRequestRequest>,
     ) -> ServiceResult<proto::EditRequestResponse> {
         let request = request.to_owned_message();
-        Response::ok(self.person(&context, move |host| edit::edit(host, request)).await?)
+        Response::ok(self.run(&context, move |host| edit::edit(host, request)).await?)
     }
 
     async fn diff_request(
@@ -160,7 +163,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::DiffRequestRequest>,
     ) -> ServiceResult<proto::DiffRequestResponse> {
         let request = request.to_owned_message();
-        Response::ok(self.person(&context, move |host| diff::diff(host, &request)).await?)
+        Response::ok(self.run(&context, move |host| diff::diff(host, &request)).await?)
     }
 
     async fn resume_request(
@@ -169,17 +172,17 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::ResumeRequestRequest>,
     ) -> ServiceResult<proto::ResumeRequestResponse> {
         let (id, expected) = (request.request, request.to_owned_message().revision);
-        let resumed = self.person(&context, move |host| {
-            let expected = expected.map_or(Expected::Any, Expected::Version);
-            known(host, id)?;
-            host.proxy.desk.resume(id, expected, now()).map_err(|error| not_ended(host, error))
+        let resumed = self.run(&context, move |host| {
+            let expected = expected.map_or(ExpectedRevision::Any, ExpectedRevision::Exactly);
+            require_known(host, id)?;
+            host.proxy.interceptor.resume(id, expected, now()).map_err(|error| describe_not_held(host, error))
         });
-        let Resumed { captured, switched, turn_edits } = resumed.await?;
+        let ResumeReport { captured, switched, turn_edits } = resumed.await?;
         Response::ok(proto::ResumeRequestResponse {
             saved: captured.saved as u64,
             removed: captured.removed as u64,
-            switched_to: switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
-            switched_in: switched.map(|to| scope_message(to.scope)).unwrap_or_default().into(),
+            new_mode: switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
+            new_mode_scope: switched.map(|to| scope_message(to.scope)).unwrap_or_default().into(),
             turn_edits: turn_edits as u64,
             ..Default::default()
         })
@@ -191,9 +194,9 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::CancelRequestRequest>,
     ) -> ServiceResult<proto::CancelRequestResponse> {
         let id = request.request;
-        let cancelled = self.person(&context, move |host| {
-            known(host, id)?;
-            host.proxy.desk.cancel(id, now()).map_err(|error| not_ended(host, error))
+        let cancelled = self.run(&context, move |host| {
+            require_known(host, id)?;
+            host.proxy.interceptor.cancel(id, now()).map_err(|error| describe_not_held(host, error))
         });
         cancelled.await?;
         Response::ok(proto::CancelRequestResponse::default())
@@ -204,7 +207,7 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         _: ServiceRequest<'_, proto::GetModesRequest>,
     ) -> ServiceResult<proto::GetModesResponse> {
-        Response::ok(self.person(&context, |host| Ok(mode::all(host))).await?)
+        Response::ok(self.run(&context, |host| Ok(mode::all(host))).await?)
     }
 
     async fn set_mode(
@@ -215,28 +218,28 @@ impl proto::RequestService for Requests {
         let request = request.to_owned_message();
         let mode = enumeration::<_, Option<RequestMode>>(request.mode, "mode")?;
         if mode.is_none() && request.session.is_none() {
-            return Err(BadMessage::new("mode", "it is not said, and there is no session that could do without").into());
+            return Err(BadMessage::new("mode", "it is not specified, which needs a session").into());
         }
-        let waiting = match enumeration::<_, proto::WaitingRequests>(request.waiting, "waiting")? {
-            proto::WaitingRequests::Resume => OnWaiting::Resume,
-            proto::WaitingRequests::Cancel => OnWaiting::Cancel,
-            proto::WaitingRequests::Unspecified => {
-                let why = "it is not said whether paused requests go on (RESUME) or end (CANCEL)";
-                return Err(BadMessage::new("waiting", why).into());
+        let held_action = match enumeration::<_, proto::HeldRequests>(request.held_requests, "held_requests")? {
+            proto::HeldRequests::Resume => HeldAction::Resume,
+            proto::HeldRequests::Cancel => HeldAction::Cancel,
+            proto::HeldRequests::Unspecified => {
+                let reason = "it is not specified; choose RESUME or CANCEL";
+                return Err(BadMessage::new("held_requests", reason).into());
             }
         };
-        let set = self.person(&context, move |host| {
+        let set = self.run(&context, move |host| {
             host.refresh_if_readable();
-            let change = host.proxy.desk.change_mode(request.session.as_deref(), mode, waiting, now());
-            let still_waiting = change.waiting.iter().map(|(request, error)| StillWaiting {
+            let change = host.proxy.interceptor.change_mode(request.session.as_deref(), mode, held_action, now());
+            let still_held = change.still_held.iter().map(|(request, error)| StillHeld {
                 request: *request,
                 reason: error.to_string(),
                 ..Default::default()
             });
             Ok(proto::SetModeResponse {
-                ended: change.ended as u64,
+                canceled: change.ended as u64,
                 resumed: change.resumed as u64,
-                still_waiting: still_waiting.collect(),
+                still_held: still_held.collect(),
                 state: mode::state(host, request.session.as_deref()).into(),
                 ..Default::default()
             })
@@ -249,7 +252,7 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         request: ServiceRequest<'_, proto::PauseNextRequest>,
     ) -> ServiceResult<proto::PauseNextResponse> {
-        let state = self.arm(&context, request.to_owned_message().session, Once::Pause).await?;
+        let state = self.arm(&context, request.to_owned_message().session, OneShot::Pause).await?;
         Response::ok(proto::PauseNextResponse { state: state.into(), ..Default::default() })
     }
 
@@ -258,7 +261,7 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         request: ServiceRequest<'_, proto::CaptureNextRequest>,
     ) -> ServiceResult<proto::CaptureNextResponse> {
-        let state = self.arm(&context, request.to_owned_message().session, Once::Capture).await?;
+        let state = self.arm(&context, request.to_owned_message().session, OneShot::Capture).await?;
         Response::ok(proto::CaptureNextResponse { state: state.into(), ..Default::default() })
     }
 
@@ -268,10 +271,11 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::ListOverridesRequest>,
     ) -> ServiceResult<proto::ListOverridesResponse> {
         let session = request.to_owned_message().session;
-        let listed = self.person(&context, move |host| {
-            let desk = &host.proxy.desk;
-            let saved = session.map_or_else(|| desk.saved_anywhere(), |session| desk.saved(Some(&session)))?;
-            Ok(saved.iter().map(mode::saved_edit).collect())
+        let listed = self.run(&context, move |host| {
+            let interceptor = &host.proxy.interceptor;
+            let saved =
+                session.map_or_else(|| interceptor.all_overrides(), |session| interceptor.overrides(Some(&session)))?;
+            Ok(saved.iter().map(mode::override_message).collect())
         });
         Response::ok(proto::ListOverridesResponse { overrides: listed.await?, ..Default::default() })
     }
@@ -282,15 +286,15 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::SaveOverridesRequest>,
     ) -> ServiceResult<proto::SaveOverridesResponse> {
         let (id, wanted) = (request.request, scope(request.to_owned_message().scope, "scope")?);
-        let saved = self.person(&context, move |host| {
+        let saved = self.run(&context, move |host| {
             host.refresh_if_readable();
-            known(host, id)?;
-            let scope = wanted.unwrap_or_else(|| host.proxy.desk.settings().scope);
-            let saved = host.proxy.desk.save(id, scope, now())?;
+            require_known(host, id)?;
+            let scope = wanted.unwrap_or_else(|| host.proxy.interceptor.settings().scope);
+            let saved = host.proxy.interceptor.save_overrides(id, scope, now())?;
             Ok(proto::SaveOverridesResponse {
                 saved: saved.saved as u64,
                 scope: scope_message(scope).into(),
-                switched_to: saved.switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
+                new_mode: saved.switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
                 ..Default::default()
             })
         });
@@ -303,13 +307,13 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::RemoveOverridesRequest>,
     ) -> ServiceResult<proto::RemoveOverridesResponse> {
         let request = request.to_owned_message();
-        let scope = scope(request.scope, "scope")?.ok_or_else(|| BadMessage::new("scope", "it is not said"))?;
+        let scope = scope(request.scope, "scope")?.ok_or_else(|| BadMessage::new("scope", "it is not specified"))?;
         if scope == Scope::Session && request.session.is_none() {
-            return Err(BadMessage::new("session", "it is missing, and the scope is a session").into());
+            return Err(BadMessage::new("session", "it is missing, and the scope is SESSION").into());
         }
-        let removed = self.person(&context, move |host| {
+        let removed = self.run(&context, move |host| {
             let session = request.session.unwrap_or_default();
-            Ok(host.proxy.desk.remove_saved(scope, &session)? as u64)
+            Ok(host.proxy.interceptor.remove_overrides(scope, &session)? as u64)
         });
         Response::ok(proto::RemoveOverridesResponse { removed: removed.await?, ..Default::default() })
     }
@@ -320,7 +324,7 @@ impl proto::RequestService for Requests {
         request: ServiceRequest<'_, proto::ListSubagentsRequest>,
     ) -> ServiceResult<proto::ListSubagentsResponse> {
         let request = request.to_owned_message();
-        Response::ok(self.person(&context, move |host| Ok(show::subagents(host, &request))).await?)
+        Response::ok(self.run(&context, move |host| Ok(show::subagents(host, &request))).await?)
     }
 
     async fn replay_request(
@@ -328,94 +332,103 @@ impl proto::RequestService for Requests {
         context: RequestContext,
         request: ServiceRequest<'_, proto::ReplayRequestRequest>,
     ) -> ServiceResult<proto::ReplayRequestResponse> {
-        use proto::replay_request_request::Which as Wanted;
-        let (id, which) = (request.request, request.to_owned_message().which);
-        let which = match enumeration::<_, Wanted>(which, "which")? {
-            Wanted::Unspecified | Wanted::AsSent => Which::AsItWasSent,
-            Wanted::AsCame => Which::AsItCame,
+        use proto::replay_request_request::Form;
+        let (id, form) = (request.request, request.to_owned_message().form);
+        let form = match enumeration::<_, Form>(form, "form")? {
+            Form::Unspecified | Form::AsSent => ReplayForm::AsSent,
+            Form::AsReceived => ReplayForm::AsReceived,
         };
-        self.person(&context, Host::refresh).await?;
-        let replayed = self.0.proxy.replay(id, which).await.map_err(Failure::from)?;
+        self.run(&context, Host::refresh).await?;
+        let replayed = self.0.proxy.replay(id, form).await.map_err(Failure::from)?;
         Response::ok(proto::ReplayRequestResponse {
             request: replayed.request,
             status: replayed.status.into(),
             answer: replayed.answer,
-            earlier: replayed.earlier,
+            earlier_answer: replayed.earlier,
             diff: replayed.diff,
             ..Default::default()
         })
     }
 
-    async fn open_entrance(
+    async fn get_cost(
         &self,
         context: RequestContext,
-        request: ServiceRequest<'_, proto::OpenEntranceRequest>,
-    ) -> ServiceResult<proto::OpenEntranceResponse> {
+        request: ServiceRequest<'_, proto::GetCostRequest>,
+    ) -> ServiceResult<proto::GetCostResponse> {
         let request = request.to_owned_message();
-        let opened = self.person(&context, move |host| {
-            let upstreams = request.upstreams.into_iter().collect();
-            Ok(entrance(host, &host.proxy.entrances.open(request.agent, upstreams)?))
-        });
-        Response::ok(proto::OpenEntranceResponse { entrance: opened.await?.into(), ..Default::default() })
+        Response::ok(self.run(&context, move |host| cost::sums(host, &request)).await?)
     }
 
-    async fn lasting_entrance(
+    async fn open_endpoint(
         &self,
         context: RequestContext,
-        request: ServiceRequest<'_, proto::LastingEntranceRequest>,
-    ) -> ServiceResult<proto::LastingEntranceResponse> {
+        request: ServiceRequest<'_, proto::OpenEndpointRequest>,
+    ) -> ServiceResult<proto::OpenEndpointResponse> {
         let request = request.to_owned_message();
-        let lasting = self.person(&context, move |host| {
+        let opened = self.run(&context, move |host| {
             let upstreams = request.upstreams.into_iter().collect();
-            Ok(entrance(host, &host.proxy.entrances.lasting(request.agent, upstreams)?))
+            Ok(endpoint(host, &host.proxy.endpoints.open(request.agent, upstreams)?))
         });
-        Response::ok(proto::LastingEntranceResponse { entrance: lasting.await?.into(), ..Default::default() })
+        Response::ok(proto::OpenEndpointResponse { endpoint: opened.await?.into(), ..Default::default() })
     }
 
-    async fn close_entrance(
+    async fn get_persistent_endpoint(
         &self,
         context: RequestContext,
-        request: ServiceRequest<'_, proto::CloseEntranceRequest>,
-    ) -> ServiceResult<proto::CloseEntranceResponse> {
+        request: ServiceRequest<'_, proto::GetPersistentEndpointRequest>,
+    ) -> ServiceResult<proto::GetPersistentEndpointResponse> {
+        let request = request.to_owned_message();
+        let persistent = self.run(&context, move |host| {
+            let upstreams = request.upstreams.into_iter().collect();
+            Ok(endpoint(host, &host.proxy.endpoints.persistent(request.agent, upstreams)?))
+        });
+        Response::ok(proto::GetPersistentEndpointResponse { endpoint: persistent.await?.into(), ..Default::default() })
+    }
+
+    async fn close_endpoint(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::CloseEndpointRequest>,
+    ) -> ServiceResult<proto::CloseEndpointResponse> {
         let capability = request.to_owned_message().capability;
-        let closed = self.person(&context, move |host| {
-            let closed = host.proxy.entrances.close(&capability)?;
-            if let Some(entrance) = &closed {
-                host.proxy.desk.run_over(&entrance.run().name);
+        let closed = self.run(&context, move |host| {
+            let closed = host.proxy.endpoints.close(&capability)?;
+            if let Some(endpoint) = &closed {
+                host.proxy.interceptor.end_run(&endpoint.run().name);
             }
             Ok(closed.is_some())
         });
-        Response::ok(proto::CloseEntranceResponse { closed: closed.await?, ..Default::default() })
+        Response::ok(proto::CloseEndpointResponse { closed: closed.await?, ..Default::default() })
     }
 }
 
-/// Tells a request that does not wait from one that there is not.
-fn known(host: &Host, request: RequestId) -> Result<(), Failure> {
-    if host.proxy.desk.waiting().contains(&request) {
+/// Fails if there is no such request.
+fn require_known(host: &Host, request: RequestId) -> Result<(), Failure> {
+    if host.proxy.interceptor.held().contains(&request) {
         return Ok(());
     }
-    host.proxy.desk.record(request)?;
+    host.proxy.interceptor.record(request)?;
     Ok(())
 }
 
-/// Why a request could not be resumed or cancelled: of one that does not wait, what it does instead.
-fn not_ended(host: &Host, error: EndError) -> Failure {
-    let EndError::NotWaiting(request) = error else { return error.into() };
-    let Ok(record) = host.proxy.desk.record(request) else { return error.into() };
-    let (what, hint) = match (record.status, &record.ended) {
-        (RequestStatus::Sent, _) if record.turned_away.is_some() => {
-            ("its upstream turned it away, and it is tried again".to_owned(), Some("it can be cancelled"))
+/// Adds the state of a request that cannot be resumed or cancelled because it is not held.
+fn describe_not_held(host: &Host, error: ResumeError) -> Failure {
+    let ResumeError::NotPaused(request) = error else { return error.into() };
+    let Ok(record) = host.proxy.interceptor.record(request) else { return error.into() };
+    let (state, hint) = match (record.status, &record.ended) {
+        (RequestStatus::Sent, _) if record.upstream_retry.is_some() => {
+            ("sayso is retrying it".to_owned(), Some("cancel it with `sayso request cancel`"))
         }
-        (RequestStatus::Sent, _) => ("it was sent".to_owned(), Some("only its agent can break it off")),
-        (RequestStatus::Answered, _) => ("it was answered".to_owned(), None),
-        (RequestStatus::Ended, Some(why)) => (format!("it ended: {}", why.message()), None),
-        (RequestStatus::Seen | RequestStatus::Paused | RequestStatus::Ended, _) => return error.into(),
+        (RequestStatus::Sent, _) => ("it is in flight".to_owned(), Some("stop it in its agent")),
+        (RequestStatus::Answered, _) => ("it has a response".to_owned(), None),
+        (RequestStatus::Ended, Some(end)) => (format!("it ended: {}", end.message()), None),
+        (RequestStatus::Received | RequestStatus::Paused | RequestStatus::Ended, _) => return error.into(),
     };
-    let failure = Failure::new(error.kind(), format!("{error}: {what}"));
+    let failure = Failure::new(error.kind(), format!("{error}: {state}"));
     failure.hint(hint.map_or_else(|| error.hint(), str::to_owned))
 }
 
-/// What cannot be had of a request that is there.
+/// The error for a part of a request that does not exist.
 fn missing(message: impl Into<String>) -> Failure {
     Failure::new(ErrorKind::InvalidArgs, message)
 }

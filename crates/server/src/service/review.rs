@@ -1,38 +1,46 @@
-//! What a surface needs: the stream, what waits, verdicts, and what happened so far.
+//! `ReviewService`: events, pending changes, verdicts and history.
+
+mod decide;
+mod diff;
+mod inbox;
+mod pending;
+mod session;
+mod status;
+mod suggest;
 
 use std::sync::Arc;
 
 use connectrpc::{ConnectError, PreEncoded, RequestContext, Response, ServiceRequest, ServiceResult, ServiceStream};
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use sayso_api::convert::BadMessage;
-use sayso_api::proto::propose_request::Mode;
 use sayso_api::proto::watch_request::Role;
 use sayso_api::proto::{self, PreviewView};
-use sayso_gate::{Client, Decided, Reply, Reversal, Submission, Submitted};
-use sayso_review::{Command, ContentHash, Decider, ErrorKind, FromNowOn, Intent, Proposal, Verdict};
+use sayso_gate::Reversal;
+use sayso_review::ContentHash;
 
-use super::stream::Watching;
+use self::inbox::InboxStream;
+use super::stream::{AwaitStream, WatchStream};
 use super::view_of;
-use crate::answer::LOGIN;
 use crate::caller::Peer;
-use crate::failure::Failure;
-use crate::host::{Host, blocking, by_a_person, now, promptly};
-use crate::progress::{self, Shown};
+use crate::change_details::{self, PreviewOf};
+use crate::host::{Host, blocking, now, run_as_person, run_inline};
 
-/// Changes that are listed where nobody says how many.
-const SOME: u32 = 20;
-/// Changes that are listed at most.
-const MOST: u32 = 1_000;
+/// Changes or sessions in a list without a limit.
+const DEFAULT_LIMIT: u32 = 20;
+/// Largest limit of a list.
+const MAX_LIMIT: u32 = 1_000;
 
-/// Bytes of previews in one answer, after which the others come without.
-const MOST_PREVIEWED: usize = 16 << 20;
+pub(super) use decide::submitted;
 
-/// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Review(pub(crate) Arc<Host>);
 
+fn limit(requested: u32) -> usize {
+    (if requested == 0 { DEFAULT_LIMIT } else { requested.min(MAX_LIMIT) }) as usize
+}
+
 fn hash(text: &str) -> Result<ContentHash, BadMessage> {
-    text.parse().map_err(|_| BadMessage::new("preview_hash", format!("`{text}` is no hash")))
+    text.parse().map_err(|_| BadMessage::new("preview_hash", format!("`{text}` is not a hash")))
 }
 
 impl Review {
@@ -45,15 +53,15 @@ impl Review {
         let peer = Peer::of(context);
         blocking(&self.0, move |host| {
             let plan = host.gate.plan(&reversal)?;
-            let mut shown = proto::UndoPlan {
-                of: plan.changes().to_vec(),
+            let mut message = proto::UndoPlan {
+                changes: plan.changes().to_vec(),
                 preview: sayso_api::convert::preview(&plan.preview, view).into(),
                 preview_hash: plan.preview.hash().to_string(),
                 uncaptured: plan.uncaptured.iter().map(proto::Uncaptured::from).collect(),
                 ..Default::default()
             };
-            super::withhold_preview(host, peer, &mut shown.preview);
-            Ok(shown)
+            super::withhold_preview(host, peer, &mut message.preview);
+            Ok(message)
         })
         .await
     }
@@ -62,12 +70,12 @@ impl Review {
         &self,
         context: &RequestContext,
         reversal: Reversal,
-        shown: Option<String>,
-    ) -> Result<proto::Progress, ConnectError> {
-        by_a_person(&self.0, context, move |host| {
-            let shown = shown.as_deref().map(hash).transpose()?;
-            let (change, decided) = host.gate.reverse(&reversal, shown, now())?;
-            progress::decided(host, change, &decided, PreviewView::Unspecified)
+        expected_hash: Option<String>,
+    ) -> Result<proto::ChangeDetails, ConnectError> {
+        run_as_person(&self.0, context, move |host| {
+            let expected = expected_hash.as_deref().map(hash).transpose()?;
+            let (change, decided) = host.gate.reverse(&reversal, expected, now())?;
+            change_details::decided(host, change, &decided, PreviewView::Unspecified)
         })
         .await
     }
@@ -80,7 +88,7 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::StatusRequest>,
     ) -> ServiceResult<proto::StatusResponse> {
         let request = request.to_owned_message();
-        Response::ok(promptly(&self.0, move |host| status(host, &request)).await?)
+        Response::ok(run_inline(&self.0, move |host| status::status(host, &request)).await?)
     }
 
     async fn watch(
@@ -90,13 +98,14 @@ impl proto::ReviewService for Review {
     ) -> ServiceResult<ServiceStream<PreEncoded<proto::WatchResponse>>> {
         let request = request.to_owned_message();
         let (gate, peer) = (&self.0.gate, Peer::of(&context));
-        // Where an agent looks, nobody is there to decide, and what waits is announced all the same.
+        // A surface of an agent cannot decide, so it does not suppress notifications.
         let decides = request.role == Role::ROLE_SURFACE
-            && blocking(&self.0, move |host| Ok(Peer::decides(peer, &host.notes).is_ok())).await?;
-        let attached = decides.then(|| gate.attach());
+            && blocking(&self.0, move |host| Ok(Peer::require_decider(peer, &host.agents).is_ok())).await?;
+        let surface = decides.then(|| request.surface.into_option().unwrap_or_default().into());
         let subscription = gate.subscribe(request.after);
-        let watching = Watching::new(Arc::clone(&self.0), subscription, attached);
-        Ok(Response::stream(stream::unfold(watching, Watching::next)))
+        let is_person = blocking(&self.0, move |host| Ok(Peer::require_person(peer, &host.agents).is_ok())).await?;
+        let stream = WatchStream::new(Arc::clone(&self.0), subscription, surface, is_person);
+        Ok(Response::stream(stream::unfold(stream, WatchStream::next)))
     }
 
     async fn list_pending(
@@ -105,28 +114,7 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::ListPendingRequest>,
     ) -> ServiceResult<proto::ListPendingResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let pending = blocking(&self.0, move |host| {
-            host.settle()?;
-            host.gate.tick(now())?;
-            let mut view = view_of(request.view);
-            let (mut pending, mut size) = (Vec::new(), 0);
-            for change in host.gate.waiting()? {
-                let progress = host.gate.read(|history| {
-                    let record = history.change(change)?;
-                    let asked = request.session.is_none() || record.origin.session == request.session;
-                    if asked { progress::of(history, change, view, Shown::Proposed).map(Some) } else { Ok(None) }
-                })?;
-                if let Some(mut progress) = progress {
-                    super::withhold(host, peer, &mut progress);
-                    size += buffa::Message::encoded_len(&progress) as usize;
-                    pending.push(progress);
-                    if size > MOST_PREVIEWED {
-                        view = PreviewView::Unspecified;
-                    }
-                }
-            }
-            Ok(pending)
-        });
+        let pending = blocking(&self.0, move |host| pending::list(host, peer, &request));
         Response::ok(proto::ListPendingResponse { pending: pending.await?, ..Default::default() })
     }
 
@@ -137,12 +125,12 @@ impl proto::ReviewService for Review {
     ) -> ServiceResult<proto::DecideResponse> {
         let request = request.to_owned_message();
         let peer = Peer::of(&context);
-        let progress = promptly(&self.0, move |host| {
-            Peer::person(peer, &host.notes)?;
-            decide(host, request)
+        let details = run_inline(&self.0, move |host| {
+            Peer::require_person(peer, &host.agents)?;
+            decide::decide(host, request)
         })
         .await?;
-        Response::ok(proto::DecideResponse { progress: progress.into(), ..Default::default() })
+        Response::ok(proto::DecideResponse { details: details.into(), ..Default::default() })
     }
 
     async fn create_login(
@@ -151,7 +139,7 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::CreateLoginRequest>,
     ) -> ServiceResult<proto::CreateLoginResponse> {
         let link = request.link;
-        Response::ok(by_a_person(&self.0, &context, move |host| create_login(host, link)).await?)
+        Response::ok(run_as_person(&self.0, &context, move |host| status::create_login(host, link)).await?)
     }
 
     async fn propose(
@@ -160,13 +148,13 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::ProposeRequest>,
     ) -> ServiceResult<proto::ProposeResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let progress = promptly(&self.0, move |host| {
-            let mut progress = propose(host, peer, request)?;
-            super::withhold(host, peer, &mut progress);
-            Ok(progress)
+        let details = run_inline(&self.0, move |host| {
+            let mut details = decide::propose(host, peer, request)?;
+            super::withhold(host, peer, &mut details);
+            Ok(details)
         })
         .await?;
-        Response::ok(proto::ProposeResponse { progress: progress.into(), ..Default::default() })
+        Response::ok(proto::ProposeResponse { details: details.into(), ..Default::default() })
     }
 
     async fn get_change(
@@ -175,18 +163,28 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::GetChangeRequest>,
     ) -> ServiceResult<proto::GetChangeResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let progress = blocking(&self.0, move |host| {
-            let applied = request.shown == proto::get_change_request::Shown::SHOWN_APPLIED;
-            let shown = if applied { Shown::Applied } else { Shown::Proposed };
+        let details = blocking(&self.0, move |host| {
+            let applied = request.preview_of == proto::get_change_request::PreviewOf::PREVIEW_OF_APPLIED;
+            let preview_of = if applied { PreviewOf::Applied } else { PreviewOf::Proposed };
             let view = view_of(request.view);
             if !applied && view != PreviewView::Unspecified {
-                host.gate.keep_current(request.change, now())?;
+                host.gate.refresh_if_stale(request.change, now())?;
             }
-            let mut progress = host.gate.read(|history| progress::of(history, request.change, view, shown))?;
-            super::withhold(host, peer, &mut progress);
-            Ok(progress)
+            let mut details =
+                host.gate.read(|history| change_details::of(history, request.change, view, preview_of))?;
+            super::withhold(host, peer, &mut details);
+            Ok(details)
         });
-        Response::ok(proto::GetChangeResponse { progress: progress.await?.into(), ..Default::default() })
+        Response::ok(proto::GetChangeResponse { details: details.await?.into(), ..Default::default() })
+    }
+
+    async fn get_diff(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::GetDiffRequest>,
+    ) -> ServiceResult<proto::GetDiffResponse> {
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        Response::ok(blocking(&self.0, move |host| diff::get_diff(host, peer, request)).await?)
     }
 
     async fn list_changes(
@@ -196,7 +194,7 @@ impl proto::ReviewService for Review {
     ) -> ServiceResult<proto::ListChangesResponse> {
         let request = request.to_owned_message();
         let changes = blocking(&self.0, move |host| {
-            let limit = if request.limit == 0 { SOME } else { request.limit.min(MOST) } as usize;
+            let limit = limit(request.limit);
             let records = host.gate.read(|history| match &request.session {
                 Some(session) => history.changes_of(session, request.before, limit),
                 None => history.changes(request.before).take(limit).collect(),
@@ -211,12 +209,22 @@ impl proto::ReviewService for Review {
         _: RequestContext,
         request: ServiceRequest<'_, proto::ListSessionsRequest>,
     ) -> ServiceResult<proto::ListSessionsResponse> {
-        let limit = if request.limit == 0 { SOME } else { request.limit.min(MOST) } as usize;
+        let limit = limit(request.limit);
         let sessions = blocking(&self.0, move |host| {
             let sessions = host.gate.read(|history| history.sessions(limit))?;
             Ok(sessions.iter().map(super::session).collect())
         });
         Response::ok(proto::ListSessionsResponse { sessions: sessions.await?, ..Default::default() })
+    }
+
+    async fn resolve_session(
+        &self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::ResolveSessionRequest>,
+    ) -> ServiceResult<proto::ResolveSessionResponse> {
+        let given = request.to_owned_message().given;
+        let session = blocking(&self.0, move |host| session::resolve(host, &given)).await?;
+        Response::ok(proto::ResolveSessionResponse { session, ..Default::default() })
     }
 
     async fn plan_undo(
@@ -238,8 +246,8 @@ impl proto::ReviewService for Review {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
         let reversal = Reversal::Undo { target, if_changed };
-        let progress = self.reverse(&context, reversal, request.preview_hash).await?;
-        Response::ok(proto::UndoResponse { progress: progress.into(), ..Default::default() })
+        let details = self.reverse(&context, reversal, request.preview_hash).await?;
+        Response::ok(proto::UndoResponse { details: details.into(), ..Default::default() })
     }
 
     async fn plan_redo(
@@ -261,23 +269,19 @@ impl proto::ReviewService for Review {
         let request = request.to_owned_message();
         let (target, if_changed) = super::target(request.target.into_option(), request.if_changed)?;
         let reversal = Reversal::Redo { target, if_changed };
-        let progress = self.reverse(&context, reversal, request.preview_hash).await?;
-        Response::ok(proto::RedoResponse { progress: progress.into(), ..Default::default() })
+        let details = self.reverse(&context, reversal, request.preview_hash).await?;
+        Response::ok(proto::RedoResponse { details: details.into(), ..Default::default() })
     }
 
-    async fn rehearse(
+    async fn dry_run(
         &self,
         context: RequestContext,
-        request: ServiceRequest<'_, proto::RehearseRequest>,
-    ) -> ServiceResult<proto::RehearseResponse> {
+        request: ServiceRequest<'_, proto::DryRunRequest>,
+    ) -> ServiceResult<proto::DryRunResponse> {
         let change = request.change;
-        let said = by_a_person(&self.0, &context, move |host| {
-            match host.gate.command(Client::Person, Command::DryRun { change }, now())? {
-                Reply::DryRun(output) => Ok(proto::RehearseResponse::from(&output)),
-                _ => Err(super::unexpected()),
-            }
-        });
-        Response::ok(said.await?)
+        let output =
+            run_as_person(&self.0, &context, move |host| Ok(proto::DryRunResponse::from(&host.gate.dry_run(change)?)));
+        Response::ok(output.await?)
     }
 
     async fn review_turn(
@@ -286,14 +290,15 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::ReviewTurnRequest>,
     ) -> ServiceResult<proto::ReviewTurnResponse> {
         let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        let progress = blocking(&self.0, move |host| {
+        let details = blocking(&self.0, move |host| {
             let Some(review) = host.gate.review_turn(&request.session, &request.turn, now())? else { return Ok(None) };
             let view = view_of(request.view);
-            let mut shown = host.gate.read(|history| progress::of(history, review.change, view, Shown::Proposed))?;
-            super::withhold(host, peer, &mut shown);
-            Ok(Some(shown))
+            let preview_of = PreviewOf::Proposed;
+            let mut details = host.gate.read(|history| change_details::of(history, review.change, view, preview_of))?;
+            super::withhold(host, peer, &mut details);
+            Ok(Some(details))
         });
-        Response::ok(proto::ReviewTurnResponse { progress: progress.await?.into(), ..Default::default() })
+        Response::ok(proto::ReviewTurnResponse { details: details.await?.into(), ..Default::default() })
     }
 
     async fn list_snapshots(
@@ -304,10 +309,10 @@ impl proto::ReviewService for Review {
         let call = request.to_owned_message().call;
         let snapshots = blocking(&self.0, move |host| {
             let records = host.gate.read(|history| match &call {
-                Some(call) => history.snapshots_of(call),
+                Some(call) => history.snapshots_of_call(call),
                 None => history.snapshots(),
             })?;
-            Ok(records.iter().take(MOST as usize).map(proto::SnapshotRecord::from).collect())
+            Ok(records.iter().take(MAX_LIMIT as usize).map(proto::SnapshotRecord::from).collect())
         });
         Response::ok(proto::ListSnapshotsResponse { snapshots: snapshots.await?, ..Default::default() })
     }
@@ -329,8 +334,8 @@ impl proto::ReviewService for Review {
     ) -> ServiceResult<proto::RestoreResponse> {
         let request = request.to_owned_message();
         let reversal = Reversal::Restore { snapshot: request.snapshot };
-        let progress = self.reverse(&context, reversal, request.preview_hash).await?;
-        Response::ok(proto::RestoreResponse { progress: progress.into(), ..Default::default() })
+        let details = self.reverse(&context, reversal, request.preview_hash).await?;
+        Response::ok(proto::RestoreResponse { details: details.into(), ..Default::default() })
     }
 
     async fn collect(
@@ -339,130 +344,91 @@ impl proto::ReviewService for Review {
         request: ServiceRequest<'_, proto::CollectRequest>,
     ) -> ServiceResult<proto::CollectResponse> {
         let request = request.to_owned_message();
-        let response = by_a_person(&self.0, &context, move |host| {
-            host.settle()?;
-            let mut alive = host.notes.alive(&host.journal);
-            alive.extend(host.awaited());
-            let upkeep = host.gate.collect(&alive, request.before_ms, request.most_bytes, now())?;
+        let response = run_as_person(&self.0, &context, move |host| {
+            host.finish_abandoned()?;
+            let mut active = host.agents.active_changes(&host.journal);
+            active.extend(host.awaited());
+            let report = host.gate.collect(&active, request.before_ms, request.max_bytes, now())?;
             Ok(proto::CollectResponse {
-                cancelled: upkeep.cancelled,
-                dropped: upkeep.collected.blobs,
-                freed_bytes: upkeep.collected.file_bytes,
-                compressed: upkeep.compacted.blobs,
+                cancelled: report.cancelled,
+                dropped: report.collected.blobs,
+                freed_bytes: report.collected.file_bytes,
+                compressed: report.compacted.blobs,
                 ..Default::default()
             })
         });
         Response::ok(response.await?)
     }
-}
 
-fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusResponse, Failure> {
-    let gate = &host.gate;
-    // The engine knows them; in the journal they would have to be looked for.
-    let newest = if request.most_waiting == 0 { Vec::new() } else { gate.waiting()? };
-    let newest = newest.into_iter().rev().take(request.most_waiting.min(MOST) as usize);
-    let requests = host.proxy.desk.waiting().len();
-    Ok(gate.read(|history| {
-        let status = history.status()?;
-        let turns = history.unreviewed()?;
-        let turn = |(session, turn)| proto::Turn { session, turn, ..Default::default() };
-        let mut waiting = Vec::new();
-        for change in newest {
-            waiting.push(proto::Change::from(&history.change(change)?));
-        }
-        let mut response = proto::StatusResponse {
-            version: host.version.to_owned(),
-            process: std::process::id(),
-            workspace: host.root.to_string_lossy().into_owned(),
-            started_ms: host.started,
-            changes: status.changes,
-            pending: status.pending,
-            turns_to_review: turns.into_iter().map(turn).collect(),
-            last_event: gate.last_event(),
-            surfaces: u32::try_from(gate.surfaces()).unwrap_or(u32::MAX),
-            journal: host.journal.to_string_lossy().into_owned(),
-            waiting,
-            url: host.url.get().cloned(),
-            requests_waiting: requests as u64,
-            ..Default::default()
+    async fn list_inbox(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::ListInboxRequest>,
+    ) -> ServiceResult<proto::ListInboxResponse> {
+        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
+        Response::ok(blocking(&self.0, move |host| inbox::list(host, peer, request)).await?)
+    }
+
+    async fn watch_inbox(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::WatchInboxRequest>,
+    ) -> ServiceResult<ServiceStream<proto::WatchInboxResponse>> {
+        let session = request.to_owned_message().session;
+        let stream = InboxStream::new(&self.0, Peer::of(&context), session).await?;
+        Ok(Response::stream(stream::unfold(stream, InboxStream::next)))
+    }
+
+    async fn await_change(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::AwaitChangeRequest>,
+    ) -> ServiceResult<ServiceStream<proto::AwaitChangeResponse>> {
+        let (change, view) = (request.change, view_of(request.view));
+        let stream = AwaitStream::new(Arc::clone(&self.0), Peer::of(&context), change, view, None);
+        let response = |details: Option<proto::ChangeDetails>| {
+            let kind = match details {
+                Some(details) => details.into(),
+                None => proto::await_change_response::Heartbeat::default().into(),
+            };
+            proto::AwaitChangeResponse { kind: Some(kind), ..Default::default() }
         };
-        if request.details {
-            let sizes = history.sizes()?;
-            (response.contents, response.stored_bytes) = (sizes.blobs, sizes.file_bytes);
-            response.last = history.changes(None).next().transpose()?.as_ref().map(proto::Change::from).into();
-        }
-        Ok(response)
-    })?)
-}
-
-fn decide(host: &Host, request: proto::DecideRequest) -> Result<proto::Progress, Failure> {
-    let change = request.change;
-    let verdict = request.verdict.into_option().ok_or_else(|| BadMessage::new("verdict", "it is missing"))?;
-    // Whoever calls is a person, whatever they say they are.
-    let verdict = Verdict { by: Decider::Person, ..Verdict::try_from(verdict)? };
-    let from_now_on = request.from_now_on.into_option().map(FromNowOn::try_from).transpose()?;
-    host.refresh()?;
-    // What nobody waits for any more is not let go ahead.
-    host.settle()?;
-    let command = Command::Decide { change, verdict, from_now_on };
-    let Reply::Decided { decided, keep } = host.gate.command(Client::Person, command, now())? else {
-        return Err(super::unexpected());
-    };
-    let mut progress = progress::decided(host, change, &decided, view_of(request.view))?;
-    let counts = !matches!(*decided, Decided::Stale { .. } | Decided::Failed { .. });
-    let scope = from_now_on.filter(|_| counts).map(|meant| meant.scope);
-    progress.rule_kept = progress::keep(host, scope, keep.as_ref());
-    Ok(progress)
-}
-
-fn create_login(host: &Host, link: bool) -> Result<proto::CreateLoginResponse, Failure> {
-    let failed = |error: std::io::Error| Failure::new(ErrorKind::Unavailable, format!("cannot make a login: {error}"));
-    let Some(url) = host.url.get() else {
-        let message = "this engine is not served over HTTP, so there is nowhere to log in";
-        return Err(Failure::new(ErrorKind::InvalidArgs, message).hint("start `sayso serve` and try again"));
-    };
-    let mut response = proto::CreateLoginResponse { url: url.clone(), ..Default::default() };
-    if link {
-        let code = host.logins.create_link().map_err(failed)?;
-        response.link = Some(format!("{}{LOGIN}{}", url.trim_end_matches('/'), code.reveal()));
-    } else {
-        response.token = Some(host.logins.create().map_err(failed)?.reveal().to_owned());
+        Ok(Response::stream(stream::unfold(stream, AwaitStream::next).map(move |sent| sent.map(response))))
     }
-    Ok(response)
-}
 
-fn propose(host: &Host, peer: Option<Peer>, request: proto::ProposeRequest) -> Result<proto::Progress, Failure> {
-    use sayso_api::proto::oneof::propose_request::Changes;
-    let proposal = match request.changes {
-        Some(Changes::Proposal(proposal)) => Proposal::try_from(*proposal)?,
-        Some(Changes::Text(text)) => Proposal::parse(&text)?,
-        None => return Err(BadMessage::new("changes", "neither `proposal` nor `text` is there").into()),
-    };
-    let mut origin = super::origin(request.origin.into_option());
-    host.own(peer, &mut origin)?;
-    let view = view_of(request.view);
-    let mode = request.mode.as_known().unwrap_or_default();
-    let asking = Host::asking(mode == Mode::MODE_ASK);
-    host.refresh()?;
-    let submission =
-        Submission { deadline: host.deadline(), asking, ..Submission::new(Intent::ChangeFiles(proposal), origin) };
-    if mode == Mode::MODE_PREVIEW {
-        let record = submission.clone();
-        let judged = host.gate.judge(submission)?;
-        return Ok(progress::unrecorded(&judged, record.origin, view));
+    async fn mark_seen(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::MarkSeenRequest>,
+    ) -> ServiceResult<proto::MarkSeenResponse> {
+        let request = request.to_owned_message();
+        Response::ok(run_as_person(&self.0, &context, move |host| inbox::mark_seen(host, &request)).await?)
     }
-    submitted(host, host.gate.submit(submission, now())?, view)
-}
 
-/// What became of an intent at once.
-pub(super) fn submitted(host: &Host, submitted: Submitted, view: PreviewView) -> Result<proto::Progress, Failure> {
-    let (proposed, decided) = match submitted {
-        Submitted::Decided { proposed, decided } => (proposed, Some(decided)),
-        Submitted::Waiting(proposed) | Submitted::Impossible { proposed, .. } => (proposed, None),
-    };
-    let change = proposed.change;
-    match decided {
-        Some(decided) => progress::decided(host, change, &decided, view),
-        None => Ok(host.gate.read(|history| progress::of(history, change, view, Shown::Proposed))?),
+    async fn mark_read(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, proto::MarkReadRequest>,
+    ) -> ServiceResult<proto::MarkReadResponse> {
+        let through = request.through;
+        let marked = run_as_person(&self.0, &context, move |host| Ok(host.gate.mark_read(through, now())?));
+        Response::ok(proto::MarkReadResponse { through: marked.await?, ..Default::default() })
+    }
+
+    async fn list_surfaces(
+        &self,
+        _: RequestContext,
+        _: ServiceRequest<'_, proto::ListSurfacesRequest>,
+    ) -> ServiceResult<proto::ListSurfacesResponse> {
+        Response::ok(proto::ListSurfacesResponse { surfaces: self.0.surfaces.list(), ..Default::default() })
+    }
+
+    async fn suggest_rule(
+        &self,
+        _: RequestContext,
+        request: ServiceRequest<'_, proto::SuggestRuleRequest>,
+    ) -> ServiceResult<proto::SuggestRuleResponse> {
+        let request = request.to_owned_message();
+        Response::ok(blocking(&self.0, move |host| suggest::suggest_rule(host, request)).await?)
     }
 }

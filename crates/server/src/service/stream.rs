@@ -1,56 +1,78 @@
-//! Answers that go on: each is pulled by its client, one message after the other, and nothing is queued for anybody.
+//! Response streams. The client pulls each message, so a slow client delays only itself and no messages queue up.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use connectrpc::{ConnectError, PreEncoded};
-use sayso_api::proto;
-use sayso_gate::{Attached, Subscription};
-use sayso_review::{ChangeStatus, ErrorKind, EventBody};
+use sayso_api::proto::oneof::watch_response::Kind;
+use sayso_api::proto::{self, PreviewView};
+use sayso_gate::{Subscription, SurfaceGuard};
+use sayso_review::{ChangeId, ChangeStatus, ErrorKind, Event, EventBody, FileRecord, Recorded, Surface};
 
-use super::view_of;
 use crate::caller::Peer;
+use crate::change_details::{self, PreviewOf};
 use crate::failure::Failure;
-use crate::host::{Awaiting, Host, blocking};
-use crate::progress::{self, Shown};
+use crate::host::{AwaitGuard, Host, blocking};
+use crate::surfaces::{FollowedSurfaces, SurfaceAttachment, SurfaceChange};
 
-/// How long a stream is silent at most.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Longest interval between messages.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Reads what is no longer at hand away from those who only wait.
-async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
-    let Some(behind) = subscription.behind() else { return Ok(()) };
-    let read = tokio::task::spawn_blocking(move || Ok(behind.read()?)).await;
+/// Reads events that are no longer in memory, on a blocking thread.
+pub(super) async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
+    let Some(backlog) = subscription.backlog() else { return Ok(()) };
+    let read = tokio::task::spawn_blocking(move || Ok(backlog.read()?)).await;
     subscription.catch_up(read.unwrap_or_else(|error| Err(Failure::panicked(&error)))?);
     Ok(())
 }
 
-/// Somebody who follows the stream.
-pub(super) struct Watching {
+/// The stream of `Watch`.
+pub(super) struct WatchStream {
     host: Arc<Host>,
     subscription: Subscription,
-    greeted: bool,
-    _attached: Option<Attached>,
+    has_started: bool,
+    surfaces: FollowedSurfaces,
+    /// Changes of surfaces that are not sent yet.
+    surface_changes: VecDeque<SurfaceChange>,
+    _attached: Option<(SurfaceGuard, SurfaceAttachment)>,
+    /// `false` for an agent, which gets no contents.
+    is_person: bool,
 }
 
-impl Watching {
-    pub(super) fn new(host: Arc<Host>, subscription: Subscription, attached: Option<Attached>) -> Self {
-        Self { host, subscription, greeted: false, _attached: attached }
+impl WatchStream {
+    /// Creates a stream. With a surface, the caller is attached while the stream lasts.
+    pub(super) fn new(host: Arc<Host>, subscription: Subscription, surface: Option<Surface>, is_person: bool) -> Self {
+        let attached = surface.map(|surface| (host.gate.attach(), host.surfaces.attach(&surface)));
+        // Follows after its own attachment, which is no news for the client.
+        let surfaces = host.surfaces.follow();
+        let surface_changes = VecDeque::new();
+        Self { host, subscription, has_started: false, surfaces, surface_changes, _attached: attached, is_person }
     }
 
-    /// The next message; one after the other, so that a slow client holds up nobody and nothing is queued for it.
+    /// Produces the next message: a heartbeat first, then events.
     pub(super) async fn next(mut self) -> Option<(Result<PreEncoded<proto::WatchResponse>, ConnectError>, Self)> {
-        if !std::mem::replace(&mut self.greeted, true) {
+        if !std::mem::replace(&mut self.has_started, true) {
             return Some((Ok(self.heartbeat()), self));
         }
         if let Err(error) = catch_up(&mut self.subscription).await {
             return Some((Err(error), self));
         }
-        match tokio::time::timeout(HEARTBEAT, self.subscription.next()).await {
-            Err(_) => Some((Ok(self.heartbeat()), self)),
-            Ok(Ok(Some(event))) => Some((Ok(self.host.encoded(&event)), self)),
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some((Err(Failure::from(error).into()), self)),
+        loop {
+            if let Some(change) = self.surface_changes.pop_front() {
+                return Some((Ok(surface_message(change)), self));
+            }
+            tokio::select! {
+                biased;
+                event = self.subscription.next() => return match event {
+                    Ok(Some(event)) if !self.is_person && has_cards(&event) => Some((Ok(without_cards(&event)), self)),
+                    Ok(Some(event)) => Some((Ok(self.host.encoded(&event)), self)),
+                    Ok(None) => None,
+                    Err(error) => Some((Err(Failure::from(error).into()), self)),
+                },
+                changes = self.surfaces.next() => self.surface_changes.extend(changes),
+                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => return Some((Ok(self.heartbeat()), self)),
+            }
         }
     }
 
@@ -61,115 +83,150 @@ impl Watching {
     }
 }
 
-/// Somebody who waits for a verdict.
-pub(super) struct Waiting {
-    peer: Option<Peer>,
-    _awaiting: Awaiting,
-    host: Arc<Host>,
-    request: proto::AwaitRequest,
-    subscription: Subscription,
-    told: Told,
+/// Returns the files of an event that may have cards.
+fn files(event: &Recorded) -> &[FileRecord] {
+    match &event.body {
+        EventBody::Known(Event::Proposed { files, .. } | Event::Refreshed { files, .. }) => files,
+        _ => &[],
+    }
 }
 
-/// How much they know.
+/// `true` if the event shows contents of files.
+fn has_cards(event: &Recorded) -> bool {
+    files(event).iter().any(|file| file.card.is_some())
+}
+
+/// Encodes an event without the contents of files. An agent may not be allowed to read them.
+fn without_cards(event: &Recorded) -> PreEncoded<proto::WatchResponse> {
+    let mut event = event.clone();
+    if let EventBody::Known(Event::Proposed { files, .. } | Event::Refreshed { files, .. }) = &mut event.body {
+        for file in files {
+            file.card = None;
+        }
+    }
+    let kind = Some(proto::Event::from(&event).into());
+    PreEncoded::from_message(&proto::WatchResponse { kind, ..Default::default() })
+}
+
+fn surface_message(change: SurfaceChange) -> PreEncoded<proto::WatchResponse> {
+    let kind = match change {
+        SurfaceChange::Attached(surface) => Kind::SurfaceAttached(Box::new(surface)),
+        SurfaceChange::Detached(surface) => Kind::SurfaceDetached(Box::new(surface)),
+    };
+    PreEncoded::from_message(&proto::WatchResponse { kind: Some(kind), ..Default::default() })
+}
+
+/// The stream of `Await` and `AwaitChange`. An item without details is a heartbeat.
+pub(super) struct AwaitStream {
+    peer: Option<Peer>,
+    /// Keeps the change of an agent from being abandoned.
+    _guard: Option<AwaitGuard>,
+    host: Arc<Host>,
+    change: ChangeId,
+    view: PreviewView,
+    subscription: Subscription,
+    sent: Sent,
+}
+
+/// Progress of an [`AwaitStream`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Sent {
     Nothing,
     Heartbeat,
-    All,
+    /// The details, or an error.
+    Last,
 }
 
-impl Waiting {
+impl AwaitStream {
     pub(super) fn new(
         host: Arc<Host>,
         peer: Option<Peer>,
-        request: proto::AwaitRequest,
-        subscription: Subscription,
-        awaiting: Awaiting,
+        change: ChangeId,
+        view: PreviewView,
+        guard: Option<AwaitGuard>,
     ) -> Self {
-        Self { peer, _awaiting: awaiting, host, request, subscription, told: Told::Nothing }
+        // Subscribed before the first look at the change, so that no event in between is missed.
+        let subscription = host.gate.subscribe(host.gate.last_event());
+        Self { peer, _guard: guard, host, change, view, subscription, sent: Sent::Nothing }
     }
 
-    /// The next message, of which what became of the change is the last one.
-    pub(super) async fn next(mut self) -> Option<(Result<proto::AwaitResponse, ConnectError>, Self)> {
-        if self.told == Told::All {
+    /// Produces the next message: heartbeats, and at the end the details of the change.
+    pub(super) async fn next(mut self) -> Option<(Result<Option<proto::ChangeDetails>, ConnectError>, Self)> {
+        if self.sent == Sent::Last {
             return None;
         }
         loop {
-            match self.look().await {
-                Ok(Some(progress)) => {
-                    self.told = Told::All;
-                    let response = proto::AwaitResponse { kind: Some(progress.into()), ..Default::default() };
-                    return Some((Ok(response), self));
+            match self.read_details().await {
+                Ok(Some(details)) => {
+                    self.sent = Sent::Last;
+                    return Some((Ok(Some(details)), self));
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    self.told = Told::All;
+                    self.sent = Sent::Last;
                     return Some((Err(error), self));
                 }
             }
-            // Said at once, so that whoever waits knows that they are heard.
-            if self.told == Told::Nothing {
-                self.told = Told::Heartbeat;
-                return Some((Ok(heartbeat()), self));
+            // The first message is immediate, so that the client knows that the call was accepted.
+            if self.sent == Sent::Nothing {
+                self.sent = Sent::Heartbeat;
+                return Some((Ok(None), self));
             }
-            match self.about_it().await {
+            match self.wait_for_event().await {
                 Ok(true) => {}
-                Ok(false) => return Some((Ok(heartbeat()), self)),
+                Ok(false) => return Some((Ok(None), self)),
                 Err(error) => {
-                    self.told = Told::All;
+                    self.sent = Sent::Last;
                     return Some((Err(error), self));
                 }
             }
         }
     }
 
-    /// How far it has come, once it waits no longer.
-    async fn look(&self) -> Result<Option<proto::Progress>, ConnectError> {
-        let (change, view, peer) = (self.request.change, view_of(self.request.view), self.peer);
+    /// Returns the details once the change is no longer pending.
+    async fn read_details(&self) -> Result<Option<proto::ChangeDetails>, ConnectError> {
+        let (change, view, peer) = (self.change, self.view, self.peer);
         blocking(&self.host, move |host| {
-            let mut progress = host.gate.read(|history| {
-                // While a plan is on its way, its end is what is waited for.
-                let waits = matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
-                if waits { Ok(None) } else { progress::of(history, change, view, Shown::Proposed).map(Some) }
+            let mut details = host.gate.read(|history| {
+                // INTERRUPTED is the status while a plan is being applied: its end follows.
+                let is_open =
+                    matches!(history.change(change)?.status, ChangeStatus::Pending | ChangeStatus::Interrupted);
+                if is_open {
+                    return Ok(None);
+                }
+                change_details::of(history, change, view, PreviewOf::Proposed).map(Some)
             })?;
-            if let Some(progress) = &mut progress {
-                super::withhold(host, peer, progress);
+            if let Some(details) = &mut details {
+                super::withhold(host, peer, details);
             }
-            Ok(progress)
+            Ok(details)
         })
         .await
     }
 
-    /// Waits until something happened to it. `false` if nothing did for a while.
-    async fn about_it(&mut self) -> Result<bool, ConnectError> {
+    /// Waits for an event of the change. Returns `false` when a heartbeat is due.
+    async fn wait_for_event(&mut self) -> Result<bool, ConnectError> {
         let wait = async {
             loop {
-                // Older events are in the journal, which is read elsewhere than on the threads that others are served by.
                 catch_up(&mut self.subscription).await?;
                 match self.subscription.next().await.map_err(Failure::from)? {
                     Some(event) => {
-                        let about = match &event.body {
-                            EventBody::Known(known) => known.change() == Some(self.request.change),
+                        let concerns_change = match &event.body {
+                            EventBody::Known(known) => known.change() == Some(self.change),
                             EventBody::Unknown(_) => false,
                         };
-                        if about {
+                        if concerns_change {
                             return Ok(true);
                         }
                     }
                     None => {
-                        return Err(Failure::new(ErrorKind::Unavailable, "the engine stops")
-                            .hint("what waits still waits; ask again")
+                        return Err(Failure::new(ErrorKind::Unavailable, "the engine is stopping")
+                            .hint("call again; the change stays pending")
                             .into());
                     }
                 }
             }
         };
-        tokio::time::timeout(HEARTBEAT, wait).await.unwrap_or(Ok(false))
+        tokio::time::timeout(HEARTBEAT_INTERVAL, wait).await.unwrap_or(Ok(false))
     }
-}
-
-fn heartbeat() -> proto::AwaitResponse {
-    let kind = proto::await_response::Heartbeat::default();
-    proto::AwaitResponse { kind: kind.into(), ..Default::default() }
 }

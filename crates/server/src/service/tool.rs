@@ -1,4 +1,4 @@
-//! The built-in tools, under policy.
+//! `ToolService`: built-in tools under policy.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,6 @@ use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::host::{Host, blocking};
 
-/// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools(pub(crate) Arc<Host>);
 
@@ -24,7 +23,7 @@ impl proto::ToolService for Tools {
         _: RequestContext,
         _: ServiceRequest<'_, proto::ListToolsRequest>,
     ) -> ServiceResult<PreEncoded<proto::ListToolsResponse>> {
-        // They are the same every time.
+        // Encoded once: the list is constant.
         static LIST: OnceLock<PreEncoded<proto::ListToolsResponse>> = OnceLock::new();
         Response::ok(LIST.get_or_init(|| PreEncoded::from_message(&list())).clone())
     }
@@ -55,11 +54,11 @@ fn list() -> proto::ListToolsResponse {
 fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Result<Value, Failure> {
     let bad = |field: &str, reason: String| Failure::from(BadMessage::new(field, reason));
     let arguments: Value = serde_json::from_str(&request.arguments_json)
-        .map_err(|error| bad("arguments_json", format!("it is not JSON: {error}")))?;
+        .map_err(|error| bad("arguments_json", format!("cannot parse it as JSON: {error}")))?;
     let globs = |field: &str, patterns: &[String]| {
         PathGlobs::new(patterns.iter().map(String::as_str)).map_err(|error| bad(field, error.to_string()))
     };
-    let granted = request.grants.is_set();
+    let has_grants = request.grants.is_set();
     let everything = vec!["**".to_owned()];
     let grants = match request.grants.into_option() {
         Some(grants) => Grants {
@@ -74,17 +73,18 @@ fn run(host: &Host, peer: Option<Peer>, request: proto::RunToolRequest) -> Resul
         },
     };
     host.refresh()?;
-    // What the caller grants is one thing, and what the user's rules say to it another.
+    // Policy applies in addition to the grants.
     let intent = Intent::CallTool { name: request.name.clone(), arguments: arguments.clone() };
     let mut origin = Origin::default();
-    host.own(peer, &mut origin)?;
-    let judged = host.gate.judge(Submission::new(intent, origin))?;
-    // A person who grants it by name need not be asked again.
-    let strictest = if granted && Peer::decides(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
-    if judged.ruled.ruling > strictest {
-        let (ruling, rule) = (judged.ruled.ruling, judged.ruled.by.short());
-        return Err(Failure::new(ErrorKind::ToolDenied, format!("policy says {ruling} to this call: {rule}"))
-            .hint("submit it as an intent, so that somebody can decide; `sayso policy explain tool` says more"));
+    host.authorize_origin(peer, &mut origin)?;
+    let assessment = host.gate.assess(Submission::new(intent, origin))?;
+    // An explicit grant of a person replaces the question that policy would ask.
+    let strictest =
+        if has_grants && Peer::require_decider(peer, &host.agents).is_ok() { Ruling::Ask } else { Ruling::Later };
+    if assessment.ruled.ruling > strictest {
+        let (ruling, rule) = (assessment.ruled.ruling, assessment.ruled.rule.short_name());
+        return Err(Failure::new(ErrorKind::ToolDenied, format!("policy rules `{ruling}` for this call: {rule}"))
+            .hint("submit it as an intent for a person to decide, or run `sayso policy explain tool`"));
     }
     Ok(Registry::builtin().run(&request.name, &arguments, &Context::new(&host.workspace, &grants))?)
 }

@@ -1,11 +1,11 @@
-//! The workspace itself: bounded reads under policy, what policy says and why, and branches of git.
+//! `WorkspaceService`: bounded reads under policy, policy explanations and git branches.
 
 use std::sync::Arc;
 
 use connectrpc::{RequestContext, Response, ServiceRequest, ServiceResult};
 use sayso_api::proto;
 use sayso_api::proto::list_directory_response::{Entry, entry};
-use sayso_review::{Act, ErrorKind, Place, Ruling, Who, WsPath};
+use sayso_review::{ErrorKind, PathTarget, PolicyQuery, Principal, Ruling, WsPath};
 use sayso_tools::ToolError;
 use sayso_workspace::{EntryKind, ReadLimit};
 
@@ -13,22 +13,18 @@ use crate::branch;
 use crate::caller::Peer;
 use crate::explain::explain;
 use crate::failure::Failure;
-use crate::host::{Host, blocking, by_a_person};
+use crate::host::{Host, blocking, run_as_person};
 
-/// Bytes that are read where nobody says how many, and at most.
-const SOME_BYTES: u32 = 64 << 10;
-const MOST_BYTES: u32 = 4 << 20;
-/// Entries that are listed where nobody says how many, and at most.
-const SOME_ENTRIES: u32 = 1_000;
-const MOST_ENTRIES: u32 = 10_000;
+const DEFAULT_READ_BYTES: u32 = 64 << 10;
+const MAX_READ_BYTES: u32 = 4 << 20;
+const DEFAULT_ENTRIES: u32 = 1_000;
+const MAX_ENTRIES: u32 = 10_000;
 
-/// The service.
 #[derive(Clone, Debug)]
 pub(crate) struct Workspaces(pub(crate) Arc<Host>);
 
-/// How many, where nobody may want more than `most`.
-fn bounded(asked: u32, some: u32, most: u32) -> u32 {
-    if asked == 0 { some } else { asked.min(most) }
+fn limit(requested: u32, default: u32, max: u32) -> u32 {
+    if requested == 0 { default } else { requested.min(max) }
 }
 
 impl proto::WorkspaceService for Workspaces {
@@ -41,10 +37,10 @@ impl proto::WorkspaceService for Workspaces {
         let response = blocking(&self.0, move |host| {
             let path = host.workspace.locate(&request.path).map_err(ToolError::from)?;
             let opened = host.workspace.open_path(&path);
-            let really = opened.as_ref().map_or_else(|_| path.clone(), |opened| opened.resolved.clone());
-            may_read(host, peer, &[path, really])?;
-            let limit = bounded(request.limit, SOME_BYTES, MOST_BYTES);
-            let part = opened?.read_part(request.offset, ReadLimit(limit.into())).map_err(ToolError::from)?;
+            let resolved = opened.as_ref().map_or_else(|_| path.clone(), |opened| opened.resolved.clone());
+            may_read(host, peer, &[path, resolved])?;
+            let size = limit(request.limit, DEFAULT_READ_BYTES, MAX_READ_BYTES);
+            let part = opened?.read_part(request.offset, ReadLimit(size.into())).map_err(ToolError::from)?;
             let end = request.offset.saturating_add(part.bytes.len() as u64);
             Ok(proto::ReadFileResponse {
                 has_more: end < part.size,
@@ -67,14 +63,14 @@ impl proto::WorkspaceService for Workspaces {
             let named = if request.path.is_empty() { "." } else { &request.path };
             let path = host.workspace.locate(named).map_err(ToolError::from)?;
             let opened = host.workspace.open_path(&path);
-            let really = opened.as_ref().map_or_else(|_| path.clone(), |opened| opened.resolved.clone());
-            may_read(host, peer, &[path, really])?;
+            let resolved = opened.as_ref().map_or_else(|_| path.clone(), |opened| opened.resolved.clone());
+            may_read(host, peer, &[path, resolved])?;
             let mut listed = opened?.list()?.entries;
-            listed.retain(|found| request.after.as_ref().is_none_or(|after| found.name > *after));
+            listed.retain(|entry| request.after.as_ref().is_none_or(|after| entry.name > *after));
             listed.sort_by(|one, other| one.name.cmp(&other.name));
-            let limit = bounded(request.limit, SOME_ENTRIES, MOST_ENTRIES) as usize;
-            let has_more = listed.len() > limit;
-            listed.truncate(limit);
+            let max = limit(request.limit, DEFAULT_ENTRIES, MAX_ENTRIES) as usize;
+            let has_more = listed.len() > max;
+            listed.truncate(max);
             let entries = listed.into_iter().map(|found| Entry {
                 name: found.name,
                 kind: match found.kind {
@@ -101,26 +97,26 @@ impl proto::WorkspaceService for Workspaces {
         let response = blocking(&self.0, move |host| {
             host.refresh()?;
             host.gate.policy(request.session.as_deref(), |policy| {
-                let ruled = explain(&request, policy, &host.root)?;
-                let mut details = serde_json::json!(ruled);
-                details["ignored_rules"] = serde_json::json!(policy.ignored());
-                let parts = ruled.parts.iter().map(|part| proto::explain_policy_response::Part {
+                let decision = explain(&request, policy, &host.root)?;
+                let mut details = serde_json::json!(decision);
+                details["ignored_rules"] = serde_json::json!(policy.ignored_rules());
+                let parts = decision.parts.iter().map(|part| proto::explain_policy_response::PartDecision {
                     access: part.access.to_string(),
-                    what: part.what.clone(),
+                    target: part.target.clone(),
                     ruling: proto::Ruling::from(part.ruling).into(),
-                    rule: part.by.to_string(),
+                    rule: part.rule.to_string(),
                     reason: part.reason.clone(),
-                    others: part
-                        .others
+                    overridden: part
+                        .overridden
                         .iter()
-                        .map(|other| format!("{} by {}: {}", other.then, other.rule, other.why))
+                        .map(|other| format!("{} by {}: {}", other.then, other.rule, other.reason))
                         .collect(),
                     ..Default::default()
                 });
                 Ok(proto::ExplainPolicyResponse {
-                    ruling: proto::Ruling::from(ruled.ruling).into(),
-                    rule: ruled.by.to_string(),
-                    reason: ruled.reason.clone(),
+                    ruling: proto::Ruling::from(decision.ruling).into(),
+                    rule: decision.rule.to_string(),
+                    reason: decision.reason.clone(),
                     parts: parts.collect(),
                     details_json: details.to_string(),
                     ..Default::default()
@@ -149,27 +145,28 @@ impl proto::WorkspaceService for Workspaces {
         Response::ok(blocking(&self.0, move |host| branch::plan(host, &task)).await?)
     }
 
-    async fn take_up_branch(
+    async fn check_out_branch(
         &self,
         context: RequestContext,
-        request: ServiceRequest<'_, proto::TakeUpBranchRequest>,
-    ) -> ServiceResult<proto::TakeUpBranchResponse> {
+        request: ServiceRequest<'_, proto::CheckOutBranchRequest>,
+    ) -> ServiceResult<proto::CheckOutBranchResponse> {
         let task = request.to_owned_message().task.into_option().unwrap_or_default();
-        Response::ok(by_a_person(&self.0, &context, move |host| branch::take_up(host, &task)).await?)
+        Response::ok(run_as_person(&self.0, &context, move |host| branch::check_out(host, &task)).await?)
     }
 }
 
-/// Whether somebody may read: an agent what policy allows, a person what it does not deny.
+/// Checks policy for reading. An agent may read if policy allows it, a person unless policy denies it.
 pub(super) fn may_read(host: &Host, peer: Option<Peer>, paths: &[WsPath]) -> Result<(), Failure> {
     host.refresh()?;
-    let places: Vec<Place> = paths.iter().cloned().map(Place::Inside).collect();
-    let who = Who { agent: None, session: None };
-    let ruled = host.gate.policy(None, |policy| policy.judge(&Act::Read { places: &places }, &who))?;
-    let strictest = if Peer::person(peer, &host.notes).is_ok() { Ruling::Ask } else { Ruling::Later };
-    if ruled.ruling <= strictest {
+    let targets: Vec<PathTarget> = paths.iter().cloned().map(PathTarget::Inside).collect();
+    let principal = Principal { agent: None, session: None };
+    let decision =
+        host.gate.policy(None, |policy| policy.evaluate(&PolicyQuery::Read { targets: &targets }, &principal))?;
+    let strictest = if Peer::require_person(peer, &host.agents).is_ok() { Ruling::Ask } else { Ruling::Later };
+    if decision.ruling <= strictest {
         return Ok(());
     }
     let path = paths.first().map(ToString::to_string).unwrap_or_default();
-    let message = format!("reading `{path}` is not allowed: policy says {} ({})", ruled.ruling, ruled.by.short());
-    Err(Failure::new(ErrorKind::FsDenied, message).hint("`sayso policy explain read` says more"))
+    let message = format!("cannot read `{path}`: policy rules `{}` ({})", decision.ruling, decision.rule.short_name());
+    Err(Failure::new(ErrorKind::FsDenied, message).hint("run `sayso policy explain read` for details"))
 }

@@ -1,46 +1,46 @@
-//! Where a server listens, and where it is reached.
+//! Addresses of an HTTP server.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 
 use super::StartError;
 
-/// Where `sayso serve` listens unless told otherwise.
+/// Default port of `sayso serve`.
 pub const PORT: u16 = 7777;
-/// Ports that are tried after the first.
-const MORE_PORTS: u16 = 100;
+/// Number of ports to try after the first.
+const FALLBACK_PORTS: u16 = 100;
 
-/// Whether another port will do.
+/// Handling of a port that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChoice {
-    /// The next free one will.
+    /// Use the next free port.
     OrNext,
-    /// This one or none.
+    /// Fail.
     Exactly,
 }
 
-/// Listens at an address, or at the next port that is free.
+/// Binds an address, or one of the next ports. Returns the first error if all fail.
 pub(super) fn listen(address: SocketAddr, choice: PortChoice) -> Result<TcpListener, StartError> {
     let last = match choice {
         PortChoice::Exactly => address.port(),
-        PortChoice::OrNext => address.port().saturating_add(MORE_PORTS),
+        PortChoice::OrNext => address.port().saturating_add(FALLBACK_PORTS),
     };
-    let mut failed = None;
+    let mut first_error = None;
     for port in address.port()..=last {
         match TcpListener::bind(SocketAddr::new(address.ip(), port)) {
             Ok(listener) => {
                 listener.set_nonblocking(true)?;
                 return Ok(listener);
             }
-            Err(error) => failed = failed.or(Some(error)),
+            Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    let error = failed.unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
+    let error = first_error.unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
     Err(StartError::Listen { address, error })
 }
 
-/// An address under which a server is reached from this machine: one that stands for all of them is the name of none.
-pub(super) fn reached_at(address: SocketAddr) -> SocketAddr {
+/// Address for clients on this machine. Replaces an unspecified address, which cannot be connected to, by loopback.
+pub(super) fn reachable_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
@@ -49,7 +49,7 @@ pub(super) fn reached_at(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// The address that only this machine reaches.
+/// IPv4 loopback address with a port.
 pub fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::from([127, 0, 0, 1]), port)
 }

@@ -1,17 +1,17 @@
-//! An agent cannot approve itself: who descends from one decides nothing, by the socket or over TCP with the right token.
+//! Agents cannot approve their own changes: their descendants cannot decide on any channel.
 
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Output, Stdio};
 
-use sayso_api::client::{Client, Extent, Shown, View};
+use sayso_api::client::{Client, PreviewDetail, PreviewOf, StatusDetail};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus};
-use sayso_server::agents::{MARK, Notes};
+use sayso_server::agent_registry::{AgentRegistry, MARK};
 use serde_json::json;
 
 use crate::scene::{Running, Scene, ask, no, verdict, write};
 
-/// How a call comes in.
+/// Channel of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
     Socket,
@@ -20,23 +20,23 @@ pub(crate) enum Way {
 
 pub(crate) const WAYS: [Way; 2] = [Way::Socket, Way::Tcp];
 
-/// The approval of a change, as `curl` sends it.
+/// Approval of a change, as JSON.
 fn body(record: &ChangeRecord) -> String {
     let verdict = json!({ "previewHash": record.preview.to_string(), "answer": { "approve": {} } });
     json!({ "change": record.change.to_string(), "verdict": verdict }).to_string()
 }
 
-/// A program that approves a change, as a child of this process.
+/// Approves a change in a child process.
 fn curl(server: &Running, way: Way, record: &ChangeRecord, before: &[&str]) -> Output {
     call(server, way, "ReviewService/Decide", &body(record), before)
 }
 
-/// A program that calls, as a child of this process.
+/// Makes a call in a child process.
 pub(crate) fn call(server: &Running, way: Way, method: &str, body: &str, before: &[&str]) -> Output {
     call_with(server, way, method, body, before, &[])
 }
 
-/// The same with options of `curl`.
+/// Makes a call in a child process, with options for `curl`.
 fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&str], options: &[&str]) -> Output {
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
     words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
@@ -58,9 +58,9 @@ fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&st
     Command::new(&words[0]).args(&words[1..]).env_remove(MARK).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Fails unless a change waits still.
-async fn waits(client: &Client, change: u64) {
-    let record = client.get_change(change, View::Nothing, Shown::Proposed).await.unwrap().record;
+/// Fails unless a change is pending.
+async fn assert_pending(client: &Client, change: u64) {
+    let record = client.get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed).await.unwrap().record;
     assert_eq!(record.status, ChangeStatus::Pending);
 }
 
@@ -76,45 +76,45 @@ fn assert_approved(output: &Output, who: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_descends_from_an_agent_decides_nothing() {
+async fn agent_descendant_cannot_decide() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
+    let client = server.verdict_client();
     for (number, way) in WAYS.into_iter().enumerate() {
         let first = ask(&client, write(&format!("first{number}"), "x\n")).await.record;
         assert_approved(&curl(&server, way, &first, &[]), "a child of nobody");
-        // From here on, everything beneath this process speaks for an agent; the process itself does not.
-        let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+        // From here on, child processes act for an agent; this process does not.
+        let registration = AgentRegistry::new(&scene.home()).register(None, &scene.journal()).unwrap();
         let second = ask(&client, write(&format!("second{number}"), "x\n")).await.record;
         for before in [&[][..], &["setsid", "-w"], &["sh", "-c", "\"$@\"; exit $?", "sh"], &["env", "-i"]] {
             assert_refused(&curl(&server, way, &second, before), &format!("{way:?} {before:?}"));
         }
-        waits(&client, second.change).await;
+        assert_pending(&client, second.change).await;
         let own = match way {
-            Way::Socket => server.near(),
-            Way::Tcp => server.far(),
+            Way::Socket => server.verdict_client(),
+            Way::Tcp => server.tcp_client(),
         };
-        own.decide(second.change, verdict(&second, Answer::Approve), None, View::Nothing).await.unwrap();
-        registered.finished();
+        own.decide(second.change, verdict(&second, Answer::Approve), None, PreviewDetail::Omitted).await.unwrap();
+        registration.unregister();
         let third = ask(&client, write(&format!("third{number}"), "x\n")).await.record;
         assert_approved(&curl(&server, way, &third, &[]), "a child of nobody again");
     }
 }
 
-/// The address under which others know this machine, if it has one. Nothing is sent.
+/// Public address of this machine, if any. Sends no packets.
 fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     socket.connect((Ipv4Addr::new(203, 0, 113, 1), 9)).ok()?;
     Some(socket.local_addr().unwrap().ip()).filter(|address| !address.is_loopback())
 }
 
-/// A connection within this machine may begin at any of its addresses.
+/// A local client may use any address of this machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_is_known_whichever_address_it_comes_from() {
+async fn agent_is_identified_at_any_local_address() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
-    let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+    let client = server.verdict_client();
+    let registration = AgentRegistry::new(&scene.home()).register(None, &scene.journal()).unwrap();
     let record = ask(&client, write("mine", "x\n")).await.record;
     let addresses = [Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2))), own_address()];
     for address in addresses.into_iter().flatten() {
@@ -122,16 +122,16 @@ async fn an_agent_is_known_whichever_address_it_comes_from() {
         let output = call_with(&server, Way::Tcp, "ReviewService/Decide", &body(&record), &[], &from);
         assert_refused(&output, &format!("from {address}"));
     }
-    waits(&client, record.change).await;
-    registered.finished();
+    assert_pending(&client, record.change).await;
+    registration.unregister();
 }
 
-/// Whoever looks on is only a surface if they could decide: or an agent could keep what waits from being announced.
+/// An agent that registers as a surface must not suppress notifications.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_watches_is_no_surface() {
+async fn watching_agent_is_no_surface() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
+    let client = server.verdict_client();
     let watch = || {
         let body = r#"{"role":"ROLE_SURFACE"}"#;
         let message = format!("printf '\\0\\0\\0\\0\\{:03o}%s' '{body}'", body.len());
@@ -140,49 +140,49 @@ async fn an_agent_that_watches_is_no_surface() {
         let script = format!("{message} | {curl} --abstract-unix-socket {socket} {url}");
         let mut shell =
             Command::new("sh").args(["-c", &script]).env_remove(MARK).stdout(Stdio::piped()).spawn().unwrap();
-        // The greeting: it is served.
+        // The first heartbeat: the call is served.
         shell.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
         shell
     };
-    let surfaces = async || client.status(Extent::Counts).await.unwrap().surfaces;
+    let surfaces = async || client.status(StatusDetail::Counts).await.unwrap().surfaces;
     let mut person = watch();
     assert_eq!(surfaces().await, 1);
-    let registered = Notes::new(&scene.home()).register(None, &scene.journal()).unwrap();
+    let registration = AgentRegistry::new(&scene.home()).register(None, &scene.journal()).unwrap();
     let mut agent = watch();
     assert_eq!(surfaces().await, 1);
-    registered.finished();
+    registration.unregister();
     server.end();
     assert!(person.wait().is_ok() && agent.wait().is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_got_away_is_known_by_its_mark() {
+async fn orphaned_agent_is_identified_by_mark() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
+    let client = server.verdict_client();
     let mark = format!("{MARK}=1");
     for way in WAYS {
         let record = ask(&client, write("mine", "x\n")).await.record;
-        // What started it is gone before it calls, so that it descends from nobody.
+        // The parent exits before the call, so the caller is an orphan.
         let script = "my $parent = $$; exit 0 if fork; setsid(); \
                       select(undef, undef, undef, 0.005) while getppid() == $parent; exec @ARGV or die $!";
         let away = ["env", &mark, "perl", "-MPOSIX=setsid", "-e", script];
         assert_refused(&curl(&server, way, &record, &away), &format!("{way:?}"));
-        waits(&client, record.change).await;
-        client.decide(record.change, verdict(&record, no("no")), None, View::Nothing).await.unwrap();
+        assert_pending(&client, record.change).await;
+        client.decide(record.change, verdict(&record, no("no")), None, PreviewDetail::Omitted).await.unwrap();
     }
     assert!(!scene.root().join("mine").exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_is_gone_before_the_answer_decides_nothing() {
+async fn disconnected_caller_cannot_decide() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
+    let client = server.verdict_client();
     let mark = format!("{MARK}=1");
     let socket = server.verdicts.clone();
     let port = server.address.port().to_string();
-    // Sends and ends at once.
+    // Sends the call and exits.
     let script = "use Socket; \
                   if ($ARGV[0] eq 'socket') { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"\\0$ARGV[1]\")) or die $! } \
                   else { socket(S, PF_INET, SOCK_STREAM, 0); connect(S, sockaddr_in($ARGV[1], INADDR_LOOPBACK)) or die $! } \
@@ -199,8 +199,8 @@ async fn whoever_is_gone_before_the_answer_decides_nothing() {
         );
         let status = Command::new("env").args([&mark, "perl", "-e", script, way, place, &request]).status().unwrap();
         assert!(status.success(), "{way}");
-        // Had that counted, this would come too late.
-        client.decide(record.change, verdict(&record, no("no")), None, View::Nothing).await.unwrap();
+        // If the verdict had counted, this one would be a conflict.
+        client.decide(record.change, verdict(&record, no("no")), None, PreviewDetail::Omitted).await.unwrap();
     }
     assert!(!scene.root().join("mine").exists());
 }

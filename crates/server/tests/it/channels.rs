@@ -1,20 +1,20 @@
-//! Channels: what each takes, whoever calls.
+//! Authority of each channel.
 
 use std::process::{Command, Output, Stdio};
 
-use sayso_api::client::{Client, Loopback, Shown, Token, View};
+use sayso_api::client::{Client, Loopback, PreviewDetail, PreviewOf, Token};
 use sayso_review::{Answer, ChangeStatus, ErrorKind};
 
 use crate::scene::{Running, Scene, TOKEN, ask, verdict, write};
 
-/// Every method that gives a verdict, or does what one would have to allow.
+/// Every method with authority `Decide` or `Admit`.
 const DECIDES: [&str; 21] = [
     "RequestService/CancelRequest",
     "RequestService/CaptureNext",
-    "RequestService/CloseEntrance",
+    "RequestService/CloseEndpoint",
     "RequestService/EditRequest",
-    "RequestService/LastingEntrance",
-    "RequestService/OpenEntrance",
+    "RequestService/GetPersistentEndpoint",
+    "RequestService/OpenEndpoint",
     "RequestService/PauseNext",
     "RequestService/RemoveOverrides",
     "RequestService/ReplayRequest",
@@ -25,10 +25,10 @@ const DECIDES: [&str; 21] = [
     "ReviewService/CreateLogin",
     "ReviewService/Decide",
     "ReviewService/Redo",
-    "ReviewService/Rehearse",
+    "ReviewService/DryRun",
     "ReviewService/Restore",
     "ReviewService/Undo",
-    "WorkspaceService/TakeUpBranch",
+    "WorkspaceService/CheckOutBranch",
     "ReviewService/NoSuchMethod",
 ];
 
@@ -56,12 +56,12 @@ fn by_tcp(server: &Running, secret: &str, method: &str) -> String {
 }
 
 #[test]
-fn path_socket_and_token_take_no_verdicts() {
+fn path_socket_and_token_accept_no_verdicts() {
     let scene = Scene::new();
     let server = scene.serve();
     for method in DECIDES {
         for said in [by_path(&server, method), by_tcp(&server, TOKEN, method)] {
-            assert!(said.contains("proposals, not verdicts") && said.contains("permission_denied"), "{method}: {said}");
+            assert!(said.contains("no verdicts") && said.contains("permission_denied"), "{method}: {said}");
         }
     }
     for method in OTHERS {
@@ -72,7 +72,7 @@ fn path_socket_and_token_take_no_verdicts() {
 }
 
 #[test]
-fn verdict_socket_and_login_reach_every_method() {
+fn verdict_socket_and_login_reach_all_methods() {
     let scene = Scene::new();
     let server = scene.serve();
     for method in DECIDES.into_iter().chain(OTHERS) {
@@ -89,27 +89,32 @@ async fn token_proposes_and_login_decides() {
     let scene = Scene::new();
     let server = scene.serve();
     let far = Client::new(std::sync::Arc::new(Loopback { address: server.address }), Some(Token::new(TOKEN).unwrap()));
-    for proposing in [server.proposing(), far] {
+    for proposing in [server.proposal_client(), far] {
         let record = ask(&proposing, write("file", "x\n")).await.record;
         let approval = verdict(&record, Answer::Approve);
-        let error = proposing.decide(record.change, approval.clone(), None, View::Nothing).await.unwrap_err();
+        let error = proposing.decide(record.change, approval.clone(), None, PreviewDetail::Omitted).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ToolDenied, "{error}");
-        let waits = proposing.get_change(record.change, View::Nothing, Shown::Proposed).await.unwrap().record.status;
+        let waits = proposing
+            .get_change(record.change, PreviewDetail::Omitted, PreviewOf::Proposed)
+            .await
+            .unwrap()
+            .record
+            .status;
         assert_eq!(waits, ChangeStatus::Pending);
-        let login = server.near().create_login(false).await.unwrap();
+        let login = server.verdict_client().create_login(false).await.unwrap();
         let token = Some(Token::new(&login.secret).unwrap());
         let deciding = Client::new(std::sync::Arc::new(Loopback { address: server.address }), token);
-        let decided = deciding.decide(record.change, approval, None, View::Nothing).await.unwrap();
+        let decided = deciding.decide(record.change, approval, None, PreviewDetail::Omitted).await.unwrap();
         assert_eq!(decided.record.status, ChangeStatus::Applied);
         std::fs::remove_file(scene.root().join("file")).unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn login_link_becomes_a_cookie_once() {
+async fn login_link_sets_cookie_once() {
     let scene = Scene::new();
     let server = scene.serve();
-    let link = server.near().create_login(true).await.unwrap().secret;
+    let link = server.verdict_client().create_login(true).await.unwrap().secret;
     let open = || {
         let output = Command::new("curl").args(["-sS", "-m", "60", "-i", &link]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -122,9 +127,9 @@ async fn login_link_becomes_a_cookie_once() {
     let base = format!("http://{}", server.address);
     let said = curl(&["-H", &cookie], &base, "RequestService/PauseNext");
     assert!(said.contains("state"), "{said}");
-    // A page elsewhere sends the cookie along, should a browser be so old.
+    // An old browser sends the cookie from a foreign page, too.
     let said = curl(&["-H", &cookie, "-H", "origin: http://evil.example"], &base, "RequestService/PauseNext");
     assert!(said.contains("permission_denied"), "{said}");
     let again = open();
-    assert!(again.starts_with("HTTP/1.1 403") && again.contains("too old"), "{again}");
+    assert!(again.starts_with("HTTP/1.1 403") && again.contains("used or expired"), "{again}");
 }

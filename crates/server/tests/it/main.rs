@@ -1,24 +1,28 @@
-//! One test binary for the server: engines in this process, reached as any client reaches them.
+//! Tests of the server, with engines in this process and clients over real sockets.
 #![allow(
     clippy::expect_used,
     clippy::large_futures,
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "tests panic to fail, make files to look at, and say what they measured"
+    reason = "tests panic to fail, create files, and print measurements"
 )]
 
+mod admission;
 mod agents;
 mod channels;
-mod entering;
-mod findings;
-mod paths;
+mod confinement;
+mod conversations;
+mod diffs;
+mod dispatch;
+mod inbox;
+mod limits;
 mod raw;
+mod regressions;
 mod requests;
 mod runs;
 mod scene;
-mod sizes;
-mod traffic;
+mod sessions;
 mod users;
 mod verdicts;
 mod watchers;

@@ -1,15 +1,15 @@
-//! Requests as bytes, for what no client of ours would send.
+//! Raw HTTP requests that the typed client cannot send.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::scene::{LONG, TOKEN};
+use crate::scene::{TIME_LIMIT, TOKEN};
 
-/// An answer.
+/// A raw HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// In lower case.
+    /// Status line and headers in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -24,20 +24,20 @@ impl Answer {
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    stream.set_write_timeout(Some(LONG)).unwrap();
+    stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+    stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
 
-/// Sends bytes, and reads until the server closes.
+/// Sends bytes and reads until the server closes.
 pub(crate) fn exchange(address: SocketAddr, bytes: &[u8]) -> Answer {
     let mut stream = connect(address);
     stream.write_all(bytes).unwrap();
     rest(&mut stream)
 }
 
-/// Reads until the server closes, however it does.
+/// Reads until the server closes or resets.
 pub(crate) fn rest(stream: &mut TcpStream) -> Answer {
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
     loop {
@@ -45,13 +45,13 @@ pub(crate) fn rest(stream: &mut TcpStream) -> Answer {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&part[..read]),
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break,
-            Err(error) => panic!("the server neither answers nor closes: {error}; so far {answer:?}"),
+            Err(error) => panic!("no response and no end: {error}; so far {answer:?}"),
         }
     }
     Answer::read(&String::from_utf8_lossy(&answer))
 }
 
-/// A call of `Status` with these headers besides what every call has.
+/// Calls `Status` with additional headers.
 pub(crate) fn status_with(address: SocketAddr, headers: &[(&str, &str)]) -> Answer {
     let mut request = "POST /sayso.v1.ReviewService/Status HTTP/1.1\r\n".to_owned();
     for (name, value) in headers {
@@ -61,7 +61,7 @@ pub(crate) fn status_with(address: SocketAddr, headers: &[(&str, &str)]) -> Answ
     exchange(address, request.as_bytes())
 }
 
-/// The header that lets one in.
-pub(crate) fn right() -> (&'static str, String) {
+/// The header with the token.
+pub(crate) fn token_header() -> (&'static str, String) {
     ("authorization", format!("Bearer {TOKEN}"))
 }

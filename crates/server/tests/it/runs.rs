@@ -1,15 +1,15 @@
-//! An agent speaks for itself only: under its own name, and in sessions that no other run has.
+//! Agents act under their own name, and only in sessions of their own run.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
 use sayso_gate::Process;
-use sayso_server::agents::MARK;
+use sayso_server::agent_registry::MARK;
 use serde_json::{Value, json};
 
 use crate::scene::{Running, Scene, TOKEN, ask, write};
 
-/// A run of an agent: a shell with a note of its own, in which programs call the engine.
+/// A run of an agent: a registered shell that calls the engine.
 struct Run {
     shell: Child,
 }
@@ -23,7 +23,7 @@ impl Run {
             .stdout(Stdio::piped())
             .spawn()
             .expect("there is a shell");
-        let process = Process::find(shell.id()).unwrap();
+        let process = Process::find_running(shell.id()).unwrap();
         let folder = scene.home().join("agents");
         std::fs::create_dir_all(&folder).unwrap();
         let note = folder.join(format!("{}-{}-0-{agent}", process.id, process.started));
@@ -31,16 +31,16 @@ impl Run {
         Self { shell }
     }
 
-    /// What `sayso exec` runs: it speaks for an agent, and is no run of one.
+    /// A command of `sayso exec`: it acts for an agent and belongs to no run.
     fn exec(scene: &Scene) -> Self {
         let run = Self::new(scene, "claude");
-        let process = Process::find(run.shell.id()).unwrap();
+        let process = Process::find_running(run.shell.id()).unwrap();
         let note = |suffix: &str| scene.home().join(format!("agents/{}-{}-{suffix}", process.id, process.started));
         std::fs::rename(note("0-claude"), note("0")).unwrap();
         run
     }
 
-    /// What the engine answers to a call of a program that the agent started.
+    /// Makes a call in a child process of the agent and returns the response.
     fn call(&mut self, server: &Running, call: &str, body: &Value, address: &str) -> Value {
         let script = format!(
             "curl -sS -m 60 -H 'content-type: application/json' -H 'authorization: Bearer {TOKEN}' -d '{body}' \
@@ -69,30 +69,30 @@ fn submission(session: &str, agent: &str) -> Value {
     json!({
         "intent": { "callTool": { "name": "Read", "argumentsJson": "{}" } },
         "origin": { "session": session, "agent": agent },
-        "ask": true,
+        "askMode": "ASK_MODE_ALWAYS",
     })
 }
 
 #[test]
-fn an_agent_speaks_under_its_own_name() {
+fn agent_acts_under_its_own_name() {
     let scene = Scene::new();
     let server = scene.serve();
     let mut claude = Run::new(&scene, "claude");
     for address in ["SOCKET".to_owned(), format!("http://{}", server.address)] {
         let answer = claude.call(&server, "IntentService/Submit", &submission("s", "codex"), &address);
-        assert_eq!(answer["progress"]["change"]["origin"]["agent"], "claude", "{answer}");
+        assert_eq!(answer["details"]["change"]["origin"]["agent"], "claude", "{answer}");
     }
 }
 
 #[test]
-fn an_agent_does_not_speak_in_the_session_of_another_run() {
+fn agent_cannot_use_session_of_another_run() {
     let scene = Scene::new();
     let server = scene.serve();
     let (mut first, mut second) = (Run::new(&scene, "claude"), Run::new(&scene, "claude"));
     let started = first.call(&server, "IntentService/StartSession", &json!({ "session": "first" }), "SOCKET");
     assert_eq!(started, json!({}));
     let waits = first.call(&server, "IntentService/Submit", &submission("first", "claude"), "SOCKET");
-    let change = waits["progress"]["change"]["change"].clone();
+    let change = waits["details"]["change"]["change"].clone();
     assert!(change.is_string(), "{waits}");
     let calls = [
         ("IntentService/Submit", submission("first", "claude")),
@@ -113,20 +113,20 @@ fn an_agent_does_not_speak_in_the_session_of_another_run() {
         assert!(answer["message"].as_str().unwrap().contains("another run"), "{call}: {answer}");
     }
     let withdrawn = first.call(&server, "IntentService/Withdraw", &json!({ "change": change }), "SOCKET");
-    assert!(withdrawn["progress"].is_object(), "{withdrawn}");
-    // Once the first is over, its conversation can be taken up again.
+    assert!(withdrawn["details"].is_object(), "{withdrawn}");
+    // After the end of the first run, another run can resume its session.
     drop(first);
     let resumed = second.call(&server, "IntentService/StartSession", &json!({ "session": "first" }), "SOCKET");
     assert_eq!(resumed, json!({}));
 }
 
-/// The note of a run has its sessions, so that another engine knows them, too.
+/// The entry of a run stores its sessions, so that another engine knows them, too.
 #[test]
-fn whose_a_session_is_outlives_the_engine() {
+fn session_owner_survives_engine_restart() {
     let scene = Scene::new();
     let server = scene.serve();
     let (mut first, mut second) = (Run::new(&scene, "claude"), Run::new(&scene, "claude"));
-    // A name that could pass for something else in a note.
+    // A session id that looks like another kind of line in an entry.
     let session = json!({ "session": "1-2 \"3\"" });
     let start = "IntentService/StartSession";
     assert_eq!(first.call(&server, start, &session, "SOCKET"), json!({}));
@@ -140,11 +140,11 @@ fn whose_a_session_is_outlives_the_engine() {
 }
 
 #[test]
-fn an_agent_ends_nothing_that_a_person_asked_for() {
+fn agent_cannot_end_change_of_person() {
     let scene = Scene::new();
     let server = scene.serve();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let client = server.near();
+    let client = server.verdict_client();
     let change = runtime.block_on(ask(&client, write("theirs", "x\n"))).record.change;
     let mut others = Run::new(&scene, "codex");
     assert_eq!(others.call(&server, "IntentService/StartSession", &json!({ "session": "s" }), "SOCKET"), json!({}));
@@ -153,12 +153,12 @@ fn an_agent_ends_nothing_that_a_person_asked_for() {
             for call in ["IntentService/Withdraw", "IntentService/Finish"] {
                 let answer = agent.call(&server, call, &json!({ "change": change.to_string() }), &address);
                 assert_eq!(answer["code"], "permission_denied", "{who} {call}: {answer}");
-                assert!(answer["message"].as_str().unwrap().contains("is no agent's"), "{who} {call}: {answer}");
+                assert!(answer["message"].as_str().unwrap().contains("belongs to a person"), "{who} {call}: {answer}");
             }
             let answer = agent.call(&server, "IntentService/EndSession", &json!({ "session": "s" }), &address);
             assert_eq!(answer["code"], "permission_denied", "{who}: {answer}");
         }
     }
-    // The person does.
+    // The person may.
     runtime.block_on(client.withdraw(change)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Throw-away workspaces and engines in this process.
+//! Temporary workspaces, and engines in this process.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sayso_api::client::{AbstractSocket, Client, Dial, Loopback, Progress, Proposed, Proposing, Socket, Token, View};
-use sayso_gate::{Rules, Silence, SnapshotLimits};
-use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, Origin, Rule, Standing, Verdict};
+use sayso_api::client::{
+    AbstractSocket, ChangeDetails, Client, Dial, Loopback, PreviewDetail, ProposeMode, Proposed, Socket, Token,
+};
+use sayso_gate::{NoNotify, Rules, SnapshotLimits};
+use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Verdict};
 use sayso_server::{
-    Current, EngineOptions, EnginePlace, Failure, HttpOptions, PortChoice, Server, Settings, Stop, Timing,
+    Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server, Settings, Stop, Timing,
 };
 use sayso_workspace::git::Environment;
 use tempfile::TempDir;
 
-/// The token of every server of these tests.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Longer than anything here takes, on a busy machine, too.
-pub(crate) const LONG: Duration = Duration::from_mins(2);
+/// Time limit that is generous even on a busy machine.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(2);
 
-/// What a user has configured who has configured these rules, for good.
+/// Constant configuration with these rules.
 #[derive(Debug)]
 struct Fixed {
     layers: Vec<Layer>,
@@ -37,7 +38,7 @@ impl Settings for Fixed {
         }
         Ok(Some(Current {
             rules: Rules::new(self.layers.clone(), Vec::new())?,
-            snapshots: SnapshotLimits::USUAL,
+            snapshots: SnapshotLimits::DEFAULT,
             deadline: None,
             branch_prefix: "sayso/".to_owned(),
             requests: sayso_proxy::Settings::usual(),
@@ -49,12 +50,16 @@ impl Settings for Fixed {
         self.changed(&|| false).map(|current| current.expect("it was not told"))
     }
 
-    fn keep(&self, _: &Rule) -> Result<String, Failure> {
+    fn append_rule(&self, _: &Rule) -> Result<String, Failure> {
         Ok("nothing".to_owned())
+    }
+
+    fn rule_text(&self, rule: &Rule) -> Result<RuleText, Failure> {
+        Ok(RuleText { file: "nothing".to_owned(), toml: rule.summary() })
     }
 }
 
-/// A workspace, the records of it, and something beside it that nobody is to reach.
+/// A workspace, its state directory, and files outside that must stay unreachable.
 pub(crate) struct Scene {
     directory: TempDir,
 }
@@ -72,22 +77,20 @@ impl Scene {
         self.directory.path().canonicalize().unwrap()
     }
 
-    /// The workspace.
     pub(crate) fn root(&self) -> PathBuf {
         self.path().join("workspace")
     }
 
-    /// All records.
+    /// The state directory.
     pub(crate) fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
-    /// The records of the workspace.
     pub(crate) fn journal(&self) -> PathBuf {
         self.home().join("workspaces/one")
     }
 
-    /// What is beside the workspace.
+    /// A directory outside the workspace.
     pub(crate) fn outside(&self) -> PathBuf {
         self.path().join("outside")
     }
@@ -96,27 +99,26 @@ impl Scene {
         self.options_with(Vec::new())
     }
 
-    /// The options where the user has rules.
     fn options_with(&self, rules: Vec<Rule>) -> EngineOptions {
-        let (standing, defaults) = (Standing::Full, Defaults::default());
-        let layer = Layer { file: "config.toml".to_owned(), standing, defaults, rules };
+        let (standing, defaults) = (LayerTrust::Trusted, Defaults::default());
+        let layer = Layer { file: "config.toml".to_owned(), trust: standing, defaults, rules };
         EngineOptions {
             root: self.root(),
             journal: self.journal(),
             home: self.home(),
             settings: Box::new(Fixed { layers: vec![layer], told: AtomicBool::new(false) }),
-            announce: Box::new(Silence),
+            notify: Box::new(NoNotify),
             environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
         }
     }
 
-    /// A server at any port.
+    /// Starts a server at a free port.
     pub(crate) fn serve(&self) -> Running {
         self.serve_as(|_| {})
     }
 
-    /// A server where the user has rules.
+    /// Starts a server with rules.
     pub(crate) fn serve_under(&self, rules: Vec<Rule>) -> Running {
         self.start(Server::start(self.options_with(rules), Self::http()).unwrap())
     }
@@ -127,7 +129,7 @@ impl Scene {
         self.start(Server::start(self.options(), http).unwrap())
     }
 
-    /// Any port, and the token.
+    /// A free port and the token.
     pub(crate) fn http() -> HttpOptions {
         HttpOptions {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -135,7 +137,7 @@ impl Scene {
             token: Some(sayso_server::Token::new(TOKEN).unwrap()),
             hosts: Vec::new(),
             origins: Vec::new(),
-            timing: Timing::USUAL,
+            timing: Timing::DEFAULT,
         }
     }
 
@@ -143,48 +145,48 @@ impl Scene {
         let address = server.url.strip_prefix("http://").unwrap().parse().unwrap();
         let stop = server.stopper();
         let login = server.logins().create().unwrap().reveal().to_owned();
-        let place = EnginePlace::new(&self.journal());
+        let socket = EngineSocket::new(&self.journal());
         let thread = std::thread::spawn(move || server.run().unwrap());
-        let (socket, verdicts) = (place.socket(), place.verdict_socket().unwrap());
+        let (socket, verdicts) = (socket.path(), socket.verdict_socket().unwrap());
         Running { address, socket, verdicts, login, stop, thread: Some(thread) }
     }
 }
 
-/// A server in this process. Stops when dropped.
+/// A server in this process. Stops on drop.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    /// The socket for proposals.
+    /// Path of the service socket.
     pub(crate) socket: PathBuf,
-    /// The name of the socket for verdicts.
+    /// Name of the verdict socket.
     pub(crate) verdicts: String,
-    /// With which verdicts are taken over TCP.
+    /// Login for verdicts over TCP.
     pub(crate) login: String,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// A client on the socket for verdicts.
-    pub(crate) fn near(&self) -> Client {
+    /// A client on the verdict socket.
+    pub(crate) fn verdict_client(&self) -> Client {
         Client::new(Arc::new(AbstractSocket(self.verdicts.clone())), None)
     }
 
-    /// A client on the socket for proposals.
-    pub(crate) fn proposing(&self) -> Client {
+    /// A client on the service socket.
+    pub(crate) fn proposal_client(&self) -> Client {
         Client::new(Arc::new(Socket(self.socket.clone())), None)
     }
 
     /// A client over TCP, with a login.
-    pub(crate) fn far(&self) -> Client {
+    pub(crate) fn tcp_client(&self) -> Client {
         Client::new(Arc::new(Loopback { address: self.address }), Some(Token::new(&self.login).unwrap()))
     }
 
-    /// A client that connects in its own way, with the token.
-    pub(crate) fn by(dial: Arc<dyn Dial>) -> Client {
+    /// A client with the token over a custom connection.
+    pub(crate) fn client_via(dial: Arc<dyn Dial>) -> Client {
         Client::new(dial, Some(Token::new(TOKEN).unwrap()))
     }
 
-    /// Ends it and waits until it is over.
+    /// Stops it and waits for its end.
     pub(crate) fn end(mut self) {
         self.finish();
     }
@@ -203,32 +205,32 @@ impl Drop for Running {
     }
 }
 
-/// A file with a content, as a proposal.
+/// A proposal that writes a file.
 pub(crate) fn write(path: &str, content: &str) -> Proposed {
     let change = serde_json::json!({ "operation": "write", "path": path, "new_content": content });
     Proposed::Text(change.to_string().into_bytes())
 }
 
-/// Proposes something that waits.
-pub(crate) async fn ask(client: &Client, proposed: Proposed) -> Progress {
-    client.propose(proposed, Origin::default(), Proposing::Ask, View::Nothing).await.unwrap()
+/// Proposes a change that is left pending.
+pub(crate) async fn ask(client: &Client, proposed: Proposed) -> ChangeDetails {
+    client.propose(proposed, Origin::default(), ProposeMode::Ask, PreviewDetail::Omitted).await.unwrap()
 }
 
 pub(crate) fn verdict(record: &ChangeRecord, answer: Answer) -> Verdict {
-    Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::Person }
+    Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON }
 }
 
 pub(crate) fn no(reason: &str) -> Answer {
     Answer::Deny { reason: Some(reason.to_owned()) }
 }
 
-/// Waits for something that has to come, and fails if it does not.
+/// Awaits a future with a time limit.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let waited = tokio::time::timeout(LONG, future).await;
-    waited.unwrap_or_else(|_| panic!("{what} did not come within {LONG:?}"))
+    let waited = tokio::time::timeout(TIME_LIMIT, future).await;
+    waited.unwrap_or_else(|_| panic!("{what} did not happen within {TIME_LIMIT:?}"))
 }
 
-/// Every file of a tree with its content, and every link with where it leads.
+/// Every file of a tree with its content, and every link with its target.
 pub(crate) fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -251,11 +253,11 @@ pub(crate) fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Numbers that look random and are the same for the same seed.
+/// Deterministic random numbers.
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// The seed is printed, and taken from `SAYSO_SEED` where that is set, so that a failure can be had again.
+    /// Uses the seed in `SAYSO_SEED` if set, in order to reproduce a failure. Prints the seed.
     pub(crate) fn seeded() -> (Self, u64) {
         let seed = std::env::var("SAYSO_SEED").ok().and_then(|text| text.parse().ok());
         let seed = seed.unwrap_or_else(|| u64::from(std::process::id()) << 20 | 0x5a5a5);
@@ -268,7 +270,7 @@ impl Dice {
     }
 
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        // SplitMix64, as published.
+        // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

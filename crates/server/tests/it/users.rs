@@ -1,4 +1,4 @@
-//! Other users of the machine: they reach neither the socket nor the note with the token.
+//! Other users of the machine cannot access the sockets or the token.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,9 +13,9 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn the_socket_and_the_note_are_the_users_alone() {
+fn socket_files_are_private_to_user() {
     let scene = Scene::new();
-    // Whatever was there before.
+    // An existing directory with a wide mode.
     let folder = scene.journal().join("engine");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
@@ -32,7 +32,7 @@ fn the_socket_and_the_note_are_the_users_alone() {
     assert!(!folder.join("socket").exists());
 }
 
-/// What somebody else gets who calls on a socket.
+/// Makes a call as user `nobody` and returns the output.
 fn as_nobody(option: &str, socket: &std::ffi::OsStr) -> String {
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-sS", "-m", "60"])
@@ -46,13 +46,13 @@ fn as_nobody(option: &str, socket: &std::ffi::OsStr) -> String {
 }
 
 #[test]
-fn another_user_cannot_use_the_socket() {
+fn other_user_cannot_connect() {
     if !rustix::process::geteuid().is_root() {
         return skip("only root can act as another user");
     }
     let scene = Scene::new();
     let server = scene.serve();
-    // Everything above is open, so that it is the engine's own folder that keeps them out.
+    // Opens all parent directories, so that only the engine's own directory excludes others.
     let engine = scene.journal().join("engine");
     for folder in scene.journal().ancestors().take_while(|folder| folder.starts_with(std::env::temp_dir())) {
         if folder != std::env::temp_dir() {
@@ -62,10 +62,10 @@ fn another_user_cannot_use_the_socket() {
     let path = server.socket.as_os_str();
     let said = as_nobody("--unix-socket", path);
     assert!(!said.contains("version") && said.contains("curl"), "{said}");
-    // The name of the socket for verdicts is no secret that it rests on.
+    // Security does not depend on the name of the verdict socket.
     let said = as_nobody("--abstract-unix-socket", server.verdicts.as_ref());
     assert!(!said.contains("version") && said.contains("curl"), "{said}");
-    // Should even that be opened by mistake, whoever comes is turned away.
+    // Even with an open directory, the server rejects other users.
     std::fs::set_permissions(&engine, Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(&server.socket, Permissions::from_mode(0o666)).unwrap();
     let said = as_nobody("--unix-socket", path);

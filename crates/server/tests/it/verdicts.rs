@@ -1,28 +1,27 @@
-//! Several who decide at once: one verdict counts, and the others are told.
+//! Concurrent verdicts: the first one counts, later ones are conflicts.
 
 use std::collections::BTreeMap;
 
-use sayso_api::client::{Patience, Role, Shown, View, Watched};
-use sayso_api::proto::oneof::event::Kind;
+use sayso_api::client::{PreviewDetail, PreviewOf, RetryBudget, Role, Watched};
 use sayso_gate::Process;
-use sayso_review::{Answer, ChangeStatus, ErrorKind};
+use sayso_review::{Answer, ChangeStatus, ErrorKind, Event, EventBody};
 
 use crate::scene::{Scene, ask, no, verdict, within, write};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn of_two_reviewers_one_decides_and_the_other_is_told() {
+async fn second_verdict_is_rejected_as_conflict() {
     const ROUNDS: u64 = 40;
     let scene = Scene::new();
     let server = scene.serve();
-    let (near, far, watcher) = (server.near(), server.far(), server.far());
+    let (local, remote, watcher) = (server.verdict_client(), server.tcp_client(), server.tcp_client());
     let watching = tokio::spawn(async move {
-        let mut watch = watcher.watch(0, Role::Observer, Patience::Always);
+        let mut watch = watcher.watch(0, Role::Observer, RetryBudget::Unlimited);
         let (mut decided, mut ended) = (BTreeMap::<u64, u64>::new(), 0);
         while ended < ROUNDS {
             let Watched::Event(event) = watch.next().await.unwrap() else { continue };
-            match event.kind {
-                Some(Kind::Decided(event)) => *decided.entry(event.change).or_default() += 1,
-                Some(Kind::Ended(_)) => ended += 1,
+            match event.body {
+                EventBody::Known(Event::Decided { change, .. }) => *decided.entry(change).or_default() += 1,
+                EventBody::Known(Event::Ended { .. }) => ended += 1,
                 _ => {}
             }
         }
@@ -30,16 +29,16 @@ async fn of_two_reviewers_one_decides_and_the_other_is_told() {
     });
     for round in 0..ROUNDS {
         let (path, text) = (format!("f{round}"), format!("{round}\n"));
-        let record = ask(&near, write(&path, &text)).await.record;
+        let record = ask(&local, write(&path, &text)).await.record;
         let approve = verdict(&record, Answer::Approve);
         let deny = verdict(&record, no("not like this"));
-        // Who of them comes by which way is not always the same.
-        let (one, other) = if round % 2 == 0 { (&near, &far) } else { (&far, &near) };
+        // Alternates the channels of approval and denial.
+        let (one, other) = if round % 2 == 0 { (&local, &remote) } else { (&remote, &local) };
         let (approved, denied) = tokio::join!(
-            one.decide(record.change, approve, None, View::Nothing),
-            other.decide(record.change, deny, None, View::Nothing)
+            one.decide(record.change, approve, None, PreviewDetail::Omitted),
+            other.decide(record.change, deny, None, PreviewDetail::Omitted)
         );
-        let (told, expected) = match (approved, denied) {
+        let (error, expected) = match (approved, denied) {
             (Ok(won), Err(lost)) => {
                 assert_eq!(won.record.status, ChangeStatus::Applied);
                 assert_eq!(std::fs::read_to_string(scene.root().join(&path)).unwrap(), text);
@@ -52,8 +51,8 @@ async fn of_two_reviewers_one_decides_and_the_other_is_told() {
             }
             both => panic!("round {round}: {both:?}"),
         };
-        assert_eq!(told.kind(), ErrorKind::Conflict, "{told}");
-        assert!(told.to_string().contains(expected), "{told} does not say that it is {expected}");
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(error.to_string().contains(expected), "{error}: expected {expected}");
     }
     let decided = within("the last end", watching).await.unwrap();
     assert_eq!(decided.len() as u64, ROUNDS);
@@ -61,25 +60,25 @@ async fn of_two_reviewers_one_decides_and_the_other_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_nobody_waits_for_any_more_cannot_be_approved() {
+async fn abandoned_change_cannot_be_approved() {
     let scene = Scene::new();
     let server = scene.serve();
-    let client = server.near();
+    let client = server.verdict_client();
     let record = ask(&client, write("a", "x\n")).await.record;
     let mut asker = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-    let Process { id, started } = Process::find(asker.id()).unwrap();
+    let Process { id, started } = Process::find_running(asker.id()).unwrap();
     let folder = scene.home().join("agents");
     std::fs::create_dir_all(&folder).unwrap();
     let note = format!("{}\n{}", record.change, scene.journal().display());
     std::fs::write(folder.join(format!("{id}-{started}-{}", record.change)), note).unwrap();
     asker.kill().unwrap();
-    // It has ended, and nobody has asked what became of it.
-    while Process::find(id).is_some() {
+    // The process has exited, and the engine has not noticed yet.
+    while Process::find_running(id).is_some() {
         tokio::task::yield_now().await;
     }
-    let late = client.decide(record.change, verdict(&record, Answer::Approve), None, View::Nothing).await;
+    let late = client.decide(record.change, verdict(&record, Answer::Approve), None, PreviewDetail::Omitted).await;
     assert!(late.is_err(), "{late:?}");
-    let record = client.get_change(record.change, View::Nothing, Shown::Proposed).await.unwrap().record;
+    let record = client.get_change(record.change, PreviewDetail::Omitted, PreviewOf::Proposed).await.unwrap().record;
     assert_eq!(record.status, ChangeStatus::Cancelled);
     assert!(!scene.root().join("a").exists());
     asker.wait().unwrap();

@@ -1,4 +1,4 @@
-//! Every event reaches every watcher exactly once, in order, whatever becomes of connections.
+//! Event streams: complete and ordered across failing connections, without cost for others.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use sayso_api::client::{Client, Connection, Dial, Patience, Reach, Role, View, Watched};
+use sayso_api::client::{Client, Connection, Dial, PreviewDetail, Reach, RetryBudget, Role, Watched};
 use sayso_review::Answer;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::scene::{Dice, Running, Scene, TOKEN, ask, no, verdict, within, write};
 
-/// Connects, and has every connection break after some bytes.
+/// Connects with connections that fail after a random number of bytes.
 #[derive(Debug)]
 struct Breaking {
     address: SocketAddr,
@@ -48,11 +48,11 @@ impl Dial for Breaking {
     }
 }
 
-/// A connection that breaks after some bytes, in the middle of whatever is being said.
+/// A connection that fails after a number of bytes.
 struct Broken {
     stream: TcpStream,
     left: u64,
-    /// Whether it ends, or is reset.
+    /// `true`: closed. `false`: reset.
     ends: bool,
 }
 
@@ -89,23 +89,23 @@ impl AsyncWrite for Broken {
     }
 }
 
-/// Proposes and decides, again and again.
+/// Proposes and decides changes.
 async fn work(client: Client, name: u64, rounds: u64) {
-    work_saying(client, name, rounds, "not this one").await;
+    work_with_reason(client, name, rounds, "not this one").await;
 }
 
-/// The same with a reason, which is in the event of every third verdict.
-async fn work_saying(client: Client, name: u64, rounds: u64, reason: &str) {
+/// Proposes and decides changes. Every third verdict denies with this reason.
+async fn work_with_reason(client: Client, name: u64, rounds: u64, reason: &str) {
     for round in 0..rounds {
         let record = ask(&client, write(&format!("w{name}-{round}"), "text\n")).await.record;
         let answer = if round % 3 == 0 { no(reason) } else { Answer::Approve };
-        client.decide(record.change, verdict(&record, answer), None, View::Nothing).await.unwrap();
+        client.decide(record.change, verdict(&record, answer), None, PreviewDetail::Omitted).await.unwrap();
     }
 }
 
-/// Watches until an event, and hands out the numbers as they came.
+/// Watches up to an event and returns all numbers in the order of arrival.
 async fn follow(client: Client, last: u64) -> Vec<u64> {
-    let mut watch = client.watch(0, Role::Observer, Patience::Always);
+    let mut watch = client.watch(0, Role::Observer, RetryBudget::Unlimited);
     let mut numbers = Vec::new();
     while numbers.last().is_none_or(|number| *number < last) {
         if let Watched::Event(event) = watch.next().await.unwrap() {
@@ -116,11 +116,11 @@ async fn follow(client: Client, last: u64) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn every_event_reaches_every_watcher_once_whatever_becomes_of_connections() {
+async fn watchers_get_each_event_once() {
     const WATCHERS: u64 = 12;
     const WRITERS: u64 = 3;
     const ROUNDS: u64 = 25;
-    // Of a change that is approved: proposed, decided, applying, ended; of one that is denied: no applying.
+    // An approved change has four events: proposed, decided, applying, ended. A denied one has no applying.
     let last = WRITERS * (0..ROUNDS).map(|round| if round % 3 == 0 { 3 } else { 4 }).sum::<u64>();
     let (mut dice, _) = Dice::seeded();
     let scene = Scene::new();
@@ -130,9 +130,9 @@ async fn every_event_reaches_every_watcher_once_whatever_becomes_of_connections(
     for _ in 0..WATCHERS {
         let seed = dice.below(u64::MAX);
         let dial = Breaking { address: server.address, seed, dialled: Arc::clone(&dialled) };
-        watchers.push(tokio::spawn(follow(Running::by(Arc::new(dial)), last)));
+        watchers.push(tokio::spawn(follow(Running::client_via(Arc::new(dial)), last)));
     }
-    let writers = (0..WRITERS).map(|name| work(server.near(), name, ROUNDS));
+    let writers = (0..WRITERS).map(|name| work(server.verdict_client(), name, ROUNDS));
     within("the end of the work", futures::future::join_all(writers)).await;
     let expected: Vec<u64> = (1..=last).collect();
     for watcher in watchers {
@@ -140,20 +140,20 @@ async fn every_event_reaches_every_watcher_once_whatever_becomes_of_connections(
     }
     let dialled = dialled.load(Ordering::Relaxed);
     println!("{WATCHERS} watchers, {last} events, {dialled} connections");
-    assert!(dialled > 4 * WATCHERS, "connections broke {dialled} times only");
+    assert!(dialled > 4 * WATCHERS, "connections failed only {dialled} times");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_watcher_that_reads_nothing_costs_only_itself() {
+async fn stalled_watcher_delays_only_itself() {
     const ROUNDS: u64 = 60;
-    // More in all than the system takes for somebody who reads nothing, so that the server has to wait for each of them.
+    // More events than fit into the socket buffers, so that the server blocks on each stalled watcher.
     let buffers = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_wmem").unwrap_or_default();
     let buffers: usize = buffers.split_whitespace().last().and_then(|most| most.parse().ok()).unwrap_or(4 << 20);
     let reason = "x".repeat(2 * buffers / (ROUNDS as usize / 3));
     let last = (0..ROUNDS).map(|round| if round % 3 == 0 { 3 } else { 4 }).sum::<u64>();
     let scene = Scene::new();
     let server = scene.serve();
-    // These ask for all events, and read none of them.
+    // Stalled watchers: they request all events and read none.
     let mut sleepers = Vec::new();
     for _ in 0..6 {
         let socket = TcpSocket::new_v4().unwrap();
@@ -167,10 +167,10 @@ async fn a_watcher_that_reads_nothing_costs_only_itself() {
         stream.write_all(&[0; 5]).await.unwrap();
         sleepers.push(stream);
     }
-    let watcher = tokio::spawn(follow(server.far(), last));
-    within("the end of the work", work_saying(server.near(), 0, ROUNDS, &reason)).await;
+    let watcher = tokio::spawn(follow(server.tcp_client(), last));
+    within("the end of the work", work_with_reason(server.verdict_client(), 0, ROUNDS, &reason)).await;
     assert_eq!(within("the last event", watcher).await.unwrap(), (1..=last).collect::<Vec<_>>());
-    // Awake at last, each finds everything where it was.
+    // Once they read, each gets all events.
     for mut sleeper in sleepers {
         let mut heard = Vec::new();
         let mut numbers = Vec::new();
@@ -179,19 +179,18 @@ async fn a_watcher_that_reads_nothing_costs_only_itself() {
             let read = within("what was missed", sleeper.read(&mut part)).await.unwrap();
             assert!(read > 0, "the stream ended at {:?}", numbers.last());
             heard.extend_from_slice(&part[..read]);
-            // Looked at once there may be all of it.
+            // Parses only when the data may be complete.
             if heard.len() > reason.len() * (ROUNDS as usize / 3) {
                 numbers = events(&heard);
             }
         }
-        assert!(heard.len() > buffers + (64 << 10), "{} bytes fit into what the system keeps", heard.len());
+        assert!(heard.len() > buffers + (64 << 10), "{} bytes fit into the socket buffers", heard.len());
         assert_eq!(numbers, (1..=last).collect::<Vec<_>>());
     }
     server.end();
 }
 
-/// The numbers of the events in the answer to a watch, as the bytes on the wire are: chunks of HTTP, in them messages after their
-/// length, in them the number as the first field of the event.
+/// Event numbers in the raw response of a watch: HTTP chunks with length-prefixed messages, whose events start with the number.
 fn events(answer: &[u8]) -> Vec<u64> {
     let Some(start) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Vec::new() };
     let (mut rest, mut body) = (&answer[start + 4..], Vec::new());
@@ -206,7 +205,7 @@ fn events(answer: &[u8]) -> Vec<u64> {
         let size = u32::from_be_bytes(head[1..].try_into().unwrap()) as usize;
         let Some((message, after)) = after.split_at_checked(size) else { break };
         rest = after;
-        // Field 1 of the answer is an event, and field 1 of that its number.
+        // Field 1 of the response is the event, and field 1 of the event its number.
         if message.first() == Some(&0x0a) {
             let mut fields = &message[1..];
             varint(&mut fields);
@@ -232,13 +231,13 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_on_which_nothing_happens_gives_signs_of_life_again_and_again() {
+async fn idle_stream_sends_heartbeats() {
     let scene = Scene::new();
     let server = scene.serve();
-    let mut watch = server.near().watch(0, Role::Observer, Patience::Always);
-    // The first one greets; the others come because nothing else does.
+    let mut watch = server.verdict_client().watch(0, Role::Observer, RetryBudget::Unlimited);
+    // The first heartbeat is immediate; the others follow at intervals.
     for _ in 0..2 {
         let next = within("a sign of life", watch.next()).await.unwrap();
-        assert!(matches!(next, Watched::Heartbeat { last: 0 }), "{next:?}");
+        assert!(matches!(next, Watched::Heartbeat { last_event: 0 }), "{next:?}");
     }
 }

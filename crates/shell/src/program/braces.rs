@@ -1,6 +1,6 @@
-//! `{a,b}` and `{1..9}`.
+//! Brace expansion: `{a,b}` and `{1..9}`.
 
-use super::Part;
+use super::WordPart;
 use super::reader::{Outcome, Reader};
 use super::word::{Context, WordDraft};
 
@@ -8,7 +8,7 @@ use super::word::{Context, WordDraft};
 const MAX_ALTERNATIVES: usize = 1000;
 
 impl Reader<'_> {
-    /// Reads what begins with an unquoted `{` within a word.
+    /// Reads braces, or an unquoted `{` that is literal.
     pub(super) fn brace(&mut self, context: Context, word: &mut WordDraft) -> Outcome<()> {
         let start = self.at;
         let raw = self.raw_word();
@@ -22,6 +22,11 @@ impl Reader<'_> {
                 return Ok(());
             }
             Some(b'}') if !is_list => {
+                let rest = &raw[inner.len() + 2..];
+                if rest.contains('}') && (rest.contains(',') || rest.contains("..")) {
+                    self.at += raw.len();
+                    return self.unsupported(start, "bash may pair these braces in another way");
+                }
                 self.at += inner.len() + 2;
                 self.check_plain(start, inner)?;
                 word.add(&raw[..inner.len() + 2], false);
@@ -47,11 +52,11 @@ impl Reader<'_> {
                 }
             }
         };
-        let earlier = word.parts.iter().map(|part| if let Part::Braces(texts) = part { texts.len() } else { 1 });
+        let earlier = word.parts.iter().map(|part| if let WordPart::Braces(texts) = part { texts.len() } else { 1 });
         if earlier.fold(alternatives.len(), usize::saturating_mul) > MAX_ALTERNATIVES {
             return self.unsupported(start, format!("braces stand for more than {MAX_ALTERNATIVES} words"));
         }
-        word.parts.push(Part::Braces(alternatives));
+        word.parts.push(WordPart::Braces(alternatives));
         Ok(())
     }
 
@@ -63,7 +68,7 @@ impl Reader<'_> {
     }
 }
 
-/// The texts of `1..9` or `a..e`, at most one more than are allowed.
+/// Returns the texts of `1..9` or `a..e`, at most one beyond the limit.
 fn range(inner: &str) -> Option<Vec<String>> {
     let (first, last) = inner.split_once("..")?;
     if let (Some(first), Some(last)) = (letter(first), letter(last)) {
@@ -72,7 +77,7 @@ fn range(inner: &str) -> Option<Vec<String>> {
         if first > last {
             texts.reverse();
         }
-        // Between `Z` and `a` stand characters that mean something.
+        // The characters between `Z` and `a` include quotes.
         return texts.iter().all(|text| text.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(texts);
     }
     let (from, to) = (number(first)?, number(last)?);

@@ -1,50 +1,39 @@
-//! Commands that a shell runs itself: the supported ones, and the reasons against the others.
+//! Shell builtins: the supported ones, and the reason against each of the others.
 
-use super::{Invocation, Unsupported, VariableClass, Word, is_name, variable_class};
+use super::{Invocation, UnexpandedWord, Unsupported, VariableClass, is_name, variable_class};
 
 /// A command that the runner executes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Builtin {
-    /// `:` and `true`
+    /// `true`, and `:` with any arguments.
     True,
-    /// `false`
     False,
-    /// `cd`
     Cd,
-    /// `pwd`
     Pwd,
-    /// `echo`
     Echo,
-    /// `printf`
     Printf,
-    /// `test`
     Test,
-    /// `[`
+    /// `[`, which is `test` with a closing bracket.
     Bracket,
-    /// `exit`
     Exit,
-    /// `export`
     Export,
-    /// `unset`
     Unset,
-    /// `set`
     Set,
-    /// `command -v`
+    /// `command`, with `-v` only.
     Command,
-    /// `type`
     Type,
 }
 
 /// An option of the shell that `set` changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShellOption {
-    /// `set -e`
+    /// `set -e`: a failing command ends the script.
     ExitOnError,
-    /// `set -u`
+    /// `set -u`: an unset variable is an error.
     RejectUnset,
-    /// `set -x`
+    /// `set -x`: each command is written to standard error.
     Trace,
-    /// `set -o pipefail`
+    /// `set -o pipefail`: a failing stage fails the pipeline.
     PipeFail,
 }
 
@@ -126,7 +115,7 @@ fn long_option(name: &str) -> Option<ShellOption> {
     }
 }
 
-/// `true` for the words with a meaning of their own in the place of a command.
+/// `true` for the reserved words of the grammar.
 pub fn is_reserved_word(word: &str) -> bool {
     matches!(
         word,
@@ -172,7 +161,7 @@ pub(super) fn check_invocation(invocation: &Invocation) -> Result<(), Unsupporte
         }
         Some(Builtin::Export | Builtin::Unset) => arguments.iter().try_for_each(check_declared),
         Some(Builtin::Set) => check_set(first, arguments),
-        Some(Builtin::Command) if arguments.first().and_then(Word::as_literal).as_deref() != Some("-v") => {
+        Some(Builtin::Command) if arguments.first().and_then(UnexpandedWord::as_literal).as_deref() != Some("-v") => {
             Err(Unsupported { span: first.span.clone(), reason: "`command` is supported with `-v` only".to_owned() })
         }
         Some(Builtin::Type) => {
@@ -182,7 +171,7 @@ pub(super) fn check_invocation(invocation: &Invocation) -> Result<(), Unsupporte
     }
 }
 
-fn reject(word: Option<&Word>, is_rejected: impl Fn(&str) -> bool, reason: &str) -> Result<(), Unsupported> {
+fn reject(word: Option<&UnexpandedWord>, is_rejected: impl Fn(&str) -> bool, reason: &str) -> Result<(), Unsupported> {
     match word {
         Some(word) if word.as_literal().is_some_and(|text| is_rejected(&text)) => {
             Err(Unsupported { span: word.span.clone(), reason: reason.to_owned() })
@@ -191,12 +180,12 @@ fn reject(word: Option<&Word>, is_rejected: impl Fn(&str) -> bool, reason: &str)
     }
 }
 
-fn reject_any(words: &[Word], is_rejected: impl Fn(&str) -> bool, reason: &str) -> Result<(), Unsupported> {
+fn reject_any(words: &[UnexpandedWord], is_rejected: impl Fn(&str) -> bool, reason: &str) -> Result<(), Unsupported> {
     words.iter().try_for_each(|word| reject(Some(word), &is_rejected, reason))
 }
 
 /// Checks an argument of `export` or `unset`, whose name has to be known.
-fn check_declared(word: &Word) -> Result<(), Unsupported> {
+fn check_declared(word: &UnexpandedWord) -> Result<(), Unsupported> {
     // The name of an assignment was checked when it was read.
     if word.is_assignment {
         return Ok(());
@@ -212,8 +201,8 @@ fn check_declared(word: &Word) -> Result<(), Unsupported> {
     Err(Unsupported { span: word.span.clone(), reason })
 }
 
-fn check_set(first: &Word, arguments: &[Word]) -> Result<(), Unsupported> {
-    let texts: Option<Vec<String>> = arguments.iter().map(Word::as_literal).collect();
+fn check_set(first: &UnexpandedWord, arguments: &[UnexpandedWord]) -> Result<(), Unsupported> {
+    let texts: Option<Vec<String>> = arguments.iter().map(UnexpandedWord::as_literal).collect();
     let is_known = texts.is_some_and(|texts| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Builtin::shell_options(&texts).is_some()

@@ -2,7 +2,7 @@
 
 use super::reader::{Outcome, Reader};
 use super::word::Context;
-use super::{Compound, Construct, List, VariableClass, Word, is_name, variable_class};
+use super::{Compound, Construct, List, UnexpandedWord, VariableClass, is_name, variable_class};
 
 impl Reader<'_> {
     /// Reads a construct with its redirections, if one begins here.
@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     /// Reads the words behind `in`.
-    fn loop_words(&mut self) -> Outcome<Vec<Word>> {
+    fn loop_words(&mut self) -> Outcome<Vec<UnexpandedWord>> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks()?;
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 
     /// Reads `(pattern | pattern)`, of which the first parenthesis may be missing.
-    fn patterns(&mut self) -> Outcome<Vec<Word>> {
+    fn patterns(&mut self) -> Outcome<Vec<UnexpandedWord>> {
         self.take("(");
         let mut patterns = Vec::new();
         loop {

@@ -2,7 +2,7 @@
 
 use super::reader::{Outcome, Reader};
 use super::word::Context;
-use super::{Condition, UnaryTest, Word};
+use super::{Condition, UnaryTest, UnexpandedWord};
 
 /// Operands of one `&&` or `||`: each of them makes the tree one level deeper.
 const MAX_OPERANDS: usize = 32;
@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    fn operand(&mut self) -> Outcome<Word> {
+    fn operand(&mut self) -> Outcome<UnexpandedWord> {
         self.skip_blanks()?;
         if matches!(self.raw_word(), "" | "]]") { self.unexpected() } else { self.word(Context::Value) }
     }

@@ -1,11 +1,11 @@
-//! Here-documents.
+//! Here-documents: delimiter and body.
 
 use std::mem;
 use std::ops::Range;
 
 use super::reader::{Outcome, Reader};
 use super::word::WordDraft;
-use super::{Operation, Word};
+use super::{Operation, UnexpandedWord};
 
 /// A here-document whose body has not been read yet.
 pub(super) struct PendingDocument {
@@ -77,18 +77,18 @@ impl Reader<'_> {
         Self::unsupported_at(document.span.clone(), format!("the here-document has no line `{}`", document.delimiter))
     }
 
-    fn literal_body(&self, document: &PendingDocument, span: Range<usize>) -> Word {
+    fn literal_body(&self, document: &PendingDocument, span: Range<usize>) -> UnexpandedWord {
         let body = &self.text[span.clone()];
         let mut word = WordDraft::default();
         word.quoted("");
         for line in body.split_inclusive('\n') {
             word.quoted(if document.strips_tabs { line.trim_start_matches('\t') } else { line });
         }
-        Word { parts: word.parts, is_assignment: false, span }
+        UnexpandedWord { parts: word.parts, is_assignment: false, span }
     }
 
     /// Reads a body in which variables and substitutions are expanded.
-    fn expanded_body(&mut self, document: &PendingDocument, span: Range<usize>) -> Outcome<Word> {
+    fn expanded_body(&mut self, document: &PendingDocument, span: Range<usize>) -> Outcome<UnexpandedWord> {
         let behind = (self.at, self.end);
         (self.at, self.end) = (span.start, span.end);
         let mut word = WordDraft::default();
@@ -96,7 +96,7 @@ impl Reader<'_> {
         let result = self.body_parts(document, &mut word);
         (self.at, self.end) = behind;
         result?;
-        Ok(Word { parts: word.parts, is_assignment: false, span })
+        Ok(UnexpandedWord { parts: word.parts, is_assignment: false, span })
     }
 
     fn body_parts(&mut self, document: &PendingDocument, word: &mut WordDraft) -> Outcome<()> {

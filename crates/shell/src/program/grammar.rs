@@ -31,6 +31,8 @@ impl Reader<'_> {
             self.skip_blanks()?;
             match self.byte(0) {
                 Some(b';') if self.starts_with(";;") => return Ok(List { items }),
+                // bash reads `;&` as one operator of `case`.
+                Some(b';') if self.byte(1) == Some(b'&') => return self.unexpected(),
                 Some(b';') => self.at += 1,
                 Some(b'\n' | b'#' | b')') | None => {}
                 Some(b'&') => {
@@ -96,10 +98,17 @@ impl Reader<'_> {
         if is_negated {
             self.skip_blanks()?;
         }
-        let mut stages = vec![Stage { command: self.command()?, pipes_errors: false }];
+        let mut stages = Vec::new();
         loop {
+            let start = self.at;
+            stages.push(Stage { command: self.command()?, pipes_errors: false });
+            let end = self.at;
             self.skip_blanks()?;
-            if self.starts_with("||") || !self.take("|") {
+            let is_last = self.starts_with("||") || !self.take("|");
+            if (!is_last || stages.len() > 1) && stages.last().is_some_and(|stage| redirects_only(&stage.command)) {
+                return Self::unsupported_at(start..end, "a part of a pipeline has redirections and no command");
+            }
+            if is_last {
                 return Ok(Pipeline { is_negated, stages });
             }
             if let Some(last) = stages.last_mut() {
@@ -109,7 +118,6 @@ impl Reader<'_> {
                 return self.unsupported(self.at, format!("a pipeline has more than {MAX_STAGES} commands"));
             }
             self.skip_lines()?;
-            stages.push(Stage { command: self.command()?, pipes_errors: false });
         }
     }
 
@@ -119,4 +127,9 @@ impl Reader<'_> {
             None => Ok(Command::Simple(reader.invocation()?)),
         })
     }
+}
+
+/// `true` for redirections without words. In a pipeline bash gives such a command status 0 although its file is missing.
+fn redirects_only(command: &Command) -> bool {
+    matches!(command, Command::Simple(simple) if simple.words.is_empty() && !simple.redirections.is_empty())
 }

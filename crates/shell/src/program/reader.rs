@@ -1,7 +1,7 @@
-//! The position in the text, and everything that only moves it.
+//! Position in the text, lookahead and errors.
 
 use super::document::PendingDocument;
-use super::{Unsupported, Word};
+use super::{UnexpandedWord, Unsupported};
 
 /// Longest script that is read.
 const MAX_BYTES: usize = 1 << 20;
@@ -14,12 +14,12 @@ pub(super) type Outcome<T> = Result<T, Unsupported>;
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
-    /// Where reading ends: with the text, or with the here-document that is being read.
+    /// End of the text, or of the here-document that is being read.
     pub(super) end: usize,
     depth: usize,
     /// Here-documents whose bodies begin on the next line.
     pub(super) pending: Vec<PendingDocument>,
-    pub(super) documents: Vec<Option<Word>>,
+    pub(super) documents: Vec<Option<UnexpandedWord>>,
     /// A position with its line number, to count lines only once.
     counted: (usize, usize),
 }
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The bodies of all here-documents; `newline` has filled each of them.
-    pub(super) fn into_documents(self) -> Vec<Word> {
+    pub(super) fn into_documents(self) -> Vec<UnexpandedWord> {
         self.documents.into_iter().flatten().collect()
     }
 
@@ -62,7 +62,7 @@ impl<'t> Reader<'t> {
         self.rest().as_bytes().starts_with(text.as_bytes())
     }
 
-    /// Moves behind `text` if it stands here.
+    /// Moves behind `text`. Returns `false` if the rest begins otherwise.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let found = self.starts_with(text);
         if found {
@@ -99,7 +99,7 @@ impl<'t> Reader<'t> {
         Err(Unsupported { span, reason: reason.into() })
     }
 
-    /// Reads something that is nested one level deeper.
+    /// Calls `read` one nesting level deeper.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         if self.depth >= MAX_DEPTH {
             return self.unsupported(self.at, format!("commands are nested deeper than {MAX_DEPTH} levels"));
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
         if rest[word.len()..].starts_with('\n') { word.strip_suffix('\\').unwrap_or(word) } else { word }
     }
 
-    /// Moves behind a reserved word if it stands here.
+    /// Moves behind a reserved word. Returns `false` for any other word.
     pub(super) fn take_reserved(&mut self, word: &str) -> bool {
         let found = self.raw_word() == word;
         if found {
@@ -188,7 +188,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Takes a variable's name; empty if none stands here.
+    /// Takes the name of a variable; empty if there is none.
     pub(super) fn name(&mut self) -> &'t str {
         let rest = self.rest();
         let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();

@@ -2,7 +2,7 @@
 
 use super::reader::{Outcome, Reader};
 use super::word::Context;
-use super::{Operation, Redirection, Word};
+use super::{Operation, Redirection, UnexpandedWord};
 
 impl Reader<'_> {
     /// Reads the redirections behind a construct.
@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 
     /// Reads the file of a redirection.
-    fn file(&mut self) -> Outcome<Word> {
+    fn file(&mut self) -> Outcome<UnexpandedWord> {
         let word = self.target()?;
         let start = word.span.start;
         let is_network = |text: String| text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
@@ -91,7 +91,7 @@ impl Reader<'_> {
     }
 
     /// Reads the word behind an operator.
-    fn target(&mut self) -> Outcome<Word> {
+    fn target(&mut self) -> Outcome<UnexpandedWord> {
         self.skip_blanks()?;
         let start = self.at;
         let word = self.word(Context::Value)?;

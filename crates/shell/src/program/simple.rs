@@ -1,9 +1,9 @@
-//! Simple commands.
+//! Simple commands: assignments, words and redirections.
 
-use super::builtins::check_invocation;
+use super::builtins::{check_invocation, is_reserved_word};
 use super::reader::{Outcome, Reader};
 use super::word::Context;
-use super::{Assignment, Invocation, Part, VariableClass, Word, is_name, variable_class};
+use super::{Assignment, Invocation, UnexpandedWord, VariableClass, WordPart, is_name, variable_class};
 
 impl Reader<'_> {
     /// Reads assignments, words and redirections up to the end of the command.
@@ -18,7 +18,7 @@ impl Reader<'_> {
             }
             match self.byte(0) {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
-                Some(b'(') => return self.function(&draft),
+                Some(b'(') => return self.reject_parenthesis(&draft),
                 Some(_) => self.next_word(&mut draft)?,
             }
         }
@@ -29,8 +29,8 @@ impl Reader<'_> {
         Ok(draft)
     }
 
-    /// Rejects a parenthesis behind words.
-    fn function<T>(&self, draft: &Invocation) -> Outcome<T> {
+    /// Rejects an opening parenthesis. After one word it begins the definition of a function.
+    fn reject_parenthesis<T>(&self, draft: &Invocation) -> Outcome<T> {
         match draft.words.as_slice() {
             [name] => {
                 let span = name.span.start..self.at + 1;
@@ -40,6 +40,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads an assignment or a word into the draft. After `export`, an assignment is a word.
     fn next_word(&mut self, draft: &mut Invocation) -> Outcome<()> {
         let start = self.at;
         let is_declaration = draft.words.first().is_some_and(|word| word.as_literal().as_deref() == Some("export"));
@@ -48,6 +49,10 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(name) = self.assigned_name()? else {
+            if !draft.redirections.is_empty() && draft.words.is_empty() && is_reserved_word(self.raw_word()) {
+                // A reserved word after a redirection: bash prints the text of `$(< file in)` and reads it again, as `in < file`.
+                return self.unexpected();
+            }
             draft.words.push(self.word(Context::Argument)?);
             return Ok(());
         };
@@ -55,18 +60,18 @@ impl Reader<'_> {
         if draft.words.is_empty() {
             draft.assignments.push(Assignment { name, value });
         } else {
-            let prefix = Part::Literal { text: format!("{name}="), is_quoted: false };
+            let prefix = WordPart::Literal { text: format!("{name}="), is_quoted: false };
             value.parts.insert(0, prefix);
-            draft.words.push(Word { parts: value.parts, is_assignment: true, span: start..self.at });
+            draft.words.push(UnexpandedWord { parts: value.parts, is_assignment: true, span: start..self.at });
         }
         Ok(())
     }
 
-    /// Reads `NAME=`, if that begins here.
+    /// Reads `NAME=`, if that begins here. Rejects arrays, `+=` and variables that change the behaviour of programs.
     fn assigned_name(&mut self) -> Outcome<Option<String>> {
         let start = self.at;
         let raw = self.raw_word();
-        // bash reads up to the matching bracket, whatever stands between.
+        // bash reads the index of an array up to the matching bracket, across blanks and operators.
         if raw.split_once('[').is_some_and(|(name, _)| is_name(name)) {
             self.at += raw.len();
             return self.unsupported(start, "arrays are not supported");
@@ -89,11 +94,12 @@ impl Reader<'_> {
         Ok(Some(name.to_owned()))
     }
 
-    fn assigned_value(&mut self) -> Outcome<Word> {
+    /// Reads the value behind `NAME=`, which may be empty.
+    fn assigned_value(&mut self) -> Outcome<UnexpandedWord> {
         let at = self.at;
         match self.byte(0) {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>') => {
-                Ok(Word { parts: Vec::new(), is_assignment: false, span: at..at })
+                Ok(UnexpandedWord { parts: Vec::new(), is_assignment: false, span: at..at })
             }
             Some(b'(') => Self::unsupported_at(at..at + 1, "arrays are not supported"),
             Some(_) => self.word(Context::Value),

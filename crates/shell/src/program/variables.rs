@@ -203,7 +203,7 @@ const SHELL_MADE: &[&str] = &[
     "_",
 ];
 
-/// Variables of a shell that are dropped from an inherited environment, apart from those that begin with `BASH`.
+/// Shell variables that the runner drops from an inherited environment. It also drops every `BASH*`.
 const DROPPED: &[&str] = &[
     "CDPATH",
     "ENV",

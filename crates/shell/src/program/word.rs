@@ -2,7 +2,7 @@
 
 use super::reader::{Outcome, Reader};
 use super::variables::is_shell_made;
-use super::{Part, Wildcard, Word};
+use super::{UnexpandedWord, Wildcard, WordPart};
 
 /// The place of a word, which decides how it is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Context {
 
 impl Reader<'_> {
     /// Reads the word that begins here.
-    pub(super) fn word(&mut self, context: Context) -> Outcome<Word> {
+    pub(super) fn word(&mut self, context: Context) -> Outcome<UnexpandedWord> {
         let start = self.at;
         if self.is_comment() {
             return self.unexpected();
@@ -48,7 +48,11 @@ impl Reader<'_> {
                 b'*' => self.wildcard(&mut word, Wildcard::Any),
                 b'?' => self.wildcard(&mut word, Wildcard::One),
                 b'[' => self.bracket(&mut word)?,
-                b'{' => self.brace(context, &mut word)?,
+                b'{' => {
+                    let at = self.at;
+                    self.brace(context, &mut word)?;
+                    self.check_braces(at, &word)?;
+                }
                 b'!' if self.at == start => self.exclamation(&mut word)?,
                 _ => self.plain(&mut word),
             }
@@ -56,7 +60,39 @@ impl Reader<'_> {
         if self.at == start {
             return self.unexpected();
         }
-        Ok(Word { parts: word.parts, is_assignment: false, span: start..self.at })
+        let has = |kind: fn(&WordPart) -> bool| word.parts.iter().any(kind);
+        if has(|part| matches!(part, WordPart::Braces(_))) && has(|part| matches!(part, WordPart::Substitution { .. }))
+        {
+            return self.unsupported(start, "braces repeat the substitution in their word");
+        }
+        let is_expanded = |part: &WordPart| {
+            matches!(
+                part,
+                WordPart::Variable { is_quoted: false, .. } | WordPart::Substitution { is_quoted: false, .. }
+            )
+        };
+        // The parts hold a lone `$` as literal text, so the script tells it from `\$`.
+        if self.text[start..self.at].ends_with('$')
+            && matches!(word.parts.last(), Some(WordPart::Literal { is_quoted: false, .. }))
+            && word.parts.iter().any(is_expanded)
+        {
+            return self.unsupported(start, "`$` at the end of a word changes how bash splits it");
+        }
+        Ok(UnexpandedWord { parts: word.parts, is_assignment: false, span: start..self.at })
+    }
+
+    /// Rejects `$x{1..3}`: bash expands braces first, so the names are `x1`, `x2` and `x3`.
+    fn check_braces(&self, at: usize, word: &WordDraft) -> Outcome<()> {
+        let [.., WordPart::Variable { .. }, WordPart::Braces(_) | WordPart::Literal { .. }] = word.parts.as_slice()
+        else {
+            return Ok(());
+        };
+        match self.text[..at].bytes().next_back() {
+            Some(before) if before.is_ascii_alphanumeric() || before == b'_' => {
+                self.unsupported(at, "braces become part of the variable's name")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `true` before a `#` that begins a comment.
@@ -65,7 +101,7 @@ impl Reader<'_> {
         self.byte(0) == Some(b'#') && before.is_none_or(|byte| b" \t\n|&;<>()".contains(&byte))
     }
 
-    /// Takes characters without a meaning.
+    /// Takes literal characters.
     fn plain(&mut self, word: &mut WordDraft) {
         let rest = self.rest();
         let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -144,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes one character, and those behind it that mean nothing within double quotes.
+    /// Takes one character, and the literal text of double quotes behind it.
     pub(super) fn quoted_character(&mut self, word: &mut WordDraft) {
         let rest = self.rest();
         let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -160,7 +196,7 @@ impl Reader<'_> {
         let before = self.text[..start].bytes().next_back();
         while self.take("\\\n") {}
         let continues_name = self.byte(0).is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let is_behind_name = before != Some(b'}') && matches!(word.parts.last(), Some(Part::Variable { .. }));
+        let is_behind_name = before != Some(b'}') && matches!(word.parts.last(), Some(WordPart::Variable { .. }));
         if before == Some(b'$') || before == Some(b'\\') || (is_behind_name && continues_name) {
             return self.unsupported(start, "a line continuation joins two parts of an expansion");
         }
@@ -196,16 +232,16 @@ impl Reader<'_> {
             Some(b'(') => word.parts.push(self.substitution(start, is_quoted)?),
             Some(b'{') => {
                 let name = self.braced_name(start)?;
-                word.parts.push(Part::Variable { name, is_quoted });
+                word.parts.push(WordPart::Variable { name, is_quoted });
             }
             Some(b'?') => {
                 self.at += 1;
-                word.parts.push(Part::Status { is_quoted });
+                word.parts.push(WordPart::Status { is_quoted });
             }
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 let name = self.name().to_owned();
                 self.check_readable(start, &name)?;
-                word.parts.push(Part::Variable { name, is_quoted });
+                word.parts.push(WordPart::Variable { name, is_quoted });
             }
             Some(byte @ (b'0'..=b'9' | b'@' | b'*' | b'#' | b'$' | b'!' | b'-')) => {
                 self.at += 1;
@@ -244,7 +280,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn substitution(&mut self, start: usize, is_quoted: bool) -> Outcome<Part> {
+    fn substitution(&mut self, start: usize, is_quoted: bool) -> Outcome<WordPart> {
         self.at += 1;
         if self.starts_with("(") {
             self.at += 1;
@@ -257,7 +293,7 @@ impl Reader<'_> {
         }
         if self.take(")") {
             self.check_file_read(start, &body)?;
-            return Ok(Part::Substitution { body, is_quoted });
+            return Ok(WordPart::Substitution { body, is_quoted });
         }
         if self.at < self.end { self.unexpected() } else { Self::unsupported_at(start..start + 2, "`$(` has no end") }
     }
@@ -286,7 +322,7 @@ impl Reader<'_> {
                 self.at += self.raw_word().len();
                 return self.unsupported(start, "`~` is supported alone or before `/` only");
             }
-            word.parts.push(Part::Tilde);
+            word.parts.push(WordPart::Tilde);
             return Ok(());
         }
         if matches!(before, Some(b'=' | b':')) {
@@ -298,10 +334,10 @@ impl Reader<'_> {
 
     fn wildcard(&mut self, word: &mut WordDraft, wildcard: Wildcard) {
         self.at += 1;
-        word.parts.push(Part::Wildcard(wildcard));
+        word.parts.push(WordPart::Wildcard(wildcard));
     }
 
-    /// Reads `[…]`, or a `[` that stands for itself because nothing closes it.
+    /// Reads `[…]`. A `[` without an end is literal.
     fn bracket(&mut self, word: &mut WordDraft) -> Outcome<()> {
         let start = self.at;
         let raw = self.raw_word();
@@ -315,7 +351,7 @@ impl Reader<'_> {
         if class.contains(['\'', '"', '\\', '$', '`', '/', '{', '}']) || class.contains("[.") || class.contains("[=") {
             return self.unsupported(start, "`[…]` with quotes, expansions or slashes is not supported");
         }
-        word.parts.push(Part::Wildcard(Wildcard::Class(class.to_owned())));
+        word.parts.push(WordPart::Wildcard(Wildcard::Class(class.to_owned())));
         Ok(())
     }
 }
@@ -351,13 +387,13 @@ enum Quoting {
     Quoted,
 }
 
-/// Bytes that may mean something within a word.
+/// Bytes with a meaning within a word.
 const SPECIAL: &[u8] = b" \t\n|&;()<>\\'\"$`~*?[{";
 
 /// A word that is being read.
 #[derive(Default)]
 pub(super) struct WordDraft {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<WordPart>,
 }
 
 impl WordDraft {
@@ -372,8 +408,8 @@ impl WordDraft {
     /// Adds literal text to the last part, or as a new one.
     pub(super) fn add(&mut self, more: &str, quoted: bool) {
         match self.parts.last_mut() {
-            Some(Part::Literal { text, is_quoted }) if *is_quoted == quoted => text.push_str(more),
-            _ => self.parts.push(Part::Literal { text: more.to_owned(), is_quoted: quoted }),
+            Some(WordPart::Literal { text, is_quoted }) if *is_quoted == quoted => text.push_str(more),
+            _ => self.parts.push(WordPart::Literal { text: more.to_owned(), is_quoted: quoted }),
         }
     }
 }

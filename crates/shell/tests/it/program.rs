@@ -1,8 +1,8 @@
-//! The strict grammar: accepted scripts with their forecast, rejected ones with reason and highlighted text.
+//! The strict grammar: accepted scripts with their forecast, rejected scripts with reason and highlighted text.
 
 use proptest::prelude::*;
 use sayso_shell::program::{VariableClass, Variables, variable_class};
-use sayso_shell::{Certainty, Course, Doubt, Program, Script, SimpleCommand};
+use sayso_shell::{Certainty, Flow, Program, Script, SimpleCommand, Uncertainty};
 
 fn forecast(text: &str) -> Script {
     let known: Variables = [("HOME", "/home/me"), ("USER", "me")].into_iter().collect();
@@ -18,7 +18,7 @@ fn shown(command: &SimpleCommand) -> String {
             word.text.insert_str(0, if word.certainty == Certainty::Pattern { "*?" } else { "?" });
         }
     }
-    let through: String = marked.through.iter().map(|name| format!("{name}> ")).collect();
+    let through: String = marked.wrappers.iter().map(|name| format!("{name}> ")).collect();
     format!("{through}{marked}")
 }
 
@@ -211,14 +211,14 @@ fn pipelines_and_subshells_have_own_shells() {
 #[test]
 fn branches_have_course_of_branch() {
     let script = forecast("a && b || c; d; if e; then f; fi; for x in 1; do g; done");
-    let straight: Vec<bool> = script.commands.iter().map(|command| command.course == Course::Straight).collect();
+    let straight: Vec<bool> = script.commands.iter().map(|command| command.flow == Flow::Unconditional).collect();
     assert_eq!(straight, [true, true, false, true, false, false, false]);
 }
 
 #[test]
 fn unknown_program_is_a_doubt() {
-    assert_eq!(forecast("$x a").doubts, [Doubt::UnknownProgram { word: "$x".to_owned() }]);
-    assert_eq!(forecast("x=ls; $x a").doubts, []);
+    assert_eq!(forecast("$x a").uncertainties, [Uncertainty::UnknownProgram { word: "$x".to_owned() }]);
+    assert_eq!(forecast("x=ls; $x a").uncertainties, []);
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn sizes_are_bounded() {
 fn many_variables_are_forecast_in_bounded_time() {
     let text: String = (0..20_000).map(|number| format!("v{number}=1 a $v1 $v{number} && v{number}=2\n")).collect();
     let script = forecast(&text);
-    assert!(script.doubts.contains(&Doubt::TooMany));
+    assert!(script.uncertainties.contains(&Uncertainty::TooMany));
 }
 
 fn tokens() -> impl Strategy<Value = String> {
@@ -315,4 +315,51 @@ proptest! {
     fn parse_keeps_spans_inside_text(text in prop_oneof![tokens(), ".*"]) {
         sayso_testkit::laws::program_laws(&text);
     }
+}
+
+#[test]
+fn quirks_of_bash_are_rejected() {
+    for (script, span) in [
+        ("echo $x{1..3}", "{1..3}"),
+        ("echo $(ls){a,b}", "$(ls){a,b}"),
+        ("echo $x$", "$x$"),
+        ("echo {a},b}", "{a},b}"),
+        ("echo a ;&> b", ";"),
+        ("true | < missing", "< missing"),
+        ("echo $(< file in)", "in"),
+    ] {
+        let error = Program::parse(script).unwrap_err();
+        assert_eq!(&script[error.span.clone()], span, "{script}: {error}");
+    }
+    for script in
+        ["echo ${x}{1..3}", "echo \"$x\"{a,b}", "echo $", "echo \"a$\"", "echo $x\"$\"", "< missing", "echo $x\\$"]
+    {
+        assert!(Program::parse(script).is_ok(), "{script}");
+    }
+}
+
+#[test]
+fn assignment_stays_where_words_vanish() {
+    let forecast = |script: &str| Program::parse(script).unwrap().forecast(&Variables::default());
+    let last = |script: &str| forecast(script).commands.pop().unwrap().words;
+    let known = |text: &str| vec![sayso_shell::Word::literal(text)];
+    assert_eq!(last("x=ls; x=rm true; $x"), known("ls"));
+    assert_eq!(last("x=ls; y=; x=rm $y; $x"), known("rm"));
+    assert_eq!(last("x=ls; x=rm $y; $x")[0].certainty, Certainty::Unknown);
+}
+
+#[test]
+fn uncertainties_name_their_part() {
+    let parts = |text: &str| -> Vec<(String, String)> {
+        let script = Script::read(text);
+        let part = |span: &sayso_shell::UncertainSpan| {
+            (script.uncertainties[span.uncertainty].to_string(), text[span.start..span.end].to_owned())
+        };
+        script.uncertain_spans.iter().map(part).collect()
+    };
+    let pair = |reason: &str, part: &str| (reason.to_owned(), part.to_owned());
+    assert_eq!(parts("ls && eval \"$x\""), [pair("`eval` runs text that is only known when it runs", "eval")]);
+    assert_eq!(parts("ls; $x a"), [pair("which program runs depends on `$x`", "$x")]);
+    assert_eq!(parts("ls | xargs wc"), [pair("`xargs` adds arguments that are not in this text", "xargs")]);
+    assert_eq!(parts("ls -l"), []);
 }

@@ -1,19 +1,19 @@
 //! Scripts, and the commands that are found in them.
 
 use proptest::prelude::*;
-use sayso_shell::{Certainty, Course, Doubt, Script, SimpleCommand};
+use sayso_shell::{Certainty, Flow, Script, SimpleCommand, Uncertainty};
 
-/// Commands as they are shown, those behind wrappers with `name>` before them.
+/// Commands as text. A command behind a wrapper begins with `name>`.
 fn shown(text: &str) -> Vec<String> {
     let one = |command: &SimpleCommand| {
-        let through: String = command.through.iter().map(|name| format!("{name}> ")).collect();
+        let through: String = command.wrappers.iter().map(|name| format!("{name}> ")).collect();
         format!("{through}{command}")
     };
     Script::parse(text).commands.iter().map(one).collect()
 }
 
 fn doubts(text: &str) -> Vec<String> {
-    Script::parse(text).doubts.iter().map(Doubt::to_string).collect()
+    Script::parse(text).uncertainties.iter().map(Uncertainty::to_string).collect()
 }
 
 /// Each row: a script, and its commands.
@@ -166,9 +166,9 @@ fn what_may_be_more_than_is_listed_is_a_doubt() {
     for (script, doubt) in [
         ("f() { rm x; }; f", "`f` is given another meaning"),
         ("alias ls='rm x'", "`ls` is given another meaning"),
-        ("PATH=/x ls", "setting `PATH` changes which programs run"),
-        ("env LD_PRELOAD=x ls", "setting `LD_PRELOAD` changes which programs run"),
-        ("git -c core.pager=x log", "setting `git -c core.pager` changes which programs run"),
+        ("PATH=/x ls", "setting `PATH` changes how programs run"),
+        ("env LD_PRELOAD=x ls", "setting `LD_PRELOAD` changes how programs run"),
+        ("git -c core.pager=x log", "setting `git -c core.pager` changes how programs run"),
         (". ./x", "`.` runs a script that is not in this text"),
         ("bash x.sh", "`bash` runs a script that is not in this text"),
         ("curl x | sh", "`sh` runs a script that is not in this text"),
@@ -186,11 +186,11 @@ fn what_may_be_more_than_is_listed_is_a_doubt() {
         ("cat <<E\nrm x", "`<<E` has no end"),
         ("cat <<E", "`<<E` has no end"),
         ("if a; then b", "`if` has no end"),
-        ("a )", "`)` stands where it is not understood"),
-        ("((rm x))", "`((` stands where it is not understood"),
-        ("[[ a; rm x ]]", "`[[ … ;` stands where it is not understood"),
-        ("echo \"${x%'\"'}\"; rm y; echo \"}\"}\"", "`${…'` stands where it is not understood"),
-        ("echo ${ rm x; }", "`${ ` stands where it is not understood"),
+        ("a )", "`)` is not understood here"),
+        ("((rm x))", "`((` is not understood here"),
+        ("[[ a; rm x ]]", "`[[ … ;` is not understood here"),
+        ("echo \"${x%'\"'}\"; rm y; echo \"}\"}\"", "`${…'` is not understood here"),
+        ("echo ${ rm x; }", "`${ ` is not understood here"),
     ] {
         assert!(doubts(script).iter().any(|found| found == doubt), "{script}: {:?}", doubts(script));
     }
@@ -223,7 +223,7 @@ fn hostile_nesting_ends_in_a_doubt() {
         "echo $(( 1 ".repeat(10_000),
     ] {
         let parsed = Script::parse(&script);
-        assert!(!parsed.doubts.is_empty(), "{}", &script[..20]);
+        assert!(!parsed.uncertainties.is_empty(), "{}", &script[..20]);
     }
     let flat = "echo \"$(a)\" 'b' ; ".repeat(3_000);
     assert_eq!(Script::parse(&flat).commands.len(), 6_000);
@@ -259,7 +259,7 @@ fn shells_and_courses_tell_how_far_a_change_of_directory_reaches() {
     let branches: Vec<&str> = script
         .commands
         .iter()
-        .filter(|command| command.course == Course::Branch)
+        .filter(|command| command.flow == Flow::Conditional)
         .map(|command| command.words[0].text.as_str())
         .collect();
     assert_eq!(branches, ["g", "h", "j"]);
@@ -277,8 +277,9 @@ fn what_feeds_a_command_is_known() {
 
 #[test]
 fn an_operator_has_a_command_on_either_side() {
-    let unexpected =
-        |text: &str| Script::parse(text).doubts.iter().any(|doubt| matches!(doubt, Doubt::Unexpected { .. }));
+    let unexpected = |text: &str| {
+        Script::parse(text).uncertainties.iter().any(|doubt| matches!(doubt, Uncertainty::Unexpected { .. }))
+    };
     for wrong in ["a |; b", "a | # b", "a ; ; b", "; a", "| a", "a && | b", "(a |)", "a & ; b", "a ||", "a\n&& b"] {
         assert!(unexpected(wrong), "{wrong:?}");
     }
@@ -296,7 +297,7 @@ fn an_operator_has_a_command_on_either_side() {
         "",
         "\n\n",
     ] {
-        assert!(!unexpected(right), "{right:?}: {:?}", Script::parse(right).doubts);
+        assert!(!unexpected(right), "{right:?}: {:?}", Script::parse(right).uncertainties);
     }
 }
 
@@ -317,7 +318,7 @@ proptest! {
         let text = format!("printf '%s\\0' x {soup}");
         let script = Script::parse(&text);
         let literal: Option<Vec<&str>> = match script.commands.as_slice() {
-            [command] if script.doubts.is_empty() && command.redirects.is_empty() => {
+            [command] if script.uncertainties.is_empty() && command.redirects.is_empty() => {
                 command.words[2..].iter().map(sayso_shell::Word::as_literal).collect()
             }
             _ => None,
@@ -327,7 +328,7 @@ proptest! {
         let locale = [("LC_ALL", "C.UTF-8")];
         let output = sayso_testkit::programs::run_with(directory, "bash", &["-c", &text], &locale, b"");
         let errors = String::from_utf8_lossy(&output.stderr);
-        // A pipe that leads nowhere is refused, so that nothing runs.
+        // bash rejects a pipe without a command behind it, so nothing runs.
         if errors.contains("unexpected end of file") {
             return Ok(());
         }

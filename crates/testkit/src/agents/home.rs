@@ -1,4 +1,4 @@
-//! Homes for agents.
+//! Temporary homes of agents.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use serde_json::json;
 use super::Agent;
 use crate::model::ModelServer;
 
-/// Codex's configuration in its home.
-const CODEX: &str = ".codex/config.toml";
+/// Path of Codex's configuration below its home.
+const CODEX_CONFIG: &str = ".codex/config.toml";
 
-/// A throw-away home in which an agent talks to a scripted model and knows nothing of the user.
+/// A temporary home that configures an agent for a scripted model, independent of the user's configuration.
 #[derive(Debug)]
 pub struct Home {
     directory: tempfile::TempDir,
@@ -18,17 +18,16 @@ pub struct Home {
 }
 
 impl Home {
-    /// One for Claude Code.
+    /// Creates a home for Claude Code.
     pub fn for_claude(model: &ModelServer) -> Self {
         claude(&model.url())
     }
 
-    /// One for Codex, which trusts a workspace and is not held back by a sandbox of its own.
+    /// Creates a home for Codex that trusts a workspace and disables Codex's sandbox.
     pub fn for_codex(model: &ModelServer, workspace: &Path) -> Self {
         codex(&Agent::Codex.base_url(&model.url()), workspace)
     }
 
-    /// One for any of them.
     pub(super) fn of(agent: Agent, base_url: &str, workspace: &Path) -> Self {
         match agent {
             Agent::Claude => claude(base_url),
@@ -47,33 +46,35 @@ impl Home {
         }
         let path = home.path().display().to_string();
         home.set("HOME", &path);
-        // Some leave megabytes there.
+        // Some agents leave megabytes of temporary files.
         let temporary = home.path().join("tmp");
         std::fs::create_dir(&temporary).expect("a new home is empty");
         home.set("TMPDIR", &temporary.display().to_string());
         home
     }
 
-    /// Puts a variable into the agent's environment, in place of the one of this name.
+    /// Sets a variable of the agent's environment.
     pub fn set(&mut self, name: &str, value: &str) {
         self.environment.retain(|(known, _)| known != name);
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Lets Codex try a WebSocket before it asks over plain HTTP.
+    /// Makes Codex try a WebSocket before plain HTTP.
     pub fn prefer_websockets(&self) {
-        let configuration = std::fs::read_to_string(self.path().join(CODEX)).expect("a home of Codex");
+        let configuration = std::fs::read_to_string(self.path().join(CODEX_CONFIG)).expect("a home of Codex");
         let responses = "wire_api = \"responses\"\n";
         assert!(configuration.contains(responses), "a home of Codex");
-        self.write(CODEX, &configuration.replace(responses, &format!("{responses}supports_websockets = true\n")));
+        self.write(
+            CODEX_CONFIG,
+            &configuration.replace(responses, &format!("{responses}supports_websockets = true\n")),
+        );
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// All that the agent's environment needs beside a search path.
+    /// Returns the agent's environment, without `PATH`.
     pub fn environment(&self) -> Vec<(&str, &str)> {
         self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
@@ -96,7 +97,7 @@ fn claude(base_url: &str) -> Home {
 
 fn codex(base_url: &str, workspace: &Path) -> Home {
     let home = Home::new(&[("SCRIPTED_MODEL_KEY", "made-up")]);
-    // A model that it does not know gets no `apply_patch`.
+    // Codex offers `apply_patch` only to models that it knows.
     let configuration = format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
          sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\
@@ -104,7 +105,7 @@ fn codex(base_url: &str, workspace: &Path) -> Home {
          wire_api = \"responses\"\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
         workspace.display()
     );
-    home.write(CODEX, &configuration);
+    home.write(CODEX_CONFIG, &configuration);
     home
 }
 

@@ -1,8 +1,8 @@
-//! The real coding agents, in the versions that the tests were written for, from npm.
+//! Real coding agents from npm, in pinned versions.
 //!
-//! `scripts/setup --agents` puts what `crates/testkit/agents` pins into `~/.cache/sayso`, or into the directory that
-//! `SAYSO_TEST_AGENTS` names. Where it cannot, a test is skipped with the reason. They are only ever run with an empty environment, a
-//! home of their own and a made-up key, against [`model`](crate::model) or what stands before it.
+//! `scripts/setup --agents` installs the versions of `crates/testkit/agents/package.json` into `~/.cache/sayso`, or into the
+//! directory in `SAYSO_TEST_AGENTS`. If it fails, the tests are skipped with its message. Agents run with an empty environment, a
+//! temporary home and a fake key, against a [`model`](crate::model) server or a proxy in front of it.
 //!
 //! ```no_run
 //! use sayso_testkit::agents::Agent;
@@ -31,19 +31,19 @@ pub use home::Home;
 /// A coding agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Agent {
-    /// Anthropic's Claude Code, which speaks Anthropic Messages.
+    /// Claude Code, with the Anthropic Messages API.
     Claude,
-    /// OpenAI's Codex, which speaks OpenAI Responses.
+    /// Codex, with the OpenAI Responses API.
     Codex,
-    /// Google's Gemini CLI, which speaks Gemini.
+    /// Gemini CLI, with the Gemini API.
     Gemini,
-    /// GitHub's Copilot CLI, which is told to speak OpenAI Chat Completions here.
+    /// Copilot CLI, configured for the OpenAI Chat Completions API.
     Copilot,
-    /// opencode, which is told to speak OpenAI Chat Completions here.
+    /// opencode, configured for the OpenAI Chat Completions API.
     Opencode,
 }
 
-/// Why an agent cannot be run here; a test prints it and ends.
+/// Reason why an agent cannot run on this machine. A test passes it to [`skip`](crate::skip::skip).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing(String);
 
@@ -56,10 +56,9 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 impl Agent {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Copilot, Self::Opencode];
 
-    /// The name of its program.
+    /// Name of the agent's program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -80,7 +79,7 @@ impl Agent {
         }
     }
 
-    /// Its program, installed if need be.
+    /// Returns the agent's program, and installs it if necessary.
     pub fn program(self) -> Result<PathBuf, Missing> {
         let modules = directory()?.join("node_modules");
         let program = modules.join(".bin").join(self.name());
@@ -95,10 +94,10 @@ impl Agent {
             return Ok(program);
         }
         let wanted = wanted.unwrap_or_default();
-        Err(Missing(format!("{} is not there in version {wanted} but {found:?}", program.display())))
+        Err(Missing(format!("cannot find {} in version {wanted}: found {found:?}", program.display())))
     }
 
-    /// What it calls the base URL of a server that has its API at the root.
+    /// Returns the agent's base URL setting for a server with the API at its root.
     pub fn base_url(self, server: &str) -> String {
         match self {
             Self::Claude | Self::Gemini => server.to_owned(),
@@ -106,7 +105,7 @@ impl Agent {
         }
     }
 
-    /// What it is called with to work on a prompt without a person, allowed to do everything, and to end.
+    /// Returns arguments for a non-interactive run of a prompt with all permissions.
     pub fn arguments(self, prompt: &str) -> Vec<String> {
         let arguments: &[&str] = match self {
             Self::Claude => {
@@ -124,13 +123,12 @@ impl Agent {
         arguments.iter().map(|argument| (*argument).to_owned()).collect()
     }
 
-    /// A home in which it talks to a base URL of its own kind, trusts a workspace and knows nothing of the user.
+    /// Creates a temporary home that configures the agent for a base URL and trusts a workspace.
     pub fn home(self, base_url: &str, workspace: &Path) -> Home {
         Home::of(self, base_url, workspace)
     }
 
-    /// Its program, ready to work on a prompt in a workspace without a person. Its streams are the caller's to choose, but for
-    /// its input, of which there is none.
+    /// Returns a command for a non-interactive run in a workspace. Its standard input is empty; the caller chooses the outputs.
     pub fn command(self, home: &Home, workspace: &Path, prompt: &str) -> Result<Command, Missing> {
         let mut command = Command::new(self.program()?);
         command
@@ -144,17 +142,17 @@ impl Agent {
     }
 }
 
-/// Claude Code's program.
+/// Returns the program of Claude Code.
 pub fn claude() -> Result<PathBuf, Missing> {
     Agent::Claude.program()
 }
 
-/// Codex's program.
+/// Returns the program of Codex.
 pub fn codex() -> Result<PathBuf, Missing> {
     Agent::Codex.program()
 }
 
-/// Where the agents are, installed if need be.
+/// Returns the directory with the agents, and installs them if necessary.
 fn directory() -> Result<PathBuf, Missing> {
     static DIRECTORY: OnceLock<Result<PathBuf, Missing>> = OnceLock::new();
     let install = || {
@@ -162,12 +160,12 @@ fn directory() -> Result<PathBuf, Missing> {
             .arg("--agents")
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| Missing(format!("scripts/setup does not run: {error}")))?;
-        let said = String::from_utf8_lossy(&output.stdout).lines().last().map(PathBuf::from);
-        said.filter(|_| output.status.success()).ok_or_else(|| {
-            let told = String::from_utf8_lossy(&output.stderr);
-            // What npm itself says comes before, and is long.
-            Missing(told.rfind("note: ").map_or(&*told, |at| &told[at..]).trim().to_owned())
+            .map_err(|error| Missing(format!("cannot run scripts/setup: {error}")))?;
+        let last_line = String::from_utf8_lossy(&output.stdout).lines().last().map(PathBuf::from);
+        last_line.filter(|_| output.status.success()).ok_or_else(|| {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            // The output of npm precedes the note and is long.
+            Missing(stderr.rfind("note: ").map_or(&*stderr, |at| &stderr[at..]).trim().to_owned())
         })
     };
     DIRECTORY.get_or_init(install).clone()

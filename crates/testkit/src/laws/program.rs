@@ -1,9 +1,9 @@
-//! Laws of reading any text strictly.
+//! Laws of the strict shell parser.
 
 use sayso_shell::program::Variables;
 use sayso_shell::{Certainty, Program};
 
-/// The laws of `Program::parse` and `Program::forecast` for any text.
+/// Checks `Program::parse` and `Program::forecast` for any text.
 pub fn program_laws(text: &str) {
     let program = match Program::parse(text) {
         Ok(program) => program,

@@ -1,12 +1,12 @@
-//! The laws of patches in the `*** Begin Patch` form.
+//! Laws of patches in the `*** Begin Patch` format.
 
-use sayso_diff::{Diff, Form, LineKind, Section, SectionAction, SectionApplied, SectionPatch, is_begin_patch};
+use sayso_diff::{Diff, LineKind, Section, SectionAction, SectionApplied, SectionPatch, TextFormat, is_begin_patch};
 
-/// The laws of reading a patch that anybody may have written, and of applying it to anything.
+/// Checks parsing of an arbitrary patch and applying it to arbitrary text.
 pub fn section_laws(text: &str, base: &str) {
     let patch = SectionPatch::parse(text);
     for section in &patch.sections {
-        assert!(!section.incomplete || !patch.problems.is_empty(), "what is incomplete has a reason");
+        assert!(!section.incomplete || !patch.problems.is_empty(), "an incomplete section has a problem");
         for base in [None, Some(base)] {
             match section.apply(base) {
                 Ok(applied) => applied_laws(section, base, &applied),
@@ -17,11 +17,11 @@ pub fn section_laws(text: &str, base: &str) {
 }
 
 fn applied_laws(section: &Section, base: Option<&str>, applied: &SectionApplied) {
-    assert!(!section.incomplete, "what was not understood is not applied");
+    assert!(!section.incomplete, "an incomplete section is not applied");
     let SectionAction::Update { chunks, .. } = &section.action else { return };
     let (base, text) = (base.expect("a file is updated"), applied.text.as_deref().expect("it stays"));
     let count = |kind| chunks.iter().flat_map(|chunk| &chunk.lines).filter(|line| line.kind == kind).count();
-    // A last line that is empty and has no break is not there to be counted.
+    // `split_terminator` does not count an empty last line.
     if base.is_empty() || base.ends_with('\n') {
         let lines = |text: &str| text.split_terminator('\n').count();
         let (after, before) = (lines(text), lines(base));
@@ -33,7 +33,7 @@ fn applied_laws(section: &Section, base: Option<&str>, applied: &SectionApplied)
     }
 }
 
-/// A patch that turns one text into the other, with that many lines of context; `None` where there is nothing to do.
+/// Returns a patch that turns `old` into `new`, with `context` lines around changes. Returns `None` for equal texts.
 pub fn section_patch(old: &str, new: &str, context: usize) -> Option<String> {
     let diff = Diff::new(old.as_bytes(), new.as_bytes());
     let mut patch = String::from("*** Begin Patch\n*** Update File: f\n");
@@ -53,10 +53,10 @@ pub fn section_patch(old: &str, new: &str, context: usize) -> Option<String> {
     (!diff.changes().is_empty()).then(|| patch + "*** End Patch\n")
 }
 
-/// The law of our own patches: they make the new text of the old one, or say where they were in doubt.
+/// Checks that generated patches make the new text from the old, or report an ambiguity.
 pub fn section_round_trip_laws(old: &str, new: &str) {
-    // What has the zeros of UTF-16 is compared as such.
-    if [old, new].iter().any(|side| Form::of(side.as_bytes()).encoding != sayso_diff::Encoding::Utf8) {
+    // A text with NULs in the pattern of UTF-16 is diffed as UTF-16.
+    if [old, new].iter().any(|side| TextFormat::of(side.as_bytes()).encoding != sayso_diff::Encoding::Utf8) {
         return;
     }
     let mut expected = new.strip_suffix('\n').unwrap_or(new).to_owned();
@@ -67,14 +67,14 @@ pub fn section_round_trip_laws(old: &str, new: &str) {
         let Some(text) = section_patch(old, new, context) else { return };
         assert!(is_begin_patch(&text));
         let patch = SectionPatch::parse(&text);
-        assert_eq!(patch.problems, [], "we can read what we write");
+        assert_eq!(patch.problems, [], "generated patches parse");
         assert_eq!(patch.sections.len(), 1);
         match patch.sections[0].apply(Some(old)) {
             Ok(applied) if applied.ambiguous.is_empty() => {
                 assert_eq!(applied.loosened, [], "it fits as it is");
                 assert_eq!(applied.text.as_deref(), Some(&*expected), "without doubt it is the new text");
             }
-            // A chunk in the wrong place may leave none for the next.
+            // A chunk applied at an ambiguous place may leave no place for the next.
             doubtful => assert!(context < 1000, "all of a file fits only once: {doubtful:?}"),
         }
     }

@@ -1,8 +1,8 @@
-//! What holds for any text that is read as a shell script.
+//! Laws of the lenient shell parser.
 
 use sayso_review::{Certainty, Script};
 
-/// The laws of reading any text as a script.
+/// Checks parsing of any text as a script.
 pub fn shell_laws(text: &str) {
     let script = Script::parse(text);
     assert_eq!(script, Script::parse(text), "the same text is read the same way");
@@ -14,7 +14,7 @@ pub fn shell_laws(text: &str) {
                 || !command.assignments.is_empty()
                 || !command.redirects.is_empty()
                 || text.replace('\0', "").contains("<<"),
-            "a command has something"
+            "a command is not empty"
         );
         let words = command.words.iter().chain(&command.assignments);
         for word in words.filter(|word| word.certainty == Certainty::Literal) {
@@ -34,18 +34,21 @@ pub fn shell_laws(text: &str) {
             break;
         }
     }
-    // A word that follows everything is not lost, unless there is a doubt.
-    if script.doubts.is_empty() {
+    // A command appended to the script is found, unless the parser reports uncertainty.
+    if script.uncertainties.is_empty() {
         let more = Script::parse(&format!("{text}\n sayso-marker"));
         let is_marker = |word: &sayso_review::Word| word.text == "sayso-marker";
         let found = more.commands.iter().any(|command| command.words.first().is_some_and(is_marker));
-        assert!(found || !more.doubts.is_empty() || text.ends_with('\\'), "the command after the script is found");
+        assert!(
+            found || !more.uncertainties.is_empty() || text.ends_with('\\'),
+            "the command after the script is found"
+        );
     }
     let json = serde_json::to_vec(&script).expect("it has a JSON form");
     assert_eq!(serde_json::from_slice::<Script>(&json).expect("it can be read again"), script);
 }
 
-/// The law that quoting protects: whatever the words are, they come back.
+/// Checks that quoted words parse to the original words.
 pub fn shell_quoting_laws(words: &[String], ways: u64) {
     let words: Vec<String> = words.iter().map(|word| word.replace('\0', "")).collect();
     let quoted: Vec<String> =
@@ -57,7 +60,7 @@ pub fn shell_quoting_laws(words: &[String], ways: u64) {
     assert_eq!(found, words.iter().map(|word| Some(word.as_str())).collect::<Vec<_>>(), "{text}");
 }
 
-/// Quotes a word piece by piece, in ways that `ways` picks.
+/// Quotes a word in pieces of three characters. The bits of `ways` select the quoting of each piece.
 pub fn quoted_word(word: &str, ways: u64) -> String {
     let mut quoted = String::new();
     let characters: Vec<char> = word.chars().collect();

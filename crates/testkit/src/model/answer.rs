@@ -1,124 +1,132 @@
-//! How a request is answered: with what, when, and how far.
+//! Scripted answers: content, timing and faults.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use sayso_wire::stream::{Api, Script};
+use sayso_wire::stream::{Api, ModelScript};
 
-use super::{Gate, Turn};
+use super::{Latch, Turn};
 
-/// What becomes of a request.
+/// Answer to a request.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(super) content: Content,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) before: Option<Gate>,
+    /// Holds back the status.
+    pub(super) before: Option<Latch>,
     pub(super) pace: Option<Pace>,
     pub(super) keep_alives: usize,
-    pub(super) chunk: Option<usize>,
-    pub(super) cut: Option<usize>,
+    pub(super) chunk_bytes: Option<usize>,
+    pub(super) cut_after_chunks: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Turn(Turn),
-    Script(Script),
-    /// An error in the form of the API.
+    Script(ModelScript),
+    /// An error in the format of the API.
     Error {
         status: u16,
         message: String,
     },
-    /// Exactly this.
     Exactly {
         status: u16,
         content_type: &'static str,
         body: Vec<Bytes>,
     },
-    /// No answer at all.
+    /// Closes the connection without a status.
     HangUp,
 }
 
-/// When the next chunk may go.
+/// Condition for sending the next chunk.
 #[derive(Clone, Debug)]
 pub(super) enum Pace {
-    Gate(Gate),
+    Latch(Latch),
     Every(Duration),
 }
 
 impl Answer {
     fn new(content: Content) -> Self {
-        Self { content, headers: Vec::new(), before: None, pace: None, keep_alives: 0, chunk: None, cut: None }
+        Self {
+            content,
+            headers: Vec::new(),
+            before: None,
+            pace: None,
+            keep_alives: 0,
+            chunk_bytes: None,
+            cut_after_chunks: None,
+        }
     }
 
-    /// An HTTP answer with exactly this body, said to be JSON.
+    /// An answer with this body and the content type of JSON.
     pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = vec![body.into().into()];
         Self::new(Content::Exactly { status, content_type: "application/json", body })
     }
 
-    /// An HTTP error in the form of the API that is asked.
+    /// An error in the format of the requested API.
     pub fn error(status: u16, message: &str) -> Self {
         Self::new(Content::Error { status, message: message.to_owned() })
     }
 
-    /// A stream of exactly these bytes, which need not be one.
+    /// An event stream of these bytes, which need not be valid events.
     pub fn stream<Chunk: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let body = chunks.into_iter().map(|chunk| chunk.into().into()).collect();
         Self::new(Content::Exactly { status: 200, content_type: "text/event-stream", body })
     }
 
-    /// The connection ends without a status.
+    /// Closes the connection without a status.
     pub fn hang_up() -> Self {
         Self::new(Content::HangUp)
     }
 
-    /// With a header, such as `retry-after`. One that would be there anyway is replaced.
+    /// Sets a header, such as `retry-after`.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Not before the gate lets it through: until then the client hears nothing.
+    /// Holds back the status until the latch releases it.
     #[must_use]
-    pub fn waits_at(mut self, gate: &Gate) -> Self {
-        self.before = Some(gate.clone());
+    pub fn held_by(mut self, latch: &Latch) -> Self {
+        self.before = Some(latch.clone());
         self
     }
 
-    /// The status at once, and then each chunk when the gate lets it through. A chunk is an event of a stream, or a body that
-    /// is not streamed. The end of a stream needs no permission.
+    /// Sends the status at once, and each chunk when the latch releases it. A chunk is an event of a stream, or a whole body that
+    /// is not streamed. The end of a stream is not held back.
     #[must_use]
-    pub fn paced_by(mut self, gate: &Gate) -> Self {
-        self.pace = Some(Pace::Gate(gate.clone()));
+    pub fn paced_by(mut self, latch: &Latch) -> Self {
+        self.pace = Some(Pace::Latch(latch.clone()));
         self
     }
 
-    /// The status at once, and then a chunk at a time. For trying out what real clients put up with: a test takes a [`Gate`].
+    /// Sends the status at once, and a chunk after each pause. For experiments with real clients; tests use a [`Latch`].
     #[must_use]
     pub fn paced_every(mut self, pause: Duration) -> Self {
         self.pace = Some(Pace::Every(pause));
         self
     }
 
-    /// The API's sign of life so many times before a stream begins, each a chunk.
+    /// Sends the API's keep-alive this many times before the first event, each as a chunk.
     #[must_use]
     pub fn after_keep_alives(mut self, count: usize) -> Self {
         self.keep_alives = count;
         self
     }
 
-    /// Chunks of so many bytes, wherever events begin and end.
+    /// Splits the body into chunks of this size, independent of event boundaries.
     #[must_use]
     pub fn in_chunks_of(mut self, bytes: usize) -> Self {
-        self.chunk = Some(bytes);
+        self.chunk_bytes = Some(bytes);
         self
     }
 
-    /// The connection breaks after so many chunks, or this request's stream where others share the connection.
+    /// Breaks the connection after this many chunks. In HTTP/2, resets the stream of this request.
     #[must_use]
     pub fn cut_after(mut self, chunks: usize) -> Self {
-        self.cut = Some(chunks);
+        self.cut_after_chunks = Some(chunks);
         self
     }
 }
@@ -129,14 +137,14 @@ impl From<Turn> for Answer {
     }
 }
 
-impl From<Script> for Answer {
-    /// A script word for word, with its own id and model.
-    fn from(script: Script) -> Self {
+impl From<ModelScript> for Answer {
+    /// Uses the script's own id and model.
+    fn from(script: ModelScript) -> Self {
         Self::new(Content::Script(script))
     }
 }
 
-/// An error of an API: the status alone decides what type it has.
+/// Renders an error in the format of an API. The status determines the error type.
 pub(super) fn error_body(api: Option<Api>, status: u16, message: &str) -> Vec<u8> {
     let error = match api {
         Some(Api::AnthropicMessages) | None => {

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 
-/// A body after its `content-encoding` was undone, the last one first; none if that cannot be.
+/// Removes the encodings of a `content-encoding` header, the last first. Returns `None` for an unknown encoding or invalid data.
 pub(super) fn decode(body: &Bytes, encodings: Option<&str>) -> Option<Bytes> {
     let mut decoded = body.clone();
     for encoding in encodings.unwrap_or_default().rsplit(',') {

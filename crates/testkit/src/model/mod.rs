@@ -1,30 +1,34 @@
-//! A scripted model over real HTTP on 127.0.0.1, for agents that believe they talk to a real one.
+//! A scripted model server over HTTP on 127.0.0.1.
 //!
-//! It speaks all the APIs that `sayso_wire` does, streaming and not, told apart by path, beneath any prefix, over HTTP/1.1 and HTTP/2.
-//! A request with tools gets the script's next turn; one without (for a title, say) gets a fixed short text and uses no turn up.
-//! Rules by what a request looks like come before that ([`ModelServer::when`], [`ModelServer::once`]). An [`Answer`] can fail, wait,
-//! come chunk by chunk and break. Everything that arrives is kept byte for byte with what became of it, so that a test can say what the
-//! model was told, and wait for it. The calls in the answer to the n-th request with tools are named `toolu_n_0`, `toolu_n_1`, … for
-//! Anthropic and `call_n_0`, … for the others.
+//! It implements all APIs of `sayso_wire`, with and without streaming, over HTTP/1.1 and HTTP/2. The path selects the API, below
+//! any prefix. An [`Answer`] can fail, be delayed, be sent in chunks, and break off.
+//!
+//! - Rules are matched first ([`ModelServer::when`], [`ModelServer::once`]).
+//! - Otherwise a request with tools gets the next turn of the script.
+//! - Otherwise, or after the last turn, a request gets [`SIDE_TEXT`] and consumes no turn.
+//!
+//! The server records every request byte for byte together with the state of its answer, so that a test can inspect it and wait
+//! for it. Tool calls in the answer to the n-th request with tools have the ids `toolu_n_0`, `toolu_n_1`, … for Anthropic and
+//! `call_n_0`, … for the other APIs.
 //!
 //! ```
-//! use sayso_testkit::model::{Answer, Gate, ModelServer, Turn};
+//! use sayso_testkit::model::{Answer, Latch, ModelServer, Turn};
 //!
 //! let server = ModelServer::start([Turn::calls("Write", serde_json::json!({"file_path": "a"})), Turn::says("bye")]);
-//! let gate = Gate::shut();
+//! let latch = Latch::closed();
 //! server.once(|request| request.last_user_text().contains("hurry"), Answer::error(529, "busy").header("retry-after", "1"));
-//! server.when(|request| request.tools().is_empty(), Answer::from(Turn::says("A title")).paced_by(&gate));
-//! gate.open();
+//! server.when(|request| request.tools().is_empty(), Answer::from(Turn::says("A title")).paced_by(&latch));
+//! latch.open();
 //! ```
 //!
 //! # Limits
 //!
-//! Gemini's streams are server-sent events only. The names of headers are in lower case, whatever the client wrote.
+//! Gemini streams are server-sent events only. Header names are recorded in lower case.
 
 mod answer;
-mod asked;
 mod encoding;
-mod gate;
+mod endpoint;
+mod latch;
 mod received;
 mod serve;
 mod shared;
@@ -38,32 +42,32 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 pub use answer::Answer;
-pub use gate::Gate;
-pub use received::{Fate, Received, ToolResult};
+pub use latch::Latch;
+pub use received::{Delivery, Received, ToolResult};
 use shared::{Rule, Shared, Times};
 pub use turn::{ToolCall, Turn};
 
-/// What the model says in place of a turn, when asked without tools or beyond the script.
+/// Answer to a request without tools, and to every request after the end of the script.
 pub const SIDE_TEXT: &str = "That is all.";
 
-/// How long a test waits for something that must happen before it gives up.
-const LIMIT: Duration = Duration::from_mins(1);
+/// Time after which a waiting test fails.
+const WAIT_LIMIT: Duration = Duration::from_mins(1);
 
-/// A model that says what it was told to say.
+/// A model server with scripted answers. Stops when dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Its own, so that a test's clock or blocking is not its concern. There until it is dropped.
+    /// A separate runtime: a test may pause the clock of its own runtime or block it. `None` only during drop.
     runtime: Option<Runtime>,
 }
 
 impl ModelServer {
-    /// Starts to answer requests with tools with these turns, one after the other.
+    /// Starts a server that answers requests with tools with these turns, in order.
     pub fn start(script: impl IntoIterator<Item = Turn>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port on this machine");
         let address = listener.local_addr().expect("a bound socket has an address");
-        listener.set_nonblocking(true).expect("a socket can wait");
+        listener.set_nonblocking(true).expect("a socket can be non-blocking");
         let shared = Arc::new(Shared::new(script.into_iter().map(Answer::from).collect()));
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
         let listener = {
@@ -74,17 +78,17 @@ impl ModelServer {
         Self { address, shared, runtime: Some(runtime) }
     }
 
-    /// Answers, after those that are waiting already, the next request with tools.
+    /// Appends an answer to the script.
     pub fn then(&self, answer: impl Into<Answer>) {
         self.shared.add_next(answer.into());
     }
 
-    /// Answers every request that is like this, unless a rule before this one does.
+    /// Answers every matching request, unless an earlier rule matches.
     pub fn when(&self, predicate: impl Fn(&Received) -> bool + Send + 'static, answer: impl Into<Answer>) {
         self.rule(predicate, answer, Times::Always);
     }
 
-    /// Answers the next request that is like this, unless a rule before this one does.
+    /// Answers the next matching request, unless an earlier rule matches.
     pub fn once(&self, predicate: impl Fn(&Received) -> bool + Send + 'static, answer: impl Into<Answer>) {
         self.rule(predicate, answer, Times::Once);
     }
@@ -93,61 +97,60 @@ impl ModelServer {
         self.shared.add_rule(Rule { predicate: Box::new(predicate), answer: answer.into(), times });
     }
 
-    /// Where it is, without a path: what Claude Code calls its base URL.
+    /// Returns the server's URL without a path, as Claude Code expects its base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it is.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The bodies of the requests with tools, in order.
+    /// Returns the bodies of the requests with tools, in order of arrival.
     pub fn requests(&self) -> Vec<Value> {
         self.received().into_iter().filter(Received::asks_for_a_turn).map(|received| received.body).collect()
     }
 
-    /// Everything that arrived, in order.
+    /// Returns all requests in order of arrival.
     pub fn received(&self) -> Vec<Received> {
         self.shared.received()
     }
 
-    /// How many requests there were to whom this applies.
+    /// Counts the requests that match.
     pub fn hits(&self, predicate: impl Fn(&Received) -> bool) -> usize {
         self.received().iter().filter(|received| predicate(received)).count()
     }
 
-    /// How many turns nobody has asked for yet.
+    /// Returns the number of turns left in the script.
     pub fn turns_left(&self) -> usize {
         self.shared.queued()
     }
 
-    /// Waits in this thread until something holds of all that arrived.
+    /// Blocks this thread until the predicate holds for the recorded requests.
     ///
     /// # Panics
     ///
-    /// If it does not within a minute.
+    /// After a minute.
     pub fn wait_until(&self, holds: impl FnMut(&[Received]) -> bool) {
-        if let Err(received) = self.shared.wait(holds, LIMIT) {
-            panic!("what was waited for did not happen; {}", told(&received));
+        if let Err(received) = self.shared.wait(holds, WAIT_LIMIT) {
+            panic!("the condition did not become true; {}", summary(&received));
         }
     }
 
-    /// Waits in this task until something holds of all that arrived.
+    /// Waits in this task until the predicate holds for the recorded requests.
     ///
     /// # Panics
     ///
-    /// If it does not within a minute of real time, whatever the clock of this task says.
+    /// After a minute of real time, independently of the clock of this task's runtime.
     pub async fn until(&self, mut holds: impl FnMut(&[Received]) -> bool) {
         let mut watch = self.shared.watch();
-        // Made inside, so that it takes that runtime's time.
-        let runtime = self.runtime.as_ref().expect("it is there until this is dropped");
-        let mut limit = runtime.spawn(async { tokio::time::sleep(LIMIT).await });
+        // Created in the server's runtime, whose clock runs in real time.
+        let runtime = self.runtime.as_ref().expect("the runtime exists until drop");
+        let mut limit = runtime.spawn(async { tokio::time::sleep(WAIT_LIMIT).await });
         while !holds(&self.received()) {
             let changed = std::pin::pin!(watch.changed());
             if let futures::future::Either::Right(_) = futures::future::select(changed, &mut limit).await {
-                panic!("what was waited for did not happen; {}", told(&self.received()));
+                panic!("the condition did not become true; {}", summary(&self.received()));
             }
         }
         limit.abort();
@@ -157,17 +160,17 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Without waiting: this may be a task of another runtime.
+            // Must not block: the caller may be a task of another runtime.
             runtime.shutdown_background();
         }
     }
 }
 
-/// What arrived, in a line each.
-fn told(received: &[Received]) -> String {
+/// Describes the recorded requests, one per line.
+fn summary(received: &[Received]) -> String {
     let line = |received: &Received| {
         let Received { method, target, .. } = received;
-        format!("\n  {method} {target}: {:?} after {} chunks", received.fate(), received.chunks())
+        format!("\n  {method} {target}: {:?} after {} chunks", received.delivery(), received.chunks())
     };
     format!("there were {} requests:{}", received.len(), received.iter().map(line).collect::<String>())
 }

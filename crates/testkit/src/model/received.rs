@@ -1,4 +1,4 @@
-//! What arrived, exactly, and what became of it.
+//! Recorded requests and the state of their answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -7,60 +7,57 @@ use bytes::Bytes;
 use sayso_wire::stream::Api;
 use serde_json::Value;
 
-use super::asked::Asked;
+use super::endpoint::Endpoint;
 
-/// A request that arrived.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The method.
     pub method: String,
-    /// The path with its query.
+    /// Path with query.
     pub target: String,
-    /// The version of HTTP.
     pub version: http::Version,
-    /// The headers, their names in lower case.
+    /// Names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// Body as received.
     pub raw: Bytes,
-    /// The body after its `content-encoding` was undone; as it came where that cannot be.
+    /// Body after removing its `content-encoding`, or as received if it cannot be decoded.
     pub decoded: Bytes,
-    /// The body, if it was JSON; null otherwise.
+    /// Body as JSON, or null if it is not JSON.
     pub body: Value,
     pub(super) progress: Arc<Progress>,
 }
 
-/// What became of a request.
+/// State of the answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Fate {
-    /// Nothing yet: it waits.
-    Waiting,
-    /// A status was handed out, and the body is on its way.
-    Answering,
-    /// The whole answer was handed out.
-    Answered,
-    /// It was cut as scripted.
+pub enum Delivery {
+    /// Held back; no status was sent.
+    Pending,
+    /// The status was sent, the body is incomplete.
+    Sending,
+    Complete,
+    /// Broken off by the script.
     Cut,
-    /// Its client went away before the answer was over.
+    /// The client disconnected before the end of the answer.
     ClientGone,
 }
 
-/// How far an answer is, for whoever watches.
+/// Progress of an answer, shared with its connection.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    fate: AtomicU8,
+    delivery: AtomicU8,
     chunks: AtomicUsize,
 }
 
 impl Progress {
-    pub(super) fn set(&self, fate: Fate) {
-        self.fate.store(fate as u8, Ordering::SeqCst);
+    pub(super) fn set(&self, delivery: Delivery) {
+        self.delivery.store(delivery as u8, Ordering::SeqCst);
     }
 
-    pub(super) fn fate(&self) -> Fate {
-        let fate = self.fate.load(Ordering::SeqCst);
-        let all = [Fate::Waiting, Fate::Answering, Fate::Answered, Fate::Cut, Fate::ClientGone];
-        all.into_iter().find(|known| *known as u8 == fate).unwrap_or(Fate::Waiting)
+    pub(super) fn delivery(&self) -> Delivery {
+        let delivery = self.delivery.load(Ordering::SeqCst);
+        let all = [Delivery::Pending, Delivery::Sending, Delivery::Complete, Delivery::Cut, Delivery::ClientGone];
+        all.into_iter().find(|known| *known as u8 == delivery).unwrap_or(Delivery::Pending)
     }
 
     pub(super) fn count_chunk(&self) {
@@ -68,55 +65,55 @@ impl Progress {
     }
 }
 
-/// What a tool gave, as the model is told.
+/// Result of a tool call in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The call's id, or the tool's name where the API has no ids.
+    /// Id of the call, or the tool's name in an API without ids.
     pub call: String,
-    /// The result as text; as JSON where it is not text.
+    /// The result as text, or as JSON if it is not text.
     pub text: String,
 }
 
 impl Received {
-    /// The value of a header, by its name in lower case.
+    /// Returns a header by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The path without its query.
+    /// Returns the path without the query.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// What became of it, as of now.
-    pub fn fate(&self) -> Fate {
-        self.progress.fate()
+    /// Returns the current state of the answer.
+    pub fn delivery(&self) -> Delivery {
+        self.progress.delivery()
     }
 
-    /// How many chunks of the answer were handed out, as of now. A slow reader holds this number back.
+    /// Returns the number of chunks sent so far. A slow reader delays them.
     pub fn chunks(&self) -> usize {
         self.progress.chunks.load(Ordering::SeqCst)
     }
 
-    /// The API that is asked for an answer of the model; none for anything else.
+    /// Returns the API of a request for an answer of the model, and `None` for other requests.
     pub fn api(&self) -> Option<Api> {
-        match Asked::of(self) {
-            Asked::Answer(api) | Asked::Stream(api) => Some(api),
+        match Endpoint::of(self) {
+            Endpoint::Answer(api) | Endpoint::Stream(api) => Some(api),
             _ => None,
         }
     }
 
-    /// Whether it asks for a WebSocket.
+    /// `true` for a WebSocket request.
     pub fn is_upgrade(&self) -> bool {
-        Asked::of(self) == Asked::Upgrade
+        Endpoint::of(self) == Endpoint::Upgrade
     }
 
-    /// Whether it asks the model for a turn of the script: with tools, that is.
+    /// `true` for a request with tools, which gets a turn of the script.
     pub fn asks_for_a_turn(&self) -> bool {
         self.api().is_some() && self.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
     }
 
-    /// The names of the tools that the model may call.
+    /// Returns the names of the tools that the model may call.
     pub fn tools(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for tool in self.body["tools"].as_array().into_iter().flatten() {
@@ -124,13 +121,13 @@ impl Received {
                 names.extend(items(&tool["functionDeclarations"]).filter_map(|declared| declared["name"].as_str()));
                 continue;
             }
-            let places = [&tool["name"], &tool["function"]["name"], &tool["custom"]["name"], &tool["type"]];
-            names.extend(places.into_iter().find_map(Value::as_str));
+            let candidates = [&tool["name"], &tool["function"]["name"], &tool["custom"]["name"], &tool["type"]];
+            names.extend(candidates.into_iter().find_map(Value::as_str));
         }
         names
     }
 
-    /// The text of the user's last message that has some.
+    /// Returns the text of the last user message that has text.
     pub fn last_user_text(&self) -> String {
         let messages = ["messages", "input", "contents"].map(|key| &self.body[key]);
         if let Some(text) = messages[1].as_str() {
@@ -144,7 +141,7 @@ impl Received {
         texts.filter(|text| !text.is_empty()).last().unwrap_or_default()
     }
 
-    /// All results of tools that it carries, in order.
+    /// Returns all tool results, in order.
     pub fn tool_results(&self) -> Vec<ToolResult> {
         let mut results = Vec::new();
         let mut add = |call: &Value, result: &Value| {
@@ -180,7 +177,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The text of a content, which is text or a list of blocks, some of which have text.
+/// Returns the text of a content: a string, or a list of blocks of which some have text.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Connections and answers: HTTP/1.1 and HTTP/2, told apart by how a client begins.
+//! HTTP server: HTTP/1.1 and HTTP/2, detected by the client's first bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -12,22 +12,21 @@ use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use sayso_wire::stream::Script;
+use sayso_wire::stream::ModelScript;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use super::answer::{Content, Pace, error_body};
-use super::asked::{self, Asked};
 use super::encoding;
-use super::received::{Fate, Progress, Received};
+use super::endpoint::{self, Endpoint};
+use super::received::{Delivery, Progress, Received};
 use super::shared::{Chosen, Shared};
 
 type Body = StreamBody<BoxStream<'static, io::Result<Frame<Bytes>>>>;
 
-/// Serves everybody who comes.
 pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     loop {
-        // One connection that could not be accepted says nothing about the next.
+        // A failed accept does not affect later connections.
         if let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(connection(stream, Arc::clone(&shared)));
         }
@@ -35,10 +34,10 @@ pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
-    // Without it a chunk may wait for the client's acknowledgement of the one before.
+    // Otherwise a chunk may be delayed until the client acknowledges the previous chunk.
     drop(stream.set_nodelay(true));
     let service = service_fn(move |request| answer(request, Arc::clone(&shared)));
-    // A client that went away, or an answer that was to be cut.
+    // Fails if the client disconnects or the answer is scripted to break off.
     drop(Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await);
 }
 
@@ -66,34 +65,34 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<R
     received.body = serde_json::from_slice(&received.decoded).unwrap_or_default();
     let exchange = Exchange { progress: Arc::clone(&received.progress), shared: Arc::clone(&shared) };
     let chosen = shared.choose(&received);
-    if let Some(gate) = &chosen.answer.before {
-        gate.pass().await;
+    if let Some(latch) = &chosen.answer.before {
+        latch.pass().await;
     }
     respond(&received, chosen, exchange)
 }
 
-/// A request that is being answered. Dropped before its end, its client has gone: nobody else would.
+/// Records the state of one answer. Only a disconnected client causes a drop before the end.
 struct Exchange {
     progress: Arc<Progress>,
     shared: Arc<Shared>,
 }
 
 impl Exchange {
-    fn becomes(&self, fate: Fate) {
-        self.progress.set(fate);
-        self.shared.tell();
+    fn set(&self, delivery: Delivery) {
+        self.progress.set(delivery);
+        self.shared.notify();
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if matches!(self.progress.fate(), Fate::Waiting | Fate::Answering) {
-            self.becomes(Fate::ClientGone);
+        if matches!(self.progress.delivery(), Delivery::Pending | Delivery::Sending) {
+            self.set(Delivery::ClientGone);
         }
     }
 }
 
-/// Whether an answer's length is known when it begins.
+/// Length of a body, as far as known when the answer starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     Known,
@@ -102,53 +101,55 @@ enum Length {
 
 fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Result<Response<Body>> {
     let Chosen { answer, id } = chosen;
-    let asked = Asked::of(received);
+    let endpoint = Endpoint::of(received);
     let json = |status, body: Vec<u8>| (status, "application/json", vec![Bytes::from(body)]);
-    let scripted = |script: &Script| match asked {
-        Asked::Stream(api) => {
+    let scripted = |script: &ModelScript| match endpoint {
+        Endpoint::Stream(api) => {
             (200, "text/event-stream", api.encode_events(script).into_iter().map(Bytes::from).collect())
         }
-        Asked::Answer(api) => json(200, api.encode_body(script)),
-        _ => json(404, error_body(None, 404, "a script answers only those who ask the model")),
+        Endpoint::Answer(api) => json(200, api.encode_body(script)),
+        _ => json(404, error_body(None, 404, "a script answers only requests to the model")),
     };
     let (status, content_type, mut chunks) = match answer.content {
         Content::HangUp => {
-            exchange.becomes(Fate::Cut);
-            return Err(io::Error::other("it was to hang up"));
+            exchange.set(Delivery::Cut);
+            return Err(io::Error::other("scripted hang-up"));
         }
-        Content::Turn(turn) => match (asked, turn.failure()) {
-            (Asked::Answer(api), Some((status, message))) => json(status, error_body(Some(api), status, message)),
-            (Asked::Answer(api) | Asked::Stream(api), _) => scripted(&turn.script(api, &id, &asked::model(received))),
-            _ => json(404, error_body(None, 404, "a turn answers only those who ask the model")),
+        Content::Turn(turn) => match (endpoint, turn.failure()) {
+            (Endpoint::Answer(api), Some((status, message))) => json(status, error_body(Some(api), status, message)),
+            (Endpoint::Answer(api) | Endpoint::Stream(api), _) => {
+                scripted(&turn.script(api, &id, &endpoint::model(received)))
+            }
+            _ => json(404, error_body(None, 404, "a turn answers only requests to the model")),
         },
         Content::Script(script) => scripted(&script),
-        Content::Error { status, message } => json(status, error_body(asked.api(), status, &message)),
+        Content::Error { status, message } => json(status, error_body(endpoint.api(), status, &message)),
         Content::Exactly { status, content_type, body } => (status, content_type, body),
     };
     let length = if content_type == "text/event-stream" { Length::Open } else { Length::Known };
-    if let (Length::Open, Some(api)) = (length, asked.api()) {
+    if let (Length::Open, Some(api)) = (length, endpoint.api()) {
         chunks.splice(0..0, std::iter::repeat_n(Bytes::from_static(api.keep_alive()), answer.keep_alives));
     }
     let mut response = Response::builder().status(status).header("content-type", content_type);
     if length == Length::Known {
         response = response.header("content-length", chunks.iter().map(Bytes::len).sum::<usize>());
     }
-    if let Some(bytes) = answer.chunk {
+    if let Some(bytes) = answer.chunk_bytes {
         chunks = rechunked(&chunks, bytes);
     }
     if received.method == "HEAD" {
         chunks.clear();
     }
-    let end = match answer.cut {
+    let end = match answer.cut_after_chunks {
         Some(after) if after <= chunks.len() => {
             chunks.truncate(after);
-            Fate::Cut
+            Delivery::Cut
         }
-        _ => Fate::Answered,
+        _ => Delivery::Complete,
     };
-    exchange.becomes(if chunks.is_empty() && end == Fate::Answered { Fate::Answered } else { Fate::Answering });
+    exchange.set(if chunks.is_empty() && end == Delivery::Complete { Delivery::Complete } else { Delivery::Sending });
     let mut response = response
-        .body(StreamBody::new(frames(Sending {
+        .body(StreamBody::new(frames(SendState {
             chunks: chunks.into_iter(),
             pace: answer.pace,
             end,
@@ -169,12 +170,12 @@ fn rechunked(chunks: &[Bytes], size: usize) -> Vec<Bytes> {
     (0..whole.len()).step_by(size.max(1)).map(|at| whole.slice(at..whole.len().min(at + size.max(1)))).collect()
 }
 
-/// A body on its way.
-struct Sending {
+/// State of a body that is being sent.
+struct SendState {
     chunks: std::vec::IntoIter<Bytes>,
     pace: Option<Pace>,
-    /// How it ends.
-    end: Fate,
+    /// State after the last chunk.
+    end: Delivery,
     length: Length,
     exchange: Exchange,
     /// Resolves when hyper has written the last chunk before a cut.
@@ -193,12 +194,12 @@ impl AsRef<[u8]> for Tracked {
     }
 }
 
-fn frames(sending: Sending) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
+fn frames(sending: SendState) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
     stream::unfold(Some(sending), |sending| async {
         let mut sending = sending?;
         let Some(chunk) = sending.chunks.next() else {
-            sending.exchange.becomes(sending.end);
-            if sending.end != Fate::Cut {
+            sending.exchange.set(sending.end);
+            if sending.end != Delivery::Cut {
                 return None;
             }
             // An error resets an HTTP/2 stream at once, and chunks that are still queued are lost.
@@ -206,20 +207,20 @@ fn frames(sending: Sending) -> BoxStream<'static, io::Result<Frame<Bytes>>> {
                 Some(written) => drop(written.await),
                 None => tokio::task::yield_now().await,
             }
-            return Some((Err(io::Error::other("it was to be cut")), None));
+            return Some((Err(io::Error::other("scripted break")), None));
         };
         match &sending.pace {
-            Some(Pace::Gate(gate)) => gate.pass().await,
+            Some(Pace::Latch(latch)) => latch.pass().await,
             Some(Pace::Every(pause)) => tokio::time::sleep(*pause).await,
             None => {}
         }
         sending.exchange.progress.count_chunk();
-        // Nobody asks for more once all that was announced is there.
-        if sending.length == Length::Known && sending.chunks.len() == 0 && sending.end == Fate::Answered {
-            sending.exchange.progress.set(Fate::Answered);
+        // Hyper does not poll again after the announced length.
+        if sending.length == Length::Known && sending.chunks.len() == 0 && sending.end == Delivery::Complete {
+            sending.exchange.progress.set(Delivery::Complete);
         }
-        sending.exchange.shared.tell();
-        let chunk = if sending.end == Fate::Cut && sending.chunks.len() == 0 {
+        sending.exchange.shared.notify();
+        let chunk = if sending.end == Delivery::Cut && sending.chunks.len() == 0 {
             let (written, last_written) = oneshot::channel();
             sending.last_written = Some(last_written);
             Bytes::from_owner(Tracked { chunk, _written: written })

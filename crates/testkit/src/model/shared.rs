@@ -1,4 +1,4 @@
-//! What the connections and the test share: the script, and what arrived.
+//! State shared by connections and the test: the script and the recorded requests.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::asked::{self, Asked};
+use super::endpoint::{self, Endpoint};
 use super::{Answer, Received, SIDE_TEXT, Turn};
 
-/// Says whether a rule is about a request.
 type Predicate = Box<dyn Fn(&Received) -> bool + Send>;
 
-/// How many requests a rule answers.
+/// Lifetime of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Times {
     Once,
@@ -36,9 +35,9 @@ struct State {
 
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// For those who wait in a thread.
+    /// Wakes waiting threads.
     changed: Condvar,
-    /// For those who wait in a task.
+    /// Wakes waiting tasks.
     version: watch::Sender<u64>,
 }
 
@@ -48,7 +47,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// An answer, and what tells it from others.
+/// An answer with an id that is unique on the server.
 pub(super) struct Chosen {
     pub(super) answer: Answer,
     pub(super) id: String,
@@ -61,7 +60,7 @@ impl Shared {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A predicate of a test that panicked says nothing about the rest.
+        // A test's predicate may panic while the lock is held; the state stays valid.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -81,10 +80,10 @@ impl Shared {
         self.state().received.clone()
     }
 
-    /// Says that something happened.
-    pub(super) fn tell(&self) {
+    /// Wakes all waiting threads and tasks.
+    pub(super) fn notify(&self) {
         self.version.send_modify(|version| *version += 1);
-        // The lock makes sure that nobody is between looking and waiting.
+        // Taking the lock ensures that no thread is between its check and its wait.
         drop(self.state());
         self.changed.notify_all();
     }
@@ -93,7 +92,7 @@ impl Shared {
         self.version.subscribe()
     }
 
-    /// Waits in this thread until something holds of what arrived, or says that it took too long.
+    /// Blocks until the predicate holds. Returns the recorded requests as an error after `limit`.
     pub(super) fn wait(
         &self,
         mut holds: impl FnMut(&[Received]) -> bool,
@@ -108,7 +107,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Records a request and gives it its answer in one step, so that the n-th request has the n-th turn.
+    /// Records a request and chooses its answer under one lock, so that the n-th request gets the n-th turn.
     pub(super) fn choose(&self, received: &Received) -> Chosen {
         let chosen = {
             let mut state = self.state();
@@ -131,21 +130,21 @@ impl Shared {
             };
             Chosen { answer, id }
         };
-        self.tell();
+        self.notify();
         chosen
     }
 }
 
-/// What a request gets that no script is about.
+/// Returns the default answer for a request that no rule and no turn answers.
 fn unscripted(received: &Received) -> Answer {
     let ok = |body: serde_json::Value| Answer::status(200, body.to_string());
-    match Asked::of(received) {
-        Asked::Answer(_) | Asked::Stream(_) => Turn::says(SIDE_TEXT).into(),
-        Asked::CountTokens(api) => ok(asked::token_count(api, received)),
-        Asked::Models => ok(json!({"object": "list", "data": [], "models": []})),
-        Asked::Presence => ok(json!({})),
-        Asked::Upgrade => Answer::status(426, "{}"),
-        Asked::Unknown => {
+    match Endpoint::of(received) {
+        Endpoint::Answer(_) | Endpoint::Stream(_) => Turn::says(SIDE_TEXT).into(),
+        Endpoint::CountTokens(api) => ok(endpoint::token_count(api, received)),
+        Endpoint::Models => ok(json!({"object": "list", "data": [], "models": []})),
+        Endpoint::Health => ok(json!({})),
+        Endpoint::Upgrade => Answer::status(426, "{}"),
+        Endpoint::Unknown => {
             let Received { method, target, .. } = received;
             Answer::error(404, &format!("the scripted model knows no {method} {target}"))
         }

@@ -1,12 +1,12 @@
-//! What the model says.
+//! Turns of the model.
 
-use sayso_wire::stream::{Api, Ending, Finish, Script, ScriptBlock, ToolKind, Usage};
+use sayso_wire::stream::{Api, FinishReason, ModelScript, ScriptBlock, ScriptEnding, ToolKind, Usage};
 use serde_json::Value;
 
-/// How many characters of a text come in one event.
-const PIECE: usize = 24;
+/// Length of the text of one event.
+const EVENT_CHARS: usize = 24;
 
-/// What the model answers to one request, in any API.
+/// Content of an answer of the model, independent of the API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     thought: Option<(String, Option<String>)>,
@@ -15,54 +15,53 @@ pub struct Turn {
     failure: Option<(u16, String)>,
 }
 
-/// A tool that the model calls.
+/// Tool call by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// The tool's name.
     pub name: String,
-    /// Its arguments. For OpenAI's APIs a string is the input of a free-form tool, such as `apply_patch`.
+    /// Arguments. In the OpenAI APIs, a string is the input of a free-form tool such as `apply_patch`.
     pub input: Value,
 }
 
 impl Turn {
-    /// Says something and, without calls, ends the agent's turn.
+    /// A turn with a text. It ends the agent's turn unless calls are added.
     pub fn says(text: &str) -> Self {
         Self { text: Some(text.to_owned()), ..Self::default() }
     }
 
-    /// Calls a tool.
+    /// A turn with a tool call.
     pub fn calls(name: &str, input: impl Into<Value>) -> Self {
         Self::default().and_calls(name, input)
     }
 
-    /// Calls another tool in the same answer.
+    /// Adds a tool call.
     #[must_use]
     pub fn and_calls(mut self, name: &str, input: impl Into<Value>) -> Self {
         self.calls.push(ToolCall { name: name.to_owned(), input: input.into() });
         self
     }
 
-    /// Thinks before it says anything, with what the API signs or encrypts of it.
+    /// Adds thinking before the text. `opaque` is the API's signature or encrypted form of it.
     #[must_use]
     pub fn after_thinking(mut self, thought: &str, opaque: Option<&str>) -> Self {
         self.thought = Some((thought.to_owned(), opaque.map(str::to_owned)));
         self
     }
 
-    /// Fails after all that, with the API's error in the stream. An answer that is not streamed is this error and its status alone.
+    /// Ends the stream with an error. Without streaming, the whole answer is this error with its status.
     #[must_use]
     pub fn and_fails(mut self, status: u16, message: &str) -> Self {
         self.failure = Some((status, message.to_owned()));
         self
     }
 
-    /// The status and the words that it fails with.
+    /// Returns the status and message of [`Self::and_fails`].
     pub(super) fn failure(&self) -> Option<(u16, &str)> {
         self.failure.as_ref().map(|(status, message)| (*status, message.as_str()))
     }
 
-    /// It, for an API. `id` tells one answer from another.
-    pub(super) fn script(&self, api: Api, id: &str, model: &str) -> Script {
+    /// Renders the turn for an API. `id` makes the ids of messages and calls unique.
+    pub(super) fn script(&self, api: Api, id: &str, model: &str) -> ModelScript {
         let thought = self
             .thought
             .iter()
@@ -83,12 +82,11 @@ impl Turn {
             Api::OpenAiResponses => "resp",
             Api::Gemini => "answer",
         };
-        let finish = if self.calls.is_empty() { Finish::EndTurn } else { Finish::ToolUse };
-        let ending = self.failure.as_ref().map_or(Ending::Finished(finish), |(status, message)| Ending::Failed {
-            status: *status,
-            message: message.clone(),
+        let finish = if self.calls.is_empty() { FinishReason::EndTurn } else { FinishReason::ToolUse };
+        let ending = self.failure.as_ref().map_or(ScriptEnding::Finished(finish), |(status, message)| {
+            ScriptEnding::Failed { status: *status, message: message.clone() }
         });
-        Script {
+        ModelScript {
             id: format!("{prefix}_{id}"),
             model: model.to_owned(),
             blocks: thought.chain(text).chain(calls).collect(),
@@ -98,11 +96,11 @@ impl Turn {
     }
 }
 
-/// A text in pieces, as a model sends it; never none.
+/// Splits a text into the pieces of one event each. Returns one empty piece for an empty text.
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     if characters.is_empty() {
         return vec![String::new()];
     }
-    characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect()
+    characters.chunks(EVENT_CHARS).map(|piece| piece.iter().collect()).collect()
 }

@@ -1,12 +1,12 @@
-//! Dependencies point one way, and what is pure stays pure.
+//! Dependencies point in one direction, pure crates do no IO, and clients reach the engine through the protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
-/// The crates in DESIGN.md's order. One may depend on those before it.
-const ORDER: [&str; 20] = [
+/// The crates in ARCHITECTURE.md's order. A crate may depend on crates before it.
+const ORDER: [&str; 21] = [
     "base",
     "diff",
     "wire",
@@ -22,21 +22,55 @@ const ORDER: [&str; 20] = [
     "proxy",
     "agent",
     "api",
+    "present",
     "server",
     "tui",
     "adapters",
     "sayso",
     "testkit",
 ];
-/// Packages outside `crates/`, which may use any crate of ours; none may use them.
+/// Packages outside `crates/`. They may use any crate; no crate may use them.
 const DEVELOPMENT: [&str; 2] = ["sayso-bench", "sayso-fuzz"];
 const PURE: [&str; 6] = ["base", "diff", "wire", "shell", "policy", "review"];
-/// Clients of the protocol: they reach the engine through `api` or not at all.
-const CLIENTS: [&str; 2] = ["tui", "adapters"];
-const CLIENTS_MAY_USE: [&str; 7] = ["base", "diff", "wire", "shell", "policy", "review", "api"];
+/// Crates without IO of their own, by the names in their source. `present` depends on `api`, whose client does IO.
+const WITHOUT_IO: [&str; 7] = ["base", "diff", "wire", "shell", "policy", "review", "present"];
+/// Clients of the protocol. They reach the engine through `api` only. `sayso` is a client in all files but [`WIRING`].
+const CLIENTS: [&str; 4] = ["present", "tui", "adapters", "sayso"];
+const CLIENTS_MAY_USE: [&str; 8] = ["base", "diff", "wire", "shell", "policy", "review", "api", "present"];
 
-/// Everything that a pure crate may pull in, itself without file system, network, clock, environment or process. A new name
-/// here is a decision: read the crate first.
+/// Crates that the surface modules of `crates/sayso` may use besides [`CLIENTS_MAY_USE`]: another client, and the data types of the
+/// built-in tools.
+const SURFACES_MAY_USE: [&str; 2] = ["adapters", "tools"];
+/// Files of `crates/sayso/src` that may use every crate: they start an engine, mark processes or inspect the engine's files. Every
+/// other file is a surface and talks through `api` and `present`.
+const WIRING: &[&str] = &[
+    "agents.rs",
+    "call/judge.rs",
+    "call/mod.rs",
+    "child.rs",
+    "config/accepted.rs",
+    "config/mod.rs",
+    "config/request.rs",
+    "config/show/request.rs",
+    "doctor/agents.rs",
+    "doctor/engines.rs",
+    "doctor/marks.rs",
+    "endpoint.rs",
+    "engine.rs",
+    "gc.rs",
+    "hook.rs",
+    "login.rs",
+    "records.rs",
+    "run.rs",
+    "serve.rs",
+    "settings.rs",
+    "tool.rs",
+    "under_gate.rs",
+    "workspace_location.rs",
+];
+
+/// All packages that a pure crate may pull in. They use no file system, network, clock, environment or process. Read a crate
+/// before adding its name here.
 const PURE_DEPENDENCIES: &[&str] = &[
     "aho-corasick",
     "arrayvec",
@@ -54,7 +88,7 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "hashbrown",
     "indexmap",
     "itoa",
-    // `cpufeatures` asks it which instructions an ARM processor has.
+    // `cpufeatures` uses it to detect the instructions of an ARM processor.
     "libc",
     "log",
     "memchr",
@@ -82,7 +116,7 @@ const PURE_DEPENDENCIES: &[&str] = &[
     "zmij",
 ];
 
-/// A crate of ours by its short name.
+/// Returns the short name of a crate of this workspace.
 fn short(package: &str) -> Option<&str> {
     if package == "sayso" { Some("sayso") } else { package.strip_prefix("sayso-") }
 }
@@ -93,11 +127,11 @@ enum Use {
     Tests,
 }
 
-/// Says what is wrong with one crate of ours using another, if anything is.
+/// Describes the rule that a dependency between two crates of this workspace breaks.
 fn violation(from: &str, to: &str, usage: Use) -> Option<String> {
     let place = |name: &str| ORDER.iter().position(|known| *known == name);
     let (Some(user), Some(used)) = (place(from), place(to)) else {
-        return Some(format!("`{from}` → `{to}`: a crate that DESIGN.md does not list"));
+        return Some(format!("`{from}` → `{to}`: a crate that ARCHITECTURE.md does not list"));
     };
     if usage == Use::Tests {
         return (to != "testkit" && used >= user && from != to)
@@ -107,9 +141,10 @@ fn violation(from: &str, to: &str, usage: Use) -> Option<String> {
         return Some(format!("`{from}` uses `testkit` outside its tests"));
     }
     if used >= user {
-        return Some(format!("`{from}` depends on `{to}`, which comes later in DESIGN.md's list"));
+        return Some(format!("`{from}` depends on `{to}`, which comes later in ARCHITECTURE.md's list"));
     }
-    if CLIENTS.contains(&from) && !CLIENTS_MAY_USE.contains(&to) {
+    // The manifest of `sayso` covers its wiring as well; a test of its files covers the surfaces.
+    if from != "sayso" && CLIENTS.contains(&from) && !CLIENTS_MAY_USE.contains(&to) {
         return Some(format!("`{from}` is a client and may not depend on `{to}`, only on {CLIENTS_MAY_USE:?}"));
     }
     (PURE.contains(&from) && !PURE.contains(&to)).then(|| format!("`{from}` is pure and `{to}` is not"))
@@ -142,13 +177,15 @@ fn dependencies_point_upward_only() {
 }
 
 #[test]
-fn the_rule_itself_refuses_what_it_should() {
+fn violation_reports_forbidden_dependencies() {
     for (from, to) in [
         ("diff", "workspace"),
         ("review", "gate"),
         ("workspace", "gate"),
         ("gate", "tools"),
         ("tui", "gate"),
+        ("present", "gate"),
+        ("api", "present"),
         ("adapters", "server"),
         ("api", "sayso"),
         ("tools", "testkit"),
@@ -179,8 +216,7 @@ fn pure_crates_pull_in_nothing_impure() {
     let mut used = BTreeSet::new();
     for pure in PURE {
         let package = format!("sayso-{pure}");
-        // A crate that has no content yet is not there.
-        let Some((&id, _)) = names.iter().find(|(_, name)| **name == package) else { continue };
+        let Some((&id, _)) = names.iter().find(|(_, name)| **name == package) else { panic!("no package `{package}`") };
         checked += 1;
         let mut waiting = vec![id];
         let mut seen = BTreeSet::new();
@@ -202,14 +238,14 @@ fn pure_crates_pull_in_nothing_impure() {
             }
         }
     }
-    assert!(checked >= 2);
+    assert_eq!(checked, PURE.len());
     let unused: Vec<_> = PURE_DEPENDENCIES.iter().filter(|name| !used.contains(**name)).collect();
     assert!(unused.is_empty(), "no pure crate pulls in {unused:?}: remove them from PURE_DEPENDENCIES");
 }
 
 #[test]
-fn pure_crates_name_nothing_impure() {
-    for pure in PURE {
+fn crates_without_io_name_no_io_module() {
+    for pure in WITHOUT_IO {
         let source = root().join("crates").join(pure).join("src");
         for file in super::test_files::rust_files(&source) {
             let text = std::fs::read_to_string(&file).unwrap();
@@ -223,8 +259,39 @@ fn pure_crates_name_nothing_impure() {
                 "tokio",
                 "disallowed_methods",
             ] {
-                assert!(!text.contains(word), "{} is in a pure crate and says `{word}`", file.display());
+                assert!(!text.contains(word), "{} is in a crate without IO and names `{word}`", file.display());
             }
         }
     }
+}
+
+/// Returns the crates of this workspace that a source text names.
+fn named_crates(text: &str) -> BTreeSet<&str> {
+    let name = |(at, prefix): (usize, &str)| {
+        let (name, _) = text[at + prefix.len()..].split_once("::")?;
+        name.chars().all(|character| character.is_ascii_lowercase()).then_some(name)
+    };
+    text.match_indices("sayso_").filter_map(name).collect()
+}
+
+#[test]
+fn command_line_reaches_the_engine_from_its_wiring_only() {
+    assert!(CLIENTS.contains(&"sayso"));
+    let source = root().join("crates/sayso/src");
+    let mut wiring = BTreeSet::new();
+    for file in super::test_files::rust_files(&source) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let other: Vec<&str> = named_crates(&text)
+            .into_iter()
+            .filter(|name| !CLIENTS_MAY_USE.contains(name) && !SURFACES_MAY_USE.contains(name))
+            .collect();
+        if other.is_empty() {
+            continue;
+        }
+        let path = file.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+        assert!(WIRING.contains(&&*path), "{path} is a surface and uses {other:?}: use `api` or `present` instead");
+        wiring.insert(path);
+    }
+    let unused: Vec<_> = WIRING.iter().filter(|path| !wiring.contains(**path)).collect();
+    assert!(unused.is_empty(), "{unused:?} are surfaces by now: remove them from WIRING");
 }

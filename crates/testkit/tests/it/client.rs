@@ -1,4 +1,4 @@
-//! A plain HTTP client to ask the scripted model by hand.
+//! A plain HTTP client for the scripted model.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -10,26 +10,26 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-/// Which HTTP is spoken.
+/// Version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Http {
     One,
     Two,
 }
 
-/// An answer that may still be on its way, over a connection of its own.
-pub(crate) struct Coming {
+/// A response with its own connection. The body may be incomplete.
+pub(crate) struct OpenResponse {
     pub(crate) response: Response<Incoming>,
     connection: JoinHandle<()>,
 }
 
-impl Coming {
-    /// The next bytes; none at the end, and an error where the answer was cut.
+impl OpenResponse {
+    /// Returns the next chunk, `None` at the end, or an error if the connection broke.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
         Some(self.response.frame().await?.map(|frame| frame.into_data().unwrap_or_default()))
     }
 
-    /// All the rest.
+    /// Returns the remaining bytes.
     pub(crate) async fn rest(mut self) -> Result<Vec<u8>, hyper::Error> {
         let mut all = Vec::new();
         while let Some(chunk) = self.next().await {
@@ -38,7 +38,7 @@ impl Coming {
         Ok(all)
     }
 
-    /// Goes away in the middle.
+    /// Closes the connection without reading the rest.
     pub(crate) fn hang_up(self) {
         self.connection.abort();
     }
@@ -49,7 +49,7 @@ pub(crate) async fn send(
     server: &ModelServer,
     version: Http,
     request: Request<Full<Bytes>>,
-) -> Result<Coming, hyper::Error> {
+) -> Result<OpenResponse, hyper::Error> {
     let stream = TokioIo::new(TcpStream::connect(server.address()).await.unwrap());
     let (response, connection) = match version {
         Http::One => {
@@ -63,10 +63,10 @@ pub(crate) async fn send(
             (sender.send_request(request).await?, connection)
         }
     };
-    Ok(Coming { response, connection })
+    Ok(OpenResponse { response, connection })
 }
 
-/// A request with a JSON body.
+/// Builds a request with a JSON body, or with an empty body for null.
 pub(crate) fn request(server: &ModelServer, method: &str, path: &str, body: &Value) -> Request<Full<Bytes>> {
     let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
     let builder = Request::builder().method(method).uri(format!("{}{path}", server.url()));
@@ -75,6 +75,6 @@ pub(crate) fn request(server: &ModelServer, method: &str, path: &str, body: &Val
 
 /// Posts JSON and returns the status with the whole body.
 pub(crate) async fn post(server: &ModelServer, path: &str, body: &Value) -> (u16, Vec<u8>) {
-    let coming = send(server, Http::One, request(server, "POST", path, body)).await.unwrap();
-    (coming.response.status().as_u16(), coming.rest().await.unwrap())
+    let response = send(server, Http::One, request(server, "POST", path, body)).await.unwrap();
+    (response.response.status().as_u16(), response.rest().await.unwrap())
 }

@@ -1,6 +1,6 @@
-//! What the product depends on: licences, sources and bans as `deny.toml` states them, and no dependency that is not used.
+//! Checks of dependencies: licences, sources and bans of `deny.toml`, and unused dependencies.
 //!
-//! `cargo deny` checks the same and takes minutes to compile; `make audit` installs it for the advisories, which need its database.
+//! `cargo deny` checks the same but takes minutes to compile. `make audit` installs it to check advisories, which need its database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +11,12 @@ use spdx::{Expression, Licensee};
 
 use super::test_files::rust_files;
 
-/// Packages that are no part of the product, and may depend on what the product may not.
+/// Packages outside the product, which may have any dependency.
 const DEVELOPMENT: [&str; 2] = ["sayso-bench", "sayso-fuzz"];
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Dependencies that are there for their files, see `programs::real_pairs`.
+/// Dependencies that are used for their source files only, by `programs::real_pairs`.
 const ONLY_FILES: [&str; 3] = ["bitflags_old", "hashbrown_old", "syn_old"];
 
 fn list<'value>(value: &'value Value, name: &str) -> &'value Vec<Value> {
@@ -31,7 +31,7 @@ fn deny() -> toml::Table {
     std::fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap()
 }
 
-/// Every package that the product's crates and their tests pull in, the product's own among them.
+/// Returns the product's own packages and all packages that they and their tests depend on.
 fn product(metadata: &Value) -> Vec<&Value> {
     let packages: BTreeMap<&str, &Value> =
         list(metadata, "packages").iter().map(|package| (text(package, "id"), package)).collect();
@@ -68,7 +68,7 @@ fn allowed_licences() -> Vec<Licensee> {
 }
 
 #[test]
-fn licences_are_those_that_deny_toml_allows() {
+fn licences_are_allowed_by_deny_toml() {
     let metadata = cargo_metadata(&["--all-features"]);
     let allowed = allowed_licences();
     let external: Vec<&Value> =
@@ -83,7 +83,7 @@ fn licences_are_those_that_deny_toml_allows() {
 }
 
 #[test]
-fn licence_that_is_not_allowed_is_refused() {
+fn disallowed_licence_is_rejected() {
     let allowed = allowed_licences();
     for license in ["GPL-3.0-only", "MIT AND GPL-3.0-only", "Apache-2.0 WITH Classpath-exception-2.0", "nonsense"] {
         assert!(allows(&allowed, &serde_json::json!({ "name": "example", "license": license })).is_err(), "{license}");

@@ -1,4 +1,4 @@
-//! Tests of the repository itself: who may depend on whom, what is where, whether the documents are true.
+//! Tests of the repository itself: directions of dependencies, layout of files, truth of the documents, plain words.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and read the repository")]
 
 mod agents;
@@ -9,3 +9,4 @@ mod documents;
 mod model;
 mod model_faults;
 mod test_files;
+mod words;

@@ -1,17 +1,17 @@
-//! The scripted model, asked by hand: what it says. The real agents ask it in `agents`, and in the tests of `adapters`.
+//! Content of the scripted model's answers, requested by a plain HTTP client. `agents` runs real agents against it.
 
 use std::io::{Read as _, Write as _};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use sayso_testkit::model::{Answer, ModelServer, Received, SIDE_TEXT, ToolResult, Turn};
-use sayso_wire::stream::collect::{Content, from_body, from_stream};
-use sayso_wire::stream::{Api, Ending, Finish, Script, ScriptBlock, Usage};
+use sayso_wire::stream::collect::{BlockContent, from_body, from_stream};
+use sayso_wire::stream::{Api, FinishReason, ModelScript, ScriptBlock, ScriptEnding, Usage};
 use serde_json::{Value, json};
 
 use super::client::{Http, post, request, send};
 
-/// Where each API is asked for a stream and for a whole answer, beneath a prefix and not.
+/// Returns pairs of paths, for a streamed and a whole answer.
 fn routes(api: Api) -> Vec<(&'static str, &'static str)> {
     match api {
         Api::AnthropicMessages => vec![
@@ -27,7 +27,7 @@ fn routes(api: Api) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// A request with one tool, as the API wants it.
+/// Returns a request with one tool in the format of an API.
 fn with_a_tool(api: Api, stream: &Value) -> Value {
     match api {
         Api::AnthropicMessages => json!({"stream": stream, "tools": [{"name": "write"}], "messages": []}),
@@ -46,7 +46,7 @@ fn long_input() -> Value {
 }
 
 #[tokio::test]
-async fn requests_with_tools_get_the_turns_in_order_and_others_use_none_up() {
+async fn requests_with_tools_consume_turns_in_order() {
     let server = ModelServer::start([Turn::says("one"), Turn::says("two")]);
     let ask = async |tools: Value| {
         let body = json!({"tools": tools, "messages": []});
@@ -58,13 +58,13 @@ async fn requests_with_tools_get_the_turns_in_order_and_others_use_none_up() {
     assert!(ask(json!([])).await.contains(SIDE_TEXT));
     assert_eq!(server.turns_left(), 1);
     assert!(ask(json!([{"name": "Write"}])).await.contains("two"));
-    assert!(ask(json!([{"name": "Write"}])).await.contains(SIDE_TEXT), "beyond the script");
+    assert!(ask(json!([{"name": "Write"}])).await.contains(SIDE_TEXT), "after the end of the script");
     assert_eq!((server.requests().len(), server.received().len()), (3, 4));
     assert_eq!(server.requests()[0]["tools"][0]["name"], "Write");
 }
 
 #[tokio::test]
-async fn a_turn_is_said_in_every_api_as_a_stream_and_as_a_whole() {
+async fn turn_is_rendered_in_every_api() {
     for api in Api::ALL {
         for (streaming, plain) in routes(api) {
             let turn = Turn::says("a text that is longer than one piece").and_calls("write", long_input());
@@ -74,9 +74,9 @@ async fn a_turn_is_said_in_every_api_as_a_stream_and_as_a_whole() {
             assert_eq!(server.turns_left(), 0, "{streaming} {plain}");
             for (number, answer) in [(1, from_stream(api, &stream)), (2, from_body(api, &body).unwrap())] {
                 assert_eq!((&answer.problems, &answer.error), (&Vec::new(), &None));
-                let Content::Text(text) = &answer.blocks[0].content else { panic!("{answer:?}") };
+                let BlockContent::Text(text) = &answer.blocks[0].content else { panic!("{answer:?}") };
                 assert_eq!(text, "a text that is longer than one piece");
-                let Content::ToolCall { id, name, arguments, .. } = &answer.blocks[1].content else {
+                let BlockContent::ToolCall { id, name, arguments, .. } = &answer.blocks[1].content else {
                     panic!("{answer:?}")
                 };
                 let prefix = if api == Api::AnthropicMessages { "toolu" } else { "call" };
@@ -88,7 +88,7 @@ async fn a_turn_is_said_in_every_api_as_a_stream_and_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_free_form_tool_gets_text_and_a_thought_keeps_its_signature() {
+async fn free_form_tool_and_thought_are_rendered() {
     let patch = "*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n";
     let turn = Turn::calls("apply_patch", patch).after_thinking("hm", Some("sealed"));
     let server = ModelServer::start([turn]);
@@ -101,13 +101,13 @@ async fn a_free_form_tool_gets_text_and_a_thought_keeps_its_signature() {
 }
 
 #[tokio::test]
-async fn a_script_is_said_word_for_word() {
-    let script = Script {
+async fn script_is_sent_verbatim() {
+    let script = ModelScript {
         id: "msg_own".to_owned(),
         model: "claude-own".to_owned(),
         blocks: vec![ScriptBlock::Text { pieces: vec!["a".to_owned(), "b".to_owned()] }],
         usage: Usage { input: Some(7), output: Some(3), ..Usage::default() },
-        ending: Ending::Finished(Finish::MaxTokens),
+        ending: ScriptEnding::Finished(FinishReason::MaxTokens),
     };
     let server = ModelServer::start([]);
     server.when(|_| true, script.clone());
@@ -116,15 +116,15 @@ async fn a_script_is_said_word_for_word() {
 }
 
 #[tokio::test]
-async fn what_agents_ask_besides_is_answered() {
+async fn auxiliary_endpoints_are_answered() {
     let server = ModelServer::start([]);
     let status = async |method: &str, path: &str, upgrade: &str| {
-        let mut asked = request(&server, method, path, &Value::Null);
+        let mut message = request(&server, method, path, &Value::Null);
         if !upgrade.is_empty() {
-            asked.headers_mut().insert("connection", "Upgrade".parse().unwrap());
-            asked.headers_mut().insert("upgrade", upgrade.parse().unwrap());
+            message.headers_mut().insert("connection", "Upgrade".parse().unwrap());
+            message.headers_mut().insert("upgrade", upgrade.parse().unwrap());
         }
-        send(&server, Http::One, asked).await.unwrap().response.status().as_u16()
+        send(&server, Http::One, message).await.unwrap().response.status().as_u16()
     };
     assert_eq!(status("HEAD", "/", "").await, 200);
     assert_eq!(status("HEAD", "/api/hello", "").await, 200);
@@ -147,7 +147,7 @@ async fn what_agents_ask_besides_is_answered() {
 }
 
 #[tokio::test]
-async fn a_request_is_kept_as_it_came_whatever_it_is_compressed_with() {
+async fn compressed_request_is_recorded_raw_and_decoded() {
     let server = ModelServer::start([]);
     let plain = b"{ \"tools\" : [ { } ] }".to_vec();
     let gzip = {
@@ -156,19 +156,19 @@ async fn a_request_is_kept_as_it_came_whatever_it_is_compressed_with() {
         encoder.finish().unwrap()
     };
     let zstd = zstd::encode_all(&*plain, 0).unwrap();
-    // What Node makes of it.
+    // Compressed by Node.
     let brotli = vec![
         0xb, 0xa, 0x80, 0x7b, 0x20, 0x22, 0x74, 0x6f, 0x6f, 0x6c, 0x73, 0x22, 0x20, 0x3a, 0x20, 0x5b, 0x20, 0x7b, 0x20,
         0x7d, 0x20, 0x5d, 0x20, 0x7d, 0x3,
     ];
     for version in [Http::One, Http::Two] {
         for (encoding, body) in [("identity", &plain), ("gzip", &gzip), ("zstd", &zstd), ("br", &brotli)] {
-            let mut asked = request(&server, "POST", "/a/v1/messages?x=%20y", &Value::Null).map(|_| ());
-            asked.headers_mut().insert("content-encoding", encoding.parse().unwrap());
-            asked.headers_mut().append("X-Twice", "1".parse().unwrap());
-            asked.headers_mut().append("X-Twice", "2".parse().unwrap());
-            let asked = asked.map(|()| Full::new(Bytes::copy_from_slice(body)));
-            send(&server, version, asked).await.unwrap().rest().await.unwrap();
+            let mut message = request(&server, "POST", "/a/v1/messages?x=%20y", &Value::Null).map(|_| ());
+            message.headers_mut().insert("content-encoding", encoding.parse().unwrap());
+            message.headers_mut().append("X-Twice", "1".parse().unwrap());
+            message.headers_mut().append("X-Twice", "2".parse().unwrap());
+            let message = message.map(|()| Full::new(Bytes::copy_from_slice(body)));
+            send(&server, version, message).await.unwrap().rest().await.unwrap();
             let received = server.received().pop().unwrap();
             assert_eq!((received.method.as_str(), received.target.as_str()), ("POST", "/a/v1/messages?x=%20y"));
             assert_eq!(
@@ -184,7 +184,7 @@ async fn a_request_is_kept_as_it_came_whatever_it_is_compressed_with() {
 }
 
 #[test]
-fn a_body_in_chunks_is_read() {
+fn chunked_body_is_read() {
     let server = ModelServer::start([Turn::says("one")]);
     let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
     let head = "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -196,7 +196,7 @@ fn a_body_in_chunks_is_read() {
 }
 
 #[tokio::test]
-async fn rules_choose_by_what_a_request_looks_like() {
+async fn rules_match_requests_by_predicate() {
     let server = ModelServer::start([Turn::says("in order")]);
     server.once(|received| received.last_user_text().contains("busy"), Answer::error(529, "overloaded"));
     server.when(|received| received.tools() == ["subagent"], Turn::says("for the subagent"));
@@ -216,13 +216,13 @@ async fn rules_choose_by_what_a_request_looks_like() {
     assert!(ask("/v1beta/models/x:generateContent", contents).await.1.contains("for Gemini"));
     assert_eq!(server.received().last().unwrap().last_user_text(), "hello");
     server.then(Answer::error(429, "slow down").header("retry-after", "3"));
-    let asked = request(&server, "POST", "/v1/chat/completions", &json!({"tools": [{}]}));
-    let answer = send(&server, Http::Two, asked).await.unwrap().response;
+    let message = request(&server, "POST", "/v1/chat/completions", &json!({"tools": [{}]}));
+    let answer = send(&server, Http::Two, message).await.unwrap().response;
     assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (429, &"3".parse().unwrap()));
 }
 
 #[tokio::test]
-async fn the_results_of_tools_are_read_in_every_api() {
+async fn tool_results_are_parsed_in_every_api() {
     let server = ModelServer::start([]);
     for (path, body) in [
         (

@@ -1,10 +1,10 @@
-//! One test binary a crate, and no test file that nobody compiles.
+//! Layout of test files: one test binary per crate, and each file is part of it.
 
 use std::path::{Path, PathBuf};
 
 use sayso_testkit::programs::root;
 
-/// The Rust files below a directory; none if it does not exist.
+/// Returns the Rust files below a directory, and none if it does not exist.
 pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut files = Vec::new();
@@ -20,7 +20,7 @@ pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_test_file_is_compiled() {
+fn test_files_are_all_compiled() {
     let mut checked = 0;
     for entry in std::fs::read_dir(root().join("crates")).unwrap().flatten() {
         let tests = entry.path().join("tests");
@@ -40,7 +40,7 @@ fn every_test_file_is_compiled() {
 }
 
 #[test]
-fn files_stay_small_enough_to_read() {
+fn files_have_at_most_600_lines() {
     for file in rust_files(&root().join("crates")) {
         let lines = std::fs::read_to_string(&file).unwrap().lines().count();
         assert!(lines <= 600, "{} has {lines} lines: split it by idea", file.display());

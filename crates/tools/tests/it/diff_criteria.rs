@@ -1,4 +1,4 @@
-//! The nine acceptance criteria of the seed `001…`, one test each. (The tenth is about folders of its own repository.)
+//! The nine acceptance criteria of the seed `001…`, one test each. The tenth is about folders of the seed's own repository.
 
 use sayso_tools::Registry;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn criterion_1_identical_files() {
 #[test]
 fn criterion_2_different_files() {
     let scene = scene();
-    // By full path, as the seed writes them.
+    // Absolute paths, as in the seed.
     let path = |name: &str| scene.directory.path().join(name).to_str().unwrap().to_owned();
     let (a, b) = (path("x"), path("y"));
     let result = scene.run("Diff", &json!({ "path_a": a, "path_b": b })).unwrap();
@@ -36,7 +36,7 @@ fn criterion_2_different_files() {
 
 #[test]
 fn criterion_3_text_mode_touches_no_file() {
-    // No file is granted at all.
+    // No file is granted.
     let scene = Scene::new(&[]).grant("Diff");
     let texts =
         json!({ "text_a": "hello\nworld\n", "text_b": "hello\nthere\n", "label_a": "before", "label_b": "after" });
@@ -82,7 +82,7 @@ fn criterion_5_context_lines_from_0_to_20() {
 }
 
 #[test]
-fn criterion_6_both_files_have_to_be_granted() {
+fn criterion_6_both_files_need_grants() {
     let paths = json!({ "path_a": "x", "path_b": "y" });
     assert_eq!(scene().read(&[]).kind("Diff", &paths), "fs_denied");
     assert_eq!(scene().read(&["x"]).kind("Diff", &paths), "fs_denied");
@@ -93,13 +93,13 @@ fn criterion_6_both_files_have_to_be_granted() {
 }
 
 #[test]
-fn criterion_7_a_directory_fails() {
+fn criterion_7_directory_fails() {
     assert_eq!(scene().kind("Diff", &json!({ "path_a": "x", "path_b": "folder" })), "tool_failed");
     assert_eq!(scene().kind("Diff", &json!({ "path_a": "folder", "path_b": "x" })), "tool_failed");
 }
 
 #[test]
-fn criterion_8_a_diff_beyond_two_megabytes_is_cut_between_lines() {
+fn criterion_8_large_diff_is_truncated_between_lines() {
     let large: String = (0..400_000).map(|n| format!("line {n}\n")).collect();
     let result = scene().run("Diff", &json!({ "text_a": "", "text_b": large })).unwrap();
     assert_eq!(result["truncated"], json!(true));

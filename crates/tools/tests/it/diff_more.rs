@@ -1,4 +1,4 @@
-//! What the seed leaves open about `Diff`, and what the issue adds.
+//! Behaviour of `Diff` beyond the acceptance criteria of its seed.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn scene(files: &[(&str, &[u8])]) -> Scene {
 }
 
 #[test]
-fn without_the_grant_it_is_denied_whatever_the_arguments() {
+fn diff_without_grant_is_denied() {
     let scene = Scene::new(&[]).grant("Read");
     assert_eq!(scene.kind("Diff", &json!({ "nonsense": 1 })), "tool_denied");
     let error = scene.run("Diff", &json!({})).unwrap_err();
@@ -17,7 +17,7 @@ fn without_the_grant_it_is_denied_whatever_the_arguments() {
 }
 
 #[test]
-fn unknown_fields_and_wrong_types_are_invalid_and_named() {
+fn invalid_fields_are_named() {
     let scene = scene(&[]);
     for (arguments, named) in [
         (json!({ "text_a": "", "text_b": "", "contxt": 1 }), "contxt"),
@@ -34,18 +34,18 @@ fn unknown_fields_and_wrong_types_are_invalid_and_named() {
 }
 
 #[test]
-fn a_missing_file_and_one_over_four_megabytes_fail() {
+fn missing_and_oversized_files_fail() {
     let scene = scene(&[("a", b""), ("exactly", &vec![b'x'; 4 << 20]), ("large", &vec![b'x'; (4 << 20) + 1])]);
     let paths = |a: &str, b: &str| json!({ "path_a": a, "path_b": b });
     assert_eq!(scene.kind("Diff", &paths("a", "absent")), "tool_failed");
     assert_eq!(scene.kind("Diff", &paths("a", "large")), "tool_failed");
-    // The largest file that may be read makes a diff that is too large to return: header, hunk and marker are left.
+    // The diff of a file of the maximum size exceeds the limit: only the header, the hunk header and the marker remain.
     let largest = scene.run("Diff", &paths("a", "exactly")).unwrap();
     assert_eq!((&largest["truncated"], &largest["diff_lines"]), (&json!(true), &json!(4)));
 }
 
 #[test]
-fn paths_outside_are_denied_however_they_are_written() {
+fn outside_paths_are_denied_in_any_form() {
     let scene = scene(&[("in/a", b"a\n"), ("b", b"b\n")]);
     std::os::unix::fs::symlink("/etc", scene.directory.path().join("etc")).unwrap();
     std::os::unix::fs::symlink("../../../../../../etc/passwd", scene.directory.path().join("in/passwd")).unwrap();
@@ -55,7 +55,7 @@ fn paths_outside_are_denied_however_they_are_written() {
 }
 
 #[test]
-fn a_symlink_does_not_widen_a_grant() {
+fn symlink_does_not_widen_grant() {
     let scene = scene(&[("open/a", b"a\n"), ("secret/key", b"k\n")]).read(&["open/**"]);
     std::os::unix::fs::symlink("../secret/key", scene.directory.path().join("open/link")).unwrap();
     std::os::unix::fs::symlink("a", scene.directory.path().join("open/fine")).unwrap();
@@ -65,7 +65,7 @@ fn a_symlink_does_not_widen_a_grant() {
 }
 
 #[test]
-fn binary_content_gives_a_sentence() {
+fn binary_diff_is_one_sentence() {
     let scene = scene(&[("a.png", b"\x89PNG\0\0\x01"), ("b.png", b"\x89PNG\0\0\x02")]);
     let result = scene.run("Diff", &json!({ "path_a": "a.png", "path_b": "b.png" })).unwrap();
     assert_eq!(result["diff"], json!("Binary files a.png and b.png differ\n"));
@@ -78,7 +78,7 @@ fn binary_content_gives_a_sentence() {
 }
 
 #[test]
-fn other_encodings_read_well_and_are_noted() {
+fn encoding_change_is_decoded_and_noted() {
     let scene = scene(&[("latin", b"caf\xE9\n"), ("utf8", "café\n".as_bytes())]);
     let result = scene.run("Diff", &json!({ "path_a": "latin", "path_b": "utf8" })).unwrap();
     assert!(result["diff"].as_str().unwrap().ends_with("-café\n+café\n"));
@@ -86,7 +86,7 @@ fn other_encodings_read_well_and_are_noted() {
 }
 
 #[test]
-fn labels_apply_to_paths_too() {
+fn labels_replace_paths() {
     let scene = scene(&[("a", b"1\n"), ("b", b"2\n")]);
     let arguments = json!({ "path_a": "a", "path_b": "b", "label_a": "left", "label_b": "right" });
     let result = scene.run("Diff", &arguments).unwrap();

@@ -1,5 +1,4 @@
-//! `Diff` against Python's `difflib`, which the seed's own version is built on: the same text where there is one way to say
-//! it, and the same shape everywhere.
+//! `Diff` compared with Python's `difflib`, on which the seed's own version is built. Cases with one minimal diff give equal text.
 
 use std::fmt::Write as _;
 
@@ -56,7 +55,7 @@ fn cases() -> Vec<Value> {
 }
 
 #[test]
-fn the_same_text_where_there_is_one_way_to_say_it() {
+fn unambiguous_diff_equals_difflib() {
     let scene = Scene::new(&[]).grant("Diff");
     let cases = cases();
     for (case, theirs) in cases.iter().zip(python(&cases)) {

@@ -1,4 +1,4 @@
-//! One test binary for the crate.
+//! Tests of the tools.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to read")]
 
 mod diff_criteria;
@@ -13,7 +13,7 @@ use sayso_workspace::Workspace;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A workspace with some files, and what was granted in it.
+/// A workspace with files and grants.
 pub(crate) struct Scene {
     pub(crate) directory: TempDir,
     pub(crate) grants: Grants,

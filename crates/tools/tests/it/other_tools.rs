@@ -1,16 +1,16 @@
-//! The tools besides `Diff`.
+//! Tests of the tools other than `Diff`.
 
 use serde_json::json;
 
 use crate::Scene;
 
 #[test]
-fn echo_needs_nothing() {
+fn echo_needs_no_grant() {
     assert_eq!(Scene::new(&[]).run("Echo", &json!({ "text": "hi" })).unwrap(), json!({ "text": "hi" }));
 }
 
 #[test]
-fn an_unknown_tool_is_named_with_those_there_are() {
+fn unknown_tool_error_lists_tools() {
     let error = Scene::new(&[]).run("Dif", &json!({})).unwrap_err();
     assert_eq!(error.kind.name(), "invalid_args");
     assert!(error.message.contains("`Dif`") && error.hint.unwrap().contains("Diff"));
@@ -43,13 +43,13 @@ fn write_is_unavailable_and_writes_nothing() {
 }
 
 #[test]
-fn list_shows_what_may_be_read() {
+fn list_shows_readable_entries() {
     let files: &[(&str, &[u8])] = &[("src/a.rs", b"12"), ("src/b.txt", b""), ("src/sub/c.rs", b"")];
     let scene = Scene::new(files).grant("List").read(&["src/*.rs"]);
     let listed = scene.run("List", &json!({ "path": "src" })).unwrap();
     assert_eq!(listed["entries"], json!([{ "name": "a.rs", "type": "file", "size": 2 }]));
     assert_eq!(scene.kind("List", &json!({ "path": "src/sub" })), "fs_denied");
-    assert_eq!(scene.kind("List", &json!({ "path": "absent" })), "fs_denied", "existence is not told");
+    assert_eq!(scene.kind("List", &json!({ "path": "absent" })), "fs_denied", "existence is not revealed");
     let linked = Scene::new(&[("open/x", b""), ("secret/key", b"")]).grant("List").read(&["open"]);
     std::os::unix::fs::symlink("../secret", linked.directory.path().join("open/way")).unwrap();
     assert_eq!(linked.kind("List", &json!({ "path": "open/way" })), "fs_denied");
@@ -84,6 +84,6 @@ fn glob_respects_grants_and_gitignore() {
     assert_eq!(scene.kind("Glob", &json!({ "pattern": "a[" })), "invalid_args");
     for hidden in ["target", "target/absent", "x.log"] {
         let kind = narrow.kind("Glob", &json!({ "pattern": "**", "path": hidden }));
-        assert_eq!(kind, "fs_denied", "{hidden}: existence is not told");
+        assert_eq!(kind, "fs_denied", "{hidden}: existence is not revealed");
     }
 }

@@ -1,4 +1,4 @@
-//! `ProposeChanges`, whose result is the seed's object.
+//! Tests of the `ProposeChanges` tool.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn the_result_is_the_seeds_object_and_nothing_is_written() {
+fn propose_changes_returns_seed_object_without_writing() {
     let scene = scene();
     let result = scene
         .run(
@@ -33,7 +33,7 @@ fn the_result_is_the_seeds_object_and_nothing_is_written() {
     assert_eq!(updated["new_content"], "two\n");
     let text = updated["unified_diff"].as_str().unwrap();
     assert!(text.starts_with("--- src/a.txt (current)\n+++ src/a.txt (proposed)\n@@ -1 +1 @@\n"), "{text}");
-    assert!(text.contains("+two\r\n"), "the file's own line ending is shown: {text:?}");
+    assert!(text.contains("+two\r\n"), "the file keeps its line ending: {text:?}");
     assert!(
         change("src/b/new")["unified_diff"].as_str().unwrap().starts_with("--- /dev/null\n+++ src/b/new (new file)\n")
     );
@@ -47,7 +47,7 @@ fn the_result_is_the_seeds_object_and_nothing_is_written() {
 }
 
 #[test]
-fn files_have_to_be_granted_by_name_and_by_where_they_lead() {
+fn proposed_path_and_link_target_need_grants() {
     let scene = scene();
     std::os::unix::fs::symlink("../secret", scene.directory.path().join("src/link")).unwrap();
     let delete = |path: &str| json!({"changes": [{"path": path, "operation": "delete"}]});
@@ -59,7 +59,7 @@ fn files_have_to_be_granted_by_name_and_by_where_they_lead() {
 }
 
 #[test]
-fn arguments_are_checked() {
+fn malformed_changes_are_invalid_args() {
     let scene = scene();
     assert_eq!(scene.kind("ProposeChanges", &json!({"changes": []})), "invalid_args");
     assert_eq!(

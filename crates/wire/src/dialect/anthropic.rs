@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
-use super::{Appended, Dialect, Head, Marks, Purpose, owned};
-use crate::json::{Document, Kind, Presence, Target, text};
+use super::message::{ItemKind, MessageItem, MessageRole};
+use super::project::{GroupRole, MemberLayout, Projection, SectionGroup, ToolCallSection, group_members, part_label};
+use super::{AppendedMessage, Dialect, RequestHead, RequestIdentity, RequestPurpose, longest_text, non_empty};
+use crate::json::{Document, JsonKind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, ProblemKind, Repair, begins_with_user, known_roles, no_empty_texts};
+use crate::validate::{Repair, RequestProblem, RequestProblemKind, check_empty_texts, check_first_role, check_roles};
 
-/// The server keeps the beginning of a request up to this many places.
-const MOST_BREAKPOINTS: usize = 4;
+/// Maximum number of cache breakpoints that the server accepts.
+const MAX_BREAKPOINTS: usize = 4;
 const SIGNED: &str = "the model signed it together with what comes before it; append a message instead";
 
-/// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Anthropic;
+pub(super) struct AnthropicRequests;
 
-/// Whether a text is what Claude Code says of itself first, which has to stay first and by itself.
+/// `true` for the attribution block of Claude Code, which must stay a block of its own in first place.
 fn is_attribution(body: &Document, block: Target) -> bool {
     let text = body.member_text(block, "text").unwrap_or_default();
     text.starts_with("x-anthropic-billing-header") || text.starts_with("You are Claude Code")
 }
 
-/// The first block of the instructions as they came, if it was such a text: it may have been moved or removed since.
+/// Returns the attribution block, if the received instructions began with one; it may have been moved or deleted since.
 fn attribution(body: &Document) -> Option<Target> {
-    let came = body.as_came();
-    let system = came.member(came.root(), "system").filter(|system| came.kind(*system) == Kind::Array)?;
-    came.children(system).next().filter(|block| is_attribution(&came, *block))
+    let received = body.as_received();
+    let system =
+        received.member(received.root(), "system").filter(|system| received.kind(*system) == JsonKind::Array)?;
+    received.children(system).next().filter(|block| is_attribution(&received, *block))
 }
 
 fn is_call(kind: &str) -> bool {
@@ -43,40 +43,40 @@ fn kind_of(body: &Document, part: Target) -> String {
     body.member_text(part, "type").unwrap_or_default().into_owned()
 }
 
-/// The parts of a message, if it has any.
+/// Returns the parts of a message; empty if its content is not a list.
 fn parts(body: &Document, message: Target) -> Vec<Target> {
     match body.member(message, "content") {
-        Some(content) if body.kind(content) == Kind::Array => body.children(content).collect(),
+        Some(content) if body.kind(content) == JsonKind::Array => body.children(content).collect(),
         _ => Vec::new(),
     }
 }
 
-impl Dialect for Anthropic {
+impl Dialect for AnthropicRequests {
     fn api(&self) -> Api {
         Api::AnthropicMessages
     }
 
-    fn recognise(&self, head: &Head, body: &Document) -> Option<Purpose> {
+    fn recognise(&self, head: &RequestHead, body: &Document) -> Option<RequestPurpose> {
         if head.route().ends_with("/messages/count_tokens") {
-            return Some(Purpose::CountTokens);
+            return Some(RequestPurpose::CountTokens);
         }
-        // Without the version where the upstream's own address has it.
+        // The version is missing if the upstream's base URL contains it.
         if !head.route().ends_with("/v1/messages") && head.route() != "/messages" {
             return None;
         }
-        Some(Purpose::by_flag(body))
+        Some(RequestPurpose::from_stream_flag(body))
     }
 
-    fn groups(&self, body: &Document) -> Vec<Group> {
-        grouped(body, |name, _| match name {
-            "system" => Sort::Each(GroupRole::System),
-            "messages" => Sort::Each(GroupRole::Message),
-            "tools" => Sort::Each(GroupRole::Tool),
-            _ => Sort::One(GroupRole::Setting),
+    fn groups(&self, body: &Document) -> Vec<SectionGroup> {
+        group_members(body, |name, _| match name {
+            "system" => MemberLayout::List(GroupRole::System),
+            "messages" => MemberLayout::List(GroupRole::Message),
+            "tools" => MemberLayout::List(GroupRole::Tool),
+            _ => MemberLayout::Single(GroupRole::Setting),
         })
     }
 
-    fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {
+    fn project(&self, body: &Document, group: &SectionGroup, projection: &mut Projection) {
         let target = group.target;
         let deleted = group.presence == Presence::Deleted;
         match group.role {
@@ -86,7 +86,8 @@ impl Dialect for Anthropic {
                 } else {
                     format!("System prompt #{}", group.index + 1)
                 };
-                let leaf = if body.kind(target) == Kind::String { Some(target) } else { body.member(target, "text") };
+                let leaf =
+                    if body.kind(target) == JsonKind::String { Some(target) } else { body.member(target, "text") };
                 let mut section = Section {
                     deletable: true,
                     deleted,
@@ -97,111 +98,112 @@ impl Dialect for Anthropic {
                 }
                 if is_attribution(body, target) {
                     "Attribution".clone_into(&mut section.label);
-                    section = section.fixed("it says whose request this is, and has to stay as it is");
+                    section = section.fixed("it identifies the agent and must stay unchanged");
                     section.deletable = false;
                 }
                 projection.push_text(body, section.clone());
-                if body.kind(target) == Kind::Object {
+                if body.kind(target) == JsonKind::Object {
                     projection.push_fields(body, &section, target, &["type", "text"]);
                 }
             }
             GroupRole::Message => message(body, group, projection),
             GroupRole::Tool => {
-                let name = owned(body.member_text(target, "name"));
-                projection.push_tool(body, group, name, body.member(target, "description"));
+                let name = non_empty(body.member_text(target, "name"));
+                projection.push_tool(group, name, body.member(target, "description"));
             }
             _ => projection.push_setting(body, group),
         }
     }
 
-    fn marks(&self, head: &Head, body: &Document) -> Marks {
+    fn identity(&self, head: &RequestHead, body: &Document) -> RequestIdentity {
         let root = body.root();
-        let user = body.member(root, "metadata").and_then(|metadata| owned(body.member_text(metadata, "user_id")));
-        // Older versions of Claude Code say it there.
-        let session = user.as_deref().and_then(crate::conversation::session_of_user);
-        Marks {
+        let user = body.member(root, "metadata").and_then(|metadata| non_empty(body.member_text(metadata, "user_id")));
+        // Older versions of Claude Code state the session here.
+        let session = user.as_deref().and_then(crate::conversation::session_from_user_id);
+        RequestIdentity {
             agent: head.agent().map(str::to_owned),
             session: head.session().map(str::to_owned).or(session),
             turn: None,
-            model: owned(body.member_text(root, "model")),
-            most_output: body.member(root, "max_tokens").and_then(|most| body.number(most)),
+            model: non_empty(body.member_text(root, "model")),
+            max_output_tokens: body.member(root, "max_tokens").and_then(|most| body.number(most)),
             subagent: head.subagent(),
         }
     }
 
-    fn messages(&self, body: &Document) -> Vec<Item> {
+    fn messages(&self, body: &Document) -> Vec<MessageItem> {
         let mut items = Vec::new();
         let Some(list) = body.member(body.root(), "messages") else { return items };
         for message in body.children(list) {
             let role = match body.member_text(message, "role").as_deref() {
-                Some("user") => Role::User,
-                Some("assistant") => Role::Assistant,
-                Some("system") => Role::System,
-                _ => Role::Other,
+                Some("user") => MessageRole::User,
+                Some("assistant") => MessageRole::Assistant,
+                Some("system") => MessageRole::System,
+                _ => MessageRole::Other,
             };
-            let item = |target, saying| Item { message, target, role, saying };
+            let item = |target, item_kind| MessageItem { message, target, role, kind: item_kind };
             let content = body.member(message, "content");
             let parts = parts(body, message);
             if parts.is_empty() {
                 let empty = content.and_then(|content| body.text(content)).is_none_or(|text| text.trim().is_empty());
-                items.push(item(content.unwrap_or(message), if empty { Saying::Nothing } else { Saying::Content }));
+                items.push(item(content.unwrap_or(message), if empty { ItemKind::Empty } else { ItemKind::Content }));
             }
             for part in parts {
                 let kind = kind_of(body, part);
                 let id = |name: &str| body.member_text(part, name).unwrap_or_default().into_owned();
-                let saying = match kind.as_str() {
-                    // Those that run on the server are answered in the same message, and checked there.
-                    "tool_use" => Saying::Call { id: id("id"), arguments: None },
-                    "tool_result" => Saying::Result { id: id("tool_use_id") },
-                    "thinking" | "redacted_thinking" => Saying::Sealed,
+                let item_kind = match kind.as_str() {
+                    // The server answers and checks its own tool calls within the same message.
+                    "tool_use" => ItemKind::Call { id: id("id"), arguments: None },
+                    "tool_result" => ItemKind::Result { id: id("tool_use_id") },
+                    "thinking" | "redacted_thinking" => ItemKind::Sealed,
                     "text" if body.member_text(part, "text").is_none_or(|text| text.trim().is_empty()) => {
-                        Saying::Nothing
+                        ItemKind::Empty
                     }
-                    _ => Saying::Content,
+                    _ => ItemKind::Content,
                 };
-                items.push(item(part, saying));
+                items.push(item(part, item_kind));
             }
         }
         items
     }
 
-    fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
+    fn user_message(&self, body: &Document, prompt: &str) -> Option<AppendedMessage> {
         let list = body.member(body.root(), "messages")?;
-        let said = text::encode(said);
-        let value = [&br#"{"role":"user","content":[{"type":"text","text":"#[..], &said, b"}]}"].concat();
-        Some(Appended { to: list, value })
+        let prompt = text::encode(prompt);
+        let value = [&br#"{"role":"user","content":[{"type":"text","text":"#[..], &prompt, b"}]}"].concat();
+        Some(AppendedMessage { to: list, value })
     }
 
-    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+    fn validate(&self, body: &Document, problems: &mut Vec<RequestProblem>) {
         let items = self.messages(body);
-        begins_with_user(&items, problems);
-        answered_at_once(&items, problems);
-        known_roles(body, &items, "`user`, `assistant` and `system`", problems);
-        no_empty_texts(body, &items, problems);
+        check_first_role(&items, problems);
+        check_results_follow_calls(&items, problems);
+        check_roles(body, &items, "`user`, `assistant` and `system`", problems);
+        check_empty_texts(body, &items, problems);
         for block in body.member(body.root(), "system").into_iter().flat_map(|system| body.children(system)) {
             if body.member_text(block, "text").is_some_and(|text| text.trim().is_empty()) {
-                problems.push(Problem::empty(block, block));
+                problems.push(RequestProblem::empty(block, block));
             }
         }
         let breakpoints = self.breakpoints(body);
-        for surplus in breakpoints.iter().skip(MOST_BREAKPOINTS) {
-            problems.push(Problem {
-                kind: ProblemKind::TooManyBreakpoints,
+        for surplus in breakpoints.iter().skip(MAX_BREAKPOINTS) {
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::TooManyBreakpoints,
                 target: *surplus,
-                message: format!("a request may have {MOST_BREAKPOINTS} cache breakpoints, and this is one more"),
+                message: format!("a request may have {MAX_BREAKPOINTS} cache breakpoints; this one exceeds the limit"),
                 repairs: body.member(*surplus, "cache_control").map(Repair::Delete).into_iter().collect(),
             });
         }
         if let Some(block) = attribution(body) {
             let first = body.parent(block).and_then(|system| body.children(system).next());
-            let here = body.is_here(block);
-            if first != Some(block) || !here || !is_attribution(body, block) {
-                let back = first.filter(|first| here && *first != block).map(|first| Repair::MoveBefore(block, first));
+            let is_present = body.is_present(block);
+            if first != Some(block) || !is_present || !is_attribution(body, block) {
+                let back =
+                    first.filter(|first| is_present && *first != block).map(|first| Repair::MoveBefore(block, first));
                 let restored = body.is_deleted(block).then_some(Repair::Restore(block));
-                problems.push(Problem {
-                    kind: ProblemKind::AttributionMoved,
+                problems.push(RequestProblem {
+                    kind: RequestProblemKind::AttributionMoved,
                     target: block,
-                    message: "the agent's attribution block has to stay first, and as it is".to_owned(),
+                    message: "the agent's attribution block must stay first and unchanged".to_owned(),
                     repairs: back.into_iter().chain(restored).collect(),
                 });
             }
@@ -215,7 +217,7 @@ impl Dialect for Anthropic {
     fn breakpoints(&self, body: &Document) -> Vec<Target> {
         let mut found = Vec::new();
         let mut look = |target: Target| {
-            if body.kind(target) == Kind::Object && body.member(target, "cache_control").is_some() {
+            if body.kind(target) == JsonKind::Object && body.member(target, "cache_control").is_some() {
                 found.push(target);
             }
         };
@@ -270,38 +272,34 @@ impl Dialect for Anthropic {
 
     fn result_text(&self, body: &Document, section: Target) -> Option<Target> {
         let content = body.member(section, "content").filter(|_| is_result(&kind_of(body, section)))?;
-        if body.kind(content) == Kind::String {
-            return Some(content);
-        }
-        let texts = body.children(content).filter_map(|part| body.member(part, "text"));
-        texts.max_by_key(|text| body.raw(*text).len())
+        longest_text(body, content)
     }
 }
 
-/// A result has to be in the message right after its call.
-fn answered_at_once(items: &[Item], problems: &mut Vec<Problem>) {
+/// Reports results that are not in the message directly after their call.
+fn check_results_follow_calls(items: &[MessageItem], problems: &mut Vec<RequestProblem>) {
     let (mut number, mut last) = (0, None);
     let mut called: BTreeMap<&str, usize> = BTreeMap::new();
     for item in items {
         if last.replace(item.message) != Some(item.message) {
             number += 1;
         }
-        if let Saying::Call { id, .. } = &item.saying {
+        if let ItemKind::Call { id, .. } = &item.kind {
             called.insert(id, number);
         }
-        let Saying::Result { id } = &item.saying else { continue };
+        let ItemKind::Result { id } = &item.kind else { continue };
         if called.get(id.as_str()).is_some_and(|call| call + 1 != number) {
-            problems.push(Problem {
-                kind: ProblemKind::RoleOrder,
+            problems.push(RequestProblem {
+                kind: RequestProblemKind::RoleOrder,
                 target: item.target,
-                message: format!("the result of call `{id}` has to be in the message right after the call"),
+                message: format!("the result of call `{id}` must be in the message directly after the call"),
                 repairs: Vec::new(),
             });
         }
     }
 }
 
-fn message(body: &Document, group: &Group, projection: &mut Projection) {
+fn message(body: &Document, group: &SectionGroup, projection: &mut Projection) {
     let target = group.target;
     let role = body.member_text(target, "role").unwrap_or_default().into_owned();
     let parts = parts(body, target);
@@ -320,9 +318,8 @@ fn message(body: &Document, group: &Group, projection: &mut Projection) {
         ..Section::new(target, NodeType::Message, kind, label)
     };
     projection.push(section.clone());
-    if let Some(content) = body.member(target, "content").filter(|content| body.kind(*content) == Kind::String) {
-        let part = Section::new(content, NodeType::ContentPart, kind, part_label(0)).within(&section);
-        projection.push_text(body, Section { content_index: Some(0), ..part.with_text(content) });
+    if let Some(content) = body.member(target, "content").filter(|content| body.kind(*content) == JsonKind::String) {
+        projection.push_only_text(body, &section, content);
     }
     let mut calls = 0;
     for (index, part) in parts.into_iter().enumerate() {
@@ -334,7 +331,7 @@ fn message(body: &Document, group: &Group, projection: &mut Projection) {
     projection.push_fields(body, &section, target, &["role", "content"]);
 }
 
-/// Shows a part of a message, and says which of its fields are shown by that.
+/// Projects a part of a message. Returns the names of the members shown.
 fn project_part(
     body: &Document,
     parent: &Section,
@@ -373,15 +370,14 @@ fn project_part(
             &["type", "data"]
         }
         "image" => {
-            let section = new(parent.kind, format!("Image #{}", index + 1)).fixed("it is a picture");
-            projection.push(Section { content: ContentKind::Image, ..section });
+            projection.push_image(new(parent.kind, String::new()), index);
             &["type", "source"]
         }
         kind if is_call(kind) => {
-            let id = owned(body.member_text(part, "id"));
-            let name = owned(body.member_text(part, "name"));
+            let id = non_empty(body.member_text(part, "id"));
+            let name = non_empty(body.member_text(part, "name"));
             let input = body.member(part, "input");
-            projection.push_call(parent, part, (id, name), input, input, *calls);
+            projection.push_call(parent, ToolCallSection { target: part, id, name, arguments: input, index: *calls });
             if let Some(section) = projection.sections.last_mut() {
                 section.content_index = Some(index);
             }
@@ -389,12 +385,12 @@ fn project_part(
             &["type", "id", "name", "input"]
         }
         kind if is_result(kind) => {
-            let id = owned(body.member_text(part, "tool_use_id"));
+            let id = non_empty(body.member_text(part, "tool_use_id"));
             let (label, name) = projection.result_label(id.as_deref());
             let content = body.member(part, "content");
             let tool = Some(Invocation { id, name, arguments: None });
             let section = Section { tool, ..new(SectionKind::Tool, label) };
-            if let Some(leaf) = content.filter(|content| body.kind(*content) == Kind::String) {
+            if let Some(leaf) = content.filter(|content| body.kind(*content) == JsonKind::String) {
                 projection.push_text(body, section.with_text(leaf));
             } else {
                 projection.push(section.clone());

@@ -1,61 +1,60 @@
-//! OpenAI Chat Completions, and all who speak like it.
+//! OpenAI Chat Completions and compatible APIs.
 
-use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
-use super::{Appended, Dialect, Head, Marks, Purpose, owned};
-use crate::json::{Document, Kind, Presence, Target, text};
-use crate::section::{ContentKind, Invocation, NodeType, Section, SectionKind};
+use super::message::{ItemKind, MessageItem, MessageRole};
+use super::project::{GroupRole, MemberLayout, Projection, SectionGroup, ToolCallSection, group_members, part_label};
+use super::{AppendedMessage, Dialect, RequestHead, RequestIdentity, RequestPurpose, longest_text, non_empty};
+use crate::json::{Document, JsonKind, Presence, Target, text};
+use crate::section::{Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, ProblemKind};
+use crate::validate::{RequestProblem, RequestProblemKind};
 
-/// OpenAI Chat Completions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chat;
+pub(super) struct ChatRequests;
 
-fn role_of(body: &Document, message: Target) -> Role {
+fn role_of(body: &Document, message: Target) -> MessageRole {
     match body.member_text(message, "role").as_deref() {
-        Some("system" | "developer") => Role::System,
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("tool" | "function") => Role::Tool,
-        _ => Role::Other,
+        Some("system" | "developer") => MessageRole::System,
+        Some("user") => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        Some("tool" | "function") => MessageRole::Tool,
+        _ => MessageRole::Other,
     }
 }
 
 fn list(body: &Document, of: Target, name: &str) -> Vec<Target> {
-    let found = body.member(of, name).filter(|list| body.kind(*list) == Kind::Array);
+    let found = body.member(of, name).filter(|list| body.kind(*list) == JsonKind::Array);
     found.into_iter().flat_map(|list| body.children(list)).collect()
 }
 
-impl Dialect for Chat {
+impl Dialect for ChatRequests {
     fn api(&self) -> Api {
         Api::OpenAiChat
     }
 
-    fn recognise(&self, head: &Head, body: &Document) -> Option<Purpose> {
+    fn recognise(&self, head: &RequestHead, body: &Document) -> Option<RequestPurpose> {
         if !head.route().ends_with("/chat/completions") {
             return None;
         }
-        Some(Purpose::by_flag(body))
+        Some(RequestPurpose::from_stream_flag(body))
     }
 
-    fn groups(&self, body: &Document) -> Vec<Group> {
-        grouped(body, |name, _| match name {
-            "messages" => Sort::Each(GroupRole::Message),
-            "tools" | "functions" => Sort::Each(GroupRole::Tool),
-            "prediction" => Sort::One(GroupRole::Prediction),
-            _ => Sort::One(GroupRole::Setting),
+    fn groups(&self, body: &Document) -> Vec<SectionGroup> {
+        group_members(body, |name, _| match name {
+            "messages" => MemberLayout::List(GroupRole::Message),
+            "tools" | "functions" => MemberLayout::List(GroupRole::Tool),
+            "prediction" => MemberLayout::Single(GroupRole::Prediction),
+            _ => MemberLayout::Single(GroupRole::Setting),
         })
     }
 
-    fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {
+    fn project(&self, body: &Document, group: &SectionGroup, projection: &mut Projection) {
         let target = group.target;
         match group.role {
             GroupRole::Message => message(body, group, projection),
             GroupRole::Tool => {
                 let inside = body.member(target, "function").or(body.member(target, "custom")).unwrap_or(target);
-                let name = owned(body.member_text(inside, "name"));
-                projection.push_tool(body, group, name, body.member(inside, "description"));
+                let name = non_empty(body.member_text(inside, "name"));
+                projection.push_tool(group, name, body.member(inside, "description"));
             }
             GroupRole::Prediction => {
                 let section = Section {
@@ -63,7 +62,8 @@ impl Dialect for Chat {
                     deleted: group.presence == Presence::Deleted,
                     ..Section::new(target, NodeType::Message, SectionKind::Prediction, "Prediction")
                 };
-                if let Some(leaf) = body.member(target, "content").filter(|content| body.kind(*content) == Kind::String)
+                if let Some(leaf) =
+                    body.member(target, "content").filter(|content| body.kind(*content) == JsonKind::String)
                 {
                     projection.push_text(body, section.with_text(leaf));
                 } else {
@@ -75,71 +75,71 @@ impl Dialect for Chat {
         }
     }
 
-    fn marks(&self, head: &Head, body: &Document) -> Marks {
+    fn identity(&self, head: &RequestHead, body: &Document) -> RequestIdentity {
         let root = body.root();
         let most = body.member(root, "max_completion_tokens").or(body.member(root, "max_tokens"));
-        Marks {
+        RequestIdentity {
             agent: head.agent().map(str::to_owned),
             session: head.session().map(str::to_owned),
             turn: None,
-            model: owned(body.member_text(root, "model")),
-            most_output: most.and_then(|most| body.number(most)),
+            model: non_empty(body.member_text(root, "model")),
+            max_output_tokens: most.and_then(|most| body.number(most)),
             subagent: head.subagent(),
         }
     }
 
-    fn messages(&self, body: &Document) -> Vec<Item> {
+    fn messages(&self, body: &Document) -> Vec<MessageItem> {
         let mut items = Vec::new();
         for message in list(body, body.root(), "messages") {
             let role = role_of(body, message);
-            let item = |target, saying| Item { message, target, role, saying };
+            let item = |target, item_kind| MessageItem { message, target, role, kind: item_kind };
             let calls = list(body, message, "tool_calls");
             let content = body.member(message, "content");
             let parts = list(body, message, "content");
             let text = content.and_then(|content| body.text(content)).is_some_and(|text| !text.is_empty());
-            // Results of the functions of old have no call's name.
-            if let (Role::Tool, Some(id)) = (role, owned(body.member_text(message, "tool_call_id"))) {
-                items.push(item(message, Saying::Result { id }));
+            // Results of legacy functions have no call id.
+            if let (MessageRole::Tool, Some(id)) = (role, non_empty(body.member_text(message, "tool_call_id"))) {
+                items.push(item(message, ItemKind::Result { id }));
             } else if text || !parts.is_empty() {
-                items.push(item(content.unwrap_or(message), Saying::Content));
+                items.push(item(content.unwrap_or(message), ItemKind::Content));
             } else if calls.is_empty() && body.member(message, "function_call").is_none() {
-                items.push(item(message, Saying::Nothing));
+                items.push(item(message, ItemKind::Empty));
             }
             for call in calls {
                 let id = body.member_text(call, "id").unwrap_or_default().into_owned();
                 let function = body.member(call, "function");
                 let arguments = function.and_then(|function| body.member(function, "arguments"));
-                items.push(item(call, Saying::Call { id, arguments }));
+                items.push(item(call, ItemKind::Call { id, arguments }));
             }
         }
         items
     }
 
-    fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
+    fn user_message(&self, body: &Document, prompt: &str) -> Option<AppendedMessage> {
         let list = body.member(body.root(), "messages")?;
-        let value = [&br#"{"role":"user","content":"#[..], &text::encode(said), b"}"].concat();
-        Some(Appended { to: list, value })
+        let value = [&br#"{"role":"user","content":"#[..], &text::encode(prompt), b"}"].concat();
+        Some(AppendedMessage { to: list, value })
     }
 
-    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
-        // Nothing may come between a call and its result but other results.
+    fn validate(&self, body: &Document, problems: &mut Vec<RequestProblem>) {
+        // Only other results may follow a call before its result.
         let items = self.messages(body);
         let results =
-            |id: &str| items.iter().any(|item| matches!(&item.saying, Saying::Result { id: own } if own == id));
+            |id: &str| items.iter().any(|item| matches!(&item.kind, ItemKind::Result { id: own } if own == id));
         let mut open: Vec<&str> = Vec::new();
         let mut from = None;
         for item in &items {
-            match &item.saying {
-                Saying::Call { id, .. } if results(id) => {
+            match &item.kind {
+                ItemKind::Call { id, .. } if results(id) => {
                     open.push(id);
                     from = Some(item.message);
                 }
-                Saying::Result { id } => open.retain(|own| own != id),
+                ItemKind::Result { id } => open.retain(|own| own != id),
                 _ if !open.is_empty() && Some(item.message) != from => {
-                    problems.push(Problem {
-                        kind: ProblemKind::RoleOrder,
+                    problems.push(RequestProblem {
+                        kind: RequestProblemKind::RoleOrder,
                         target: item.message,
-                        message: format!("it comes between call `{}` and its result", open[0]),
+                        message: format!("it separates call `{}` from its result", open[0]),
                         repairs: Vec::new(),
                     });
                     open.clear();
@@ -198,30 +198,26 @@ impl Dialect for Chat {
     }
 
     fn result_text(&self, body: &Document, section: Target) -> Option<Target> {
-        let content = body.member(section, "content").filter(|_| role_of(body, section) == Role::Tool)?;
-        if body.kind(content) == Kind::String {
-            return Some(content);
-        }
-        let texts = body.children(content).filter_map(|part| body.member(part, "text"));
-        texts.max_by_key(|text| body.raw(*text).len())
+        let content = body.member(section, "content").filter(|_| role_of(body, section) == MessageRole::Tool)?;
+        longest_text(body, content)
     }
 }
 
-fn message(body: &Document, group: &Group, projection: &mut Projection) {
+fn message(body: &Document, group: &SectionGroup, projection: &mut Projection) {
     let target = group.target;
-    let id = owned(body.member_text(target, "tool_call_id"));
+    let id = non_empty(body.member_text(target, "tool_call_id"));
     let role = role_of(body, target);
     let mut tool = None;
     let (kind, label) = match role {
-        Role::System => (SectionKind::System, "System".to_owned()),
-        Role::User => (SectionKind::User, "User".to_owned()),
-        Role::Assistant => (SectionKind::Assistant, "Assistant".to_owned()),
-        Role::Tool => {
+        MessageRole::System => (SectionKind::System, "System".to_owned()),
+        MessageRole::User => (SectionKind::User, "User".to_owned()),
+        MessageRole::Assistant => (SectionKind::Assistant, "Assistant".to_owned()),
+        MessageRole::Tool => {
             let (label, name) = projection.result_label(id.as_deref());
             tool = Some(Invocation { id, name, arguments: None });
             (SectionKind::Tool, label)
         }
-        Role::Other => (SectionKind::Other, "Message".to_owned()),
+        MessageRole::Other => (SectionKind::Other, "Message".to_owned()),
     };
     let section = Section {
         message_index: Some(group.index),
@@ -235,20 +231,19 @@ fn message(body: &Document, group: &Group, projection: &mut Projection) {
     for (index, call) in list(body, target, "tool_calls").into_iter().enumerate() {
         let function = body.member(call, "function").or(body.member(call, "custom"));
         let inside = |name| function.and_then(|function| body.member(function, name));
-        let name = inside("name").and_then(|name| owned(body.text(name)));
+        let name = inside("name").and_then(|name| non_empty(body.text(name)));
         let arguments = inside("arguments").or(inside("input"));
-        let id = owned(body.member_text(call, "id"));
-        projection.push_call(&section, call, (id, name), arguments, arguments, index);
+        let id = non_empty(body.member_text(call, "id"));
+        projection.push_call(&section, ToolCallSection { target: call, id, name, arguments, index });
     }
     projection.push_fields(body, &section, target, &["role", "content", "tool_calls"]);
 }
 
-/// Shows what a message says.
+/// Projects the content of a message.
 fn parts(body: &Document, section: &Section, message: Target, projection: &mut Projection) {
     let Some(content) = body.member(message, "content") else { return };
-    if body.kind(content) == Kind::String {
-        let part = Section::new(content, NodeType::ContentPart, section.kind, part_label(0)).within(section);
-        return projection.push_text(body, Section { content_index: Some(0), ..part.with_text(content) });
+    if body.kind(content) == JsonKind::String {
+        return projection.push_only_text(body, section, content);
     }
     for (index, part) in list(body, message, "content").into_iter().enumerate() {
         let kind = body.member_text(part, "type").unwrap_or_default().into_owned();
@@ -259,10 +254,7 @@ fn parts(body: &Document, section: &Section, message: Target, projection: &mut P
         };
         match (kind.as_str(), body.member(part, "text").or(body.member(part, "refusal"))) {
             ("text" | "refusal", Some(leaf)) => projection.push_text(body, new.with_text(leaf)),
-            ("image_url", _) => {
-                let label = format!("Image #{}", index + 1);
-                projection.push(Section { content: ContentKind::Image, label, ..new.fixed("it is a picture") });
-            }
+            ("image_url", _) => projection.push_image(new, index),
             (kind, _) => projection.push(Section { label: format!("{kind} #{}", index + 1), ..new }),
         }
     }

@@ -1,20 +1,19 @@
-//! Gemini's generateContent.
+//! Gemini `generateContent`.
 
-use super::message::{Item, Role, Saying};
-use super::project::{Group, GroupRole, Projection, Sort, grouped, part_label};
-use super::{Appended, Dialect, Head, Marks, Purpose, owned};
-use crate::json::{Document, Kind, Presence, Target, text};
+use super::message::{ItemKind, MessageItem, MessageRole};
+use super::project::{GroupRole, MemberLayout, Projection, SectionGroup, ToolCallSection, group_members, part_label};
+use super::{AppendedMessage, Dialect, RequestHead, RequestIdentity, RequestPurpose, non_empty};
+use crate::json::{Document, JsonKind, Presence, Target, text};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionKind};
 use crate::stream::Api;
-use crate::validate::{Problem, begins_with_user, known_roles};
+use crate::validate::{RequestProblem, check_first_role, check_roles};
 
 const SIGNED: &str = "the model signed it and wants it back unchanged; append a message instead";
 
-/// Gemini's generateContent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gemini;
+pub(super) struct GeminiRequests;
 
-/// A member that is written in one of two ways.
+/// Returns a member that has a camel case and a snake case name.
 fn either(body: &Document, of: Target, names: [&str; 2]) -> Option<Target> {
     names.into_iter().find_map(|name| body.member(of, name))
 }
@@ -23,11 +22,11 @@ fn parts(body: &Document, content: Target) -> Vec<Target> {
     body.member(content, "parts").map(|parts| listed(body, parts)).unwrap_or_default()
 }
 
-/// The values of a list; a single one may stand in the place of a list.
+/// Returns the values of a list; a single value counts as a list of one.
 fn listed(body: &Document, list: Target) -> Vec<Target> {
     match body.kind(list) {
-        Kind::Array => body.children(list).collect(),
-        Kind::Object => vec![list],
+        JsonKind::Array => body.children(list).collect(),
+        JsonKind::Object => vec![list],
         _ => Vec::new(),
     }
 }
@@ -44,8 +43,8 @@ fn is_signed(body: &Document, part: Target) -> bool {
     either(body, part, ["thoughtSignature", "thought_signature"]).is_some()
 }
 
-/// The name by which a call and its answer know each other: one of them may have an id where the other has none, so that it is the
-/// tool's, with which message of the model called it, and how often it had done so before in that message.
+/// Returns the id that links a call to its response. A call or response without an id is identified by the tool's name,
+/// the model turn, and the index among the calls of this tool in the turn.
 fn call_id(body: &Document, of: Target, turn: usize, before: &mut Vec<String>) -> String {
     let name = body.member_text(of, "name").unwrap_or_default().into_owned();
     let count = before.iter().filter(|other| **other == name).count();
@@ -54,38 +53,39 @@ fn call_id(body: &Document, of: Target, turn: usize, before: &mut Vec<String>) -
     id
 }
 
-/// The name of a call itself, if it has one.
+/// Returns the stated id of a call.
 fn own_id(body: &Document, of: Target) -> Option<String> {
-    owned(body.member_text(of, "id"))
+    non_empty(body.member_text(of, "id"))
 }
 
-impl Dialect for Gemini {
+impl Dialect for GeminiRequests {
     fn api(&self) -> Api {
         Api::Gemini
     }
 
-    fn recognise(&self, head: &Head, _: &Document) -> Option<Purpose> {
+    fn recognise(&self, head: &RequestHead, _: &Document) -> Option<RequestPurpose> {
         let (_, method) = head.route().rsplit_once(':')?;
         match method {
-            // Without events it is one JSON array, in which nothing can be said before the model does.
-            "streamGenerateContent" if head.path.contains("alt=sse") => Some(Purpose::Stream),
-            "streamGenerateContent" | "generateContent" => Some(Purpose::Answer),
-            "countTokens" => Some(Purpose::CountTokens),
+            // Without `alt=sse` the stream is a single JSON array, which cannot carry keep-alives before the first
+            // item.
+            "streamGenerateContent" if head.path.contains("alt=sse") => Some(RequestPurpose::Stream),
+            "streamGenerateContent" | "generateContent" => Some(RequestPurpose::Response),
+            "countTokens" => Some(RequestPurpose::CountTokens),
             _ => None,
         }
     }
 
-    fn groups(&self, body: &Document) -> Vec<Group> {
-        grouped(body, |name, _| match name {
-            "systemInstruction" | "system_instruction" => Sort::One(GroupRole::System),
-            "contents" => Sort::Each(GroupRole::Message),
-            "cachedContent" | "cached_content" => Sort::One(GroupRole::Remote),
-            "tools" => Sort::Within(GroupRole::Tool, ["functionDeclarations", "function_declarations"]),
-            _ => Sort::One(GroupRole::Setting),
+    fn groups(&self, body: &Document) -> Vec<SectionGroup> {
+        group_members(body, |name, _| match name {
+            "systemInstruction" | "system_instruction" => MemberLayout::Single(GroupRole::System),
+            "contents" => MemberLayout::List(GroupRole::Message),
+            "cachedContent" | "cached_content" => MemberLayout::Single(GroupRole::Remote),
+            "tools" => MemberLayout::NestedLists(GroupRole::Tool, ["functionDeclarations", "function_declarations"]),
+            _ => MemberLayout::Single(GroupRole::Setting),
         })
     }
 
-    fn project(&self, body: &Document, group: &Group, projection: &mut Projection) {
+    fn project(&self, body: &Document, group: &SectionGroup, projection: &mut Projection) {
         let target = group.target;
         let new = |kind, label: &str| Section {
             deletable: true,
@@ -101,7 +101,7 @@ impl Dialect for Gemini {
             GroupRole::Remote => {
                 let section =
                     Section::new(target, NodeType::Remote, SectionKind::History, "Content cached on the server");
-                let section = section.fixed("it is kept on the server and is not in this request");
+                let section = section.fixed("it is stored on the server, outside of this request");
                 let deleted = group.presence == Presence::Deleted;
                 projection.push(Section { deletable: true, deleted, leaf: Some(target), ..section });
             }
@@ -122,69 +122,69 @@ impl Dialect for Gemini {
             }
             GroupRole::Tool => {
                 let first = || body.children(target).next().and_then(|member| body.key(member));
-                let name = owned(body.member_text(target, "name")).or_else(|| owned(first()));
-                projection.push_tool(body, group, name, body.member(target, "description"));
+                let name = non_empty(body.member_text(target, "name")).or_else(|| non_empty(first()));
+                projection.push_tool(group, name, body.member(target, "description"));
             }
             _ => projection.push_setting(body, group),
         }
     }
 
-    fn marks(&self, head: &Head, body: &Document) -> Marks {
+    fn identity(&self, head: &RequestHead, body: &Document) -> RequestIdentity {
         let model = head.route().rsplit_once("/models/").and_then(|(_, rest)| rest.rsplit_once(':'));
         let config = either(body, body.root(), ["generationConfig", "generation_config"]);
         let most = config.and_then(|config| either(body, config, ["maxOutputTokens", "max_output_tokens"]));
-        Marks {
+        RequestIdentity {
             agent: head.agent().map(str::to_owned),
             session: head.session().map(str::to_owned),
             turn: None,
             model: model.map(|(model, _)| model.to_owned()),
-            most_output: most.and_then(|most| body.number(most)),
+            max_output_tokens: most.and_then(|most| body.number(most)),
             subagent: head.subagent(),
         }
     }
 
-    fn messages(&self, body: &Document) -> Vec<Item> {
+    fn messages(&self, body: &Document) -> Vec<MessageItem> {
         let mut items = Vec::new();
         let mut turn = 0;
         for message in body.member(body.root(), "contents").into_iter().flat_map(|list| listed(body, list)) {
             let role = match body.member_text(message, "role").as_deref() {
-                Some("user") | None => Role::User,
-                Some("model") => Role::Assistant,
-                Some("function") => Role::Tool,
-                _ => Role::Other,
+                Some("user") | None => MessageRole::User,
+                Some("model") => MessageRole::Assistant,
+                Some("function") => MessageRole::Tool,
+                _ => MessageRole::Other,
             };
-            turn += usize::from(role == Role::Assistant);
+            turn += usize::from(role == MessageRole::Assistant);
             let (mut called, mut answered) = (Vec::new(), Vec::new());
             let parts = parts(body, message);
             if parts.is_empty() {
-                items.push(Item { message, target: message, role, saying: Saying::Nothing });
+                items.push(MessageItem { message, target: message, role, kind: ItemKind::Empty });
             }
             for part in parts {
-                let saying = if let Some(call) = call(body, part) {
-                    Saying::Call { id: call_id(body, call, turn, &mut called), arguments: None }
+                let item_kind = if let Some(call) = call(body, part) {
+                    ItemKind::Call { id: call_id(body, call, turn, &mut called), arguments: None }
                 } else if let Some(answer) = answer(body, part) {
-                    Saying::Result { id: call_id(body, answer, turn, &mut answered) }
+                    ItemKind::Result { id: call_id(body, answer, turn, &mut answered) }
                 } else if is_signed(body, part) {
-                    Saying::Sealed
+                    ItemKind::Sealed
                 } else {
-                    Saying::Content
+                    ItemKind::Content
                 };
-                items.push(Item { message, target: part, role, saying });
+                items.push(MessageItem { message, target: part, role, kind: item_kind });
             }
         }
         items
     }
 
-    fn appended(&self, body: &Document, said: &str) -> Option<Appended> {
+    fn user_message(&self, body: &Document, prompt: &str) -> Option<AppendedMessage> {
         let contents = body.member(body.root(), "contents")?;
-        let message = [&br#"{"role":"user","parts":[{"text":"#[..], &text::encode(said), b"}]}"].concat();
-        Some(Appended::new(body, contents, || body.value_bytes(contents), message))
+        let message = [&br#"{"role":"user","parts":[{"text":"#[..], &text::encode(prompt), b"}]}"].concat();
+        Some(AppendedMessage::new(body, contents, || body.value_bytes(contents), message))
     }
 
-    fn validate(&self, body: &Document, problems: &mut Vec<Problem>) {
+    fn validate(&self, body: &Document, problems: &mut Vec<RequestProblem>) {
         let items = self.messages(body);
-        begins_with_user(&items, problems);
-        known_roles(body, &items, "`user`, `model` and `function`", problems);
+        check_first_role(&items, problems);
+        check_roles(body, &items, "`user`, `model` and `function`", problems);
     }
 
     fn members(&self) -> &'static [&'static str] {
@@ -214,12 +214,12 @@ impl Dialect for Gemini {
 
     fn result_text(&self, body: &Document, section: Target) -> Option<Target> {
         let response = body.member(answer(body, section)?, "response")?;
-        let texts = body.children(response).filter(|field| body.kind(*field) == Kind::String);
+        let texts = body.children(response).filter(|field| body.kind(*field) == JsonKind::String);
         texts.max_by_key(|text| body.raw(*text).len())
     }
 }
 
-/// Shows the parts of a message.
+/// Projects the parts of a message.
 fn content(body: &Document, section: &Section, projection: &mut Projection) {
     let mut calls = 0;
     for (index, part) in parts(body, section.id.target).into_iter().enumerate() {
@@ -230,8 +230,8 @@ fn content(body: &Document, section: &Section, projection: &mut Projection) {
         };
         if let Some(called) = call(body, part) {
             let arguments = body.member(called, "args");
-            let (id, name) = (own_id(body, called), owned(body.member_text(called, "name")));
-            projection.push_call(section, part, (id, name), arguments, arguments, calls);
+            let (id, name) = (own_id(body, called), non_empty(body.member_text(called, "name")));
+            projection.push_call(section, ToolCallSection { target: part, id, name, arguments, index: calls });
             calls += 1;
             if let Some(section) = projection.sections.last_mut() {
                 section.content_index = Some(index);
@@ -240,7 +240,7 @@ fn content(body: &Document, section: &Section, projection: &mut Projection) {
                 }
             }
         } else if let Some(answered) = answer(body, part) {
-            let name = owned(body.member_text(answered, "name"));
+            let name = non_empty(body.member_text(answered, "name"));
             let label = format!("Tool result · {}", name.as_deref().unwrap_or("of no call"));
             let leaf = body.member(answered, "response");
             let tool = Some(Invocation { id: own_id(body, answered), name, arguments: None });
@@ -256,8 +256,7 @@ fn content(body: &Document, section: &Section, projection: &mut Projection) {
                 projection.push_text(body, text);
             }
         } else if either(body, part, ["inlineData", "inline_data"]).or(body.member(part, "fileData")).is_some() {
-            let label = format!("Image #{}", index + 1);
-            projection.push(Section { content: ContentKind::Image, label, ..new.fixed("it is a picture") });
+            projection.push_image(new, index);
         } else {
             projection.push(new);
         }

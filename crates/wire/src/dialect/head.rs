@@ -1,16 +1,14 @@
-//! What comes before a request's body.
+//! The path and headers of a request.
 
-/// The line and the headers of a request. Names of headers are compared without regard to case.
+/// The path and headers of a request. Header names are case-insensitive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The path with the query.
+pub struct RequestHead {
     pub path: String,
-    /// The headers that are no credentials.
     pub headers: Vec<(String, String)>,
 }
 
 const AGENT: &str = "user-agent";
-const KIND: &str = "x-interaction-type";
+const INTERACTION_TYPE: &str = "x-interaction-type";
 const SESSION: [&str; 7] = [
     "x-claude-code-session-id",
     "session-id",
@@ -23,44 +21,42 @@ const SESSION: [&str; 7] = [
 const SUBAGENT: [&str; 2] = ["x-claude-code-agent-id", "x-openai-subagent"];
 const PARENT: [&str; 3] = ["x-claude-code-parent-agent-id", "x-codex-parent-thread-id", "x-parent-session-id"];
 
-impl Head {
-    /// The headers that tell whose a request is.
-    pub const MARKS: [&str; 14] = {
+impl RequestHead {
+    /// Headers that identify the agent, session or subagent.
+    pub const IDENTITY_HEADERS: [&str; 14] = {
         let [a, b, c, d, e, f, g] = SESSION;
         let ([h, i], [j, k, l]) = (SUBAGENT, PARENT);
-        [AGENT, KIND, a, b, c, d, e, f, g, h, i, j, k, l]
+        [AGENT, INTERACTION_TYPE, a, b, c, d, e, f, g, h, i, j, k, l]
     };
 
-    /// A request to a path.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), headers: Vec::new() }
     }
 
-    /// With a header.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The path without the query and without a slash at its end.
+    /// Returns the path without query and trailing slash.
     pub fn route(&self) -> &str {
         let path = self.path.split_once('?').map_or(self.path.as_str(), |(path, _)| path);
         path.trim_end_matches('/')
     }
 
-    /// The first header of a name.
+    /// Returns the first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// The first of several headers that is there.
-    pub fn any(&self, names: &[&str]) -> Option<&str> {
+    /// Returns the first present header of several names.
+    pub fn first_header(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.header(name))
     }
 
-    /// The agent, by what it calls itself.
+    /// Identifies the agent by its user agent.
     pub fn agent(&self) -> Option<&'static str> {
         let name = self.header(AGENT)?.to_ascii_lowercase();
         let known = [
@@ -77,16 +73,16 @@ impl Head {
         known.iter().find(|(part, _)| name.contains(part)).map(|(_, agent)| *agent)
     }
 
-    /// The conversation, by the headers of agents that send one.
+    /// Returns the session id from the headers of known agents.
     pub fn session(&self) -> Option<&str> {
-        self.any(&SESSION)
+        self.first_header(&SESSION)
     }
 
-    /// The subagent, by the headers of agents that send one.
+    /// Returns the subagent from the headers of known agents.
     pub fn subagent(&self) -> Option<super::Subagent> {
-        let id = self.any(&SUBAGENT);
-        let parent = self.any(&PARENT);
-        let by_type = self.header(KIND).is_some_and(|kind| kind.contains("subagent"));
+        let id = self.first_header(&SUBAGENT);
+        let parent = self.first_header(&PARENT);
+        let by_type = self.header(INTERACTION_TYPE).is_some_and(|kind| kind.contains("subagent"));
         (id.is_some() || parent.is_some() || by_type)
             .then(|| super::Subagent { id: id.map(str::to_owned), parent: parent.map(str::to_owned) })
     }

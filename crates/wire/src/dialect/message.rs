@@ -1,54 +1,45 @@
-//! A conversation in a form that all dialects share.
+//! A conversation in a form shared by all dialects.
 
 use crate::json::Target;
 
-/// Who says something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Instructions.
+pub enum MessageRole {
     System,
-    /// The user, or what tools answered on their behalf.
+    /// The user, or tool results in the user's name.
     User,
-    /// The model.
     Assistant,
-    /// A tool.
     Tool,
-    /// Somebody else.
+    /// An author that the API does not know.
     Other,
 }
 
-/// What is said.
+/// The kind of a message item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Saying {
-    /// Something that a model reads.
+pub enum ItemKind {
+    /// Text or media for the model.
     Content,
-    /// Nothing: an empty text, or no parts.
-    Nothing,
-    /// A call of a tool.
+    /// Content without text or parts.
+    Empty,
     Call {
-        /// Its name.
         id: String,
-        /// What the tool is called with, if that is a text that has to be JSON.
+        /// Arguments given as a string that must be JSON.
         arguments: Option<Target>,
     },
-    /// What a tool answered.
     Result {
-        /// The call's name.
+        /// Id of the call.
         id: String,
     },
-    /// What is signed or encrypted: only the model's maker can read it, and changing what comes before it may make it invalid.
+    /// Signed or encrypted content. A change of preceding content may invalidate it.
     Sealed,
 }
 
-/// One thing that is said.
+/// An item of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// The message that it is in.
+pub struct MessageItem {
+    /// Message that contains it.
     pub message: Target,
-    /// Itself.
     pub target: Target,
-    /// Who says it.
-    pub role: Role,
-    /// What.
-    pub saying: Saying,
+    pub role: MessageRole,
+    pub kind: ItemKind,
 }

@@ -1,10 +1,10 @@
-//! The APIs of models' makers: each one file behind one trait.
+//! Request formats of the model APIs, one file for each behind the trait [`Dialect`].
 //!
-//! To add one: write a file with a type that implements [`Dialect`], and add it to [`ALL`]. A dialect says which requests are its own,
-//! which values of a body are messages, tools and settings ([`Dialect::groups`]), what is in a message ([`Dialect::project`]),
-//! whose request it is ([`Dialect::marks`]) and what would make it invalid ([`Dialect::messages`] for what all have in common,
-//! [`Dialect::validate`] for the rest). Everything else, edits, paths, undo, tokens, overrides, follows from these.
-//! The half that decodes answers is in [`stream`](crate::stream).
+//! To add a format, implement [`Dialect`] in a new file and add the type to [`ALL`]. A dialect recognizes its requests,
+//! locates messages, tools and settings ([`Dialect::groups`]), splits them into sections ([`Dialect::project`]),
+//! extracts the identity ([`Dialect::identity`]) and validates the request ([`Dialect::messages`] for the common rules,
+//! [`Dialect::validate`] for its own). Edits, paths, undo, token counts and overrides build on these. The module
+//! [`stream`](crate::stream) decodes the responses.
 
 mod anthropic;
 mod chat;
@@ -18,144 +18,153 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-pub use head::Head;
-pub use message::{Item, Role, Saying};
-pub use project::{Group, GroupRole, Projection};
+pub use head::RequestHead;
+pub use message::{ItemKind, MessageItem, MessageRole};
+pub use project::{GroupRole, Projection, SectionGroup};
 
-use crate::json::{Document, Kind, Target};
+use crate::json::{Document, JsonKind, Target};
 use crate::stream::Api;
-use crate::validate::Problem;
+use crate::validate::RequestProblem;
 
 /// All dialects, in the order in which they are tried.
-pub const ALL: [&dyn Dialect; 4] = [&anthropic::Anthropic, &chat::Chat, &responses::Responses, &gemini::Gemini];
+pub const ALL: [&dyn Dialect; 4] =
+    [&anthropic::AnthropicRequests, &chat::ChatRequests, &responses::ResponsesRequests, &gemini::GeminiRequests];
 
-/// The dialect of an API.
-pub fn of(api: Api) -> &'static dyn Dialect {
+/// Returns the dialect of an API.
+pub fn for_api(api: Api) -> &'static dyn Dialect {
     match api {
-        Api::AnthropicMessages => &anthropic::Anthropic,
-        Api::OpenAiChat => &chat::Chat,
-        Api::OpenAiResponses => &responses::Responses,
-        Api::Gemini => &gemini::Gemini,
+        Api::AnthropicMessages => &anthropic::AnthropicRequests,
+        Api::OpenAiChat => &chat::ChatRequests,
+        Api::OpenAiResponses => &responses::ResponsesRequests,
+        Api::Gemini => &gemini::GeminiRequests,
     }
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Purpose {
-    /// An answer of the model, in one piece.
-    Answer,
-    /// An answer of the model, as it comes.
+pub enum RequestPurpose {
+    /// A response in one piece.
+    Response,
     Stream,
-    /// How many tokens it would have.
     CountTokens,
 }
 
-impl Purpose {
-    /// By the setting that most have for it.
-    fn by_flag(body: &Document) -> Self {
+impl RequestPurpose {
+    /// Determines the purpose from the common `stream` setting.
+    fn from_stream_flag(body: &Document) -> Self {
         let streams = body.member(body.root(), "stream").is_some_and(|stream| body.is_true(stream));
-        if streams { Self::Stream } else { Self::Answer }
+        if streams { Self::Stream } else { Self::Response }
     }
 }
 
-/// Whose request it is and what it may use, as far as it says.
+/// The sender and limits that a request states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Marks {
-    /// The agent, by what it calls itself.
+pub struct RequestIdentity {
+    /// Name of the agent.
     pub agent: Option<String>,
-    /// The conversation.
+    /// Id of the conversation.
     pub session: Option<String>,
-    /// The turn.
     pub turn: Option<String>,
-    /// The model.
     pub model: Option<String>,
-    /// Tokens that the answer may have.
-    pub most_output: Option<u64>,
-    /// The subagent whose request it is.
+    /// Maximum number of output tokens.
+    pub max_output_tokens: Option<u64>,
+    /// Subagent that sent the request.
     pub subagent: Option<Subagent>,
 }
 
-/// A part of an agent that works on its own.
+/// A subagent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subagent {
-    /// Its name, if it has one.
+    /// Id, if the agent reports one.
     pub id: Option<String>,
-    /// Whose part it is.
+    /// Id of the parent agent.
     pub parent: Option<String>,
 }
 
-/// An API of a model's maker, as far as requests go.
+/// The request format of a model API.
 pub trait Dialect: Sync + std::fmt::Debug {
-    /// Which one.
     fn api(&self) -> Api;
 
-    /// What a request is for, if it is of this API: by its path and, where paths differ from server to server, by its body.
-    fn recognise(&self, head: &Head, body: &Document) -> Option<Purpose>;
+    /// Returns the purpose if the request is of this format. Servers differ in their paths, so the body is examined
+    /// too.
+    fn recognise(&self, head: &RequestHead, body: &Document) -> Option<RequestPurpose>;
 
-    /// The values of a body that are sections of their own: instructions, messages, tools, settings, in the order in which a person
-    /// reads them.
-    fn groups(&self, body: &Document) -> Vec<Group>;
+    /// Returns the groups of a body in display order: instructions, messages, tools, settings.
+    fn groups(&self, body: &Document) -> Vec<SectionGroup>;
 
-    /// What is in one of them.
-    fn project(&self, body: &Document, group: &Group, projection: &mut Projection);
+    /// Projects a group into sections.
+    fn project(&self, body: &Document, group: &SectionGroup, projection: &mut Projection);
 
-    /// Whose request it is.
-    fn marks(&self, head: &Head, body: &Document) -> Marks;
+    /// Returns the identity that the request states.
+    fn identity(&self, head: &RequestHead, body: &Document) -> RequestIdentity;
 
-    /// What is said in it, by whom, in a form that all dialects share, for validation and for comparing conversations.
-    fn messages(&self, body: &Document) -> Vec<Item>;
+    /// Returns the message items in the common form, for validation and comparison.
+    fn messages(&self, body: &Document) -> Vec<MessageItem>;
 
-    /// A message of the user that is to be added at the end, as this API writes it.
-    fn appended(&self, body: &Document, text: &str) -> Option<Appended>;
+    /// Returns a user message to append, in the notation of this API.
+    fn user_message(&self, body: &Document, text: &str) -> Option<AppendedMessage>;
 
-    /// What this API alone demands.
-    fn validate(&self, body: &Document, problems: &mut Vec<Problem>);
+    /// Reports violations of rules that only this API has.
+    fn validate(&self, body: &Document, problems: &mut Vec<RequestProblem>);
 
-    /// The values after which the server may keep what came before for the next request, in the order in which it reads them.
+    /// Returns the values with a cache breakpoint, in reading order.
     fn breakpoints(&self, _: &Document) -> Vec<Target> {
         Vec::new()
     }
 
-    /// The settings that it does not do without.
+    /// Returns the required settings.
     fn required(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The members of a body that the API documents, in the order of its documentation.
+    /// Returns the documented members of a body, in the order of the documentation.
     fn members(&self) -> &'static [&'static str];
 
-    /// The order in which the server reads a request, as the names of its parts: what comes after a change is read anew.
+    /// Returns the names of the members in the order in which the server reads them. A change invalidates the cache for
+    /// all later members.
     fn reading_order(&self) -> &'static [&'static str];
 
-    /// The text of a tool's result that can be shrunk, if a section is one.
+    /// Returns the text of a tool result that can be truncated, if the section is one.
     fn result_text(&self, body: &Document, section: Target) -> Option<Target> {
         let _ = (body, section);
         None
     }
 }
 
-/// A message that is to be added.
+/// A message to append.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// The list that it is added to, or what stands in the place of one.
+pub struct AppendedMessage {
+    /// List to extend, or the single value in its place.
     pub to: Target,
-    /// The message; all messages, if there is no list yet.
+    /// The message; if there is no list yet, a list of all messages.
     pub value: Vec<u8>,
 }
 
-impl Appended {
-    /// A message for a list; for a single message in the place of one, a list of both.
+impl AppendedMessage {
+    /// Appends a message to a list. A single message in place of a list becomes a list of both.
     fn new(body: &Document, to: Target, single: impl FnOnce() -> Vec<u8>, message: Vec<u8>) -> Self {
-        let value =
-            if body.kind(to) == Kind::Array { message } else { [&b"["[..], &single(), b",", &message, b"]"].concat() };
+        let value = if body.kind(to) == JsonKind::Array {
+            message
+        } else {
+            [&b"["[..], &single(), b",", &message, b"]"].concat()
+        };
         Self { to, value }
     }
 }
 
-/// The text of a member, owned.
-fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
+/// Returns `content` if it is a string, else the longest `text` among its parts.
+fn longest_text(body: &Document, content: Target) -> Option<Target> {
+    if body.kind(content) == JsonKind::String {
+        return Some(content);
+    }
+    let texts = body.children(content).filter_map(|part| body.member(part, "text"));
+    texts.max_by_key(|text| body.raw(*text).len())
+}
+
+/// Converts a member's text to an owned string; empty text becomes `None`.
+fn non_empty(text: Option<Cow<'_, str>>) -> Option<String> {
     text.map(Cow::into_owned).filter(|text| !text.is_empty())
 }

@@ -1,81 +1,87 @@
-//! What dialects have in common when they show what is in a request.
+//! Projection of request bodies into sections, shared by all dialects.
 
 use std::collections::BTreeMap;
 
-use crate::json::{Document, Kind, Presence, Target};
+use crate::json::{Document, JsonKind, Presence, Target};
 use crate::section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
 use crate::tags::tags;
 
-/// What a value of a body is.
+/// The role of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupRole {
-    /// Instructions.
     System,
-    /// What lives on the server.
+    /// A reference to content on the server.
     Remote,
-    /// A message.
     Message,
-    /// What the answer is expected to be.
     Prediction,
-    /// The description of a tool.
     Tool,
-    /// A setting.
     Setting,
 }
 
-/// A value of a body that is a section of its own.
+/// A value of a body that is displayed as a group of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// The value.
+pub struct SectionGroup {
     pub target: Target,
-    /// What it is.
     pub role: GroupRole,
-    /// Whether it was taken out.
+    /// Presence in the body.
     pub presence: Presence,
-    /// Which of its kind it is, as they are counted now.
+    /// Current index among the groups of its role.
     pub index: usize,
 }
 
-/// Sections in the making.
+/// Sections under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
-    /// What is made.
     pub sections: Vec<Section>,
-    /// Which tool a call is of, for the label of its result.
+    /// Names of the called tools by call id, for the labels of their results.
     pub calls: BTreeMap<String, String>,
 }
 
-/// What a member of a body is.
-pub(super) enum Sort {
-    /// One group.
-    One(GroupRole),
-    /// A list with a group for each element. What should be a list and is none is one group.
-    Each(GroupRole),
-    /// A list of objects of which each has a list under one of these names, with a group for each element of that.
-    Within(GroupRole, [&'static str; 2]),
+/// A tool call, as input of [`Projection::push_call`].
+pub(super) struct ToolCallSection {
+    pub(super) target: Target,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) arguments: Option<Target>,
+    /// Index among the calls of the message.
+    pub(super) index: usize,
 }
 
-/// The groups of a body, in the order in which a person reads them.
-pub(super) fn grouped(body: &Document, sort: impl Fn(&str, Kind) -> Sort) -> Vec<Group> {
+/// The layout of a top-level member.
+pub(super) enum MemberLayout {
+    Single(GroupRole),
+    /// A list with one group for each element. A value that is not a list is a single group.
+    List(GroupRole),
+    /// A list of objects, each with a nested list under one of these names. Every element of a nested list is a group.
+    NestedLists(GroupRole, [&'static str; 2]),
+}
+
+/// Returns the groups of a body in display order.
+pub(super) fn group_members(body: &Document, sort: impl Fn(&str, JsonKind) -> MemberLayout) -> Vec<SectionGroup> {
     let mut groups = Vec::new();
     for child in body.all_children(body.root()) {
         let (target, presence, kind) = (child.value, child.presence, body.kind(child.value));
-        let list = kind == Kind::Array && presence == Presence::Here;
+        let list = kind == JsonKind::Array && presence == Presence::Present;
         match sort(&body.key(target).unwrap_or_default(), kind) {
-            Sort::Each(role) if list => each(body, target, role, &mut groups),
-            Sort::Within(role, names) if list => {
+            MemberLayout::List(role) if list => push_elements(body, target, role, &mut groups),
+            MemberLayout::NestedLists(role, names) if list => {
                 for element in body.all_children(target) {
                     let inner = names.into_iter().find_map(|name| body.member(element.value, name));
-                    match inner.filter(|_| element.presence == Presence::Here) {
-                        Some(inner) => each(body, inner, role, &mut groups),
+                    match inner.filter(|_| element.presence == Presence::Present) {
+                        Some(inner) => push_elements(body, inner, role, &mut groups),
                         None => {
-                            groups.push(Group { target: element.value, role, presence: element.presence, index: 0 });
+                            groups.push(SectionGroup {
+                                target: element.value,
+                                role,
+                                presence: element.presence,
+                                index: 0,
+                            });
                         }
                     }
                 }
             }
-            Sort::One(role) | Sort::Each(role) | Sort::Within(role, _) => {
-                groups.push(Group { target, role, presence, index: 0 });
+            MemberLayout::Single(role) | MemberLayout::List(role) | MemberLayout::NestedLists(role, _) => {
+                groups.push(SectionGroup { target, role, presence, index: 0 });
             }
         }
     }
@@ -83,30 +89,29 @@ pub(super) fn grouped(body: &Document, sort: impl Fn(&str, Kind) -> Sort) -> Vec
     groups
 }
 
-/// One group for each element of a list, also for those that were taken out.
-fn each(body: &Document, list: Target, role: GroupRole, groups: &mut Vec<Group>) {
+/// Adds a group for each element of a list, including deleted ones.
+fn push_elements(body: &Document, list: Target, role: GroupRole, groups: &mut Vec<SectionGroup>) {
     let mut index = 0;
     for child in body.all_children(list) {
-        groups.push(Group { target: child.value, role, presence: child.presence, index });
-        index += usize::from(child.presence == Presence::Here);
+        groups.push(SectionGroup { target: child.value, role, presence: child.presence, index });
+        index += usize::from(child.presence == Presence::Present);
     }
 }
 
-/// Tags in which agents put what the user did not say.
+/// `true` for tags in which agents put their own context.
 fn is_context(name: &str) -> bool {
     let known = ["attachment", "environment", "reminder", "context", "instructions", "file", "selection", "workspace"];
     known.iter().any(|word| name.contains(word))
 }
 
 impl Projection {
-    /// Adds a section.
     pub(super) fn push(&mut self, section: Section) {
         self.sections.push(section);
     }
 
-    /// Adds a section that has the text of a leaf, and below it what is between tags.
+    /// Adds a section with the text of a leaf, and below it one section for each tag in the text.
     pub(super) fn push_text(&mut self, body: &Document, mut section: Section) {
-        let Some(leaf) = section.leaf.filter(|leaf| body.kind(*leaf) == Kind::String) else {
+        let Some(leaf) = section.leaf.filter(|leaf| body.kind(*leaf) == JsonKind::String) else {
             return self.push(section);
         };
         let raw = body.raw(leaf);
@@ -145,7 +150,7 @@ impl Projection {
         }
     }
 
-    /// Adds the other fields of a message, those that are neither shown nor named here.
+    /// Adds the other fields of a message, except the members in `shown`.
     pub(super) fn push_fields(&mut self, body: &Document, parent: &Section, of: Target, shown: &[&str]) {
         for field in body.children(of) {
             let Some(key) = body.key(field) else { continue };
@@ -167,13 +172,7 @@ impl Projection {
     }
 
     /// Adds the description of a tool.
-    pub(super) fn push_tool(
-        &mut self,
-        body: &Document,
-        group: &Group,
-        name: Option<String>,
-        description: Option<Target>,
-    ) {
+    pub(super) fn push_tool(&mut self, group: &SectionGroup, name: Option<String>, description: Option<Target>) {
         let label = format!("Tool · {}", name.as_deref().unwrap_or("unnamed"));
         self.push(Section {
             leaf: description,
@@ -185,11 +184,9 @@ impl Projection {
             collapsed: true,
             ..Section::new(group.target, NodeType::ToolSchema, SectionKind::Tool, label)
         });
-        let _ = body;
     }
 
-    /// Adds a setting.
-    pub(super) fn push_setting(&mut self, body: &Document, group: &Group) {
+    pub(super) fn push_setting(&mut self, body: &Document, group: &SectionGroup) {
         let leaf = Some(group.target).filter(|target| body.kind(*target).is_leaf());
         let label = body.key(group.target).unwrap_or_default().into_owned();
         self.push(Section {
@@ -202,23 +199,16 @@ impl Projection {
         });
     }
 
-    /// A call of a tool within a message.
-    pub(super) fn push_call(
-        &mut self,
-        parent: &Section,
-        target: Target,
-        (id, name): (Option<String>, Option<String>),
-        arguments: Option<Target>,
-        leaf: Option<Target>,
-        index: usize,
-    ) {
+    /// Adds a tool call within a message.
+    pub(super) fn push_call(&mut self, parent: &Section, call: ToolCallSection) {
+        let ToolCallSection { target, id, name, arguments, index } = call;
         if let (Some(id), Some(name)) = (&id, &name) {
             self.calls.insert(id.clone(), name.clone());
         }
         let label = format!("Tool call · {}", name.as_deref().or(id.as_deref()).unwrap_or("unnamed"));
         self.push(Section {
-            leaf,
-            editable: if leaf.is_some() { Editable::Yes } else { Editable::InParts },
+            leaf: arguments,
+            editable: if arguments.is_some() { Editable::Yes } else { Editable::InParts },
             deletable: true,
             tool: Some(Invocation { id, name, arguments }),
             tool_call_index: Some(index),
@@ -226,7 +216,19 @@ impl Projection {
         });
     }
 
-    /// The label of a tool's result.
+    /// Adds the text of a message whose content is a single string.
+    pub(super) fn push_only_text(&mut self, body: &Document, message: &Section, content: Target) {
+        let part = Section::new(content, NodeType::ContentPart, message.kind, part_label(0)).within(message);
+        self.push_text(body, Section { content_index: Some(0), ..part.with_text(content) });
+    }
+
+    /// Adds a message part that is an image.
+    pub(super) fn push_image(&mut self, part: Section, index: usize) {
+        let label = format!("Image #{}", index + 1);
+        self.push(Section { content: ContentKind::Image, label, ..part.fixed("it is an image") });
+    }
+
+    /// Returns the label of a tool result, with the name of the tool.
     pub(super) fn result_label(&self, id: Option<&str>) -> (String, Option<String>) {
         let name = id.and_then(|id| self.calls.get(id)).cloned();
         let label = format!("Tool result · {}", name.as_deref().or(id).unwrap_or("of no call"));
@@ -234,7 +236,7 @@ impl Projection {
     }
 }
 
-/// The label of a part of a message.
+/// Returns the label of a message part.
 pub(super) fn part_label(index: usize) -> String {
     format!("Content #{}", index + 1)
 }

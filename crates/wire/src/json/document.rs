@@ -1,8 +1,8 @@
-//! A JSON text that can be edited without being written anew.
+//! An editable JSON text that keeps its bytes.
 //!
-//! What came stays as it came. An edit lays something over it: another value in the place of one, or another list of what is in a
-//! container. A value is known by where it was first, a [`Target`], so that it stays the same value whatever is taken away or
-//! moved around it, and taking an edit back takes away what was laid over.
+//! The received text never changes. An edit is an overlay: a replacement for a value, or another list of children for a
+//! container. A [`Target`] identifies a value by its original position, so it remains valid when values around it are
+//! deleted or moved. Undoing an edit removes its overlay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,26 +10,26 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::tape::{self, Kind, Node, ParseError};
+use super::tape::{self, JsonKind, JsonNode, ParseError};
 use super::text;
 
-/// A value of a document, whatever becomes of those around it.
+/// The id of a value in a document, stable across edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
-    /// Which text it came with: the first, or one that an edit brought.
-    pub(super) part: u32,
-    /// Where in it.
+    /// Index of the source text: 0 for the received text, higher for texts added by edits.
+    pub(super) source: u32,
+    /// Index of the node within the source text.
     pub(super) node: u32,
 }
 
 impl Target {
-    /// The whole of a document.
-    pub const WHOLE: Self = Self { part: 0, node: 0 };
+    /// The root of a document.
+    pub const WHOLE: Self = Self { source: 0, node: 0 };
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.part, self.node)
+        write!(f, "{}:{}", self.source, self.node)
     }
 }
 
@@ -38,61 +38,57 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, NoSuchTarget> {
         let read = || {
-            let (part, node) = text.split_once(':')?;
-            Some(Self { part: part.parse().ok()?, node: node.parse().ok()? })
+            let (source, node) = text.split_once(':')?;
+            Some(Self { source: source.parse().ok()?, node: node.parse().ok()? })
         };
         read().ok_or_else(|| NoSuchTarget(text.to_owned()))
     }
 }
 
-/// No value has this name.
+/// An invalid id of a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no target of this document")]
 pub struct NoSuchTarget(pub String);
 
-/// A text with its index.
-pub(super) struct Part {
+/// A source text with its index.
+pub(super) struct SourceText {
     pub(super) bytes: Arc<[u8]>,
-    pub(super) nodes: Vec<Node>,
-    /// What it belongs to.
-    pub(super) place: Place,
+    pub(super) nodes: Vec<JsonNode>,
+    /// Position of the text within the document.
+    pub(super) attachment: Attachment,
 }
 
-/// What a text that an edit brought belongs to.
+/// The position of a source text within the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It is the first.
-    Whole,
-    /// It is in the place of a value.
-    Of(Target),
-    /// It was added to a list.
+pub(super) enum Attachment {
+    Root,
+    /// A replacement for a value.
+    Replacement(Target),
+    /// An element added to a list.
     Element(Target),
-    /// It was added to an object: the value that is in it, with its name.
+    /// A member added to an object: a text with braces that contains only this member.
     Member(Target),
 }
 
-/// Something in a container.
+/// A child of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// The value.
     pub value: Target,
-    /// Whether it is there.
     pub presence: Presence,
 }
 
-/// Whether something is there, or was taken out and can be put back.
+/// The presence of a value in its container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is there.
-    Here,
-    /// It was taken out.
+    Present,
+    /// Deleted; it can be restored.
     Deleted,
 }
 
-/// A JSON text with what was laid over it.
+/// A JSON text with its overlays.
 #[derive(Clone)]
 pub struct Document {
-    pub(super) parts: Vec<Arc<Part>>,
+    pub(super) sources: Vec<Arc<SourceText>>,
     pub(super) values: BTreeMap<Target, Target>,
     pub(super) children: BTreeMap<Target, Arc<[Child]>>,
 }
@@ -104,172 +100,171 @@ impl fmt::Debug for Document {
 }
 
 impl Document {
-    /// Indexes a text.
     pub fn parse(bytes: impl Into<Arc<[u8]>>) -> Result<Self, ParseError> {
         let bytes = bytes.into();
         let nodes = tape::index(&bytes)?;
-        let first = Part { bytes, nodes, place: Place::Whole };
-        Ok(Self { parts: vec![Arc::new(first)], values: BTreeMap::new(), children: BTreeMap::new() })
+        let first = SourceText { bytes, nodes, attachment: Attachment::Root };
+        Ok(Self { sources: vec![Arc::new(first)], values: BTreeMap::new(), children: BTreeMap::new() })
     }
 
-    /// The text as it came.
+    /// Returns the received text.
     pub fn original(&self) -> &Arc<[u8]> {
-        &self.parts[0].bytes
+        &self.sources[0].bytes
     }
 
-    /// The whole.
+    /// Returns the root value.
     pub fn root(&self) -> Target {
         Target::WHOLE
     }
 
-    /// Whether nothing is laid over it.
+    /// `true` if the document has no overlay.
     pub fn is_original(&self) -> bool {
         self.values.is_empty() && self.children.is_empty()
     }
 
-    /// The same document with nothing laid over it.
-    pub fn as_came(&self) -> Cow<'_, Self> {
+    /// Returns the document without overlays.
+    pub fn as_received(&self) -> Cow<'_, Self> {
         if self.is_original() {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(Self { values: BTreeMap::new(), children: BTreeMap::new(), parts: self.parts.clone() })
+        Cow::Owned(Self { values: BTreeMap::new(), children: BTreeMap::new(), sources: self.sources.clone() })
     }
 
-    /// Whether a value with this name was ever there.
-    pub fn knows(&self, target: Target) -> bool {
-        self.parts.get(target.part as usize).is_some_and(|part| (target.node as usize) < part.nodes.len())
+    /// `true` if the value exists in any source text, deleted or not.
+    pub fn contains(&self, target: Target) -> bool {
+        self.sources.get(target.source as usize).is_some_and(|source| (target.node as usize) < source.nodes.len())
     }
 
-    /// What stands for a value now.
+    /// Returns the replacement of a value, or the value itself.
     pub(crate) fn current(&self, target: Target) -> Target {
         if self.values.is_empty() { target } else { self.values.get(&target).copied().unwrap_or(target) }
     }
 
-    pub(super) fn part(&self, target: Target) -> &Part {
-        &self.parts[target.part as usize]
+    pub(super) fn source(&self, target: Target) -> &SourceText {
+        &self.sources[target.source as usize]
     }
 
-    pub(super) fn node(&self, target: Target) -> &Node {
-        &self.part(target).nodes[target.node as usize]
+    pub(super) fn node(&self, target: Target) -> &JsonNode {
+        &self.source(target).nodes[target.node as usize]
     }
 
-    /// What a value is now.
-    pub fn kind(&self, target: Target) -> Kind {
+    /// Returns the current type of a value.
+    pub fn kind(&self, target: Target) -> JsonKind {
         self.node(self.current(target)).kind
     }
 
-    /// What a value was before anything was laid over it.
-    pub fn original_kind(&self, target: Target) -> Kind {
+    /// Returns the type of a value before edits.
+    pub fn original_kind(&self, target: Target) -> JsonKind {
         self.node(target).kind
     }
 
-    /// A leaf as it is written now; of a container, what it was when it came.
+    /// Returns the current notation of a leaf. For a container, returns its original notation.
     pub fn raw(&self, target: Target) -> &[u8] {
         let current = self.current(target);
         let node = self.node(current);
-        &self.part(current).bytes[node.start as usize..node.end as usize]
+        &self.source(current).bytes[node.start as usize..node.end as usize]
     }
 
-    /// A leaf as it was written before anything was laid over it.
+    /// Returns the original notation of a value.
     pub fn original_raw(&self, target: Target) -> &[u8] {
         let node = self.node(target);
-        &self.part(target).bytes[node.start as usize..node.end as usize]
+        &self.source(target).bytes[node.start as usize..node.end as usize]
     }
 
-    /// The bytes of the first text in which a value came; `None` if an edit brought it.
+    /// Returns the byte range of a value in the received text; `None` for a value added by an edit.
     pub fn span(&self, target: Target) -> Option<std::ops::Range<usize>> {
-        let node = (target.part == 0).then(|| self.node(target))?;
+        let node = (target.source == 0).then(|| self.node(target))?;
         Some(node.start as usize..node.end as usize)
     }
 
-    /// The text of a string.
+    /// Returns the decoded string of a value.
     pub fn text(&self, target: Target) -> Option<Cow<'_, str>> {
-        (self.kind(target) == Kind::String).then(|| text::decode(inside(self.raw(target))))
+        (self.kind(target) == JsonKind::String).then(|| text::decode(unquoted(self.raw(target))))
     }
 
-    /// Whether a value is this string. Decodes nothing where that is not needed.
+    /// `true` if the value is this string; decodes only if it has escapes.
     pub fn is_text(&self, target: Target, wanted: &str) -> bool {
-        self.kind(target) == Kind::String && same(inside(self.raw(target)), wanted)
+        self.kind(target) == JsonKind::String && equals_decoded(unquoted(self.raw(target)), wanted)
     }
 
-    /// A whole number that fits.
+    /// Returns the value as a non-negative integer, if it is one.
     pub fn number(&self, target: Target) -> Option<u64> {
         std::str::from_utf8(self.raw(target)).ok()?.parse().ok()
     }
 
-    /// Whether a value is `true`.
+    /// `true` if the value is the literal `true`.
     pub fn is_true(&self, target: Target) -> bool {
         self.raw(target) == b"true"
     }
 
-    /// The name of a member as it is written, without the quotes.
+    /// Returns the name of a member in JSON notation, without the quotes.
     pub fn raw_key(&self, target: Target) -> Option<&[u8]> {
         let node = self.node(target);
         (node.key_end > node.key_start)
-            .then(|| inside(&self.part(target).bytes[node.key_start as usize..node.key_end as usize]))
+            .then(|| unquoted(&self.source(target).bytes[node.key_start as usize..node.key_end as usize]))
     }
 
-    /// The name of a member.
+    /// Returns the decoded name of a member.
     pub fn key(&self, target: Target) -> Option<Cow<'_, str>> {
         self.raw_key(target).map(text::decode)
     }
 
-    /// What is in a container now, with what was taken out.
+    /// Returns the current children of a container, including deleted ones.
     pub fn all_children(&self, container: Target) -> Children<'_> {
         let current = self.current(container);
         let listed = if self.children.is_empty() { None } else { self.children.get(&current) };
-        listed.map_or_else(|| self.came(current), |list| Children(Source::Listed(list.iter())))
+        listed.map_or_else(|| self.original_children(current), |list| Children(ChildSource::Listed(list.iter())))
     }
 
-    /// What was in a container when it came.
-    pub(super) fn came(&self, container: Target) -> Children<'_> {
+    /// Returns the original children of a container.
+    pub(super) fn original_children(&self, container: Target) -> Children<'_> {
         let node = self.node(container);
         let next = container.node + 1;
         let end = if node.kind.is_leaf() { next } else { node.next };
-        Children(Source::AsCame { nodes: &self.part(container).nodes, part: container.part, next, end })
+        Children(ChildSource::Original { nodes: &self.source(container).nodes, source: container.source, next, end })
     }
 
-    /// What is in a container now.
+    /// Returns the current children of a container.
     pub fn children(&self, container: Target) -> impl Iterator<Item = Target> + '_ {
-        self.all_children(container).filter(|child| child.presence == Presence::Here).map(|child| child.value)
+        self.all_children(container).filter(|child| child.presence == Presence::Present).map(|child| child.value)
     }
 
-    /// A member by its name. Of several, the last, as those who read JSON take it.
+    /// Returns a member by name. Of duplicates the last one counts, as in most JSON parsers.
     pub fn member(&self, object: Target, name: &str) -> Option<Target> {
-        let wanted = |target: &Target| self.raw_key(*target).is_some_and(|key| same(key, name));
+        let wanted = |target: &Target| self.raw_key(*target).is_some_and(|key| equals_decoded(key, name));
         self.children(object).filter(wanted).last()
     }
 
-    /// The text of a member.
+    /// Returns the decoded string of a member.
     pub fn member_text(&self, object: Target, name: &str) -> Option<Cow<'_, str>> {
         self.text(self.member(object, name)?)
     }
 
-    /// The container that a value is in.
+    /// Returns the container of a value.
     pub fn parent(&self, target: Target) -> Option<Target> {
         let node = self.node(target);
         if node.parent != target.node {
-            let parent = Target { part: target.part, node: node.parent };
-            return Some(match self.part(target).place {
-                // It comes in braces of its own, which are not part of what was added.
-                Place::Member(container) if node.parent == 0 => container,
-                Place::Of(standing) if node.parent == 0 => standing,
+            let parent = Target { source: target.source, node: node.parent };
+            return Some(match self.source(target).attachment {
+                // The source text of an added member has its own braces, which are not part of the document.
+                Attachment::Member(container) if node.parent == 0 => container,
+                Attachment::Replacement(standing) if node.parent == 0 => standing,
                 _ => parent,
             });
         }
-        match self.part(target).place {
-            Place::Whole => None,
-            Place::Of(standing) => self.parent(standing),
-            Place::Element(container) | Place::Member(container) => Some(container),
+        match self.source(target).attachment {
+            Attachment::Root => None,
+            Attachment::Replacement(standing) => self.parent(standing),
+            Attachment::Element(container) | Attachment::Member(container) => Some(container),
         }
     }
 
-    /// Whether a value is there: neither it nor what it is in was taken out or replaced.
-    pub fn is_here(&self, target: Target) -> bool {
+    /// `true` if neither the value nor a container around it was deleted or replaced.
+    pub fn is_present(&self, target: Target) -> bool {
         let mut target = target;
         while let Some(parent) = self.parent(target) {
             let found =
-                self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Here);
+                self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Present);
             if !found {
                 return false;
             }
@@ -279,15 +274,19 @@ impl Document {
     }
 }
 
-/// What is in a container.
+/// An iterator over the children of a container.
 #[derive(Clone, Debug)]
-pub struct Children<'d>(Source<'d>);
+pub struct Children<'d>(ChildSource<'d>);
 
 #[derive(Clone, Debug)]
-enum Source<'d> {
-    /// As it came.
-    AsCame { nodes: &'d [Node], part: u32, next: u32, end: u32 },
-    /// As it was laid over that.
+enum ChildSource<'d> {
+    Original {
+        nodes: &'d [JsonNode],
+        source: u32,
+        next: u32,
+        end: u32,
+    },
+    /// The list of an overlay.
     Listed(std::slice::Iter<'d, Child>),
 }
 
@@ -296,24 +295,24 @@ impl Iterator for Children<'_> {
 
     fn next(&mut self) -> Option<Child> {
         match &mut self.0 {
-            Source::Listed(list) => list.next().copied(),
-            Source::AsCame { nodes, part, next, end } => {
+            ChildSource::Listed(list) => list.next().copied(),
+            ChildSource::Original { nodes, source, next, end } => {
                 if next >= end {
                     return None;
                 }
-                let value = Target { part: *part, node: *next };
+                let value = Target { source: *source, node: *next };
                 *next = nodes[*next as usize].next;
-                Some(Child { value, presence: Presence::Here })
+                Some(Child { value, presence: Presence::Present })
             }
         }
     }
 }
 
-/// A string without its quotes.
-fn inside(raw: &[u8]) -> &[u8] {
+/// Strips the quotes of a string.
+fn unquoted(raw: &[u8]) -> &[u8] {
     raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default()
 }
 
-fn same(raw: &[u8], wanted: &str) -> bool {
+fn equals_decoded(raw: &[u8], wanted: &str) -> bool {
     raw == wanted.as_bytes() || (raw.contains(&b'\\') && text::decode(raw) == wanted)
 }

@@ -1,37 +1,35 @@
-//! What is laid over a document, and how it is taken away again.
+//! Overlays of a document: applying and reverting edits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::document::{Child, Document, Part, Place, Presence, Target};
-use super::tape::{self, Kind, ParseError};
+use super::document::{Attachment, Child, Document, Presence, SourceText, Target};
+use super::tape::{self, JsonKind, ParseError};
 use super::text;
 
-/// One thing that was laid over a document, with what was there before.
+/// An overlay with the state before it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// Another value in the place of one.
+pub enum DocumentChange {
+    /// A replacement of a value.
     Value {
-        /// The value.
         target: Target,
-        /// What stood for it; nothing, if it was what came.
+        /// Previous replacement; `None` for the original value.
         old: Option<Target>,
-        /// What stands for it.
+        /// New replacement; `None` for the original value.
         new: Option<Target>,
     },
-    /// Another list of what is in a container.
+    /// Another list of children of a container.
     Children {
-        /// The container.
         container: Target,
-        /// The list before; nothing, if it was the one that came.
+        /// Previous list; `None` for the original list.
         old: Option<Arc<[Child]>>,
-        /// The list after.
+        /// New list; `None` for the original list.
         new: Option<Arc<[Child]>>,
     },
 }
 
-impl Change {
-    /// The same change the other way round.
+impl DocumentChange {
+    /// Returns the inverse change.
     #[must_use]
     pub fn inverted(&self) -> Self {
         match self.clone() {
@@ -42,40 +40,39 @@ impl Change {
 }
 
 impl Document {
-    /// Lays something over it, or takes it away.
-    pub fn apply(&mut self, change: &Change) {
+    pub fn apply(&mut self, change: &DocumentChange) {
         match change {
-            Change::Value { target, new, .. } => match new {
+            DocumentChange::Value { target, new, .. } => match new {
                 Some(new) => drop(self.values.insert(*target, *new)),
                 None => drop(self.values.remove(target)),
             },
-            Change::Children { container, new, .. } => match new {
+            DocumentChange::Children { container, new, .. } => match new {
                 Some(new) => drop(self.children.insert(*container, Arc::clone(new))),
                 None => drop(self.children.remove(container)),
             },
         }
     }
 
-    /// Puts another value in the place of one. Nothing happens before the change is applied.
-    pub fn replace(&mut self, target: Target, value: &[u8]) -> Result<Change, ParseError> {
+    /// Prepares the replacement of a value. The document changes when the result is applied.
+    pub fn replace(&mut self, target: Target, value: &[u8]) -> Result<DocumentChange, ParseError> {
         let old = self.values.get(&target).copied();
-        // What it was when it came needs nothing laid over it.
-        let came = self.original_raw(target) == value && !self.is_laid_over_within(target);
-        let new = if came { None } else { Some(self.add_part(value, Place::Of(target))?) };
-        Ok(Change::Value { target, old, new })
+        // The original value needs no overlay.
+        let received = self.original_raw(target) == value && !self.has_edits_within(target);
+        let new = if received { None } else { Some(self.add_source(value, Attachment::Replacement(target))?) };
+        Ok(DocumentChange::Value { target, old, new })
     }
 
-    /// Takes something out of its container.
-    pub fn delete(&self, target: Target) -> Option<Change> {
+    /// Prepares the deletion of a value from its container.
+    pub fn delete(&self, target: Target) -> Option<DocumentChange> {
         self.with_presence(target, Presence::Deleted)
     }
 
-    /// Puts it back.
-    pub fn restore(&self, target: Target) -> Option<Change> {
-        self.with_presence(target, Presence::Here)
+    /// Prepares the restoration of a deleted value.
+    pub fn restore(&self, target: Target) -> Option<DocumentChange> {
+        self.with_presence(target, Presence::Present)
     }
 
-    fn with_presence(&self, target: Target, presence: Presence) -> Option<Change> {
+    fn with_presence(&self, target: Target, presence: Presence) -> Option<DocumentChange> {
         self.with_children(self.parent(target)?, |list| {
             let child = list.iter_mut().find(|child| child.value == target)?;
             child.presence = presence;
@@ -83,8 +80,8 @@ impl Document {
         })
     }
 
-    /// Moves something within its container, to before another or to the end.
-    pub fn reorder(&self, target: Target, before: Option<Target>) -> Option<Change> {
+    /// Prepares moving a value within its container, before another or to the end.
+    pub fn reorder(&self, target: Target, before: Option<Target>) -> Option<DocumentChange> {
         self.with_children(self.parent(target)?, |list| {
             let from = list.iter().position(|child| child.value == target)?;
             let child = list.remove(from);
@@ -97,33 +94,33 @@ impl Document {
         })
     }
 
-    /// Adds a value to a list, before another or at the end.
+    /// Prepares adding an element to a list, before another or at the end.
     pub fn add_element(
         &mut self,
         array: Target,
         before: Option<Target>,
         value: &[u8],
-    ) -> Result<Option<(Target, Change)>, ParseError> {
-        let added = self.add_part(value, Place::Element(array))?;
+    ) -> Result<Option<(Target, DocumentChange)>, ParseError> {
+        let added = self.add_source(value, Attachment::Element(array))?;
         Ok(self.insert(array, before, added))
     }
 
-    /// Adds a member to an object, at its end.
+    /// Prepares adding a member at the end of an object.
     pub fn add_member(
         &mut self,
         object: Target,
         name: &str,
         value: &[u8],
-    ) -> Result<Option<(Target, Change)>, ParseError> {
-        // One value, and not more that would fit between the braces.
+    ) -> Result<Option<(Target, DocumentChange)>, ParseError> {
+        // Reject a text that is not exactly one value but would still fit between the braces.
         tape::index(value)?;
         let raw = [b"{", &text::encode(name)[..], b":", value, b"}"].concat();
-        let whole = self.add_part(&raw, Place::Member(object))?;
+        let whole = self.add_source(&raw, Attachment::Member(object))?;
         Ok(self.insert(object, None, Target { node: 1, ..whole }))
     }
 
-    fn insert(&self, container: Target, before: Option<Target>, added: Target) -> Option<(Target, Change)> {
-        let wanted = if self.raw_key(added).is_some() { Kind::Object } else { Kind::Array };
+    fn insert(&self, container: Target, before: Option<Target>, added: Target) -> Option<(Target, DocumentChange)> {
+        let wanted = if self.raw_key(added).is_some() { JsonKind::Object } else { JsonKind::Array };
         if self.kind(container) != wanted {
             return None;
         }
@@ -132,23 +129,27 @@ impl Document {
                 Some(before) => list.iter().position(|child| child.value == before)?,
                 None => list.len(),
             };
-            list.insert(to, Child { value: added, presence: Presence::Here });
+            list.insert(to, Child { value: added, presence: Presence::Present });
             Some(())
         });
         Some((added, change?))
     }
 
-    fn with_children(&self, container: Target, edit: impl FnOnce(&mut Vec<Child>) -> Option<()>) -> Option<Change> {
+    fn with_children(
+        &self,
+        container: Target,
+        edit: impl FnOnce(&mut Vec<Child>) -> Option<()>,
+    ) -> Option<DocumentChange> {
         let current = self.current(container);
         let mut list: Vec<Child> = self.all_children(container).collect();
         edit(&mut list)?;
         let old = self.children.get(&current).cloned();
-        // The list that came needs nothing laid over it.
-        let new = if self.came(current).eq(list.iter().copied()) { None } else { Some(list.into()) };
-        Some(Change::Children { container: current, old, new })
+        // The original list needs no overlay.
+        let new = if self.original_children(current).eq(list.iter().copied()) { None } else { Some(list.into()) };
+        Some(DocumentChange::Children { container: current, old, new })
     }
 
-    /// The same document with everything that was taken out, for those who show what that was.
+    /// Returns the document with all deleted values restored, for displaying them.
     pub fn with_deleted(&self) -> Cow<'_, Self> {
         let gone = |child: &Child| child.presence == Presence::Deleted;
         if !self.children.values().any(|list| list.iter().any(gone)) {
@@ -156,23 +157,26 @@ impl Document {
         }
         let mut whole = self.clone();
         for list in whole.children.values_mut() {
-            *list = list.iter().map(|child| Child { presence: Presence::Here, ..*child }).collect();
+            *list = list.iter().map(|child| Child { presence: Presence::Present, ..*child }).collect();
         }
         Cow::Owned(whole)
     }
 
-    /// Whether a value was taken out of its container.
+    /// `true` if the value was deleted from its container.
     pub fn is_deleted(&self, target: Target) -> bool {
         let Some(parent) = self.parent(target).filter(|_| !self.children.is_empty()) else { return false };
         self.all_children(parent).any(|child| child.value == target && child.presence == Presence::Deleted)
     }
 
-    /// Everything that is laid over it, the other way round.
-    pub fn resetting(&self) -> Vec<Change> {
-        let values =
-            self.values.iter().map(|(target, old)| Change::Value { target: *target, old: Some(*old), new: None });
+    /// Returns the inverse of all overlays.
+    pub fn reset_changes(&self) -> Vec<DocumentChange> {
+        let values = self.values.iter().map(|(target, old)| DocumentChange::Value {
+            target: *target,
+            old: Some(*old),
+            new: None,
+        });
         let lists = self.children.iter();
-        let lists = lists.map(|(container, old)| Change::Children {
+        let lists = lists.map(|(container, old)| DocumentChange::Children {
             container: *container,
             old: Some(Arc::clone(old)),
             new: None,
@@ -180,54 +184,56 @@ impl Document {
         values.chain(lists).collect()
     }
 
-    /// Knows the values that another version of the same document was brought by edits.
-    pub(crate) fn learn(&mut self, other: &Self) {
-        self.parts.clone_from(&other.parts);
+    /// Adds the source texts of another version of the document.
+    pub(crate) fn adopt_sources(&mut self, other: &Self) {
+        self.sources.clone_from(&other.sources);
     }
 
-    /// Whether something else stands for a value.
+    /// `true` if the value has a replacement.
     pub(crate) fn is_replaced(&self, target: Target) -> bool {
         self.values.contains_key(&target)
     }
 
-    /// The values that something else stands for.
-    pub(crate) fn replaced(&self) -> impl Iterator<Item = Target> + '_ {
+    /// Returns the values with a replacement.
+    pub(crate) fn replaced_values(&self) -> impl Iterator<Item = Target> + '_ {
         self.values.keys().copied()
     }
 
-    /// The containers whose list is not the one that came.
-    pub(crate) fn relisted(&self) -> impl Iterator<Item = Target> + '_ {
+    /// Returns the containers with another list of children.
+    pub(crate) fn relisted_containers(&self) -> impl Iterator<Item = Target> + '_ {
         self.children.keys().copied()
     }
 
-    /// Whether a value came with the first text.
-    pub fn came_first(&self, target: Target) -> bool {
-        target.part == 0
+    /// `true` if the value is in the received text.
+    pub fn is_original_value(&self, target: Target) -> bool {
+        target.source == 0
     }
 
-    /// What was in a container of the first text when it came.
-    pub(crate) fn came_with(&self, container: Target) -> impl Iterator<Item = Target> + '_ {
-        self.came(container).map(|child| child.value)
+    /// Returns the received children of a container of the received text.
+    pub(crate) fn original_values(&self, container: Target) -> impl Iterator<Item = Target> + '_ {
+        self.original_children(container).map(|child| child.value)
     }
 
-    /// Whether something is laid over what came in a value.
-    fn is_laid_over_within(&self, target: Target) -> bool {
+    /// `true` if a value within the original value has an overlay.
+    fn has_edits_within(&self, target: Target) -> bool {
         let end = Target { node: self.node(target).next, ..target };
-        let inside = Target { node: target.node + 1, ..target };
-        self.children.range(target..end).next().is_some() || self.values.range(inside..end).next().is_some()
+        let first_inner = Target { node: target.node + 1, ..target };
+        self.children.range(target..end).next().is_some() || self.values.range(first_inner..end).next().is_some()
     }
 
-    fn add_part(&mut self, value: &[u8], place: Place) -> Result<Target, ParseError> {
+    fn add_source(&mut self, value: &[u8], attachment: Attachment) -> Result<Target, ParseError> {
         let nodes = tape::index(value)?;
-        let around = match place {
-            Place::Whole => 0,
-            Place::Of(target) | Place::Element(target) | Place::Member(target) => self.steps(target).len() + 1,
+        let around = match attachment {
+            Attachment::Root => 0,
+            Attachment::Replacement(target) | Attachment::Element(target) | Attachment::Member(target) => {
+                self.steps(target).len() + 1
+            }
         };
-        if tape::depth(&nodes) + around > tape::DEEPEST {
+        if tape::depth(&nodes) + around > tape::MAX_DEPTH {
             return Err(ParseError { position: 0, what: "too deep a nesting" });
         }
-        let part = self.parts.len() as u32;
-        self.parts.push(Arc::new(Part { bytes: value.into(), nodes, place }));
-        Ok(Target { part, node: 0 })
+        let source = self.sources.len() as u32;
+        self.sources.push(Arc::new(SourceText { bytes: value.into(), nodes, attachment }));
+        Ok(Target { source, node: 0 })
     }
 }

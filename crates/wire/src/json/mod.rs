@@ -1,4 +1,4 @@
-//! Lossless JSON: a text with an index of where everything is, and edits laid over it.
+//! Lossless JSON: a text with an index of its values, and edits as overlays.
 
 mod document;
 mod edit;
@@ -8,6 +8,6 @@ mod tape;
 pub mod text;
 
 pub use document::{Child, Children, Document, NoSuchTarget, Presence, Target};
-pub use edit::Change;
-pub use path::{NoSuchPath, Step};
-pub use tape::{Kind, ParseError};
+pub use edit::DocumentChange;
+pub use path::{PathError, PathStep};
+pub use tape::{JsonKind, ParseError};

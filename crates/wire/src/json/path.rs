@@ -1,4 +1,4 @@
-//! Where a value is now, for people: `messages[3].content[1].text`. And as a JSON Pointer, for programs.
+//! Paths of values: `messages[3].content[1].text` for people, JSON Pointers for programs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,86 +6,84 @@ use std::fmt::Write as _;
 use thiserror::Error;
 
 use super::document::{Document, Presence, Target};
-use super::tape::Kind;
+use super::tape::JsonKind;
 
-/// One step of a path.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step<'p> {
-    /// To a member of an object.
+pub enum PathStep<'p> {
+    /// A member of an object.
     Member(Cow<'p, str>),
-    /// To a member that another of the same name, further on, hides from those who read the object.
-    Hidden(Cow<'p, str>, usize),
-    /// To an element of a list.
+    /// A member hidden by a later member of the same name, with its index among the duplicates.
+    Shadowed(Cow<'p, str>, usize),
     Element(usize),
 }
 
-/// Nothing is at a path.
+/// The reason why a path cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum NoSuchPath {
-    /// It is not written as a path.
+pub enum PathError {
+    /// The syntax of the path is invalid.
     #[error("`{path}` is not a path: {what} at character {at}")]
     Malformed {
-        /// The path.
         path: String,
-        /// What is wrong.
+        /// Error in the syntax.
         what: &'static str,
-        /// Where.
+        /// Offset of the error.
         at: usize,
     },
-    /// It leads nowhere.
+    /// The path leads to no value.
     #[error("nothing is at `{path}`: `{reached}` has no {missing}")]
-    Nothing {
-        /// The path.
+    NotFound {
         path: String,
-        /// How far it leads.
+        /// Longest prefix that exists.
         reached: String,
-        /// What is not there.
         missing: String,
     },
 }
 
-impl NoSuchPath {
-    /// What to do about it.
+impl PathError {
+    /// Returns a hint on how to write the path.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Malformed { .. } => "write it as messages[3].content[1].text",
-            Self::Nothing { .. } => "paths count from 0, without what was deleted; list the sections to see them",
+            Self::NotFound { .. } => "paths count from 0, without what was deleted; list the sections to see them",
         }
     }
 }
 
-fn is_plain(name: &str) -> bool {
+fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let begins = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_' || first == '$');
     begins && characters.all(|character| character.is_ascii_alphanumeric() || "_-$".contains(character))
 }
 
-/// Reads a path.
-pub(super) fn parse(path: &str) -> Result<Vec<Step<'_>>, NoSuchPath> {
-    let wrong = |rest: &str, what| NoSuchPath::Malformed {
+/// Parses a path.
+pub(super) fn parse(path: &str) -> Result<Vec<PathStep<'_>>, PathError> {
+    let wrong = |rest: &str, what| PathError::Malformed {
         path: path.to_owned(),
         what,
         at: path[..path.len() - rest.len()].chars().count() + 1,
     };
-    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut steps: Vec<PathStep<'_>> = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
             if inner.starts_with('"') {
-                // A name in quotes, as JSON writes it.
+                // A quoted name in JSON notation.
                 let mut values = serde_json::Deserializer::from_str(inner).into_iter::<String>();
                 let Some(Ok(name)) = values.next() else { return Err(wrong(rest, "no name in quotes")) };
                 let after = &inner[values.byte_offset()..];
                 let (number, after) = after.split_once(']').ok_or_else(|| wrong(after, "no `]`"))?;
                 steps.push(match number.strip_prefix('#') {
-                    Some(number) => Step::Hidden(name.into(), number.parse().map_err(|_| wrong(inner, "no number"))?),
-                    None if number.is_empty() => Step::Member(Cow::Owned(name)),
+                    Some(number) => {
+                        PathStep::Shadowed(name.into(), number.parse().map_err(|_| wrong(inner, "no number"))?)
+                    }
+                    None if number.is_empty() => PathStep::Member(Cow::Owned(name)),
                     None => return Err(wrong(inner, "something after a name")),
                 });
                 rest = after;
             } else {
                 let (digits, after) = inner.split_once(']').ok_or_else(|| wrong(rest, "no `]`"))?;
-                steps.push(Step::Element(digits.parse().map_err(|_| wrong(inner, "no number"))?));
+                steps.push(PathStep::Element(digits.parse().map_err(|_| wrong(inner, "no number"))?));
                 rest = after;
             }
             continue;
@@ -97,19 +95,19 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step<'_>>, NoSuchPath> {
         if end == 0 {
             return Err(wrong(rest, "no name"));
         }
-        steps.push(Step::Member(Cow::Borrowed(&rest[..end])));
+        steps.push(PathStep::Member(Cow::Borrowed(&rest[..end])));
         rest = &rest[end..];
     }
     Ok(steps)
 }
 
 impl Document {
-    /// The way to a value, from the whole on. What was taken out has none but where it would be.
-    pub fn steps(&self, target: Target) -> Vec<Step<'_>> {
+    /// Returns the steps from the root to a value. A deleted value has the path at which a restore would put it.
+    pub fn steps(&self, target: Target) -> Vec<PathStep<'_>> {
         let mut steps = Vec::new();
         let mut target = target;
         while let Some(parent) = self.parent(target) {
-            let key = self.key(target).filter(|_| self.kind(parent) == Kind::Object);
+            let key = self.key(target).filter(|_| self.kind(parent) == JsonKind::Object);
             steps.push(
                 key.map_or_else(|| self.element_step(parent, target), |key| self.member_step(parent, target, key)),
             );
@@ -119,34 +117,34 @@ impl Document {
         steps
     }
 
-    fn element_step(&self, list: Target, target: Target) -> Step<'_> {
+    fn element_step(&self, list: Target, target: Target) -> PathStep<'_> {
         let before = self.all_children(list).take_while(|child| child.value != target);
-        Step::Element(before.filter(|child| child.presence == Presence::Here).count())
+        PathStep::Element(before.filter(|child| child.presence == Presence::Present).count())
     }
 
-    fn member_step<'d>(&'d self, object: Target, target: Target, key: Cow<'d, str>) -> Step<'d> {
+    fn member_step<'d>(&'d self, object: Target, target: Target, key: Cow<'d, str>) -> PathStep<'d> {
         let twins = || self.children(object).filter(|child| self.key(*child).as_ref() == Some(&key));
         match twins().position(|child| child == target) {
-            Some(number) if twins().nth(number + 1).is_some() => Step::Hidden(key, number),
-            _ => Step::Member(key),
+            Some(number) if twins().nth(number + 1).is_some() => PathStep::Shadowed(key, number),
+            _ => PathStep::Member(key),
         }
     }
 
-    /// Where a value is now, for people.
+    /// Returns the current path of a value.
     pub fn path(&self, target: Target) -> String {
-        written(&self.steps(target))
+        format_steps(&self.steps(target))
     }
 
-    /// The same as a JSON Pointer.
+    /// Returns the current JSON Pointer of a value.
     pub fn pointer(&self, target: Target) -> String {
         let mut pointer = String::new();
         for step in self.steps(target) {
             match step {
-                Step::Member(name) | Step::Hidden(name, _) => {
+                PathStep::Member(name) | PathStep::Shadowed(name, _) => {
                     pointer.push('/');
                     pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
                 }
-                Step::Element(index) => {
+                PathStep::Element(index) => {
                     let _ = write!(pointer, "/{index}");
                 }
             }
@@ -154,37 +152,37 @@ impl Document {
         pointer
     }
 
-    /// The value at a path.
-    pub fn at(&self, path: &str) -> Result<Target, NoSuchPath> {
-        self.follow(path, &parse(path)?)
+    /// Returns the value at a path.
+    pub fn resolve(&self, path: &str) -> Result<Target, PathError> {
+        self.resolve_steps(path, &parse(path)?)
     }
 
-    /// The value that steps lead to.
-    pub(crate) fn follow(&self, path: &str, steps: &[Step<'_>]) -> Result<Target, NoSuchPath> {
+    /// Returns the value at the end of the steps.
+    pub(crate) fn resolve_steps(&self, path: &str, steps: &[PathStep<'_>]) -> Result<Target, PathError> {
         let mut target = self.root();
         for step in steps {
             let found = match step {
-                Step::Member(name) => self.member(target, name),
-                Step::Hidden(name, number) => {
+                PathStep::Member(name) => self.member(target, name),
+                PathStep::Shadowed(name, number) => {
                     self.children(target).filter(|child| self.key(*child).as_ref() == Some(name)).nth(*number)
                 }
-                Step::Element(index) if self.kind(target) == Kind::Array => self.children(target).nth(*index),
-                Step::Element(_) => None,
+                PathStep::Element(index) if self.kind(target) == JsonKind::Array => self.children(target).nth(*index),
+                PathStep::Element(_) => None,
             };
-            target = found.ok_or_else(|| NoSuchPath::Nothing {
+            target = found.ok_or_else(|| PathError::NotFound {
                 path: path.to_owned(),
                 reached: if target == self.root() { "the request".to_owned() } else { self.path(target) },
                 missing: match step {
-                    Step::Member(name) | Step::Hidden(name, _) => format!("`{name}`"),
-                    Step::Element(index) => format!("element {index}"),
+                    PathStep::Member(name) | PathStep::Shadowed(name, _) => format!("`{name}`"),
+                    PathStep::Element(index) => format!("element {index}"),
                 },
             })?;
         }
         Ok(target)
     }
 
-    /// The steps of a JSON Pointer, the last of which may lead to something that is not there yet.
-    pub(crate) fn pointer_steps(&self, pointer: &str) -> Option<Vec<Step<'static>>> {
+    /// Parses a JSON Pointer, whose last step may denote a value that does not exist yet.
+    pub(crate) fn pointer_steps(&self, pointer: &str) -> Option<Vec<PathStep<'static>>> {
         if pointer.is_empty() {
             return Some(Vec::new());
         }
@@ -192,17 +190,17 @@ impl Document {
         let mut target = Some(self.root());
         for word in pointer.strip_prefix('/')?.split('/') {
             let name = word.replace("~1", "/").replace("~0", "~");
-            let array = target.is_some_and(|target| self.kind(target) == Kind::Array);
+            let array = target.is_some_and(|target| self.kind(target) == JsonKind::Array);
             let step = if array {
                 let index =
                     if name == "-" { target.map(|array| self.children(array).count()) } else { name.parse().ok() };
-                Step::Element(index?)
+                PathStep::Element(index?)
             } else {
-                Step::Member(Cow::Owned(name))
+                PathStep::Member(Cow::Owned(name))
             };
             target = target.and_then(|target| match &step {
-                Step::Member(name) | Step::Hidden(name, _) => self.member(target, name),
-                Step::Element(index) => self.children(target).nth(*index),
+                PathStep::Member(name) | PathStep::Shadowed(name, _) => self.member(target, name),
+                PathStep::Element(index) => self.children(target).nth(*index),
             });
             steps.push(step);
         }
@@ -210,27 +208,27 @@ impl Document {
     }
 }
 
-/// Steps as people write them.
-pub(super) fn written(steps: &[Step<'_>]) -> String {
+/// Formats steps as a path.
+pub(super) fn format_steps(steps: &[PathStep<'_>]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            Step::Member(name) if is_plain(name) => {
+            PathStep::Member(name) if is_identifier(name) => {
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.push_str(name);
             }
-            Step::Member(name) => {
-                // A string always has a JSON form.
+            PathStep::Member(name) => {
+                // Serializing a string cannot fail.
                 let quoted = serde_json::to_string(name).unwrap_or_default();
                 let _ = write!(path, "[{quoted}]");
             }
-            Step::Hidden(name, number) => {
+            PathStep::Shadowed(name, number) => {
                 let quoted = serde_json::to_string(name).unwrap_or_default();
                 let _ = write!(path, "[{quoted}#{number}]");
             }
-            Step::Element(index) => {
+            PathStep::Element(index) => {
                 let _ = write!(path, "[{index}]");
             }
         }

@@ -1,34 +1,29 @@
-//! The index of a JSON text: where every value begins and ends, in the order in which they come.
+//! The index of a JSON text: the byte ranges of all values, in order.
 //!
-//! One flat list instead of a tree of allocations: a value is followed by what is in it, and says where its successor is. Nothing is
-//! decoded, so that a megabyte costs little more than finding the quotes in it. Parsing uses no stack of the machine, so that
-//! no nesting overflows it.
+//! The index is one flat list instead of a tree of allocations. A value is followed by its contents and stores the
+//! index of its successor. Nothing is decoded, so indexing costs little more than finding the quotes. The parser does
+//! not recurse, so deep nesting cannot overflow the stack.
 
 use memchr::memchr2;
 use thiserror::Error;
 
-/// Deeper than anything that is meant to be read.
-pub(super) const DEEPEST: usize = 1_024;
+/// Maximum nesting of containers.
+pub(super) const MAX_DEPTH: usize = 1_024;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`.
+pub enum JsonKind {
     Null,
-    /// `true` or `false`.
     Bool,
-    /// A number, however it is spelled.
+    /// A number in any notation.
     Number,
-    /// A string.
     String,
-    /// A list.
     Array,
-    /// Members by name.
     Object,
 }
 
-impl Kind {
-    /// What people call it, with its article.
+impl JsonKind {
+    /// Returns the name of the type with its article.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -41,51 +36,51 @@ impl Kind {
     }
 }
 
-impl Kind {
-    /// Whether nothing is in it that could be edited by itself.
+impl JsonKind {
+    /// `true` if the value contains no other values.
     pub fn is_leaf(self) -> bool {
         !matches!(self, Self::Array | Self::Object)
     }
 }
 
-/// Why a text is not JSON, or not to be read.
+/// The reason why a text is not valid JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} at byte {position}")]
 pub struct ParseError {
-    /// The byte.
+    /// Offset of the error in bytes.
     pub position: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub what: &'static str,
 }
 
-/// A value's place in the text.
+/// The position of a value in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The node after this one and everything in it.
+    /// Index of the next value after this one and its contents.
     pub(super) next: u32,
-    /// The container that it is in; itself, if it is in none.
+    /// Index of the container; the value's own index for the root.
     pub(super) parent: u32,
-    /// Its name with the quotes, if it is a member; otherwise empty.
+    /// Byte range of the member name with quotes; empty if the value is not a member.
     pub(super) key_start: u32,
     pub(super) key_end: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonKind,
 }
 
-/// Indexes a text.
-pub(super) fn index(bytes: &[u8]) -> Result<Vec<Node>, ParseError> {
+/// Builds the index of a text.
+pub(super) fn index(bytes: &[u8]) -> Result<Vec<JsonNode>, ParseError> {
     if let Err(error) = std::str::from_utf8(bytes) {
         return Err(ParseError { position: error.valid_up_to(), what: "not UTF-8" });
     }
     if u32::try_from(bytes.len()).is_err() {
         return Err(ParseError { position: 0, what: "too long a text" });
     }
-    Parser { bytes, position: 0, nodes: Vec::with_capacity(bytes.len() / 64 + 8), open: Vec::new() }.run()
+    TapeBuilder { bytes, position: 0, nodes: Vec::with_capacity(bytes.len() / 64 + 8), open: Vec::new() }.run()
 }
 
-/// How many containers are around the innermost value.
-pub(super) fn depth(nodes: &[Node]) -> usize {
+/// Returns the number of containers around the innermost value.
+pub(super) fn depth(nodes: &[JsonNode]) -> usize {
     let mut depths: Vec<u32> = Vec::with_capacity(nodes.len());
     for (index, node) in nodes.iter().enumerate() {
         let outer = if node.parent as usize == index { 0 } else { depths[node.parent as usize] + 1 };
@@ -94,22 +89,22 @@ pub(super) fn depth(nodes: &[Node]) -> usize {
     depths.into_iter().max().unwrap_or(0) as usize
 }
 
-struct Parser<'b> {
+struct TapeBuilder<'b> {
     bytes: &'b [u8],
     position: usize,
-    nodes: Vec<Node>,
-    /// The containers that are not closed yet.
+    nodes: Vec<JsonNode>,
+    /// Containers that are not closed yet.
     open: Vec<u32>,
 }
 
-impl Parser<'_> {
-    fn run(mut self) -> Result<Vec<Node>, ParseError> {
+impl TapeBuilder<'_> {
+    fn run(mut self) -> Result<Vec<JsonNode>, ParseError> {
         self.skip_space();
         let mut key = (0, 0);
         loop {
             if self.value(key)? {
-                // A container with something in it: on to that.
-                key = self.first()?;
+                // Continue with the first value of the opened container.
+                key = self.first_key()?;
                 continue;
             }
             loop {
@@ -118,10 +113,10 @@ impl Parser<'_> {
                     return if self.position == self.bytes.len() {
                         Ok(self.nodes)
                     } else {
-                        Err(self.wrong("something after the end"))
+                        Err(self.error("something after the end"))
                     };
                 };
-                let object = self.nodes[container as usize].kind == Kind::Object;
+                let object = self.nodes[container as usize].kind == JsonKind::Object;
                 match self.peek() {
                     Some(b',') => {
                         self.position += 1;
@@ -131,13 +126,13 @@ impl Parser<'_> {
                     }
                     Some(b'}') if object => self.close(),
                     Some(b']') if !object => self.close(),
-                    _ => return Err(self.wrong(if object { "neither `,` nor `}`" } else { "neither `,` nor `]`" })),
+                    _ => return Err(self.error(if object { "neither `,` nor `}`" } else { "neither `,` nor `]`" })),
                 }
             }
         }
     }
 
-    fn wrong(&self, what: &'static str) -> ParseError {
+    fn error(&self, what: &'static str) -> ParseError {
         ParseError { position: self.position, what }
     }
 
@@ -151,7 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a value, or the beginning of a container that is not empty: `true` then.
+    /// Reads a value. Returns `true` if it is the start of a container that is not empty.
     fn value(&mut self, (key_start, key_end): (u32, u32)) -> Result<bool, ParseError> {
         let start = self.position as u32;
         let own = self.nodes.len() as u32;
@@ -159,40 +154,40 @@ impl Parser<'_> {
         let kind = match self.peek() {
             Some(b'"') => {
                 self.string()?;
-                Kind::String
+                JsonKind::String
             }
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
+            Some(b'{') => JsonKind::Object,
+            Some(b'[') => JsonKind::Array,
             Some(b'-' | b'0'..=b'9') => {
                 self.number()?;
-                Kind::Number
+                JsonKind::Number
             }
-            Some(b't') => self.literal(b"true", Kind::Bool)?,
-            Some(b'f') => self.literal(b"false", Kind::Bool)?,
-            Some(b'n') => self.literal(b"null", Kind::Null)?,
-            Some(_) => return Err(self.wrong("no value")),
-            None => return Err(self.wrong("the end where a value should be")),
+            Some(b't') => self.literal(b"true", JsonKind::Bool)?,
+            Some(b'f') => self.literal(b"false", JsonKind::Bool)?,
+            Some(b'n') => self.literal(b"null", JsonKind::Null)?,
+            Some(_) => return Err(self.error("no value")),
+            None => return Err(self.error("the end where a value should be")),
         };
-        self.nodes.push(Node { start, end: self.position as u32, next: own + 1, parent, key_start, key_end, kind });
+        self.nodes.push(JsonNode { start, end: self.position as u32, next: own + 1, parent, key_start, key_end, kind });
         if kind.is_leaf() {
             return Ok(false);
         }
-        if self.open.len() == DEEPEST {
-            return Err(self.wrong("too deep a nesting"));
+        if self.open.len() == MAX_DEPTH {
+            return Err(self.error("too deep a nesting"));
         }
         self.open.push(own);
         self.position += 1;
         self.skip_space();
-        if self.peek() == Some(if kind == Kind::Object { b'}' } else { b']' }) {
+        if self.peek() == Some(if kind == JsonKind::Object { b'}' } else { b']' }) {
             self.close();
             return Ok(false);
         }
         Ok(true)
     }
 
-    /// Goes to the first value of the container that was opened last.
-    fn first(&mut self) -> Result<(u32, u32), ParseError> {
-        let object = self.open.last().is_some_and(|open| self.nodes[*open as usize].kind == Kind::Object);
+    /// Reads up to the first value of the container opened last.
+    fn first_key(&mut self) -> Result<(u32, u32), ParseError> {
+        let object = self.open.last().is_some_and(|open| self.nodes[*open as usize].kind == JsonKind::Object);
         if object { self.key() } else { Ok((0, 0)) }
     }
 
@@ -205,17 +200,17 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a name and the colon after it.
+    /// Reads a member name and its colon.
     fn key(&mut self) -> Result<(u32, u32), ParseError> {
         let start = self.position as u32;
         if self.peek() != Some(b'"') {
-            return Err(self.wrong("no name in quotes"));
+            return Err(self.error("no name in quotes"));
         }
         self.string()?;
         let end = self.position as u32;
         self.skip_space();
         if self.peek() != Some(b':') {
-            return Err(self.wrong("no `:` after a name"));
+            return Err(self.error("no `:` after a name"));
         }
         self.position += 1;
         self.skip_space();
@@ -226,12 +221,13 @@ impl Parser<'_> {
         self.position += 1;
         loop {
             let rest = &self.bytes[self.position..];
-            let found = memchr2(b'"', b'\\', rest).ok_or_else(|| self.wrong("a string without an end"))?;
-            // All of them at once, which the compiler makes fast; which one is looked for only if there is one.
+            let found = memchr2(b'"', b'\\', rest).ok_or_else(|| self.error("a string without an end"))?;
+            // Check all bytes at once, which the compiler vectorizes. Locate the control character only if there is
+            // one.
             if rest[..found].iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20 {
                 let at = rest.iter().position(|byte| *byte < 0x20).unwrap_or(0);
                 self.position += at;
-                return Err(self.wrong("a control character in a string"));
+                return Err(self.error("a control character in a string"));
             }
             self.position += found + 1;
             if rest[found] == b'"' {
@@ -242,11 +238,11 @@ impl Parser<'_> {
                 Some(b'u') => {
                     let digits = self.bytes.get(self.position + 1..self.position + 5);
                     if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                        return Err(self.wrong("no four digits after `\\u`"));
+                        return Err(self.error("no four digits after `\\u`"));
                     }
                     self.position += 5;
                 }
-                _ => return Err(self.wrong("an escape that JSON does not have")),
+                _ => return Err(self.error("an escape that JSON does not have")),
             }
         }
     }
@@ -279,12 +275,12 @@ impl Parser<'_> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.position += 1;
         }
-        if self.position == start { Err(self.wrong("no digit in a number")) } else { Ok(()) }
+        if self.position == start { Err(self.error("no digit in a number")) } else { Ok(()) }
     }
 
-    fn literal(&mut self, word: &[u8], kind: Kind) -> Result<Kind, ParseError> {
+    fn literal(&mut self, word: &[u8], kind: JsonKind) -> Result<JsonKind, ParseError> {
         if !self.bytes[self.position..].starts_with(word) {
-            return Err(self.wrong("no value"));
+            return Err(self.error("no value"));
         }
         self.position += word.len();
         Ok(kind)

@@ -1,11 +1,10 @@
-//! Strings as JSON writes them.
+//! Decoding and encoding of JSON strings.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// Reads a string without its quotes, in which every escape is one that JSON has. Half of a surrogate pair stands for nothing that a
-/// text can hold, and is shown as U+FFFD.
+/// Decodes a string without its quotes, whose escapes are valid. A lone surrogate is decoded to U+FFFD.
 pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     let Some(first) = memchr(b'\\', raw) else { return String::from_utf8_lossy(raw) };
     let mut text = String::with_capacity(raw.len());
@@ -22,7 +21,7 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
             b'r' => text.push('\r'),
             b't' => text.push('\t'),
             b'u' => {
-                let (character, used) = unit(rest);
+                let (character, used) = code_point(rest);
                 text.push(character);
                 rest = rest.get(used..).unwrap_or_default();
             }
@@ -34,11 +33,12 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The character of an escape whose `\u` was read, and how many bytes it takes from there.
-fn unit(rest: &[u8]) -> (char, usize) {
-    let Some(high) = hexadecimal(rest) else { return (char::REPLACEMENT_CHARACTER, 0) };
+/// Decodes the four hexadecimal digits after `\u`. Returns the character and the number of bytes used, including a
+/// second surrogate.
+fn code_point(rest: &[u8]) -> (char, usize) {
+    let Some(high) = hex_digits(rest) else { return (char::REPLACEMENT_CHARACTER, 0) };
     if (0xD800..0xDC00).contains(&high)
-        && let Some(low) = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u")).and_then(hexadecimal)
+        && let Some(low) = rest.get(4..).and_then(|rest| rest.strip_prefix(b"\\u")).and_then(hex_digits)
         && (0xDC00..0xE000).contains(&low)
     {
         let code = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
@@ -47,22 +47,22 @@ fn unit(rest: &[u8]) -> (char, usize) {
     (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 4)
 }
 
-fn hexadecimal(bytes: &[u8]) -> Option<u32> {
+fn hex_digits(bytes: &[u8]) -> Option<u32> {
     let digits = std::str::from_utf8(bytes.get(..4)?).ok()?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Writes a text as a string in quotes, with the escapes that JSON demands and no others.
+/// Encodes a text as a quoted string, with only the escapes that JSON requires.
 pub fn encode(text: &str) -> Vec<u8> {
     let mut raw = Vec::with_capacity(text.len() + 2);
     raw.push(b'"');
-    encode_inside(text, &mut raw);
+    encode_unquoted(text, &mut raw);
     raw.push(b'"');
     raw
 }
 
-/// The same without quotes.
-pub fn encode_inside(text: &str, raw: &mut Vec<u8>) {
+/// Encodes a text without quotes.
+pub fn encode_unquoted(text: &str, raw: &mut Vec<u8>) {
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => raw.extend([b'\\', byte]),

@@ -1,41 +1,41 @@
-//! Anthropic Messages.
+//! Anthropic Messages streams.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
-use super::reply::{Begun, HttpReply, Refusal};
-use super::scan::{Broken, members};
-use super::{Api, Script, encode};
+use super::dialect::{DialectDecoder, StreamDialect};
+use super::event::{FinishReason, OpaqueKind, StreamEvent, StreamProblem, ToolKind, Usage};
+use super::reply::{ReplyError, StreamStarted};
+use super::scan::{ScanError, members};
+use super::{Api, ModelScript, encode};
 
-/// The dialect.
-pub(super) struct Anthropic;
+pub(super) struct AnthropicStream;
 
-impl StreamDialect for Anthropic {
+impl StreamDialect for AnthropicStream {
     fn api(&self) -> Api {
         Api::AnthropicMessages
     }
 
-    fn decoder(&self) -> Box<dyn Decode + Send> {
-        Box::<Decoding>::default()
+    fn decoder(&self) -> Box<dyn DialectDecoder + Send> {
+        Box::<AnthropicDecoder>::default()
     }
 
-    /// An answer is the `message` of a stream with its blocks filled in, so it is read as the stream that would fill it.
+    /// A body has the form of the `message` in `message_start`, with its blocks filled in. Decode it as the equivalent
+    /// stream.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
         let (mut kind, mut blocks, mut stop_reason) = (None, Vec::new(), "null");
         let walked = members(body, |name, value| {
             match name {
                 "type" => kind = value.string()?,
-                "content" => blocks = value.raws()?,
+                "content" => blocks = value.raw_elements()?,
                 "stop_reason" => stop_reason = value.raw()?,
                 _ => value.skip()?,
             }
             Ok(())
         });
         walked.map_err(|broken| broken.at as u64)?;
-        let mut decoding = Decoding::default();
+        let mut decoding = AnthropicDecoder::default();
         let mut tell = |event: &str| decoding.decode("", event, out);
         match kind.as_deref() {
             Some("error") => tell(body),
@@ -51,15 +51,15 @@ impl StreamDialect for Anthropic {
         }
     }
 
-    fn call_marks(&self) -> &'static [&'static str] {
+    fn tool_call_markers(&self) -> &'static [&'static str] {
         &["tool_use"]
     }
 
-    fn stream(&self, script: &Script) -> Vec<Vec<u8>> {
+    fn stream(&self, script: &ModelScript) -> Vec<Vec<u8>> {
         encode::anthropic::stream(script)
     }
 
-    fn body(&self, script: &Script) -> Value {
+    fn body(&self, script: &ModelScript) -> Value {
         encode::anthropic::body(script)
     }
 
@@ -67,18 +67,14 @@ impl StreamDialect for Anthropic {
         b"event: ping\ndata: {\"type\": \"ping\"}\n\n"
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>) -> HttpReply {
-        HttpReply::new(refusal, &error(refusal))
+    fn retryable_end(&self, error: &ReplyError<'_>) -> Vec<u8> {
+        encode::named("error", &self.error_body(error))
     }
 
-    fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
-        encode::named("error", &error(refusal))
-    }
-
-    /// Claude Code asks again without a stream unless one block was complete before the error.
-    fn end_for_good(&self, refusal: &Refusal<'_>, begun: Begun) -> Vec<u8> {
-        if begun == Begun::Yes {
-            return self.break_off(refusal);
+    /// Claude Code retries without a stream unless one block was complete before the error.
+    fn terminal_error(&self, error: &ReplyError<'_>, started: StreamStarted) -> Vec<u8> {
+        if started == StreamStarted::Yes {
+            return self.retryable_end(error);
         }
         let usage = json!({"input_tokens": 0, "output_tokens": 0});
         let message = json!({"id": "msg_sayso", "type": "message", "role": "assistant", "model": "", "content": [],
@@ -91,64 +87,63 @@ impl StreamDialect for Anthropic {
                 &json!({"type": "content_block_start", "index": 0, "content_block": block}),
             ),
             encode::named("content_block_stop", &json!({"type": "content_block_stop", "index": 0})),
-            self.break_off(refusal),
+            self.retryable_end(error),
         ]
         .concat()
     }
+
+    fn error_body(&self, error: &ReplyError<'_>) -> Value {
+        let mut object = json!({
+            "type": error.kind("/error/type").unwrap_or_else(|| match error.status() {
+                401 => "authentication_error",
+                403 => "permission_error",
+                404 => "not_found_error",
+                413 => "request_too_large",
+                429 => "rate_limit_error",
+                529 => "overloaded_error",
+                500.. => "api_error",
+                _ => "invalid_request_error",
+            }.to_owned()),
+            "message": error.message(&["/error/message"]),
+        });
+        error.add_upstream(&mut object);
+        json!({"type": "error", "error": object})
+    }
 }
 
-fn error(refusal: &Refusal<'_>) -> Value {
-    let mut error = json!({
-        "type": refusal.kind("/error/type").unwrap_or_else(|| match refusal.status() {
-            401 => "authentication_error",
-            403 => "permission_error",
-            404 => "not_found_error",
-            413 => "request_too_large",
-            429 => "rate_limit_error",
-            529 => "overloaded_error",
-            500.. => "api_error",
-            _ => "invalid_request_error",
-        }.to_owned()),
-        "message": refusal.message(&["/error/message"]),
-    });
-    refusal.add_upstream(&mut error);
-    json!({"type": "error", "error": error})
-}
-
-/// A stream being decoded.
 #[derive(Debug, Default)]
-struct Decoding {
-    open: Vec<Open>,
+struct AnthropicDecoder {
+    open: Vec<OpenBlock>,
     started: bool,
     ended: bool,
 }
 
-/// More open blocks than this are not followed.
-const OPEN_LIMIT: usize = 1 << 10;
+/// Maximum number of open blocks to track.
+const MAX_OPEN_BLOCKS: usize = 1 << 10;
 
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: u32,
     call: Option<(String, String)>,
-    /// Whether arguments came.
+    /// `true` once arguments were received.
     filled: bool,
 }
 
-/// What an event has, of what matters.
+/// The relevant members of an event.
 #[derive(Default)]
-struct Parts<'a> {
+struct AnthropicEvent<'a> {
     kind: Cow<'a, str>,
     index: u32,
     delta: Cow<'a, str>,
     piece: Option<Cow<'a, str>>,
     stop_reason: Option<Cow<'a, str>>,
-    /// The block of `content_block_start`, the message of `message_start`, or the error, as written.
+    /// Raw JSON of the block, the message or the error.
     inner: &'a str,
     usage: Option<Usage>,
 }
 
-impl<'a> Parts<'a> {
-    fn parse(name: &'a str, data: &'a str) -> Result<Self, Broken> {
+impl<'a> AnthropicEvent<'a> {
+    fn parse(name: &'a str, data: &'a str) -> Result<Self, ScanError> {
         let mut parts = Self { kind: Cow::Borrowed(name), inner: "null", ..Self::default() };
         members(data, |key, scan| {
             match key {
@@ -173,7 +168,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn usage(raw: &str) -> Result<Usage, Broken> {
+fn usage(raw: &str) -> Result<Usage, ScanError> {
     let mut usage = Usage::default();
     members(raw, |key, scan| {
         match key {
@@ -188,9 +183,9 @@ fn usage(raw: &str) -> Result<Usage, Broken> {
     Ok(usage)
 }
 
-/// The members of a block, a message or an error that matter.
+/// The relevant members of a block, a message or an error.
 #[derive(Default)]
-struct Inner<'a> {
+struct AnthropicObject<'a> {
     kind: Cow<'a, str>,
     id: Cow<'a, str>,
     name: Cow<'a, str>,
@@ -203,8 +198,8 @@ struct Inner<'a> {
     usage: Option<Usage>,
 }
 
-impl<'a> Inner<'a> {
-    fn parse(raw: &'a str) -> Result<Self, Broken> {
+impl<'a> AnthropicObject<'a> {
+    fn parse(raw: &'a str) -> Result<Self, ScanError> {
         let mut inner = Self::default();
         members(raw, |key, scan| {
             match key {
@@ -226,9 +221,9 @@ impl<'a> Inner<'a> {
     }
 }
 
-impl Decode for Decoding {
+impl DialectDecoder for AnthropicDecoder {
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let parts = Parts::parse(name, data).map_err(|broken| broken.at as u64)?;
+        let parts = AnthropicEvent::parse(name, data).map_err(|broken| broken.at as u64)?;
         let other = |name| StreamEvent::Other { name, raw: Cow::Borrowed(data) };
         let block = parts.index;
         match &*parts.kind {
@@ -239,29 +234,29 @@ impl Decode for Decoding {
                     out(StreamEvent::Opaque { block, kind: OpaqueKind::Signature, data });
                 }
                 ("input_json_delta", Some(piece)) => match self.open.iter_mut().rfind(|open| open.index == block) {
-                    Some(Open { call: Some(_), filled, .. }) => {
+                    Some(OpenBlock { call: Some(_), filled, .. }) => {
                         *filled |= !piece.is_empty();
                         out(StreamEvent::ToolArguments { block, piece });
                     }
-                    // The arguments of something that the API runs by itself.
+                    // Arguments of a tool that the API runs itself.
                     Some(_) => out(other(parts.delta)),
                     None => {
-                        out(StreamEvent::Problem(Problem::LateArguments { block }));
+                        out(StreamEvent::Problem(StreamProblem::LateArguments { block }));
                         out(StreamEvent::ToolArguments { block, piece });
                     }
                 },
                 _ => out(other(parts.delta)),
             },
             "content_block_start" => {
-                let inner = Inner::parse(parts.inner).map_err(|broken| broken.at as u64)?;
-                self.block_started(block, inner, data, out);
+                let inner = AnthropicObject::parse(parts.inner).map_err(|broken| broken.at as u64)?;
+                self.start_block(block, inner, data, out);
             }
             "content_block_stop" => {
                 if let Some(at) = self.open.iter().rposition(|open| open.index == block)
-                    && let Open { call: Some((id, name)), filled, .. } = self.open.remove(at)
+                    && let OpenBlock { call: Some((id, name)), filled, .. } = self.open.remove(at)
                 {
                     if !filled {
-                        // It began with an empty object, and that is what it has.
+                        // No pieces were received, so the arguments are the empty object of the start event.
                         out(StreamEvent::ToolArguments { block, piece: "{}".into() });
                     }
                     let (id, name) = (id.into(), name.into());
@@ -270,27 +265,27 @@ impl Decode for Decoding {
                 out(StreamEvent::BlockEnded { block });
             }
             "message_start" => {
-                let inner = Inner::parse(parts.inner).map_err(|broken| broken.at as u64)?;
+                let inner = AnthropicObject::parse(parts.inner).map_err(|broken| broken.at as u64)?;
                 self.started = true;
                 out(StreamEvent::MessageStarted { id: inner.id, model: inner.model });
                 inner.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
             }
             "message_delta" => {
-                let said = parts.usage.is_some() || parts.stop_reason.is_some();
+                let has_update = parts.usage.is_some() || parts.stop_reason.is_some();
                 parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
                 if let Some(reason) = parts.stop_reason {
                     self.ended = true;
                     let finish = finish(&reason);
                     out(StreamEvent::Finished { reason, finish });
                 }
-                if !said {
+                if !has_update {
                     out(StreamEvent::Framing { name: parts.kind });
                 }
             }
             "message_stop" => out(StreamEvent::Framing { name: parts.kind }),
             "ping" => out(StreamEvent::KeepAlive),
             "error" => {
-                let inner = Inner::parse(parts.inner).map_err(|broken| broken.at as u64)?;
+                let inner = AnthropicObject::parse(parts.inner).map_err(|broken| broken.at as u64)?;
                 self.ended = true;
                 out(StreamEvent::Error { kind: inner.kind, message: inner.message, raw: data.into() });
             }
@@ -304,31 +299,37 @@ impl Decode for Decoding {
     fn end(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
         if self.started && !std::mem::replace(&mut self.ended, true) {
             let open = self.open.iter().filter(|open| open.call.is_some()).count() as u32;
-            out(StreamEvent::Problem(Problem::Cut { open }));
+            out(StreamEvent::Problem(StreamProblem::Truncated { open }));
         }
     }
 
     fn retained(&self) -> usize {
-        let strings = |open: &Open| open.call.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
-        self.open.capacity() * size_of::<Open>() + self.open.iter().map(strings).sum::<usize>()
+        let strings = |open: &OpenBlock| open.call.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
+        self.open.capacity() * size_of::<OpenBlock>() + self.open.iter().map(strings).sum::<usize>()
     }
 }
 
-impl Decoding {
-    fn block_started(&mut self, block: u32, inner: Inner<'_>, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
+impl AnthropicDecoder {
+    fn start_block(
+        &mut self,
+        block: u32,
+        inner: AnthropicObject<'_>,
+        data: &str,
+        out: &mut dyn FnMut(StreamEvent<'_>),
+    ) {
         if let Some(at) = self.open.iter().position(|open| open.index == block)
             && self.open.remove(at).call.is_some()
         {
-            out(StreamEvent::Problem(Problem::Contradiction { block }));
+            out(StreamEvent::Problem(StreamProblem::Contradiction { block }));
         }
-        if self.open.len() == OPEN_LIMIT {
-            out(StreamEvent::Problem(Problem::TooManyBlocks));
+        if self.open.len() == MAX_OPEN_BLOCKS {
+            out(StreamEvent::Problem(StreamProblem::TooManyBlocks));
             return;
         }
         let call = (inner.kind == "tool_use").then(|| (inner.id.to_string(), inner.name.to_string()));
-        // A stream starts with none; a body has them here.
+        // A stream starts a call with empty arguments, a body contains them here.
         let filled = !matches!(inner.input, "" | "{}" | "null");
-        self.open.push(Open { index: block, call, filled });
+        self.open.push(OpenBlock { index: block, call, filled });
         let framing = StreamEvent::Framing { name: "content_block_start".into() };
         match &*inner.kind {
             "text" if inner.text.is_empty() => out(framing),
@@ -360,14 +361,14 @@ impl Decoding {
     }
 }
 
-fn finish(reason: &str) -> Finish {
+fn finish(reason: &str) -> FinishReason {
     match reason {
-        "end_turn" => Finish::EndTurn,
-        "tool_use" => Finish::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => Finish::MaxTokens,
-        "stop_sequence" => Finish::StopSequence,
-        "refusal" => Finish::Refusal,
-        "pause_turn" => Finish::Paused,
-        _ => Finish::Other,
+        "end_turn" => FinishReason::EndTurn,
+        "tool_use" => FinishReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::MaxTokens,
+        "stop_sequence" => FinishReason::StopSequence,
+        "refusal" => FinishReason::Refusal,
+        "pause_turn" => FinishReason::Paused,
+        _ => FinishReason::Other,
     }
 }

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, as OpenAI and the many who imitate it speak it.
+//! OpenAI Chat Completions streams, and compatible APIs.
 
 mod parts;
 
@@ -7,40 +7,40 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, Problem, StreamEvent, ToolKind};
-use super::reply::{HttpReply, Refusal};
+use super::blocks::{BlockCounter, TextKind};
+use super::dialect::{DialectDecoder, StreamDialect};
+use super::event::{FinishReason, StreamEvent, StreamProblem, ToolKind};
+use super::openai::{error_object, error_parts};
+use super::reply::ReplyError;
 use super::scan::has_any;
-use super::{Api, Script, encode};
-pub(super) use parts::error_parts;
-use parts::{CallPart, Choice, Parts};
+use super::{Api, ModelScript, encode};
+use parts::{ChatChoice, ChatChunk, ToolCallDelta};
 
-/// The dialect.
-pub(super) struct Chat;
+pub(super) struct ChatStream;
 
-impl StreamDialect for Chat {
+impl StreamDialect for ChatStream {
     fn api(&self) -> Api {
         Api::OpenAiChat
     }
 
-    fn decoder(&self) -> Box<dyn Decode + Send> {
-        Box::<Decoding>::default()
+    fn decoder(&self) -> Box<dyn DialectDecoder + Send> {
+        Box::<ChatDecoder>::default()
     }
 
-    /// An answer is one chunk that says `message` where a chunk says `delta`.
+    /// A body has the form of a chunk, with `message` in place of `delta`.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        if has_any(body, &["choices", "error"])? { Decoding::default().decode("", body, out) } else { Ok(()) }
+        if has_any(body, &["choices", "error"])? { ChatDecoder::default().decode("", body, out) } else { Ok(()) }
     }
 
-    fn call_marks(&self) -> &'static [&'static str] {
+    fn tool_call_markers(&self) -> &'static [&'static str] {
         &["tool_calls", "function_call"]
     }
 
-    fn stream(&self, script: &Script) -> Vec<Vec<u8>> {
+    fn stream(&self, script: &ModelScript) -> Vec<Vec<u8>> {
         encode::chat::stream(script)
     }
 
-    fn body(&self, script: &Script) -> Value {
+    fn body(&self, script: &ModelScript) -> Value {
         encode::chat::body(script)
     }
 
@@ -48,76 +48,45 @@ impl StreamDialect for Chat {
         b": keep-alive\n\n"
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>) -> HttpReply {
-        HttpReply::new(refusal, &error(refusal))
+    fn error_body(&self, error: &ReplyError<'_>) -> Value {
+        let mut object = error_object(error);
+        object["param"] = Value::Null;
+        error.add_upstream(&mut object);
+        json!({"error": object})
     }
-
-    fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
-        encode::unnamed(&error(refusal))
-    }
 }
 
-fn error(refusal: &Refusal<'_>) -> Value {
-    let mut error = openai_error(refusal);
-    error["param"] = Value::Null;
-    refusal.add_upstream(&mut error);
-    json!({"error": error})
-}
-
-/// The error object that both of OpenAI's APIs answer with.
-pub(super) fn openai_error(refusal: &Refusal<'_>) -> Value {
-    json!({
-        "message": refusal.message(&["/error/message"]),
-        "type": refusal.kind("/error/type").unwrap_or_else(|| match refusal.status() {
-            429 => "rate_limit_error",
-            500.. => "server_error",
-            _ => "invalid_request_error",
-        }.to_owned()),
-        "code": refusal.kind("/error/code").or_else(|| {
-            matches!(refusal, Refusal::Canceled).then(|| "request_canceled".to_owned())
-        }),
-    })
-}
-
-/// A stream being decoded.
+/// The decoder of a stream.
 ///
-/// Blocks are not numbered in this dialect: they are counted here as they begin.
+/// This API does not number blocks, so they are numbered in order of their start.
 #[derive(Debug, Default)]
-struct Decoding {
+struct ChatDecoder {
     started: bool,
     ended: bool,
-    next: u32,
-    /// The open block of text or of thinking.
-    said: Option<(Said, u32)>,
-    calls: Vec<Call>,
+    blocks: BlockCounter,
+    calls: Vec<OpenCall>,
 }
 
-/// More calls than this are not followed.
-const CALL_LIMIT: usize = 1 << 10;
+/// Maximum number of calls to track.
+const MAX_CALLS: usize = 1 << 10;
 
-/// The calls of a choice are numbered from a multiple of this on.
-const CALLS_OF_A_CHOICE: u64 = 1 << 32;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Text,
-    Thinking,
-}
+/// Distance between the call numbers of consecutive choices.
+const CALLS_PER_CHOICE: u64 = 1 << 32;
 
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     index: u64,
     block: u32,
-    /// Its id and the tool's name, until it is complete.
+    /// Id and tool name, until the call is complete.
     open: Option<(String, String)>,
 }
 
-impl Decode for Decoding {
+impl DialectDecoder for ChatDecoder {
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let parts = Parts::parse(data).map_err(|broken| broken.at as u64)?;
-        let said = Cell::new(false);
+        let parts = ChatChunk::parse(data).map_err(|broken| broken.at as u64)?;
+        let has_events = Cell::new(false);
         let out = &mut |event: StreamEvent<'_>| {
-            said.set(true);
+            has_events.set(true);
             out(event);
         };
         if let Some(error) = parts.error {
@@ -131,11 +100,11 @@ impl Decode for Decoding {
         let choice = parts.choice;
         let not_empty = |piece: &Cow<'_, str>| !piece.is_empty();
         if let Some(text) = choice.thinking.filter(not_empty) {
-            let block = self.saying(Said::Thinking, out);
+            let block = self.blocks.text_block(TextKind::Thinking, out);
             out(StreamEvent::Thinking { block, text });
         }
         for text in [choice.text, choice.refusal].into_iter().flatten().filter(not_empty) {
-            let block = self.saying(Said::Text, out);
+            let block = self.blocks.text_block(TextKind::Text, out);
             out(StreamEvent::Text { block, text });
         }
         for part in choice.calls {
@@ -146,16 +115,16 @@ impl Decode for Decoding {
             self.aside(other, out);
         }
         if let Some(reason) = choice.finish {
-            self.silent(out);
+            self.blocks.end_text(out);
             self.complete(0, out);
             self.ended = true;
             let finish = finish(&reason, !self.calls.is_empty());
             out(StreamEvent::Finished { reason, finish });
         }
         parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
-        if more || !parts.known && !said.get() {
+        if more || !parts.known && !has_events.get() {
             out(StreamEvent::Other { name: name.into(), raw: data.into() });
-        } else if !said.get() {
+        } else if !has_events.get() {
             out(StreamEvent::Framing { name: "chat.completion.chunk".into() });
         }
         Ok(())
@@ -169,53 +138,29 @@ impl Decode for Decoding {
     fn end(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
         if self.started && !std::mem::replace(&mut self.ended, true) {
             let open = self.calls.iter().filter(|call| call.open.is_some()).count() as u32;
-            out(StreamEvent::Problem(Problem::Cut { open }));
+            out(StreamEvent::Problem(StreamProblem::Truncated { open }));
         }
     }
 
     fn retained(&self) -> usize {
-        let strings = |call: &Call| call.open.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
-        self.calls.capacity() * size_of::<Call>() + self.calls.iter().map(strings).sum::<usize>()
+        let strings = |call: &OpenCall| call.open.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
+        self.calls.capacity() * size_of::<OpenCall>() + self.calls.iter().map(strings).sum::<usize>()
     }
 }
 
-impl Decoding {
-    fn begin(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
-    }
-
-    /// The block of what is being said, begun where something else was said before.
-    fn saying(&mut self, what: Said, out: &mut dyn FnMut(StreamEvent<'_>)) -> u32 {
-        if let Some((said, block)) = self.said
-            && said == what
-        {
-            return block;
-        }
-        self.silent(out);
-        let block = self.begin();
-        self.said = Some((what, block));
-        block
-    }
-
-    fn silent(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        if let Some((_, block)) = self.said.take() {
-            out(StreamEvent::BlockEnded { block });
-        }
-    }
-
-    /// Nothing comes for what is open.
+impl ChatDecoder {
+    /// Completes everything that is open.
     fn complete_all(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.silent(out);
+        self.blocks.end_text(out);
         self.complete_where(|_| true, out);
     }
 
-    /// Nothing comes for the calls of a choice.
+    /// Completes the calls of a choice.
     fn complete(&mut self, choice: u64, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.complete_where(|call| call.index / CALLS_OF_A_CHOICE == choice, out);
+        self.complete_where(|call| call.index / CALLS_PER_CHOICE == choice, out);
     }
 
-    fn complete_where(&mut self, wanted: impl Fn(&Call) -> bool, out: &mut dyn FnMut(StreamEvent<'_>)) {
+    fn complete_where(&mut self, wanted: impl Fn(&OpenCall) -> bool, out: &mut dyn FnMut(StreamEvent<'_>)) {
         for call in self.calls.iter_mut().filter(|call| wanted(call)) {
             let block = call.block;
             if let Some((id, name)) = call.open.take() {
@@ -225,21 +170,22 @@ impl Decoding {
         }
     }
 
-    /// A choice beyond the first. What it says is left to the reader of the whole; what it calls is not, as an agent may take it.
-    fn aside(&mut self, choice: Choice<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        let first = choice.number.saturating_mul(CALLS_OF_A_CHOICE);
+    /// Decodes a choice other than the first. Its text is reported as a whole; its calls are decoded, because an agent
+    /// may run them.
+    fn aside(&mut self, choice: ChatChoice<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        let first = choice.number.saturating_mul(CALLS_PER_CHOICE);
         for (place, part) in (0..).zip(choice.calls) {
             let index = first.saturating_add(part.index.unwrap_or(place));
-            self.call(CallPart { index: Some(index), ..part }, out);
+            self.call(ToolCallDelta { index: Some(index), ..part }, out);
         }
         if choice.finish.is_some() {
             self.complete(choice.number, out);
         }
     }
 
-    fn call(&mut self, part: CallPart<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+    fn call(&mut self, part: ToolCallDelta<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
         let last = self.calls.last().map(|call| call.index);
-        // Some leave the index out, and some give every call the same one: an id with a name starts a call.
+        // Some servers omit the index, others give every call the same one. An id with a name starts a new call.
         let index = part.index.or(if part.id.is_empty() { last } else { None });
         let index = index.unwrap_or_else(|| last.map_or(0, |last| last + 1));
         let known = self.calls.iter().rfind(|call| call.index == index).filter(|call| {
@@ -249,26 +195,26 @@ impl Decoding {
         if let Some(call) = known {
             let block = call.block;
             if call.open.is_none() && !part.piece.is_empty() {
-                out(StreamEvent::Problem(Problem::LateArguments { block }));
+                out(StreamEvent::Problem(StreamProblem::LateArguments { block }));
             }
             if !part.piece.is_empty() {
                 out(StreamEvent::ToolArguments { block, piece: part.piece });
             }
             return;
         }
-        // One with an index of its own says nothing of the others: more may come for them, and half of a call must not pass for all
-        // of it. They are complete with the answer.
+        // A call with an index does not complete the others, because servers may interleave calls. A partial call must
+        // not pass for a complete one; all are completed at the end of the response.
         if part.index.is_some() && self.calls.iter().all(|call| call.index != index) {
-            self.silent(out);
+            self.blocks.end_text(out);
         } else {
             self.complete_all(out);
         }
-        if self.calls.len() == CALL_LIMIT {
-            return out(StreamEvent::Problem(Problem::TooManyBlocks));
+        if self.calls.len() == MAX_CALLS {
+            return out(StreamEvent::Problem(StreamProblem::TooManyBlocks));
         }
-        let block = self.begin();
+        let block = self.blocks.begin();
         let open = Some((part.id.to_string(), part.name.to_string()));
-        self.calls.push(Call { index, block, open });
+        self.calls.push(OpenCall { index, block, open });
         let kind = if part.custom { ToolKind::Custom } else { ToolKind::Function };
         out(StreamEvent::ToolCallStarted { block, id: part.id, name: part.name, kind });
         if !part.piece.is_empty() {
@@ -277,13 +223,13 @@ impl Decoding {
     }
 }
 
-fn finish(reason: &str, calls: bool) -> Finish {
+fn finish(reason: &str, calls: bool) -> FinishReason {
     match reason {
-        "stop" if calls => Finish::ToolUse,
-        "stop" => Finish::EndTurn,
-        "tool_calls" | "function_call" => Finish::ToolUse,
-        "length" => Finish::MaxTokens,
-        "content_filter" => Finish::Refusal,
-        _ => Finish::Other,
+        "stop" if calls => FinishReason::ToolUse,
+        "stop" => FinishReason::EndTurn,
+        "tool_calls" | "function_call" => FinishReason::ToolUse,
+        "length" => FinishReason::MaxTokens,
+        "content_filter" => FinishReason::Refusal,
+        _ => FinishReason::Other,
     }
 }

@@ -1,102 +1,92 @@
-//! A whole answer, out of a stream's events or out of a body.
+//! Collects a whole response from a stream or a body.
 
 use std::borrow::Cow;
 
-use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
+use super::event::{FinishReason, OpaqueKind, StreamEvent, StreamProblem, ToolKind, Usage};
 use super::{Api, Decoder};
 
-/// A model's answer.
+/// The response of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Answer {
-    /// Its id.
+pub struct ModelResponse {
     pub id: String,
-    /// The model that gave it.
     pub model: String,
-    /// What it says, in the order in which it began.
-    pub blocks: Vec<Block>,
-    /// What it cost.
+    /// Content blocks in order of their start.
+    pub blocks: Vec<ResponseBlock>,
     pub usage: Usage,
-    /// Why it ended, as the API says it and in one vocabulary; `None` if it did not.
-    pub finish: Option<(String, Finish)>,
-    /// The error that the API reported instead, by kind and message.
+    /// Finish reason in the API's words and normalized; `None` if the response is incomplete.
+    pub finish: Option<(String, FinishReason)>,
+    /// Error reported by the API, as kind and message.
     pub error: Option<(String, String)>,
-    /// What was wrong with the stream.
-    pub problems: Vec<Problem>,
+    /// Problems of the stream.
+    pub problems: Vec<StreamProblem>,
 }
 
-/// A part of an answer.
+/// A block of a response.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Block {
-    /// What it says.
-    pub content: Content,
-    /// What only the API can read, and has to get back.
+pub struct ResponseBlock {
+    pub content: BlockContent,
+    /// Data that only the API can interpret, to be sent back unchanged.
     pub opaque: Vec<(OpaqueKind, String)>,
 }
 
-/// What a block says.
+/// The content of a block.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
-    /// Text.
+pub enum BlockContent {
     Text(String),
-    /// What the model thought.
+    /// Reasoning of the model.
     Thinking(String),
-    /// A tool call.
     ToolCall {
-        /// The id that the result will name.
+        /// Id, which the result refers to.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What its arguments are.
         kind: ToolKind,
-        /// The arguments, as far as they came.
+        /// Arguments received so far.
         arguments: String,
-        /// How far it came.
         state: CallState,
     },
 }
 
-/// Whether all of a call has come.
+/// The completeness of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
-    /// More may come.
+    /// More arguments may follow.
     Open,
-    /// Nothing comes later.
     Complete,
 }
 
-/// Puts an answer together.
+/// Collects the events of a response.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
-    answer: Answer,
-    /// The number of each block.
+    response: ModelResponse,
+    /// Number of each block in the stream.
     numbers: Vec<u32>,
 }
 
 impl Collector {
-    /// Takes the next event.
-    pub fn take(&mut self, event: StreamEvent<'_>) {
+    pub fn push(&mut self, event: StreamEvent<'_>) {
         match event {
             StreamEvent::MessageStarted { id, model } => {
-                (self.answer.id, self.answer.model) = (id.into_owned(), model.into_owned());
+                (self.response.id, self.response.model) = (id.into_owned(), model.into_owned());
             }
             StreamEvent::Text { block, text } => {
-                match &mut self.block(block, || Content::Text(String::new())).content {
-                    Content::Text(so_far) | Content::Thinking(so_far) => so_far.push_str(&text),
-                    Content::ToolCall { .. } => {}
+                match &mut self.block(block, || BlockContent::Text(String::new())).content {
+                    BlockContent::Text(so_far) | BlockContent::Thinking(so_far) => so_far.push_str(&text),
+                    BlockContent::ToolCall { .. } => {}
                 }
             }
             StreamEvent::Thinking { block, text } => {
-                match &mut self.block(block, || Content::Thinking(String::new())).content {
-                    Content::Text(so_far) | Content::Thinking(so_far) => so_far.push_str(&text),
-                    Content::ToolCall { .. } => {}
+                match &mut self.block(block, || BlockContent::Thinking(String::new())).content {
+                    BlockContent::Text(so_far) | BlockContent::Thinking(so_far) => so_far.push_str(&text),
+                    BlockContent::ToolCall { .. } => {}
                 }
             }
             StreamEvent::Opaque { block, kind, data } => {
-                let opaque = &mut self.block(block, || Content::Thinking(String::new())).opaque;
+                let opaque = &mut self.block(block, || BlockContent::Thinking(String::new())).opaque;
                 match opaque.last_mut() {
-                    // A signature comes in pieces, too.
+                    // A signature may arrive in pieces.
                     Some((last, so_far)) if *last == kind => so_far.push_str(&data),
                     _ => opaque.push((kind, data.into_owned())),
                 }
@@ -106,19 +96,19 @@ impl Collector {
             }
             StreamEvent::ToolArguments { block, piece } => {
                 let start = || call(Cow::default(), Cow::default(), ToolKind::Function, CallState::Open);
-                if let Content::ToolCall { arguments, .. } = &mut self.block(block, start).content {
+                if let BlockContent::ToolCall { arguments, .. } = &mut self.block(block, start).content {
                     arguments.push_str(&piece);
                 }
             }
             StreamEvent::ToolCallComplete { block, id, name, whole } => {
                 self.complete(block, id, name, whole);
             }
-            StreamEvent::Usage(usage) => self.answer.usage.update(usage),
-            StreamEvent::Finished { reason, finish } => self.answer.finish = Some((reason.into_owned(), finish)),
+            StreamEvent::Usage(usage) => self.response.usage.update(usage),
+            StreamEvent::Finished { reason, finish } => self.response.finish = Some((reason.into_owned(), finish)),
             StreamEvent::Error { kind, message, .. } => {
-                self.answer.error.get_or_insert((kind.into_owned(), message.into_owned()));
+                self.response.error.get_or_insert((kind.into_owned(), message.into_owned()));
             }
-            StreamEvent::Problem(problem) => self.answer.problems.push(problem),
+            StreamEvent::Problem(problem) => self.response.problems.push(problem),
             StreamEvent::BlockEnded { .. }
             | StreamEvent::KeepAlive
             | StreamEvent::Framing { .. }
@@ -126,107 +116,104 @@ impl Collector {
         }
     }
 
-    /// The answer as it is now.
-    pub fn answer(&self) -> &Answer {
-        &self.answer
+    /// Returns the response collected so far.
+    pub fn response(&self) -> &ModelResponse {
+        &self.response
     }
 
-    /// The answer.
-    pub fn into_answer(self) -> Answer {
-        self.answer
+    /// Returns the collected response.
+    pub fn into_response(self) -> ModelResponse {
+        self.response
     }
 
-    fn block(&mut self, number: u32, start: impl FnOnce() -> Content) -> &mut Block {
-        // From the end, since nearly always the last one is meant.
+    fn block(&mut self, number: u32, start: impl FnOnce() -> BlockContent) -> &mut ResponseBlock {
+        // Search from the end, because most events concern the last block.
         let at = self.numbers.iter().rposition(|known| *known == number).unwrap_or_else(|| {
             self.numbers.push(number);
-            self.answer.blocks.push(Block { content: start(), opaque: Vec::new() });
+            self.response.blocks.push(ResponseBlock { content: start(), opaque: Vec::new() });
             self.numbers.len() - 1
         });
-        &mut self.answer.blocks[at]
+        &mut self.response.blocks[at]
     }
 
     fn complete(&mut self, block: u32, said_id: Cow<'_, str>, said_name: Cow<'_, str>, whole: Option<Cow<'_, str>>) {
         let start = || call(Cow::default(), Cow::default(), ToolKind::Function, CallState::Open);
         let mut differs = false;
-        if let Content::ToolCall { id, name, arguments, state, .. } = &mut self.block(block, start).content {
+        if let BlockContent::ToolCall { id, name, arguments, state, .. } = &mut self.block(block, start).content {
             (*id, *name, *state) = (said_id.into_owned(), said_name.into_owned(), CallState::Complete);
-            // Clients read what is said as a whole.
+            // Clients read the repeated arguments of a complete call, not the pieces.
             if let Some(whole) = whole.filter(|whole| *whole != **arguments) {
                 differs = true;
                 *arguments = whole.into_owned();
             }
         }
-        let problem = Problem::Contradiction { block };
-        if differs && self.answer.problems.last() != Some(&problem) {
-            self.answer.problems.push(problem);
+        let problem = StreamProblem::Contradiction { block };
+        if differs && self.response.problems.last() != Some(&problem) {
+            self.response.problems.push(problem);
         }
     }
 }
 
-fn call(id: Cow<'_, str>, name: Cow<'_, str>, kind: ToolKind, state: CallState) -> Content {
-    Content::ToolCall { id: id.into_owned(), name: name.into_owned(), kind, arguments: String::new(), state }
+fn call(id: Cow<'_, str>, name: Cow<'_, str>, kind: ToolKind, state: CallState) -> BlockContent {
+    BlockContent::ToolCall { id: id.into_owned(), name: name.into_owned(), kind, arguments: String::new(), state }
 }
 
-/// Collects a whole stream.
-pub fn from_stream(api: Api, bytes: &[u8]) -> Answer {
+/// Collects the response of a whole stream.
+pub fn from_stream(api: Api, bytes: &[u8]) -> ModelResponse {
     let mut collector = Collector::default();
     let mut decoder: Decoder = api.decoder();
-    decoder.feed(bytes, &mut |positioned| collector.take(positioned.event));
-    decoder.end(&mut |positioned| collector.take(positioned.event));
-    collector.into_answer()
+    decoder.feed(bytes, &mut |positioned| collector.push(positioned.event));
+    decoder.end(&mut |positioned| collector.push(positioned.event));
+    collector.into_response()
 }
 
-/// Reads the body of an answer that was not streamed.
-pub fn from_body(api: Api, bytes: &[u8]) -> Result<Answer, BodyError> {
-    // What is wrong, and where, is found out by those who say it best.
+/// Reads the body of a response that was not streamed.
+pub fn from_body(api: Api, bytes: &[u8]) -> Result<ModelResponse, ResponseBodyError> {
+    // Let `serde_json` locate and describe the syntax error.
     let broken = || match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-        Err(source) => BodyError::NotJson { source },
-        Ok(_) => BodyError::NotAnAnswer { api },
+        Err(source) => ResponseBodyError::NotJson { source },
+        Ok(_) => ResponseBodyError::NotAResponse { api },
     };
     let body = std::str::from_utf8(bytes).map_err(|_| broken())?;
     let mut collector = Collector::default();
-    let mut said = false;
+    let mut has_events = false;
     let walked = api.dialect().body_events(body, &mut |event| {
-        said = true;
-        collector.take(event);
+        has_events = true;
+        collector.push(event);
     });
     walked.map_err(|_| broken())?;
-    if said { Ok(collector.into_answer()) } else { Err(BodyError::NotAnAnswer { api }) }
+    if has_events { Ok(collector.into_response()) } else { Err(ResponseBodyError::NotAResponse { api }) }
 }
 
-/// Whether the body of an answer that was not streamed may have a call of a tool in it: if not, it need not be read to be passed on.
-pub fn may_call(api: Api, bytes: &[u8]) -> bool {
-    // A mark could be written with escapes, which nobody does.
+/// Returns `false` if a body cannot contain a tool call, so that it can be forwarded without decoding.
+pub fn may_contain_tool_call(api: Api, bytes: &[u8]) -> bool {
+    // A marker could be escaped, although no API does so.
     let escaped = memchr::memmem::find(bytes, br"\u00").is_some();
-    escaped || api.dialect().call_marks().iter().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
+    escaped
+        || api.dialect().tool_call_markers().iter().any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
 }
 
-/// Why a body could not be read as an answer.
+/// The reason why a body is not a response.
 #[derive(Debug, thiserror::Error)]
-pub enum BodyError {
-    /// It is not JSON.
+pub enum ResponseBodyError {
     #[error("the body is not JSON: {source}")]
     NotJson {
-        /// Where it stops being it.
+        /// Syntax error with its position.
         source: serde_json::Error,
     },
-    /// It is JSON, but neither an answer nor an error of this API.
-    #[error("the body is neither an answer nor an error of {api:?}")]
-    NotAnAnswer {
-        /// Which API.
-        api: Api,
-    },
+    /// The JSON is neither a response nor an error of the API.
+    #[error("the body is neither a response nor an error of {api:?}")]
+    NotAResponse { api: Api },
 }
 
-impl BodyError {
-    /// What to do about it.
+impl ResponseBodyError {
+    /// Returns a hint on how to proceed.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotJson { .. } => {
                 "a stream is read with `from_stream`; a compressed body has to be decompressed first"
             }
-            Self::NotAnAnswer { .. } => "see which API the request went to",
+            Self::NotAResponse { .. } => "see which API the request went to",
         }
     }
 }

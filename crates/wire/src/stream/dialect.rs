@@ -1,60 +1,68 @@
-//! What each dialect does in its own way.
+//! The interface of a stream dialect.
 
 use serde_json::Value;
 
-use super::{Api, Begun, HttpReply, Refusal, Script, StreamEvent};
+use super::{Api, HttpReply, ModelScript, ReplyError, StreamEvent, StreamStarted, encode};
 
-/// How one API streams, in both directions. Implemented by one type without state in one file; see the module's documentation.
+/// The stream format of an API, for decoding and encoding. Implemented by one stateless type per file; see the module
+/// documentation.
 pub trait StreamDialect: Sync {
-    /// Which API.
     fn api(&self) -> Api;
 
-    /// A decoder of one stream, at its start.
-    fn decoder(&self) -> Box<dyn Decode + Send>;
+    /// Returns a decoder at the start of a stream.
+    fn decoder(&self) -> Box<dyn DialectDecoder + Send>;
 
-    /// Says what an answer that was not streamed says, as events. A body that has nothing of an answer gives none. Says where a
-    /// body is broken that is.
+    /// Decodes the body of a response that was not streamed. A body without response content yields no events. Returns
+    /// the offset of a syntax error.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64>;
 
-    /// What is in every body that has a call of a tool in it.
-    fn call_marks(&self) -> &'static [&'static str];
+    /// Returns strings, at least one of which occurs in every body with a tool call.
+    fn tool_call_markers(&self) -> &'static [&'static str];
 
-    /// The server-sent events with which this API streams an answer, each as its bytes with the empty line, so that
-    /// a caller can put pauses and keep-alives between them. What the API has no form for is left out.
-    fn stream(&self, script: &Script) -> Vec<Vec<u8>>;
+    /// Encodes a scripted response as server-sent events, each with its empty line, so that the caller can insert
+    /// pauses and keep-alives. Content that the API cannot represent is omitted.
+    fn stream(&self, script: &ModelScript) -> Vec<Vec<u8>>;
 
-    /// The body with which this API gives an answer that was not asked for as a stream.
-    fn body(&self, script: &Script) -> Value;
+    /// Encodes a scripted response as a body.
+    fn body(&self, script: &ModelScript) -> Value;
 
-    /// What keeps a stream alive that has begun, and means nothing to clients. It can be sent before the first event, too.
+    /// Returns a keep-alive that clients ignore, valid before the first event too.
     fn keep_alive(&self) -> &'static [u8];
 
-    /// The answer in place of a stream, as long as no status was sent.
-    fn refuse(&self, refusal: &Refusal<'_>) -> HttpReply;
+    /// Returns the response that replaces a stream before its status was sent.
+    fn error_reply(&self, error: &ReplyError<'_>) -> HttpReply {
+        HttpReply::new(error, &self.error_body(error))
+    }
 
-    /// The end of a stream that has begun with status 200.
-    fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8>;
+    /// Returns the JSON error object in the format of the API.
+    fn error_body(&self, error: &ReplyError<'_>) -> Value;
 
-    /// The same in the form after which clients are known not to try again, which may not be the API's own.
-    fn end_for_good(&self, refusal: &Refusal<'_>, begun: Begun) -> Vec<u8> {
-        let _ = begun;
-        self.break_off(refusal)
+    /// Returns the end of a stream that has started with status 200.
+    fn retryable_end(&self, error: &ReplyError<'_>) -> Vec<u8> {
+        encode::unnamed(&self.error_body(error))
+    }
+
+    /// Returns the end of a stream in a form after which clients do not retry. The form may not be the API's own.
+    fn terminal_error(&self, error: &ReplyError<'_>, started: StreamStarted) -> Vec<u8> {
+        let _ = started;
+        self.retryable_end(error)
     }
 }
 
-/// One stream of an API being decoded.
+/// The decoder of one stream.
 ///
-/// Keeps no text: an open block's number, id, name and counters at most.
-pub trait Decode {
-    /// Takes one event apart. `name` is what the `event:` line said, or empty. Says nothing if the data is broken, and where it is.
+/// It keeps no text, only the number, id, name and counters of each open block.
+pub trait DialectDecoder {
+    /// Decodes one event. `name` is the value of the `event:` line, or empty. Returns the offset of a syntax error and
+    /// reports no events then.
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64>;
 
-    /// The API said `[DONE]`: what is open is complete.
+    /// Handles `[DONE]`: open blocks are complete.
     fn done(&mut self, out: &mut dyn FnMut(StreamEvent<'_>));
 
-    /// The bytes are over: what is open was cut.
+    /// Handles the end of the bytes: open blocks are truncated.
     fn end(&mut self, out: &mut dyn FnMut(StreamEvent<'_>));
 
-    /// How many bytes it holds on to.
+    /// Returns the number of retained bytes.
     fn retained(&self) -> usize;
 }

@@ -1,190 +1,166 @@
-//! What a model's stream says, in one vocabulary for all dialects.
+//! Stream events in a vocabulary shared by all dialects.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::Serialize;
 
-/// Something with the bytes of the stream that it came from.
+/// An event with its byte range in the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Positioned<T> {
-    /// From the first byte of the server-sent event that carried it to the first byte after that event's empty line. All that one
-    /// event says has the same range, and ranges do not depend on how the stream was cut into chunks. Who holds back the bytes from
-    /// the start of a range on has passed on nothing of what it says.
+    /// Range from the first byte of the server-sent event to the first byte after its empty line. All events from one
+    /// server-sent event share the range, which does not depend on chunk boundaries. A proxy that holds back the bytes
+    /// from the start of the range has forwarded none of the event.
     pub range: Range<u64>,
-    /// What it is.
     pub event: T,
 }
 
-/// One thing that a stream says. A server-sent event says at least one.
+/// An event of a response. Every server-sent event yields at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StreamEvent<'a> {
-    /// The answer begins.
     MessageStarted {
-        /// Its id; empty if the API gives none.
+        /// Id; empty if the API gives none.
         id: Cow<'a, str>,
-        /// The model that answers; empty if the API does not say.
+        /// Model; empty if the API does not name it.
         model: Cow<'a, str>,
     },
-    /// A piece of text, or of a refusal.
+    /// A piece of text or of a refusal.
     Text {
-        /// Which block.
         block: u32,
-        /// The piece.
         text: Cow<'a, str>,
     },
-    /// A piece of what the model thinks, or of a summary of it.
+    /// A piece of reasoning or of its summary.
     Thinking {
-        /// Which block.
         block: u32,
-        /// The piece.
         text: Cow<'a, str>,
     },
-    /// Something that only the API can read and that has to go back to it unchanged.
+    /// Data that only the API can interpret, to be sent back unchanged.
     Opaque {
-        /// Which block it belongs to.
+        /// Block that it belongs to.
         block: u32,
-        /// What it is.
         kind: OpaqueKind,
-        /// It, as it came.
         data: Cow<'a, str>,
     },
-    /// A tool call begins.
+    /// A tool call starts.
     ToolCallStarted {
-        /// Which block.
         block: u32,
-        /// The id that the result will name; empty if the API gives none.
+        /// Id, which the result refers to; empty if the API gives none.
         id: Cow<'a, str>,
-        /// The tool.
+        /// Name of the tool.
         name: Cow<'a, str>,
-        /// What its arguments are.
         kind: ToolKind,
     },
-    /// A piece of a tool call's arguments.
+    /// A piece of a call's arguments.
     ToolArguments {
-        /// Which block.
         block: u32,
-        /// The piece.
         piece: Cow<'a, str>,
     },
-    /// A tool call is complete: nothing of it comes later.
+    /// A tool call is complete, and no arguments follow.
     ToolCallComplete {
-        /// Which block.
         block: u32,
-        /// The id, once more.
+        /// Id, as in the start event.
         id: Cow<'a, str>,
-        /// The tool, once more.
+        /// Name of the tool, as in the start event.
         name: Cow<'a, str>,
-        /// All the arguments, where the API says them again. Then these count, and not the pieces: clients read them here.
+        /// All arguments, if the API repeats them. Clients read these instead of the pieces.
         whole: Option<Cow<'a, str>>,
     },
-    /// A block is over.
     BlockEnded {
-        /// Which block.
         block: u32,
     },
-    /// What the answer costs so far. Later numbers replace earlier ones; a number that is not there does not.
+    /// Token usage so far. A present count replaces an earlier one.
     Usage(Usage),
-    /// The model is done.
     Finished {
-        /// Why, as the API says it.
+        /// Finish reason in the API's words.
         reason: Cow<'a, str>,
-        /// Why, in one vocabulary.
-        finish: Finish,
+        finish: FinishReason,
     },
     /// The API reports an error in the stream.
     Error {
-        /// Its type or code, as the API says it.
+        /// Type or code in the API's words.
         kind: Cow<'a, str>,
-        /// What it says.
         message: Cow<'a, str>,
-        /// All of it, as JSON.
+        /// Whole error as JSON.
         raw: Cow<'a, str>,
     },
-    /// Only a sign of life.
     KeepAlive,
-    /// An event that frames or repeats what others carry.
+    /// An event that only delimits or repeats others.
     Framing {
-        /// Its type.
+        /// Type of the event.
         name: Cow<'a, str>,
     },
-    /// Something that this version does not know.
+    /// An event of an unknown type.
     Other {
-        /// Its type, where it has one.
+        /// Type of the event; empty if it has none.
         name: Cow<'a, str>,
-        /// All of it.
+        /// Whole event as JSON.
         raw: Cow<'a, str>,
     },
-    /// Something is wrong with the stream; decoding goes on.
-    Problem(Problem),
+    /// The stream has a problem; decoding continues.
+    Problem(StreamProblem),
 }
 
-/// Something that only the API can read.
+/// The kind of data that only the API can interpret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpaqueKind {
     /// A signature over the block's content.
     Signature,
-    /// The block's content, encrypted, beside what can be read of it.
+    /// Encrypted content beside a readable part.
     Encrypted,
-    /// The block's content, withheld.
+    /// Withheld content in encrypted form.
     Redacted,
 }
 
-/// What a tool's arguments are.
+/// The kind of a tool's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
-    /// A JSON object.
     Function,
-    /// Any text.
     Custom,
 }
 
-/// Why a model stopped.
+/// A normalized finish reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Finish {
-    /// It had said everything.
+pub enum FinishReason {
+    /// The response is complete.
     EndTurn,
-    /// It wants tools to be run.
+    /// The model requests tool calls.
     ToolUse,
-    /// A limit of tokens was reached.
+    /// A token limit was reached.
     MaxTokens,
-    /// A stop sequence came up.
+    /// A stop sequence was produced.
     StopSequence,
-    /// It, or a filter, refused.
+    /// The model or a filter refused.
     Refusal,
     /// The API paused a long turn.
     Paused,
-    /// The answer was cancelled.
+    /// The response was cancelled.
     Cancelled,
-    /// The API failed.
     Failed,
-    /// Something that this version does not know.
+    /// The reason is unknown to this version.
     Other,
 }
 
-/// Token counts as the API counts them: whether `input` includes what came from a cache is the API's own matter.
+/// Token counts as reported by the API. `input` may or may not include cached tokens, depending on the API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// Tokens of the request.
     pub input: Option<u64>,
-    /// Tokens of the answer.
     pub output: Option<u64>,
-    /// Tokens of the request that came from a cache.
+    /// Input tokens read from a prompt cache.
     pub cache_read: Option<u64>,
-    /// Tokens of the request that went into a cache.
+    /// Input tokens written to a prompt cache.
     pub cache_written: Option<u64>,
-    /// Tokens of the answer that were thought.
+    /// Output tokens spent on reasoning.
     pub reasoning: Option<u64>,
 }
 
 impl Usage {
-    /// Takes over the numbers that `later` has.
+    /// Replaces the counts that are present in `later`.
     pub fn update(&mut self, later: Self) {
         self.input = later.input.or(self.input);
         self.output = later.output.or(self.output);
@@ -194,45 +170,36 @@ impl Usage {
     }
 }
 
-/// What can be wrong with a stream.
+/// A problem of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Problem {
-    /// An event's data is not JSON.
+pub enum StreamProblem {
+    /// The data of an event is not valid JSON.
     #[error("the data of an event is broken JSON at byte {at}")]
     BrokenJson {
-        /// Where in the data.
+        /// Offset of the error within the data.
         at: u64,
     },
-    /// An event's data is not UTF-8; it was read with replacement characters.
+    /// The data of an event is not valid UTF-8; invalid bytes were replaced.
     #[error("the data of an event is not UTF-8")]
     NotUtf8,
-    /// An event was too long and was skipped.
+    /// An event exceeded the size limit and was skipped.
     #[error("an event of {bytes} bytes was skipped: it is longer than the limit")]
-    TooLong {
-        /// How long.
-        bytes: u64,
-    },
-    /// Arguments came for a call that was complete already, or for one that never started.
-    #[error("arguments came for a tool call of block {block} that was not open")]
-    LateArguments {
-        /// Which block.
-        block: u32,
-    },
-    /// A complete call was said again with other arguments.
-    #[error("the tool call of block {block} was said twice, with different arguments")]
-    Contradiction {
-        /// Which block.
-        block: u32,
-    },
-    /// The stream ended before the answer did.
-    #[error("the stream ended before the answer did, with {open} tool calls open")]
-    Cut {
-        /// How many tool calls were not complete.
+    TooLong { bytes: u64 },
+    /// Arguments belong to a call that was complete or never started.
+    #[error("arguments received for the tool call of block {block}, which is not open")]
+    LateArguments { block: u32 },
+    /// A complete call was repeated with other arguments.
+    #[error("the tool call of block {block} was repeated with different arguments")]
+    Contradiction { block: u32 },
+    /// The stream ended before the response was complete.
+    #[error("the stream ended before the response was complete, with {open} tool calls open")]
+    Truncated {
+        /// Number of incomplete tool calls.
         open: u32,
     },
-    /// More blocks than an answer has, so that some are not followed.
-    #[error("the answer has more blocks than are followed")]
+    /// Too many blocks; some are not tracked.
+    #[error("the response has too many blocks")]
     TooManyBlocks,
 }

@@ -1,34 +1,34 @@
-//! Gemini's generateContent, streamed with `alt=sse`.
+//! Gemini `generateContent`, streamed with `alt=sse`.
 //!
-//! Each event is a whole answer in small: parts of a candidate, and the usage so far. A function call comes in one part and is complete
-//! with it. Blocks are not numbered: they are counted here as they begin.
+//! Each event is a small response: parts of a candidate, and the usage so far. A function call is contained in one
+//! part. This API does not number blocks, so they are numbered in order of their start.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, OpaqueKind, Problem, StreamEvent, ToolKind, Usage};
-use super::reply::{Begun, HttpReply, Refusal};
-use super::scan::{Broken, Scan, elements, has_any, members};
-use super::{Api, Script, encode};
+use super::blocks::{BlockCounter, TextKind};
+use super::dialect::{DialectDecoder, StreamDialect};
+use super::event::{FinishReason, OpaqueKind, StreamEvent, StreamProblem, ToolKind, Usage};
+use super::reply::{ReplyError, StreamStarted};
+use super::scan::{JsonCursor, ScanError, elements, has_any, members};
+use super::{Api, ModelScript, encode};
 
-/// The dialect.
-pub(super) struct Gemini;
+pub(super) struct GeminiStream;
 
-impl StreamDialect for Gemini {
+impl StreamDialect for GeminiStream {
     fn api(&self) -> Api {
         Api::Gemini
     }
 
-    fn decoder(&self) -> Box<dyn Decode + Send> {
-        Box::<Decoding>::default()
+    fn decoder(&self) -> Box<dyn DialectDecoder + Send> {
+        Box::<GeminiDecoder>::default()
     }
 
-    /// One answer, or an array of them: a stream that was asked for without `alt=sse`.
+    /// A body is one response, or an array of them for a stream without `alt=sse`.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let mut decoding = Decoding::default();
+        let mut decoding = GeminiDecoder::default();
         let mut answer = |body: &str| {
             let answers = has_any(body, &["candidates", "error", "promptFeedback"])?;
             if answers { decoding.decode("", body, out) } else { Ok(()) }
@@ -38,112 +38,95 @@ impl StreamDialect for Gemini {
         }
         let walked = elements(body, |scan| {
             let element = scan.raw()?;
-            answer(element).map_err(|at| Broken { at: at as usize })
+            answer(element).map_err(|at| ScanError { at: at as usize })
         });
         walked.map_err(|broken| broken.at as u64)
     }
 
-    fn call_marks(&self) -> &'static [&'static str] {
+    fn tool_call_markers(&self) -> &'static [&'static str] {
         &["functionCall", "function_call"]
     }
 
-    fn stream(&self, script: &Script) -> Vec<Vec<u8>> {
+    fn stream(&self, script: &ModelScript) -> Vec<Vec<u8>> {
         encode::gemini::stream(script)
     }
 
-    fn body(&self, script: &Script) -> Value {
+    fn body(&self, script: &ModelScript) -> Value {
         encode::gemini::body(script)
     }
 
-    /// An empty line: some clients take a comment for an event and fail at it.
+    /// An empty line, because some clients parse a comment as an event and fail.
     fn keep_alive(&self) -> &'static [u8] {
         b"\r\n"
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>) -> HttpReply {
-        HttpReply::new(refusal, &error(refusal))
+    /// Clients treat an error event as an empty response and retry, but read an error in a chunk of its own.
+    fn terminal_error(&self, error: &ReplyError<'_>, _started: StreamStarted) -> Vec<u8> {
+        format!("{}\n\n", self.error_body(error)).into_bytes()
     }
 
-    fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
-        encode::unnamed(&error(refusal))
-    }
-
-    /// Its clients take an error in an event for an empty answer and try again, but read one that is a chunk of its own.
-    fn end_for_good(&self, refusal: &Refusal<'_>, _begun: Begun) -> Vec<u8> {
-        format!("{}\n\n", error(refusal)).into_bytes()
+    fn error_body(&self, error: &ReplyError<'_>) -> Value {
+        let mut object = json!({
+            "code": error.status(),
+            "message": error.message(&["/error/message", "/0/error/message"]),
+            "status": error.kind("/error/status").unwrap_or_else(|| match (error, error.status()) {
+                (ReplyError::Canceled, _) => "CANCELLED",
+                (_, 401) => "UNAUTHENTICATED",
+                (_, 403) => "PERMISSION_DENIED",
+                (_, 404) => "NOT_FOUND",
+                (_, 429) => "RESOURCE_EXHAUSTED",
+                (_, 503) => "UNAVAILABLE",
+                (_, 500..) => "INTERNAL",
+                _ => "INVALID_ARGUMENT",
+            }.to_owned()),
+        });
+        error.add_upstream(&mut object);
+        json!({"error": object})
     }
 }
 
-fn error(refusal: &Refusal<'_>) -> Value {
-    let mut error = json!({
-        "code": refusal.status(),
-        "message": refusal.message(&["/error/message", "/0/error/message"]),
-        "status": refusal.kind("/error/status").unwrap_or_else(|| match (refusal, refusal.status()) {
-            (Refusal::Canceled, _) => "CANCELLED",
-            (_, 401) => "UNAUTHENTICATED",
-            (_, 403) => "PERMISSION_DENIED",
-            (_, 404) => "NOT_FOUND",
-            (_, 429) => "RESOURCE_EXHAUSTED",
-            (_, 503) => "UNAVAILABLE",
-            (_, 500..) => "INTERNAL",
-            _ => "INVALID_ARGUMENT",
-        }.to_owned()),
-    });
-    refusal.add_upstream(&mut error);
-    json!({"error": error})
-}
-
-/// A stream being decoded.
 #[derive(Debug, Default)]
-struct Decoding {
+struct GeminiDecoder {
     started: bool,
     ended: bool,
     calls: bool,
-    next: u32,
-    /// The open block of text or of thinking.
-    said: Option<(Said, u32)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Text,
-    Thinking,
+    blocks: BlockCounter,
 }
 
 #[derive(Default)]
-struct Parts<'a> {
+struct GeminiChunk<'a> {
     id: Cow<'a, str>,
     model: Cow<'a, str>,
-    /// Nearly always there is one.
-    first: Option<Part<'a>>,
-    rest: Vec<Part<'a>>,
+    /// First part; most events have only one.
+    first: Option<GeminiPart<'a>>,
+    rest: Vec<GeminiPart<'a>>,
     finish: Option<Cow<'a, str>>,
     usage: Option<Usage>,
     blocked: Option<Cow<'a, str>>,
     error: Option<&'a str>,
-    /// Whether there is a candidate beyond the first, and what those call: an agent may take any of them.
+    /// `true` if there are more candidates. Their calls are decoded, because an agent may run them.
     more: bool,
-    more_calls: Vec<Part<'a>>,
+    more_calls: Vec<GeminiPart<'a>>,
     known: bool,
 }
 
 #[derive(Default)]
-struct Part<'a> {
+struct GeminiPart<'a> {
     raw: &'a str,
     text: Option<Cow<'a, str>>,
     thought: bool,
     signature: Option<Cow<'a, str>>,
-    call: Option<Call<'a>>,
+    call: Option<FunctionCall<'a>>,
 }
 
-struct Call<'a> {
+struct FunctionCall<'a> {
     id: Cow<'a, str>,
     name: Cow<'a, str>,
     arguments: &'a str,
 }
 
-impl<'a> Parts<'a> {
-    fn parse(data: &'a str) -> Result<Self, Broken> {
+impl<'a> GeminiChunk<'a> {
+    fn parse(data: &'a str) -> Result<Self, ScanError> {
         let mut parts = Self::default();
         members(data, |key, scan| {
             match key {
@@ -176,7 +159,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    fn candidate(&mut self, scan: &mut Scan<'a>, place: u64) -> Result<(), Broken> {
+    fn candidate(&mut self, scan: &mut JsonCursor<'a>, place: u64) -> Result<(), ScanError> {
         let (mut part, mut rest, mut finish, mut number) = (None, Vec::new(), None, place);
         scan.members(&mut |key, scan| {
             match key {
@@ -185,9 +168,9 @@ impl<'a> Parts<'a> {
                     match key {
                         "parts" => scan.elements(&mut |scan| {
                             if part.is_none() {
-                                part = Some(Part::parse(scan)?);
+                                part = Some(GeminiPart::parse(scan)?);
                             } else {
-                                rest.push(Part::parse(scan)?);
+                                rest.push(GeminiPart::parse(scan)?);
                             }
                             Ok(())
                         })?,
@@ -210,8 +193,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl<'a> Part<'a> {
-    fn parse(scan: &mut Scan<'a>) -> Result<Self, Broken> {
+impl<'a> GeminiPart<'a> {
+    fn parse(scan: &mut JsonCursor<'a>) -> Result<Self, ScanError> {
         let mut part = Self::default();
         let mut ahead = scan.clone();
         ahead.members(&mut |key, scan| {
@@ -220,7 +203,7 @@ impl<'a> Part<'a> {
                 "thought" => part.thought = scan.raw()? == "true",
                 "thoughtSignature" => part.signature = scan.string()?,
                 "functionCall" | "function_call" => {
-                    let mut call = Call { id: Cow::default(), name: Cow::default(), arguments: "{}" };
+                    let mut call = FunctionCall { id: Cow::default(), name: Cow::default(), arguments: "{}" };
                     scan.members(&mut |key, scan| {
                         match key {
                             "id" => call.id = scan.string()?.unwrap_or_default(),
@@ -236,13 +219,13 @@ impl<'a> Part<'a> {
             }
             Ok(())
         })?;
-        part.raw = scan.until(&ahead).trim_start();
+        part.raw = scan.text_until(&ahead).trim_start();
         *scan = ahead;
         Ok(part)
     }
 }
 
-fn usage(scan: &mut Scan<'_>) -> Result<Usage, Broken> {
+fn usage(scan: &mut JsonCursor<'_>) -> Result<Usage, ScanError> {
     let mut usage = Usage::default();
     scan.members(&mut |key, scan| {
         match key {
@@ -257,13 +240,13 @@ fn usage(scan: &mut Scan<'_>) -> Result<Usage, Broken> {
     Ok(usage)
 }
 
-impl Decode for Decoding {
+impl DialectDecoder for GeminiDecoder {
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let broken = |broken: Broken| broken.at as u64;
-        let parts = Parts::parse(data).map_err(broken)?;
-        let said = Cell::new(false);
+        let broken = |broken: ScanError| broken.at as u64;
+        let parts = GeminiChunk::parse(data).map_err(broken)?;
+        let has_events = Cell::new(false);
         let out = &mut |event: StreamEvent<'_>| {
-            said.set(true);
+            has_events.set(true);
             out(event);
         };
         if let Some(error) = parts.error {
@@ -279,27 +262,27 @@ impl Decode for Decoding {
         }
         parts.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
         if let Some(reason) = parts.finish.or(parts.blocked) {
-            self.silent(out);
+            self.blocks.end_text(out);
             self.ended = true;
             let finish = finish(&reason, self.calls);
             out(StreamEvent::Finished { reason, finish });
         }
-        if parts.more || !parts.known && !said.get() {
+        if parts.more || !parts.known && !has_events.get() {
             out(StreamEvent::Other { name: name.into(), raw: data.into() });
-        } else if !said.get() {
+        } else if !has_events.get() {
             out(StreamEvent::Framing { name: "generateContent".into() });
         }
         Ok(())
     }
 
     fn done(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        self.silent(out);
+        self.blocks.end_text(out);
         self.ended = true;
     }
 
     fn end(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
         if self.started && !std::mem::replace(&mut self.ended, true) {
-            out(StreamEvent::Problem(Problem::Cut { open: 0 }));
+            out(StreamEvent::Problem(StreamProblem::Truncated { open: 0 }));
         }
     }
 
@@ -308,7 +291,7 @@ impl Decode for Decoding {
     }
 }
 
-fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Broken> {
+fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), ScanError> {
     let (mut kind, mut message) = (Cow::default(), Cow::default());
     members(raw, |key, scan| {
         match key {
@@ -321,36 +304,13 @@ fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Broken> {
     Ok((kind, message))
 }
 
-impl Decoding {
-    fn begin(&mut self) -> u32 {
-        self.next += 1;
-        self.next - 1
-    }
-
-    fn silent(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        if let Some((_, block)) = self.said.take() {
-            out(StreamEvent::BlockEnded { block });
-        }
-    }
-
-    fn saying(&mut self, what: Said, out: &mut dyn FnMut(StreamEvent<'_>)) -> u32 {
-        if let Some((said, block)) = self.said
-            && said == what
-        {
-            return block;
-        }
-        self.silent(out);
-        let block = self.begin();
-        self.said = Some((what, block));
-        block
-    }
-
-    fn part(&mut self, part: Part<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+impl GeminiDecoder {
+    fn part(&mut self, part: GeminiPart<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
         let opaque = |block, data| StreamEvent::Opaque { block, kind: OpaqueKind::Signature, data };
-        if let Some(Call { id, name, arguments }) = part.call {
-            self.silent(out);
+        if let Some(FunctionCall { id, name, arguments }) = part.call {
+            self.blocks.end_text(out);
             self.calls = true;
-            let block = self.begin();
+            let block = self.blocks.begin();
             let (kind, piece) = (ToolKind::Function, Cow::Borrowed(arguments));
             out(StreamEvent::ToolCallStarted { block, id: id.clone(), name: name.clone(), kind });
             out(StreamEvent::ToolArguments { block, piece });
@@ -364,26 +324,26 @@ impl Decoding {
         if text.is_empty() && part.signature.is_none() {
             return;
         }
-        let what = if part.thought { Said::Thinking } else { Said::Text };
-        let block = self.saying(what, out);
-        match what {
+        let kind = if part.thought { TextKind::Thinking } else { TextKind::Text };
+        let block = self.blocks.text_block(kind, out);
+        match kind {
             _ if text.is_empty() => {}
-            Said::Text => out(StreamEvent::Text { block, text }),
-            Said::Thinking => out(StreamEvent::Thinking { block, text }),
+            TextKind::Text => out(StreamEvent::Text { block, text }),
+            TextKind::Thinking => out(StreamEvent::Thinking { block, text }),
         }
         part.signature.into_iter().for_each(|data| out(opaque(block, data)));
     }
 }
 
-fn finish(reason: &str, calls: bool) -> Finish {
+fn finish(reason: &str, calls: bool) -> FinishReason {
     match reason {
-        "STOP" if calls => Finish::ToolUse,
-        "STOP" => Finish::EndTurn,
-        "MAX_TOKENS" => Finish::MaxTokens,
+        "STOP" if calls => FinishReason::ToolUse,
+        "STOP" => FinishReason::EndTurn,
+        "MAX_TOKENS" => FinishReason::MaxTokens,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" | "IMAGE_SAFETY" => {
-            Finish::Refusal
+            FinishReason::Refusal
         }
-        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => Finish::Failed,
-        _ => Finish::Other,
+        "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => FinishReason::Failed,
+        _ => FinishReason::Other,
     }
 }

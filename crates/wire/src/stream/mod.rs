@@ -1,4 +1,4 @@
-//! Model streams: decoded as they come, collected, and written.
+//! Model streams: incremental decoding, collecting and encoding.
 //!
 //! ```
 //! use sayso_wire::stream::{Api, StreamEvent};
@@ -18,90 +18,107 @@
 //!
 //! # Design
 //!
-//! Bytes go through [`SseDecoder`] into events with data, through a dialect into [`StreamEvent`]s, and these are pushed to the caller at once: a
-//! decoder keeps the unfinished end of the last chunk, and of an open block its number, id, name and counters, but no text that it
-//! has passed on ([`Decoder::retained`] says how much). An event's text is borrowed from the chunk where it has no escapes.
+//! [`SseDecoder`] splits the bytes into server-sent events, and a dialect decodes these into [`StreamEvent`]s, which are passed
+//! to the caller at once. A decoder keeps the unfinished end of the last chunk, and the number, id, name and counters of each
+//! open block. It keeps no text ([`Decoder::retained`] returns the size). Text without escapes is borrowed from the chunk.
 //!
 //! # Adding a dialect
 //!
-//! Add a file beside `anthropic.rs` with a unit type that implements [`StreamDialect`], a variant of [`Api`], and its line in
-//! [`Api::dialect`]. The tests of `tests/it/stream*.rs` run over [`Api::ALL`]; give them a folder of streams in `tests/corpus/streams`.
+//! Add a file beside `anthropic.rs` with a unit type that implements [`StreamDialect`], a variant of [`Api`], and a line in
+//! [`Api::dialect`]. The tests in `tests/it/stream*.rs` run over [`Api::ALL`] and read `tests/corpus/streams`.
 //!
 //! # Limits
 //!
-//! Only the first choice or candidate of an answer is taken apart; what belongs to another is [`StreamEvent::Other`].
+//! Only the first choice or candidate of a response is decoded; the others yield [`StreamEvent::Other`], except for their calls.
 
 mod anthropic;
+mod blocks;
 mod chat;
 pub mod collect;
 mod dialect;
 pub mod encode;
 mod event;
+mod fast_path;
 mod gemini;
+mod openai;
 mod reply;
 mod responses;
 pub(crate) mod scan;
-mod shape;
 mod sse;
 
 use std::borrow::Cow;
 
-pub use collect::{Answer, Block, Collector};
-pub use dialect::{Decode, StreamDialect};
-pub use encode::{Ending, Script, ScriptBlock};
-pub use event::{Finish, OpaqueKind, Positioned, Problem, StreamEvent, ToolKind, Usage};
-pub use reply::{Begun, CANCELED, HttpReply, Refusal};
-use shape::{Shape, Watch};
+pub use collect::{Collector, ModelResponse, ResponseBlock};
+pub use dialect::{DialectDecoder, StreamDialect};
+pub use encode::{ModelScript, ScriptBlock, ScriptEnding};
+pub use event::{FinishReason, OpaqueKind, Positioned, StreamEvent, StreamProblem, ToolKind, Usage};
+use fast_path::{EventObserver, EventTemplate};
+pub use reply::{CANCELED, HttpReply, ReplyError, StreamStarted};
 pub use sse::{EVENT_LIMIT, SseDecoder, SseEvent, SseItem};
 
-/// The model APIs that are spoken here.
+/// The supported model APIs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
-    /// Anthropic's `/v1/messages`.
     AnthropicMessages,
-    /// OpenAI's `/v1/chat/completions`, which many others speak, too.
+    /// OpenAI `/v1/chat/completions`, also offered by many other servers.
     OpenAiChat,
-    /// OpenAI's `/v1/responses`.
     OpenAiResponses,
-    /// Google's `:generateContent` and `:streamGenerateContent?alt=sse`.
+    /// Google `:generateContent` and `:streamGenerateContent?alt=sse`.
     Gemini,
 }
 
 impl Api {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::AnthropicMessages, Self::OpenAiChat, Self::OpenAiResponses, Self::Gemini];
 
-    /// How this API streams.
-    pub fn dialect(self) -> &'static dyn StreamDialect {
-        match self {
-            Self::AnthropicMessages => &anthropic::Anthropic,
-            Self::OpenAiChat => &chat::Chat,
-            Self::OpenAiResponses => &responses::Responses,
-            Self::Gemini => &gemini::Gemini,
+    /// Identifies the API by the path of a request, without its query and without a trailing slash. Returns `None` for
+    /// paths without a model endpoint.
+    pub fn from_path(path: &str) -> Option<Self> {
+        let ends_with_any = |endings: &[&str]| endings.iter().any(|ending| path.ends_with(ending));
+        // The version is missing if the upstream's base URL contains it.
+        if path == "/messages" || ends_with_any(&["/v1/messages", "/messages/count_tokens"]) {
+            Some(Self::AnthropicMessages)
+        } else if path.ends_with("/chat/completions") {
+            Some(Self::OpenAiChat)
+        } else if ends_with_any(&["/responses", "/responses/compact", "/responses/input_tokens"]) {
+            Some(Self::OpenAiResponses)
+        } else if ends_with_any(&[":generateContent", ":streamGenerateContent", ":countTokens"]) {
+            Some(Self::Gemini)
+        } else {
+            None
         }
     }
 
-    /// A decoder at the start of a stream.
+    /// Returns the stream dialect.
+    pub fn dialect(self) -> &'static dyn StreamDialect {
+        match self {
+            Self::AnthropicMessages => &anthropic::AnthropicStream,
+            Self::OpenAiChat => &chat::ChatStream,
+            Self::OpenAiResponses => &responses::ResponsesStream,
+            Self::Gemini => &gemini::GeminiStream,
+        }
+    }
+
+    /// Returns a decoder at the start of a stream.
     pub fn decoder(self) -> Decoder {
         self.decoder_with_limit(EVENT_LIMIT)
     }
 
-    /// A decoder that skips events with more than `limit` bytes.
+    /// Returns a decoder that skips events with more than `limit` bytes.
     pub fn decoder_with_limit(self, limit: usize) -> Decoder {
         Decoder {
             sse: SseDecoder::with_limit(limit),
-            pieces: Pieces { dialect: self.dialect().decoder(), shape: Shape::default() },
+            events: EventDecoder { dialect: self.dialect().decoder(), template: EventTemplate::default() },
             last: 0,
         }
     }
 }
 
-/// Decodes a stream of one answer at any chunk boundary.
+/// Decodes the stream of one response at any chunk boundary.
 pub struct Decoder {
     sse: SseDecoder,
-    pieces: Pieces,
-    /// Where the last event ended.
+    events: EventDecoder,
+    /// End of the last event.
     last: u64,
 }
 
@@ -112,74 +129,74 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// Takes the next bytes and hands out all that became known.
+    /// Decodes the next bytes and passes all completed events to `out`.
     pub fn feed(&mut self, chunk: &[u8], out: &mut impl FnMut(Positioned<StreamEvent<'_>>)) {
-        let Self { sse, pieces, last } = self;
+        let Self { sse, events, last } = self;
         sse.feed(chunk, &mut |range, item| {
             *last = range.end;
-            pieces.item_came(item, &mut |event| out(Positioned { range: range.clone(), event }));
+            events.decode_item(item, &mut |event| out(Positioned { range: range.clone(), event }));
         });
     }
 
-    /// Says that no more bytes come, and hands out what the stream ended in the middle of.
+    /// Ends the stream and passes events for incomplete content to `out`.
     pub fn end(&mut self, out: &mut impl FnMut(Positioned<StreamEvent<'_>>)) {
-        let Self { sse, pieces, last } = self;
+        let Self { sse, events, last } = self;
         sse.end(&mut |range, item| {
             *last = range.end;
-            pieces.item_came(item, &mut |event| out(Positioned { range: range.clone(), event }));
+            events.decode_item(item, &mut |event| out(Positioned { range: range.clone(), event }));
         });
         let end = *last;
-        pieces.dialect.end(&mut |event| out(Positioned { range: end..end, event }));
+        events.dialect.end(&mut |event| out(Positioned { range: end..end, event }));
     }
 
-    /// How many bytes it holds on to.
+    /// Returns the number of retained bytes.
     pub fn retained(&self) -> usize {
-        self.sse.retained() + self.pieces.dialect.retained() + self.pieces.shape.retained()
+        self.sse.retained() + self.events.dialect.retained() + self.events.template.retained()
     }
 }
 
-/// What takes the items of a stream apart.
-struct Pieces {
-    dialect: Box<dyn Decode + Send>,
-    shape: Shape,
+/// Decodes the items of a stream.
+struct EventDecoder {
+    dialect: Box<dyn DialectDecoder + Send>,
+    template: EventTemplate,
 }
 
-impl Pieces {
-    fn item_came(&mut self, item: SseItem<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+impl EventDecoder {
+    fn decode_item(&mut self, item: SseItem<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
         let event = match item {
             SseItem::Event(event) => event,
             SseItem::Comment(_) | SseItem::Blank => return out(StreamEvent::KeepAlive),
-            SseItem::TooLong { bytes } => return out(StreamEvent::Problem(Problem::TooLong { bytes })),
+            SseItem::TooLong { bytes } => return out(StreamEvent::Problem(StreamProblem::TooLong { bytes })),
         };
-        if let Some((event, usage)) = self.shape.repeat(event.name, event.data) {
+        if let Some((event, usage)) = self.template.match_event(event.name, event.data) {
             out(event);
             return usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
         }
         if event.data == b"[DONE]" {
-            self.shape.forget();
+            self.template.forget();
             self.dialect.done(out);
             return out(StreamEvent::Framing { name: "[DONE]".into() });
         }
         if let Ok(data) = std::str::from_utf8(event.data) {
-            return self.data_came(event.name, data, out);
+            return self.decode_data(event.name, data, out);
         }
-        out(StreamEvent::Problem(Problem::NotUtf8));
-        self.data_came(event.name, &String::from_utf8_lossy(event.data), out);
+        out(StreamEvent::Problem(StreamProblem::NotUtf8));
+        self.decode_data(event.name, &String::from_utf8_lossy(event.data), out);
     }
 
-    fn data_came(&mut self, name: &[u8], data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        // A name that is not text names nothing that is known.
+    fn decode_data(&mut self, name: &[u8], data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) {
+        // An event name that is not valid UTF-8 is unknown.
         let text = std::str::from_utf8(name).unwrap_or_default();
-        let mut watch = Watch::new(data);
+        let mut observer = EventObserver::new(data);
         let decoded = self.dialect.decode(text, data, &mut |event| {
-            watch.see(&event);
+            observer.observe(&event);
             out(event);
         });
         if let Err(at) = decoded {
-            self.shape.forget();
-            out(StreamEvent::Problem(Problem::BrokenJson { at }));
+            self.template.forget();
+            out(StreamEvent::Problem(StreamProblem::BrokenJson { at }));
             return out(StreamEvent::Other { name: Cow::Borrowed(text), raw: Cow::Borrowed(data) });
         }
-        self.shape.learn(name, data, &watch);
+        self.template.learn(name, data, &observer);
     }
 }

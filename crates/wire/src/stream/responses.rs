@@ -1,7 +1,7 @@
-//! OpenAI Responses.
+//! OpenAI Responses streams.
 //!
-//! A block is an item of the output. Clients read what a call is from the item that `response.output_item.done` carries, not from the
-//! pieces, so a complete call carries its whole arguments, and a second saying that differs from the first is a problem.
+//! A block is an output item. Clients read a call from the item in `response.output_item.done`, not from the pieces. A
+//! complete call therefore carries its whole arguments, and a repetition with other arguments is a problem.
 
 mod parts;
 
@@ -10,27 +10,26 @@ use std::hash::{DefaultHasher, Hasher as _};
 
 use serde_json::{Value, json};
 
-use super::chat::{error_parts, openai_error};
-use super::dialect::{Decode, StreamDialect};
-use super::event::{Finish, OpaqueKind, Problem, StreamEvent};
-use super::reply::{HttpReply, Refusal};
-use super::scan::{Broken, members};
-use super::{Api, Script, encode};
-use parts::{Inner, Parts};
+use super::dialect::{DialectDecoder, StreamDialect};
+use super::event::{FinishReason, OpaqueKind, StreamEvent, StreamProblem};
+use super::openai::{error_object, error_parts};
+use super::reply::ReplyError;
+use super::scan::{ScanError, members};
+use super::{Api, ModelScript, encode};
+use parts::{ResponsesEvent, ResponsesObject};
 
-/// The dialect.
-pub(super) struct Responses;
+pub(super) struct ResponsesStream;
 
-impl StreamDialect for Responses {
+impl StreamDialect for ResponsesStream {
     fn api(&self) -> Api {
         Api::OpenAiResponses
     }
 
-    fn decoder(&self) -> Box<dyn Decode + Send> {
-        Box::<Decoding>::default()
+    fn decoder(&self) -> Box<dyn DialectDecoder + Send> {
+        Box::<ResponsesDecoder>::default()
     }
 
-    /// An answer is the response that a stream ends with, its items those that the stream would have ended one by one.
+    /// A body equals the response in the final event of a stream; its items are decoded as completed items.
     fn body_events(&self, body: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
         let (mut object, mut error, mut items, mut status) = (None, "null", Vec::new(), None);
         let (mut id, mut model) = ("null", "null");
@@ -40,14 +39,14 @@ impl StreamDialect for Responses {
                 "error" => error = value.raw()?,
                 "id" => id = value.raw()?,
                 "model" => model = value.raw()?,
-                "output" => items = value.raws()?,
+                "output" => items = value.raw_elements()?,
                 "status" => status = value.string()?,
                 _ => value.skip()?,
             }
             Ok(())
         });
         walked.map_err(|broken| broken.at as u64)?;
-        let mut decoding = Decoding::default();
+        let mut decoding = ResponsesDecoder::default();
         let mut tell = |event: &str| decoding.decode("", event, out);
         if object.as_deref() != Some("response") {
             return if error.starts_with('{') {
@@ -64,40 +63,40 @@ impl StreamDialect for Responses {
         tell(&format!(r#"{{"type":{kind},"response":{body}}}"#))
     }
 
-    fn call_marks(&self) -> &'static [&'static str] {
+    fn tool_call_markers(&self) -> &'static [&'static str] {
         &["_call"]
     }
 
-    fn stream(&self, script: &Script) -> Vec<Vec<u8>> {
+    fn stream(&self, script: &ModelScript) -> Vec<Vec<u8>> {
         encode::responses::stream(script)
     }
 
-    fn body(&self, script: &Script) -> Value {
+    fn body(&self, script: &ModelScript) -> Value {
         encode::responses::body(script)
     }
 
-    /// An event, since Codex counts events and not bytes; of a type that OpenAI sends for this purpose itself.
+    /// An event rather than a comment, because Codex measures idle time between events. OpenAI sends this type itself.
     fn keep_alive(&self) -> &'static [u8] {
         b"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n"
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>) -> HttpReply {
-        let mut error = openai_error(refusal);
-        error["param"] = Value::Null;
-        HttpReply::new(refusal, &json!({"error": error}))
+    fn error_body(&self, error: &ReplyError<'_>) -> Value {
+        let mut object = error_object(error);
+        object["param"] = Value::Null;
+        json!({"error": object})
     }
 
-    /// Both forms that the API has: some clients look for the one (Codex), some for the other (OpenAI's own library).
-    fn break_off(&self, refusal: &Refusal<'_>) -> Vec<u8> {
-        let mut error = openai_error(refusal);
-        if error["code"].is_null() || matches!(refusal, Refusal::Canceled) {
-            // A code that Codex does not answer with another try.
-            let final_code = if refusal.status() < 500 { "invalid_prompt" } else { "server_error" };
-            error["code"] = final_code.into();
+    /// Both error forms of the API, because Codex reads one and OpenAI's library the other.
+    fn retryable_end(&self, error: &ReplyError<'_>) -> Vec<u8> {
+        let mut object = error_object(error);
+        if object["code"].is_null() || matches!(error, ReplyError::Canceled) {
+            // An error code after which Codex does not retry.
+            let final_code = if error.status() < 500 { "invalid_prompt" } else { "server_error" };
+            object["code"] = final_code.into();
         }
-        let (code, message) = (error["code"].clone(), error["message"].clone());
+        let (code, message) = (object["code"].clone(), object["message"].clone());
         let mut failed = json!({"code": code, "message": message});
-        refusal.add_upstream(&mut failed);
+        error.add_upstream(&mut failed);
         let mut bytes = encode::named(
             "response.failed",
             &json!({"type": "response.failed", "sequence_number": 0, "response": {
@@ -105,7 +104,7 @@ impl StreamDialect for Responses {
                 "model": "", "parallel_tool_calls": true, "tool_choice": "auto", "tools": [],
             }}),
         );
-        // What is said at the top is said inside once more: the library looks only there.
+        // OpenAI's library reads the error only from the nested object, so repeat it there.
         let event = json!({
             "type": "error", "code": code, "message": message, "param": null, "sequence_number": 0, "error": failed,
         });
@@ -114,47 +113,52 @@ impl StreamDialect for Responses {
     }
 }
 
-/// A stream being decoded.
 #[derive(Debug, Default)]
-struct Decoding {
-    started: bool,
-    ended: bool,
-    next: u32,
-    calls: bool,
-    items: Vec<Item>,
+struct ResponsesDecoder {
+    has_started: bool,
+    has_ended: bool,
+    /// Block of the next item without an index.
+    next_block: u32,
+    /// `true` after the first tool call.
+    has_calls: bool,
+    /// Items that were added and are not done.
+    items: Vec<OpenItem>,
 }
 
-/// More open items than this are not followed.
-const OPEN_LIMIT: usize = 1 << 10;
+/// Maximum number of open items to track.
+const MAX_OPEN_ITEMS: usize = 1 << 10;
 
 #[derive(Debug)]
-struct Item {
+struct OpenItem {
     block: u32,
+    /// Id and name of a tool call.
     call: Option<(String, String)>,
-    /// Bytes that came in pieces.
+    /// Number of bytes reported in pieces. If there are none, the text or the arguments of the completed item are reported.
     bytes: u64,
-    /// The length and hash of the arguments that completed the call.
+    /// Length and hash of the arguments that completed the call.
     complete: Option<(usize, u64)>,
 }
 
-impl Decode for Decoding {
+impl DialectDecoder for ResponsesDecoder {
     fn decode(&mut self, name: &str, data: &str, out: &mut dyn FnMut(StreamEvent<'_>)) -> Result<(), u64> {
-        let broken = |broken: Broken| broken.at as u64;
-        let parts = Parts::parse(name, data).map_err(broken)?;
+        let broken = |broken: ScanError| broken.at as u64;
+        let parts = ResponsesEvent::parse(name, data).map_err(broken)?;
         match &*parts.kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                let (block, text) = (self.piece(parts.index, parts.delta.as_deref()), parts.delta.unwrap_or_default());
+                let (block, text) =
+                    (self.count_piece(parts.index, parts.delta.as_deref()), parts.delta.unwrap_or_default());
                 out(StreamEvent::Text { block, text });
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                let (block, text) = (self.piece(parts.index, parts.delta.as_deref()), parts.delta.unwrap_or_default());
+                let (block, text) =
+                    (self.count_piece(parts.index, parts.delta.as_deref()), parts.delta.unwrap_or_default());
                 out(StreamEvent::Thinking { block, text });
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                let block = self.piece(parts.index, parts.delta.as_deref());
+                let block = self.count_piece(parts.index, parts.delta.as_deref());
                 if !self.items.iter().any(|item| item.block == block && item.complete.is_none() && item.call.is_some())
                 {
-                    out(StreamEvent::Problem(Problem::LateArguments { block }));
+                    out(StreamEvent::Problem(StreamProblem::LateArguments { block }));
                 }
                 out(StreamEvent::ToolArguments { block, piece: parts.delta.unwrap_or_default() });
             }
@@ -166,8 +170,8 @@ impl Decode for Decoding {
                 }
             }
             "response.output_item.added" => {
-                let inner = Inner::parse(parts.item).map_err(broken)?;
-                let block = parts.index.unwrap_or(self.next);
+                let inner = ResponsesObject::parse(parts.item).map_err(broken)?;
+                let block = parts.index.unwrap_or(self.next_block);
                 self.added(block, &inner, out);
                 match inner.tool() {
                     Some(_) => {}
@@ -178,13 +182,13 @@ impl Decode for Decoding {
                 }
             }
             "response.output_item.done" => {
-                let inner = Inner::parse(parts.item).map_err(broken)?;
+                let inner = ResponsesObject::parse(parts.item).map_err(broken)?;
                 let texts = inner.texts().map_err(broken)?;
                 self.item_done(parts.index, inner, texts, data, out);
             }
             "response.created" => {
-                let inner = Inner::parse(parts.response).map_err(broken)?;
-                self.started = true;
+                let inner = ResponsesObject::parse(parts.response).map_err(broken)?;
+                self.has_started = true;
                 out(StreamEvent::MessageStarted { id: inner.id, model: inner.model });
             }
             "response.completed"
@@ -192,14 +196,14 @@ impl Decode for Decoding {
             | "response.failed"
             | "response.cancelled"
             | "response.done" => {
-                let inner = Inner::parse(parts.response).map_err(broken)?;
+                let inner = ResponsesObject::parse(parts.response).map_err(broken)?;
                 let error = inner.error.map(error_parts).transpose().map_err(broken)?;
                 self.finished(&parts.kind, inner, error, data, out);
             }
             "error" => {
                 let nested = parts.error.map(error_parts).transpose().map_err(broken)?;
                 let (kind, message) = nested.unwrap_or((parts.code, parts.message));
-                self.ended = true;
+                self.has_ended = true;
                 out(StreamEvent::Error { kind, message, raw: data.into() });
             }
             "keepalive" | "ping" => out(StreamEvent::KeepAlive),
@@ -221,26 +225,26 @@ impl Decode for Decoding {
     fn done(&mut self, _out: &mut dyn FnMut(StreamEvent<'_>)) {}
 
     fn end(&mut self, out: &mut dyn FnMut(StreamEvent<'_>)) {
-        if self.started && !std::mem::replace(&mut self.ended, true) {
+        if self.has_started && !std::mem::replace(&mut self.has_ended, true) {
             let open = self.items.iter().filter(|item| item.call.is_some() && item.complete.is_none()).count() as u32;
-            out(StreamEvent::Problem(Problem::Cut { open }));
+            out(StreamEvent::Problem(StreamProblem::Truncated { open }));
         }
     }
 
     fn retained(&self) -> usize {
-        let strings = |item: &Item| item.call.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
-        self.items.capacity() * size_of::<Item>() + self.items.iter().map(strings).sum::<usize>()
+        let strings = |item: &OpenItem| item.call.as_ref().map_or(0, |(id, name)| id.capacity() + name.capacity());
+        self.items.capacity() * size_of::<OpenItem>() + self.items.iter().map(strings).sum::<usize>()
     }
 }
 
-impl Decoding {
-    /// The block that an event is about: the last open one where it does not say.
+impl ResponsesDecoder {
+    /// Returns the block of an event; without an index, the last open one.
     fn find(&self, index: Option<u32>) -> Option<u32> {
         index.or_else(|| self.items.last().map(|item| item.block))
     }
 
-    /// Counts a piece of a block.
-    fn piece(&mut self, index: Option<u32>, piece: Option<&str>) -> u32 {
+    /// Counts the bytes of a piece, and returns its block.
+    fn count_piece(&mut self, index: Option<u32>, piece: Option<&str>) -> u32 {
         let block = self.find(index).unwrap_or(0);
         if let Some(item) = self.items.iter_mut().rfind(|item| item.block == block) {
             item.bytes += piece.map_or(0, |piece| piece.len() as u64);
@@ -248,37 +252,38 @@ impl Decoding {
         block
     }
 
-    fn added(&mut self, block: u32, inner: &Inner<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
+    /// Opens the block of an item. An open call in the same block is a problem.
+    fn added(&mut self, block: u32, inner: &ResponsesObject<'_>, out: &mut dyn FnMut(StreamEvent<'_>)) {
         if let Some(at) = self.items.iter().position(|item| item.block == block)
             && self.items.remove(at).call.is_some()
         {
-            out(StreamEvent::Problem(Problem::Contradiction { block }));
+            out(StreamEvent::Problem(StreamProblem::Contradiction { block }));
         }
-        if self.items.len() == OPEN_LIMIT {
-            return out(StreamEvent::Problem(Problem::TooManyBlocks));
+        if self.items.len() == MAX_OPEN_ITEMS {
+            return out(StreamEvent::Problem(StreamProblem::TooManyBlocks));
         }
-        self.next = self.next.max(block.saturating_add(1));
+        self.next_block = self.next_block.max(block.saturating_add(1));
         let call = inner.tool().map(|_| (inner.call_id.to_string(), inner.name.to_string()));
-        self.items.push(Item { block, call, bytes: 0, complete: None });
+        self.items.push(OpenItem { block, call, bytes: 0, complete: None });
         if let Some(kind) = inner.tool() {
-            self.calls = true;
+            self.has_calls = true;
             let (id, name) = (inner.call_id.clone(), inner.name.clone());
             out(StreamEvent::ToolCallStarted { block, id, name, kind });
         }
     }
 
-    /// A call's arguments were said as a whole.
+    /// Completes a call with its whole arguments. Equal arguments may complete it again without an effect.
     fn complete(&mut self, at: usize, whole: Cow<'_, str>, out: &mut dyn FnMut(StreamEvent<'_>)) {
         let item = &mut self.items[at];
         let block = item.block;
         let mut hasher = DefaultHasher::new();
         hasher.write(whole.as_bytes());
-        let said = (whole.len(), hasher.finish());
-        if item.complete == Some(said) {
+        let key = (whole.len(), hasher.finish());
+        if item.complete == Some(key) {
             return;
         }
-        if item.complete.replace(said).is_some() {
-            out(StreamEvent::Problem(Problem::Contradiction { block }));
+        if item.complete.replace(key).is_some() {
+            out(StreamEvent::Problem(StreamProblem::Contradiction { block }));
         }
         let (id, name) = item.call.clone().unwrap_or_default();
         if item.bytes == 0 && !whole.is_empty() {
@@ -288,15 +293,16 @@ impl Decoding {
         out(StreamEvent::ToolCallComplete { block, id: id.into(), name: name.into(), whole: Some(whole) });
     }
 
+    /// Ends the block of an item, and reports what no earlier event has reported.
     fn item_done(
         &mut self,
         index: Option<u32>,
-        inner: Inner<'_>,
+        inner: ResponsesObject<'_>,
         texts: Vec<Cow<'_, str>>,
         data: &str,
         out: &mut dyn FnMut(StreamEvent<'_>),
     ) {
-        let block = self.find(index).unwrap_or(self.next);
+        let block = self.find(index).unwrap_or(self.next_block);
         if !self.items.iter().any(|item| item.block == block) {
             self.added(block, &inner, out);
         }
@@ -306,11 +312,11 @@ impl Decoding {
             "message" if unsaid => texts.into_iter().for_each(|text| out(StreamEvent::Text { block, text })),
             "reasoning" if unsaid => texts.into_iter().for_each(|text| out(StreamEvent::Thinking { block, text })),
             "function_call" | "custom_tool_call" => {
-                let said = (inner.call_id.to_string(), inner.name.to_string());
-                if self.items[at].call.as_ref() != Some(&said) {
-                    // What was announced is not what is said now, and clients go by this one.
-                    out(StreamEvent::Problem(Problem::Contradiction { block }));
-                    self.items[at].call = Some(said);
+                let call = (inner.call_id.to_string(), inner.name.to_string());
+                if self.items[at].call.as_ref() != Some(&call) {
+                    // The item differs from its announcement, and clients read the item.
+                    out(StreamEvent::Problem(StreamProblem::Contradiction { block }));
+                    self.items[at].call = Some(call);
                     self.items[at].complete = None;
                 }
                 self.complete(at, inner.arguments.unwrap_or_default(), out);
@@ -325,15 +331,16 @@ impl Decoding {
         out(StreamEvent::BlockEnded { block });
     }
 
+    /// Reports the end of the response: usage, error and finish reason.
     fn finished(
         &mut self,
         kind: &str,
-        inner: Inner<'_>,
+        inner: ResponsesObject<'_>,
         error: Option<(Cow<'_, str>, Cow<'_, str>)>,
         data: &str,
         out: &mut dyn FnMut(StreamEvent<'_>),
     ) {
-        self.ended = true;
+        self.has_ended = true;
         inner.usage.into_iter().for_each(|usage| out(StreamEvent::Usage(usage)));
         if let Some((kind, message)) = error {
             out(StreamEvent::Error { kind, message, raw: data.into() });
@@ -344,13 +351,13 @@ impl Decoding {
             inner.status
         };
         let finish = match (&*status, inner.incomplete.as_deref()) {
-            ("completed", _) if self.calls => Finish::ToolUse,
-            ("completed", _) => Finish::EndTurn,
-            ("incomplete", Some("content_filter")) => Finish::Refusal,
-            ("incomplete", _) => Finish::MaxTokens,
-            ("cancelled", _) => Finish::Cancelled,
-            ("failed", _) => Finish::Failed,
-            _ => Finish::Other,
+            ("completed", _) if self.has_calls => FinishReason::ToolUse,
+            ("completed", _) => FinishReason::EndTurn,
+            ("incomplete", Some("content_filter")) => FinishReason::Refusal,
+            ("incomplete", _) => FinishReason::MaxTokens,
+            ("cancelled", _) => FinishReason::Cancelled,
+            ("failed", _) => FinishReason::Failed,
+            _ => FinishReason::Other,
         };
         out(StreamEvent::Finished { reason: inner.incomplete.unwrap_or(status), finish });
     }

@@ -1,65 +1,65 @@
-//! One pass over the JSON of an event, without a tree.
+//! A single pass over the JSON of an event, without building a tree.
 //!
-//! A stream is very many small objects of which a few members matter. [`Scan`] walks them in the order they come: the caller looks at a
-//! key and reads, enters or skips its value. Strings without escapes are borrowed. Nothing recurses, whatever the nesting.
+//! A stream consists of many small objects with few relevant members. [`JsonCursor`] walks the members in order, and
+//! the caller reads, enters or skips each value. Strings without escapes are borrowed. No function recurses, whatever
+//! the nesting.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-/// The deepest nesting that is walked.
-const DEPTH: u32 = 128;
+/// Maximum nesting of containers.
+const MAX_DEPTH: u32 = 128;
 
-/// The JSON is broken at a byte, or nested too deeply.
+/// A syntax error, or nesting beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    /// Where.
+pub(crate) struct ScanError {
     pub(crate) at: usize,
 }
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 #[derive(Clone, Debug)]
-pub(crate) struct Scan<'a> {
+pub(crate) struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// Walks the members of an object that is the whole text; another value has none.
+/// Walks the members of a text that is an object; any other value has none.
 pub(crate) fn members<'a>(
     text: &'a str,
-    mut visit: impl FnMut(&'a str, &mut Scan<'a>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    let mut scan = Scan { text, at: 0 };
+    mut visit: impl FnMut(&'a str, &mut JsonCursor<'a>) -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    let mut scan = JsonCursor { text, at: 0 };
     scan.members(&mut visit)?;
-    scan.space();
-    if scan.at == text.len() { Ok(()) } else { Err(scan.broken()) }
+    scan.skip_space();
+    if scan.at == text.len() { Ok(()) } else { Err(scan.error()) }
 }
 
-/// Whether an object that is the whole text has one of these members; where the text is broken, if it is.
+/// `true` if a text is an object with one of these members. Returns the offset of a syntax error.
 pub(crate) fn has_any(text: &str, names: &[&str]) -> Result<bool, u64> {
     let mut found = false;
     let walked = members(text, |name, value| {
         found |= names.contains(&name);
         value.skip()
     });
-    walked.map(|()| found).map_err(|broken| broken.at as u64)
+    walked.map(|()| found).map_err(|error| error.at as u64)
 }
 
-/// Walks the elements of an array that is the whole text; another value has none.
+/// Walks the elements of a text that is an array; any other value has none.
 pub(crate) fn elements<'a>(
     text: &'a str,
-    mut visit: impl FnMut(&mut Scan<'a>) -> Result<(), Broken>,
-) -> Result<(), Broken> {
-    Scan { text, at: 0 }.elements(&mut visit)
+    mut visit: impl FnMut(&mut JsonCursor<'a>) -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    JsonCursor { text, at: 0 }.elements(&mut visit)
 }
 
-/// Where the first quote or backslash is.
+/// Returns the offset of the first quote or backslash.
 ///
-/// Keys and most strings are shorter than what a call of memchr pays off for, so eight bytes are looked at in one word, a few times.
+/// Most strings are too short for `memchr` to pay off, so the first bytes are searched in words of eight.
 #[inline]
 fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    // The lowest high bit that is set marks the first byte that is zero.
+    // The lowest set high bit marks the first zero byte.
     let zeroes = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
     let mut at = 0;
     for word in bytes.as_chunks().0.iter().take(3) {
@@ -73,9 +73,9 @@ fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
     Some(at + memchr2(b'"', b'\\', &bytes[at..])?)
 }
 
-impl<'a> Scan<'a> {
-    fn broken(&self) -> Broken {
-        Broken { at: self.at }
+impl<'a> JsonCursor<'a> {
+    fn error(&self) -> ScanError {
+        ScanError { at: self.at }
     }
 
     #[inline]
@@ -84,36 +84,36 @@ impl<'a> Scan<'a> {
     }
 
     #[inline]
-    fn space(&mut self) {
-        // One comparison where there is none, as nearly everywhere.
+    fn skip_space(&mut self) {
+        // A single comparison handles the frequent case without white space.
         while self.peek() <= b' ' && matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
             self.at += 1;
         }
     }
 
     #[inline]
-    fn expect(&mut self, byte: u8) -> Result<(), Broken> {
+    fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
         if self.peek() != byte {
-            self.space();
+            self.skip_space();
             if self.peek() != byte {
-                return Err(self.broken());
+                return Err(self.error());
             }
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Walks an object's members; skips any other value.
+    /// Walks the members of an object; skips any other value.
     pub(crate) fn members(
         &mut self,
-        visit: &mut impl FnMut(&'a str, &mut Self) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
-        self.space();
+        visit: &mut impl FnMut(&'a str, &mut Self) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        self.skip_space();
         if self.peek() != b'{' {
             return self.skip();
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         if self.peek() == b'}' {
             self.at += 1;
             return Ok(());
@@ -122,45 +122,48 @@ impl<'a> Scan<'a> {
             let key = self.key()?;
             self.expect(b':')?;
             visit(key, self)?;
-            self.space();
+            self.skip_space();
             match self.peek() {
                 b',' => self.at += 1,
                 b'}' => break,
-                _ => return Err(self.broken()),
+                _ => return Err(self.error()),
             }
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Walks an array's elements; skips any other value.
-    pub(crate) fn elements(&mut self, visit: &mut impl FnMut(&mut Self) -> Result<(), Broken>) -> Result<(), Broken> {
-        self.space();
+    /// Walks the elements of an array; skips any other value.
+    pub(crate) fn elements(
+        &mut self,
+        visit: &mut impl FnMut(&mut Self) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        self.skip_space();
         if self.peek() != b'[' {
             return self.skip();
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         if self.peek() == b']' {
             self.at += 1;
             return Ok(());
         }
         loop {
             visit(self)?;
-            self.space();
+            self.skip_space();
             match self.peek() {
                 b',' => self.at += 1,
                 b']' => break,
-                _ => return Err(self.broken()),
+                _ => return Err(self.error()),
             }
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Reads a string; `None`, and past it, if the value is something else.
-    pub(crate) fn string(&mut self) -> Result<Option<Cow<'a, str>>, Broken> {
-        self.space();
+    /// Reads a string. Skips any other value and returns `None`.
+    pub(crate) fn string(&mut self) -> Result<Option<Cow<'a, str>>, ScanError> {
+        self.skip_space();
         if self.peek() != b'"' {
             self.skip()?;
             return Ok(None);
@@ -177,15 +180,15 @@ impl<'a> Scan<'a> {
                 self.at = start + found;
                 self.unescape(start).map(|text| Some(Cow::Owned(text)))
             }
-            None => Err(self.broken()),
+            None => Err(self.error()),
         }
     }
 
-    /// Reads a whole number that is not negative; `None`, and past it, if the value is something else.
-    pub(crate) fn number(&mut self) -> Result<Option<u64>, Broken> {
-        self.space();
+    /// Reads a non-negative integer. Skips any other value and returns `None`.
+    pub(crate) fn number(&mut self) -> Result<Option<u64>, ScanError> {
+        self.skip_space();
         let rest = &self.text.as_bytes()[self.at..];
-        // Nearly all numbers are small and plain.
+        // Fast path for small integers.
         let digits = rest.iter().take(18).take_while(|byte| byte.is_ascii_digit()).count();
         if digits > 0 && matches!(rest.get(digits), Some(b',' | b'}' | b']')) {
             self.at += digits;
@@ -194,25 +197,25 @@ impl<'a> Scan<'a> {
         Ok(self.raw()?.parse().ok())
     }
 
-    /// The value as it is written.
-    pub(crate) fn raw(&mut self) -> Result<&'a str, Broken> {
-        self.space();
+    /// Returns the value in its original notation.
+    pub(crate) fn raw(&mut self) -> Result<&'a str, ScanError> {
+        self.skip_space();
         let start = self.at;
         self.skip()?;
         Ok(&self.text[start..self.at])
     }
 
-    /// The elements of an array, each as it is written; another value has none.
-    pub(crate) fn raws(&mut self) -> Result<Vec<&'a str>, Broken> {
-        let mut raws = Vec::new();
+    /// Returns the elements of an array in their original notation; any other value has none.
+    pub(crate) fn raw_elements(&mut self) -> Result<Vec<&'a str>, ScanError> {
+        let mut raw_elements = Vec::new();
         self.elements(&mut |element| {
-            raws.push(element.raw()?);
+            raw_elements.push(element.raw()?);
             Ok(())
         })?;
-        Ok(raws)
+        Ok(raw_elements)
     }
 
-    /// The bytes of the string that was read last, between its quotes. `None` if it was written with escapes.
+    /// Returns the byte range of the last read string between its quotes; `None` if it has escapes.
     pub(crate) fn range_of_last_string(&self, decoded: &str) -> Option<std::ops::Range<usize>> {
         let end = self.at.checked_sub(1)?;
         let start = end.checked_sub(decoded.len())?;
@@ -220,18 +223,18 @@ impl<'a> Scan<'a> {
         (quoted && self.text.get(start..end) == Some(decoded)).then_some(start..end)
     }
 
-    /// What lies between this place and a later one.
-    pub(crate) fn until(&self, later: &Self) -> &'a str {
+    /// Returns the text between this position and a later one.
+    pub(crate) fn text_until(&self, later: &Self) -> &'a str {
         &self.text[self.at..later.at]
     }
 
-    /// A key as it is written between its quotes: none that is looked for has an escape.
+    /// Returns a key in its original notation. No relevant key has an escape.
     #[inline]
-    fn key(&mut self) -> Result<&'a str, Broken> {
+    fn key(&mut self) -> Result<&'a str, ScanError> {
         self.expect(b'"')?;
         let start = self.at;
         let rest = &self.text.as_bytes()[start..];
-        let found = quote_or_backslash(rest).ok_or(self.broken())?;
+        let found = quote_or_backslash(rest).ok_or(self.error())?;
         if rest[found] == b'"' {
             self.at = start + found + 1;
         } else {
@@ -241,12 +244,12 @@ impl<'a> Scan<'a> {
         Ok(&self.text[start..self.at - 1])
     }
 
-    /// Goes past a string whose opening quote is behind.
-    fn skip_string(&mut self) -> Result<(), Broken> {
+    /// Skips a string after its opening quote.
+    fn skip_string(&mut self) -> Result<(), ScanError> {
         let bytes = self.text.as_bytes();
         loop {
             let rest = bytes.get(self.at..).unwrap_or_default();
-            let Some(found) = quote_or_backslash(rest) else { return Err(self.broken()) };
+            let Some(found) = quote_or_backslash(rest) else { return Err(self.error()) };
             if rest[found] == b'"' {
                 self.at += found + 1;
                 return Ok(());
@@ -255,20 +258,20 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes past one value, checking its structure.
-    pub(crate) fn skip(&mut self) -> Result<(), Broken> {
-        self.space();
+    /// Skips one value and checks its syntax.
+    pub(crate) fn skip(&mut self) -> Result<(), ScanError> {
+        self.skip_space();
         match self.peek() {
             b'"' => {
                 self.at += 1;
                 self.skip_string()
             }
             b'{' | b'[' => self.skip_container(),
-            _ => self.skip_word(),
+            _ => self.skip_scalar(),
         }
     }
 
-    fn skip_word(&mut self) -> Result<(), Broken> {
+    fn skip_scalar(&mut self) -> Result<(), ScanError> {
         let rest = &self.text.as_bytes()[self.at..];
         let word: &[u8] = match rest.first() {
             Some(b'n') => b"null",
@@ -279,50 +282,50 @@ impl<'a> Scan<'a> {
                 self.at += rest.iter().take_while(number).count();
                 return Ok(());
             }
-            _ => return Err(self.broken()),
+            _ => return Err(self.error()),
         };
         if !rest.starts_with(word) {
-            return Err(self.broken());
+            return Err(self.error());
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn skip_container(&mut self) -> Result<(), Broken> {
-        // One bit for each open container: whether it is an object.
+    fn skip_container(&mut self) -> Result<(), ScanError> {
+        // One bit for each open container: 1 for an object.
         let (mut kinds, mut depth) = (0_u128, 0_u32);
         loop {
-            self.space();
+            self.skip_space();
             // A value, or the end of an empty container.
             match self.peek() {
                 open @ (b'{' | b'[') => {
-                    if depth == DEPTH {
-                        return Err(self.broken());
+                    if depth == MAX_DEPTH {
+                        return Err(self.error());
                     }
                     self.at += 1;
                     (kinds, depth) = (kinds << 1 | u128::from(open == b'{'), depth + 1);
-                    self.space();
+                    self.skip_space();
                     if self.peek() != if open == b'{' { b'}' } else { b']' } {
-                        self.key_if(kinds)?;
+                        self.skip_key_if_object(kinds)?;
                         continue;
                     }
                 }
                 b'"' => {
                     self.at += 1;
                     self.skip_string()?;
-                    self.space();
+                    self.skip_space();
                 }
                 _ => {
-                    self.skip_word()?;
-                    self.space();
+                    self.skip_scalar()?;
+                    self.skip_space();
                 }
             }
-            // What comes after a value.
+            // The text after a value.
             loop {
                 match (self.peek(), kinds & 1) {
                     (b',', _) => {
                         self.at += 1;
-                        self.key_if(kinds)?;
+                        self.skip_key_if_object(kinds)?;
                         break;
                     }
                     (b'}', 1) | (b']', 0) => {
@@ -331,16 +334,16 @@ impl<'a> Scan<'a> {
                         if depth == 0 {
                             return Ok(());
                         }
-                        self.space();
+                        self.skip_space();
                     }
-                    _ => return Err(self.broken()),
+                    _ => return Err(self.error()),
                 }
             }
         }
     }
 
-    /// Goes past a key and its colon, if the innermost container is an object.
-    fn key_if(&mut self, kinds: u128) -> Result<(), Broken> {
+    /// Skips a key and its colon if the innermost container is an object.
+    fn skip_key_if_object(&mut self, kinds: u128) -> Result<(), ScanError> {
         if kinds & 1 == 1 {
             self.expect(b'"')?;
             self.skip_string()?;
@@ -349,8 +352,8 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Reads the rest of a string that has escapes; the place is its first backslash.
-    fn unescape(&mut self, start: usize) -> Result<String, Broken> {
+    /// Reads the rest of a string from its first escape on.
+    fn unescape(&mut self, start: usize) -> Result<String, ScanError> {
         let bytes = self.text.as_bytes();
         let end = {
             let mut ahead = self.clone();
@@ -360,7 +363,7 @@ impl<'a> Scan<'a> {
         let mut text = String::with_capacity(end - start);
         text.push_str(&self.text[start..self.at]);
         while self.at < end {
-            // Here is a backslash, and what it escapes lies before the end.
+            // The current byte is a backslash, and the escaped character precedes the end.
             self.at += 2;
             let plain = match bytes[self.at - 1] {
                 b'n' => '\n',
@@ -370,7 +373,7 @@ impl<'a> Scan<'a> {
                 b'f' => '\u{c}',
                 escaped @ (b'"' | b'\\' | b'/') => char::from(escaped),
                 b'u' => self.code_point(end)?,
-                _ => return Err(self.broken()),
+                _ => return Err(self.error()),
             };
             text.push(plain);
             let run = memchr(b'\\', &bytes[self.at..end]).unwrap_or(end - self.at);
@@ -381,8 +384,8 @@ impl<'a> Scan<'a> {
         Ok(text)
     }
 
-    /// Reads the digits after `\u`, and the other half of a surrogate pair. A lone half becomes U+FFFD.
-    fn code_point(&mut self, end: usize) -> Result<char, Broken> {
+    /// Reads the digits after `\u` and a following low surrogate. A lone surrogate becomes U+FFFD.
+    fn code_point(&mut self, end: usize) -> Result<char, ScanError> {
         let first = self.digits(end)?;
         if (0xD800..0xDC00).contains(&first) && self.text[self.at..end].starts_with("\\u") {
             let mut ahead = Self { text: self.text, at: self.at + 2 };
@@ -395,14 +398,14 @@ impl<'a> Scan<'a> {
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    fn digits(&mut self, end: usize) -> Result<u32, Broken> {
+    fn digits(&mut self, end: usize) -> Result<u32, ScanError> {
         let digits = self.text.as_bytes().get(self.at..(self.at + 4).min(end)).unwrap_or_default();
         let mut value = 0;
         for &digit in digits {
-            value = value << 4 | char::from(digit).to_digit(16).ok_or(self.broken())?;
+            value = value << 4 | char::from(digit).to_digit(16).ok_or(self.error())?;
         }
         if digits.len() < 4 {
-            return Err(self.broken());
+            return Err(self.error());
         }
         self.at += 4;
         Ok(value)
@@ -410,59 +413,4 @@ impl<'a> Scan<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn string(text: &str) -> Option<Cow<'_, str>> {
-        Scan { text, at: 0 }.string().ok().flatten()
-    }
-
-    fn valid(text: &str) -> bool {
-        let mut scan = Scan { text, at: 0 };
-        scan.skip().is_ok() && {
-            scan.space();
-            scan.at == text.len()
-        }
-    }
-
-    #[test]
-    fn structure_is_checked_while_skipping() {
-        for text in ["{}", "[]", r#"{"a":[1,{"b":null},"]"],"c":-1.5e3}"#, " [ true , false ] ", r#""\"""#, "[[],{}]"] {
-            assert!(valid(text), "{text}");
-        }
-        for text in
-            ["", "{", "[1,]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1}", "{\"a\":1,}", "\"", "\"\\", "nul", "[1 2]", "]"]
-        {
-            assert!(!valid(text), "{text}");
-        }
-        assert!(valid(&("[".repeat(128) + &"]".repeat(128))));
-        assert!(!valid(&("[".repeat(129) + &"]".repeat(129))));
-    }
-
-    #[test]
-    fn a_quote_is_found_wherever_it_is() {
-        for length in 0..70 {
-            for at in 0..=length {
-                let mut bytes = vec![0xA2; length];
-                assert_eq!(quote_or_backslash(&bytes), None);
-                bytes.extend_from_slice(b"\"\\\"");
-                assert_eq!(quote_or_backslash(&bytes), Some(length));
-                bytes[at] = b'\\';
-                assert_eq!(quote_or_backslash(&bytes), Some(at));
-            }
-        }
-    }
-
-    #[test]
-    fn strings_are_what_serde_says_they_are() {
-        for text in [r#""""#, r#""plain""#, r#""a\nb\t\"\\\/\b\f\r""#, r#""\u00e9\ud83d\ude00x""#, "\"é\\u00e9é\""] {
-            assert_eq!(string(text).map(Cow::into_owned), serde_json::from_str(text).ok(), "{text}");
-        }
-        assert!(matches!(string("\"plain\""), Some(Cow::Borrowed("plain"))));
-        assert_eq!(string(r#""\ud83dx""#).as_deref(), Some("\u{FFFD}x"));
-        assert_eq!(string(r#""\ud83d\u0041""#).as_deref(), Some("\u{FFFD}A"));
-        for text in [r#""\u12"#, r#""\u12""#, r#""\x""#, r#""\"#, "1"] {
-            assert_eq!(string(text), None, "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,47 +1,47 @@
-//! Server-sent events, cut out of bytes as they come.
+//! An incremental decoder for server-sent events.
 //!
-//! Line ends are `\n`, `\r\n` or `\r`. A `\r` at the end of a chunk waits for the next byte, which may be the other half of the line's
-//! end, so that positions do not depend on where the network cut. What lies within one chunk is handed out as it lies there; only
-//! what a chunk leaves unfinished is copied.
+//! Lines end in `\n`, `\r\n` or `\r`. A `\r` at the end of a chunk is held until the next byte, which may belong to the
+//! same line end. Positions therefore do not depend on chunk boundaries. Content within one chunk is borrowed; only an
+//! unfinished rest is copied.
 
 use std::ops::Range;
 
 use memchr::memchr2;
 
-/// The most bytes of one event that are kept while its end has not come; a longer one is skipped and reported.
+/// Maximum number of buffered bytes of an event. A longer event is skipped and reported.
 pub const EVENT_LIMIT: usize = 16 << 20;
 
-/// A buffer beyond this is given back once it is empty.
-const KEPT_CAPACITY: usize = 64 << 10;
-/// The most bytes of an event's name and id that are kept: real ones have a few dozen.
-const NAME_LIMIT: usize = 1 << 10;
+/// Maximum capacity of an empty buffer that is kept for reuse.
+const MAX_KEPT_CAPACITY: usize = 64 << 10;
+/// Maximum length of an event's name and id, in bytes. Usual ones have a few dozen.
+const MAX_NAME_BYTES: usize = 1 << 10;
 
-/// What a stream of server-sent events consists of.
+/// An item of a stream of server-sent events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SseItem<'a> {
-    /// An event with data, or with a name alone.
+    /// An event with data or a name.
     Event(SseEvent<'a>),
     /// A comment, without its colon.
     Comment(&'a [u8]),
-    /// An empty line that ends nothing.
+    /// An empty line that ends no event.
     Blank,
-    /// An event that was skipped for its size.
+    /// An event that exceeded the size limit.
     TooLong {
-        /// How many bytes its lines had.
+        /// Size of its lines in bytes.
         bytes: u64,
     },
 }
 
-/// One event.
+/// A server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// What `event:` said; empty if it was not there.
+    /// Value of `event:`; empty if missing.
     pub name: &'a [u8],
-    /// The lines of `data:`, with `\n` between them.
+    /// Values of `data:`, joined by `\n`.
     pub data: &'a [u8],
-    /// What `id:` said last in this event.
+    /// Last value of `id:` in this event.
     pub id: Option<&'a [u8]>,
-    /// What `retry:` said, in milliseconds.
+    /// Value of `retry:`, in milliseconds.
     pub retry: Option<u64>,
 }
 
@@ -49,32 +49,32 @@ pub struct SseEvent<'a> {
 #[derive(Debug)]
 pub struct SseDecoder {
     limit: usize,
-    /// Of all bytes fed so far.
+    /// Number of bytes received.
     position: u64,
-    /// The start of a line that the last chunk did not end.
+    /// Start of a line that the last chunk did not end.
     line: Vec<u8>,
     line_start: u64,
-    /// Whether the last byte was a `\r` that may be half of a line's end.
-    half_end: bool,
+    /// `true` if the last byte was a `\r`, which may be half of a line end.
+    pending_carriage_return: bool,
     first_line: bool,
-    group: Group,
+    pending: PendingEvent,
 }
 
-/// The event whose lines are coming in.
+/// An event whose lines are being received.
 #[derive(Debug, Default)]
-struct Group {
+struct PendingEvent {
     start: Option<u64>,
     name: Vec<u8>,
-    /// Its data so far, where it is not one line of the current chunk.
+    /// Data so far, unless it is a single line of the current chunk.
     data: Vec<u8>,
     has_data: bool,
     id: Option<Vec<u8>>,
     retry: Option<u64>,
     has_comment: bool,
-    /// Bytes of lines that did not fit.
-    dropped: u64,
-    /// Whether the line that is coming in is too long already.
-    dropping: bool,
+    /// Number of bytes in lines beyond the limit.
+    dropped_bytes: u64,
+    /// `true` if the current line exceeds the limit.
+    line_too_long: bool,
 }
 
 impl Default for SseDecoder {
@@ -84,28 +84,28 @@ impl Default for SseDecoder {
 }
 
 impl SseDecoder {
-    /// One at the start of a stream that skips events with more than `limit` bytes of data.
+    /// Creates a decoder that skips events with more than `limit` bytes of data.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             limit,
             position: 0,
             line: Vec::new(),
             line_start: 0,
-            half_end: false,
+            pending_carriage_return: false,
             first_line: true,
-            group: Group::default(),
+            pending: PendingEvent::default(),
         }
     }
 
-    /// Takes the next bytes and hands out what became known, with the range of bytes it came from.
+    /// Decodes the next bytes and passes completed items with their byte ranges to `out`.
     pub fn feed(&mut self, chunk: &[u8], out: &mut impl FnMut(Range<u64>, SseItem<'_>)) {
-        // The one data line of the current event, as long as it lies in this chunk.
+        // The only data line of the current event, while it is within this chunk.
         let mut borrowed: Option<&[u8]> = None;
         let mut at = 0;
-        if self.half_end && !chunk.is_empty() {
-            self.half_end = false;
+        if self.pending_carriage_return && !chunk.is_empty() {
+            self.pending_carriage_return = false;
             at = usize::from(chunk[0] == b'\n');
-            self.kept_line_ended(self.position + at as u64, out);
+            self.end_buffered_line(self.position + at as u64, out);
         }
         while let Some(found) = line_length(&chunk[at..]) {
             let end = at + found;
@@ -115,8 +115,8 @@ impl SseDecoder {
                     Some(b'\n') => next += 1,
                     Some(_) => {}
                     None => {
-                        self.half_end = true;
-                        self.keep(&chunk[at..end]);
+                        self.pending_carriage_return = true;
+                        self.buffer_line(&chunk[at..end]);
                         at = next;
                         break;
                     }
@@ -124,61 +124,61 @@ impl SseDecoder {
             }
             let after = self.position + next as u64;
             if self.line.is_empty() {
-                self.line_ended(&chunk[at..end], after, &mut borrowed, out);
+                self.end_line(&chunk[at..end], after, &mut borrowed, out);
             } else {
-                self.keep(&chunk[at..end]);
-                self.kept_line_ended(after, out);
+                self.buffer_line(&chunk[at..end]);
+                self.end_buffered_line(after, out);
             }
             at = next;
         }
-        self.keep(&chunk[at..]);
+        self.buffer_line(&chunk[at..]);
         self.position += chunk.len() as u64;
         if let Some(data) = borrowed {
-            self.group.data.extend_from_slice(data);
+            self.pending.data.extend_from_slice(data);
         }
     }
 
-    /// Hands out what the stream ended in the middle of.
+    /// Ends the stream and passes the incomplete event to `out`.
     pub fn end(&mut self, out: &mut impl FnMut(Range<u64>, SseItem<'_>)) {
-        self.half_end = false;
-        if !self.line.is_empty() || self.group.dropping {
-            self.kept_line_ended(self.position, out);
+        self.pending_carriage_return = false;
+        if !self.line.is_empty() || self.pending.line_too_long {
+            self.end_buffered_line(self.position, out);
         }
         self.dispatch(self.position, None, out);
-        self.group = Group::default();
+        self.pending = PendingEvent::default();
     }
 
-    /// How many bytes it holds on to.
+    /// Returns the number of retained bytes.
     pub fn retained(&self) -> usize {
-        let Group { name, data, id, .. } = &self.group;
+        let PendingEvent { name, data, id, .. } = &self.pending;
         self.line.capacity() + name.capacity() + data.capacity() + id.as_ref().map_or(0, Vec::capacity)
     }
 
-    /// Keeps the start of a line, unless that makes it too long.
-    fn keep(&mut self, part: &[u8]) {
-        if self.group.dropping {
-            self.group.dropped += part.len() as u64;
+    /// Buffers the start of a line, unless it exceeds the limit.
+    fn buffer_line(&mut self, part: &[u8]) {
+        if self.pending.line_too_long {
+            self.pending.dropped_bytes += part.len() as u64;
         } else if self.line.len() + part.len() > self.limit {
-            self.group.dropping = true;
-            self.group.dropped += (self.line.len() + part.len()) as u64;
+            self.pending.line_too_long = true;
+            self.pending.dropped_bytes += (self.line.len() + part.len()) as u64;
             self.line = Vec::new();
         } else {
             self.line.extend_from_slice(part);
         }
     }
 
-    /// Ends a line that did not lie in one chunk.
-    fn kept_line_ended(&mut self, after: u64, out: &mut impl FnMut(Range<u64>, SseItem<'_>)) {
+    /// Ends a line that began in an earlier chunk.
+    fn end_buffered_line(&mut self, after: u64, out: &mut impl FnMut(Range<u64>, SseItem<'_>)) {
         let line = std::mem::take(&mut self.line);
         let mut borrowed = None;
-        self.line_ended(&line, after, &mut borrowed, out);
+        self.end_line(&line, after, &mut borrowed, out);
         if let Some(data) = borrowed {
-            self.group.data.extend_from_slice(data);
+            self.pending.data.extend_from_slice(data);
         }
-        self.line = emptied(line);
+        self.line = recycled(line);
     }
 
-    fn line_ended<'c>(
+    fn end_line<'c>(
         &mut self,
         line: &'c [u8],
         after: u64,
@@ -186,10 +186,10 @@ impl SseDecoder {
         out: &mut impl FnMut(Range<u64>, SseItem<'_>),
     ) {
         let start = std::mem::replace(&mut self.line_start, after);
-        let group = &mut self.group;
-        if std::mem::take(&mut group.dropping) || line.len() > self.limit {
-            group.dropped += line.len() as u64;
-            group.start.get_or_insert(start);
+        let pending = &mut self.pending;
+        if std::mem::take(&mut pending.line_too_long) || line.len() > self.limit {
+            pending.dropped_bytes += line.len() as u64;
+            pending.start.get_or_insert(start);
             return;
         }
         let mut line = line;
@@ -198,32 +198,35 @@ impl SseDecoder {
         }
         if let Some(data) = line.strip_prefix(b"data:") {
             let data = data.strip_prefix(b" ").unwrap_or(data);
-            group.start.get_or_insert(start);
-            group.add_data(data, borrowed, self.limit);
+            pending.start.get_or_insert(start);
+            pending.add_data(data, borrowed, self.limit);
         } else if line.is_empty() {
             let data = borrowed.take();
             self.dispatch(after, data, out);
-            if self.group.start.is_none() && !self.group.has_comment {
+            if self.pending.start.is_none() && !self.pending.has_comment {
                 out(start..after, SseItem::Blank);
             }
-            self.group.clear();
+            self.pending.clear();
         } else if let Some(name) = line.strip_prefix(b"event:") {
-            group.start.get_or_insert(start);
-            group.called(name);
+            pending.start.get_or_insert(start);
+            pending.set_name(name);
         } else if let Some(comment) = line.strip_prefix(b":") {
-            group.has_comment = true;
+            pending.has_comment = true;
             out(start..after, SseItem::Comment(comment));
         } else {
-            group.start.get_or_insert(start);
-            group.field(line, borrowed, self.limit);
+            pending.start.get_or_insert(start);
+            pending.field(line, borrowed, self.limit);
         }
     }
 
-    /// Hands out the event whose lines have come, if there is one.
+    /// Passes the current event to `out`, if there is one.
     fn dispatch(&mut self, end: u64, borrowed: Option<&[u8]>, out: &mut impl FnMut(Range<u64>, SseItem<'_>)) {
-        let Group { start: Some(start), name, data, has_data, id, retry, dropped, .. } = &self.group else { return };
-        let item = if *dropped > 0 {
-            SseItem::TooLong { bytes: *dropped }
+        let PendingEvent { start: Some(start), name, data, has_data, id, retry, dropped_bytes, .. } = &self.pending
+        else {
+            return;
+        };
+        let item = if *dropped_bytes > 0 {
+            SseItem::TooLong { bytes: *dropped_bytes }
         } else if *has_data || !name.is_empty() {
             SseItem::Event(SseEvent { name, data: borrowed.unwrap_or(data), id: id.as_deref(), retry: *retry })
         } else {
@@ -233,7 +236,7 @@ impl SseDecoder {
     }
 }
 
-impl Group {
+impl PendingEvent {
     fn add_data<'c>(&mut self, line: &'c [u8], borrowed: &mut Option<&'c [u8]>, limit: usize) {
         if !self.has_data {
             self.has_data = true;
@@ -243,8 +246,8 @@ impl Group {
         if let Some(before) = borrowed.take() {
             self.data.extend_from_slice(before);
         }
-        if self.data.len() + 1 + line.len() > limit || self.dropped > 0 {
-            self.dropped += (self.data.len() + line.len()) as u64;
+        if self.data.len() + 1 + line.len() > limit || self.dropped_bytes > 0 {
+            self.dropped_bytes += (self.data.len() + line.len()) as u64;
             self.data = Vec::new();
         } else {
             self.data.push(b'\n');
@@ -252,10 +255,10 @@ impl Group {
         }
     }
 
-    fn called(&mut self, name: &[u8]) {
+    fn set_name(&mut self, name: &[u8]) {
         let name = name.strip_prefix(b" ").unwrap_or(name);
         self.name.clear();
-        self.name.extend_from_slice(&name[..name.len().min(NAME_LIMIT)]);
+        self.name.extend_from_slice(&name[..name.len().min(MAX_NAME_BYTES)]);
     }
 
     fn field<'c>(&mut self, line: &'c [u8], borrowed: &mut Option<&'c [u8]>, limit: usize) {
@@ -263,9 +266,9 @@ impl Group {
         let (name, value) = colon.map_or((line, &b""[..]), |colon| (&line[..colon], &line[colon + 1..]));
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"event" => self.called(value),
+            b"event" => self.set_name(value),
             b"data" => self.add_data(b"", borrowed, limit),
-            b"id" if !value.contains(&0) => self.id = Some(value[..value.len().min(NAME_LIMIT)].to_vec()),
+            b"id" if !value.contains(&0) => self.id = Some(value[..value.len().min(MAX_NAME_BYTES)].to_vec()),
             b"retry" => self.retry = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok()),
             _ => {}
         }
@@ -274,19 +277,19 @@ impl Group {
     fn clear(&mut self) {
         let (mut name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
         name.clear();
-        *self = Self { name, data: emptied(data), ..Self::default() };
+        *self = Self { name, data: recycled(data), ..Self::default() };
     }
 }
 
-/// Where the first line ends, if it does.
+/// Returns the length of the first line, if it is complete.
 fn line_length(bytes: &[u8]) -> Option<usize> {
-    // Every third line is empty, which is seen sooner than searched for.
+    // Every third line is empty, which needs no search.
     if bytes.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', bytes) }
 }
 
-/// The same buffer without its content, or a new one where it had grown large.
-fn emptied(mut buffer: Vec<u8>) -> Vec<u8> {
-    if buffer.capacity() > KEPT_CAPACITY {
+/// Returns the emptied buffer, or a new one if its capacity exceeds the limit.
+fn recycled(mut buffer: Vec<u8>) -> Vec<u8> {
+    if buffer.capacity() > MAX_KEPT_CAPACITY {
         return Vec::new();
     }
     buffer.clear();

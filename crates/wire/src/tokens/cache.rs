@@ -1,46 +1,46 @@
-//! Counts remembered by content.
+//! Token counts cached by content hash.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::{Encoding, Exactness, Tokenizer, Tokens, piece};
+use super::{Exactness, TokenEncoding, Tokenizer, Tokens, uncached};
 
-/// How many counts a counter remembers unless told otherwise: the parts of some long sessions, in a few megabytes.
+/// Default maximum number of cached counts: the parts of several long sessions, in a few megabytes.
 pub const DEFAULT_ENTRIES: usize = 1 << 16;
 
-/// Shorter texts are counted at once: a hash and a place in the cache cost about as much.
-const WORTH_REMEMBERING: usize = 16;
+/// Minimum size of a cached text, in bytes. Counting a shorter text costs about as much as a lookup.
+const MIN_CACHED_BYTES: usize = 16;
 
-/// What a count is remembered by.
+/// The key of a cached count.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Key {
-    /// The first half of a BLAKE3 hash. 128 bits: two contents that agree in them are not to be found.
+struct CountKey {
+    /// First half of a BLAKE3 hash. Collisions of 128 bits are not expected.
     content: u128,
-    encoding: Encoding,
-    form: Form,
+    encoding: TokenEncoding,
+    kind: KeyKind,
 }
 
-/// What was hashed, so that bytes as sent and the text that they stand for are never taken for each other.
+/// The kind of hashed content. It separates encoded bytes from the text that they represent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum KeyKind {
     Text,
     Encoded,
     Whole,
 }
 
-impl std::hash::Hash for Key {
+impl std::hash::Hash for CountKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        // The content is a hash already; the rest hardly ever differs.
+        // The content is already a hash, and the other fields hardly vary.
         hasher.write_u128(self.content);
     }
 }
 
-/// Takes the first bits of a hash for the hash.
+/// A hasher that uses the first bits of the key, which is already a hash.
 #[derive(Default)]
-struct Already(u64);
+struct PrehashedHasher(u64);
 
-impl Hasher for Already {
+impl Hasher for PrehashedHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -52,111 +52,109 @@ impl Hasher for Already {
     }
 
     fn write_u128(&mut self, number: u128) {
-        // Half of it is as random as all of it.
+        // Half of the hash is equally random.
         #[allow(clippy::cast_possible_truncation, reason = "half is wanted")]
         let half = number as u64;
         self.0 = half;
     }
 }
 
-/// What is remembered of a text: its count by an encoding, whoever's that is.
-type Generation = HashMap<Key, Tokens, BuildHasherDefault<Already>>;
+/// Cached counts by content and encoding, shared by all models with that encoding.
+type Generation = HashMap<CountKey, Tokens, BuildHasherDefault<PrehashedHasher>>;
 
-/// Counts tokens, and remembers what it has counted.
+/// Counts tokens and caches the counts.
 ///
-/// It remembers in two generations. What is asked for moves to the young one; when that is full it becomes the old one, and
-/// what was still in the old one is forgotten: what is in use stays, and there are never more entries than the bound.
+/// The cache has two generations. A hit moves to the young one. When the young generation is full it becomes the old
+/// one, and the previous old one is dropped. Counts in use therefore stay, and the number of entries is bounded.
 pub struct TokenCounter {
     young: Generation,
     old: Generation,
-    /// Entries of one generation, at least one.
+    /// Maximum number of entries per generation, at least one.
     generation: usize,
 }
 
 impl TokenCounter {
-    /// A counter that remembers at most so many counts, and at least two.
+    /// Creates a counter that caches at most `entries` counts, but at least two.
     pub fn new(entries: usize) -> Self {
         Self { young: Generation::default(), old: Generation::default(), generation: (entries / 2).max(1) }
     }
 
     /// Counts the tokens of a text.
     pub fn count(&mut self, tokenizer: Tokenizer, text: &str) -> Tokens {
-        self.remembered(tokenizer, Form::Text, text.as_bytes(), || piece::by(tokenizer.encoding, text))
+        self.cached(tokenizer, KeyKind::Text, text.as_bytes(), || uncached::count_with(tokenizer.encoding, text))
     }
 
-    /// Counts the tokens of the text that `encoded` stands for, and asks for that text only if it must.
+    /// Counts the tokens of the text that `encoded` represents, and decodes it only if necessary.
     ///
-    /// `encoded` are bytes that always give the same text, such as a JSON string with its escapes, so that one which was
-    /// counted before need not be decoded again.
+    /// `encoded` must always represent the same text, such as a JSON string with escapes.
     pub fn count_encoded<'text>(
         &mut self,
         tokenizer: Tokenizer,
         encoded: &[u8],
         decode: impl FnOnce() -> Cow<'text, str>,
     ) -> Tokens {
-        self.remembered(tokenizer, Form::Encoded, encoded, || piece::by(tokenizer.encoding, &decode()))
+        self.cached(tokenizer, KeyKind::Encoded, encoded, || uncached::count_with(tokenizer.encoding, &decode()))
     }
 
-    /// Counts the tokens of bytes that should be UTF-8; what is not makes the count an estimate.
+    /// Counts the tokens of bytes. If they are not valid UTF-8, the count is an estimate.
     pub fn count_bytes(&mut self, tokenizer: Tokenizer, bytes: &[u8]) -> Tokens {
         match String::from_utf8_lossy(bytes) {
             Cow::Borrowed(text) => self.count(tokenizer, text),
-            Cow::Owned(repaired) => Tokens { exactness: Exactness::About, ..self.count(tokenizer, &repaired) },
+            Cow::Owned(repaired) => Tokens { exactness: Exactness::Estimate, ..self.count(tokenizer, &repaired) },
         }
     }
 
-    /// Counts the tokens of something that has several texts in it, such as a message, and asks for their sum only if it must.
+    /// Counts the tokens of a value with several texts, such as a message, and calls `sum` only if it is not cached.
     pub fn count_whole(&mut self, tokenizer: Tokenizer, bytes: &[u8], sum: impl FnOnce(&mut Self) -> Tokens) -> Tokens {
-        let trust = Tokens { count: 0, exactness: tokenizer.exactness };
-        let key = Key { content: hash(bytes), encoding: tokenizer.encoding, form: Form::Whole };
-        if let Some(&counted) = self.young.get(&key) {
-            return counted + trust;
+        let exactness = Tokens { count: 0, exactness: tokenizer.exactness };
+        let key = CountKey { content: hash(bytes), encoding: tokenizer.encoding, kind: KeyKind::Whole };
+        if let Some(&count) = self.young.get(&key) {
+            return count + exactness;
         }
-        let counted = match self.old.remove(&key) {
-            Some(counted) => counted,
+        let count = match self.old.remove(&key) {
+            Some(count) => count,
             None => sum(self),
         };
-        self.insert(key, counted);
-        counted + trust
+        self.insert(key, count);
+        count + exactness
     }
 
-    /// How many counts are remembered.
+    /// Returns the number of cached counts.
     pub fn entries(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.young.clear();
         self.old.clear();
     }
 
-    fn remembered(
+    fn cached(
         &mut self,
         tokenizer: Tokenizer,
-        form: Form,
+        kind: KeyKind,
         content: &[u8],
         count: impl FnOnce() -> Tokens,
     ) -> Tokens {
-        // The same encoding may be a model's own, or a stand-in for another's: what is remembered is for both.
-        let trust = Tokens { count: 0, exactness: tokenizer.exactness };
-        if content.len() < WORTH_REMEMBERING {
-            return count() + trust;
+        // One encoding may be exact for one model and an estimate for another; the cached count serves both.
+        let exactness = Tokens { count: 0, exactness: tokenizer.exactness };
+        if content.len() < MIN_CACHED_BYTES {
+            return count() + exactness;
         }
-        let key = Key { content: hash(content), encoding: tokenizer.encoding, form };
-        if let Some(&counted) = self.young.get(&key) {
-            return counted + trust;
+        let key = CountKey { content: hash(content), encoding: tokenizer.encoding, kind };
+        if let Some(&count) = self.young.get(&key) {
+            return count + exactness;
         }
-        let counted = self.old.remove(&key).unwrap_or_else(count);
-        self.insert(key, counted);
-        counted + trust
+        let count = self.old.remove(&key).unwrap_or_else(count);
+        self.insert(key, count);
+        count + exactness
     }
 
-    fn insert(&mut self, key: Key, counted: Tokens) {
+    fn insert(&mut self, key: CountKey, count: Tokens) {
         if self.young.len() >= self.generation {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(key, counted);
+        self.young.insert(key, count);
     }
 }
 

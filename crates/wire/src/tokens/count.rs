@@ -1,4 +1,4 @@
-//! A number of tokens, and how far to trust it.
+//! A number of tokens with its exactness.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,40 +6,38 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// How far a count can be trusted.
+/// The exactness of a count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exactness {
-    /// What the model's own encoding gives.
+    /// Counted with the model's own encoding.
     #[default]
     Exact,
-    /// An estimate.
-    About,
+    /// Counted with a similar encoding.
+    Estimate,
 }
 
-/// A number of tokens; nothing at all is exactly zero.
+/// A number of tokens.
 ///
-/// It prints as `1,234`, or as `≈ 1,234` where it is an estimate.
+/// An exact count is formatted as `1,234`, an estimate as `≈ 1,234`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tokens {
-    /// How many.
     pub count: u64,
-    /// How far to trust it.
     pub exactness: Exactness,
 }
 
 impl Tokens {
-    /// No tokens.
+    /// No tokens; this count is exact.
     pub const ZERO: Self = Self::exact(0);
 
-    /// So many tokens, and no doubt.
+    /// Creates an exact count.
     pub const fn exact(count: u64) -> Self {
         Self { count, exactness: Exactness::Exact }
     }
 
-    /// So many tokens, more or less.
-    pub const fn about(count: u64) -> Self {
-        Self { count, exactness: Exactness::About }
+    /// Creates an estimated count.
+    pub const fn estimate(count: u64) -> Self {
+        Self { count, exactness: Exactness::Estimate }
     }
 }
 
@@ -67,7 +65,7 @@ impl fmt::Display for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.count.to_string();
         let mut text = String::with_capacity(digits.len() * 2);
-        if self.exactness == Exactness::About {
+        if self.exactness == Exactness::Estimate {
             text.push_str("≈ ");
         }
         for (at, digit) in digits.chars().enumerate() {
@@ -76,7 +74,7 @@ impl fmt::Display for Tokens {
             }
             text.push(digit);
         }
-        // Padding is for whoever aligns a column.
+        // Apply the caller's width and alignment.
         formatter.pad(&text)
     }
 }

@@ -1,19 +1,19 @@
-//! Which model counts how.
+//! Tokenizers of known models.
 
 use super::Exactness;
 use super::ranks::{self, Ranks};
 use super::split::{self, Splitter};
 
-/// A public way to cut text into tokens.
+/// A public token encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Encoding {
-    /// `o200k_base`: OpenAI's models since gpt-4o.
+pub enum TokenEncoding {
+    /// `o200k_base`: OpenAI models since gpt-4o.
     O200k,
-    /// `cl100k_base`: gpt-4, gpt-3.5 and the embeddings of their time.
+    /// `cl100k_base`: gpt-4, gpt-3.5 and the embedding models of that generation.
     Cl100k,
 }
 
-impl Encoding {
+impl TokenEncoding {
     pub(super) fn ranks(self) -> &'static Ranks {
         match self {
             Self::O200k => &ranks::O200K,
@@ -29,47 +29,46 @@ impl Encoding {
     }
 }
 
-/// How the tokens of one model are counted: with its own encoding, or with one that stands in for it.
+/// The encoding that counts the tokens of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tokenizer {
-    /// What counts.
-    pub encoding: Encoding,
-    /// Whether it is the model's own.
+    pub encoding: TokenEncoding,
+    /// `Estimate` if the encoding is not the model's own.
     pub exactness: Exactness,
 }
 
-/// Starts of names and their encodings, the more particular first.
+/// Prefixes of model names with their encodings, the most specific first.
 ///
-/// An entry that does not end in `-` stands for the name itself and for what follows it after `-` or `.`, so that `gpt-4` is
-/// not `gpt-4o`.
-const MODELS: &[(&str, Encoding)] = &[
-    ("gpt-4o", Encoding::O200k),
-    ("gpt-4.1", Encoding::O200k),
-    ("gpt-4.5", Encoding::O200k),
-    ("gpt-5", Encoding::O200k),
-    ("gpt-oss", Encoding::O200k),
-    ("chatgpt-4o", Encoding::O200k),
-    ("codex", Encoding::O200k),
-    ("o1", Encoding::O200k),
-    ("o3", Encoding::O200k),
-    ("o4", Encoding::O200k),
-    ("gpt-4", Encoding::Cl100k),
-    ("gpt-3.5", Encoding::Cl100k),
-    ("gpt-35", Encoding::Cl100k),
-    ("text-embedding-3", Encoding::Cl100k),
-    ("text-embedding-ada-002", Encoding::Cl100k),
-    ("davinci-002", Encoding::Cl100k),
-    ("babbage-002", Encoding::Cl100k),
+/// An entry without a trailing `-` matches the name itself, or the name followed by `-` or `.`. The entry `gpt-4`
+/// therefore does not match `gpt-4o`.
+const MODELS: &[(&str, TokenEncoding)] = &[
+    ("gpt-4o", TokenEncoding::O200k),
+    ("gpt-4.1", TokenEncoding::O200k),
+    ("gpt-4.5", TokenEncoding::O200k),
+    ("gpt-5", TokenEncoding::O200k),
+    ("gpt-oss", TokenEncoding::O200k),
+    ("chatgpt-4o", TokenEncoding::O200k),
+    ("codex", TokenEncoding::O200k),
+    ("o1", TokenEncoding::O200k),
+    ("o3", TokenEncoding::O200k),
+    ("o4", TokenEncoding::O200k),
+    ("gpt-4", TokenEncoding::Cl100k),
+    ("gpt-3.5", TokenEncoding::Cl100k),
+    ("gpt-35", TokenEncoding::Cl100k),
+    ("text-embedding-3", TokenEncoding::Cl100k),
+    ("text-embedding-ada-002", TokenEncoding::Cl100k),
+    ("davinci-002", TokenEncoding::Cl100k),
+    ("babbage-002", TokenEncoding::Cl100k),
 ];
 
 impl Tokenizer {
-    /// What stands in for an encoding that is not public, or for a model nobody has heard of.
-    pub const ESTIMATE: Self = Self { encoding: Encoding::O200k, exactness: Exactness::About };
+    /// Fallback for unknown models and models without a public encoding.
+    pub const ESTIMATE: Self = Self { encoding: TokenEncoding::O200k, exactness: Exactness::Estimate };
 
-    /// The tokenizer of a model by its name, as it stands in a request.
+    /// Returns the tokenizer of a model by its name in a request.
     ///
-    /// Names may carry a provider before a slash (`openai/gpt-5`), a fine-tuning mark (`ft:gpt-4o:…`), a date or a variant.
-    pub fn of_model(name: &str) -> Self {
+    /// A name may contain a provider (`openai/gpt-5`), a fine-tuning mark (`ft:gpt-4o:…`), a date or a variant.
+    pub fn for_model(name: &str) -> Self {
         let name = name.trim().to_ascii_lowercase();
         let name = name.rsplit('/').next().unwrap_or_default();
         let name = name.strip_prefix("ft:").unwrap_or(name);

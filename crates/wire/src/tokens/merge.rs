@@ -1,36 +1,37 @@
-//! Byte-pair encoding: how many tokens a run of bytes becomes.
+//! Byte-pair encoding: counts the tokens of a run of bytes.
 //!
-//! Encoding starts with one part per byte and merges, again and again, the two neighbours whose concatenation is the token of
-//! lowest rank, the leftmost on a tie, until no two neighbours form a token.
+//! Encoding starts with one part per byte. It repeatedly merges the two neighbours that form the token of lowest rank,
+//! the leftmost on a tie, until no neighbours form a token.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::ranks::{Rank, Ranks};
 
-/// Runs up to this many bytes find the next merge by a scan. Beyond it a heap is faster, and keeps long runs from taking quadratic time.
-const MAX_SCANNED: usize = 64;
+/// Maximum size in bytes of a run that is merged by scanning. A heap is faster for longer runs and avoids quadratic
+/// time.
+const MAX_SCANNED_BYTES: usize = 64;
 
-/// A part's rank if it cannot be merged with its successor.
+/// The rank of a part that cannot be merged with its successor.
 const NEVER: Rank = Rank::MAX;
 
-/// Counts tokens, and keeps its memory for the next run.
+/// Counts tokens and reuses its buffers for the next run.
 #[derive(Default)]
 pub(super) struct Merger {
-    parts: Vec<Part>,
-    nodes: Vec<Node>,
+    parts: Vec<ScannedPart>,
+    nodes: Vec<HeapPart>,
     queue: BinaryHeap<Reverse<(Rank, u32)>>,
 }
 
 /// A part of a run that is merged by scanning. The last one marks the end of the run.
-struct Part {
+struct ScannedPart {
     start: usize,
     /// Rank of this part and the next as one token.
     merged: Rank,
 }
 
 /// A part of a run that is merged by heap, at the index of its first byte.
-struct Node {
+struct HeapPart {
     previous: u32,
     /// The first byte after this part.
     end: u32,
@@ -44,14 +45,14 @@ impl Merger {
         if run.len() < 2 || ranks.rank(run).is_some() {
             return usize::from(!run.is_empty());
         }
-        if run.len() <= MAX_SCANNED { self.count_by_scan(ranks, run) } else { self.count_by_heap(ranks, run) }
+        if run.len() <= MAX_SCANNED_BYTES { self.count_by_scan(ranks, run) } else { self.count_by_heap(ranks, run) }
     }
 
     fn count_by_scan(&mut self, ranks: &Ranks, run: &[u8]) -> usize {
         let parts = &mut self.parts;
         parts.clear();
-        parts.extend((0..=run.len()).map(|start| Part { start, merged: NEVER }));
-        let merged = |parts: &[Part], at: usize| match parts.get(at + 2) {
+        parts.extend((0..=run.len()).map(|start| ScannedPart { start, merged: NEVER }));
+        let merged = |parts: &[ScannedPart], at: usize| match parts.get(at + 2) {
             Some(end) => ranks.rank(&run[parts[at].start..end.start]).unwrap_or(NEVER),
             None => NEVER,
         };
@@ -75,9 +76,9 @@ impl Merger {
         nodes.clear();
         queue.clear();
         let length = run.len() as u32;
-        nodes.extend((0..length).map(|at| Node { previous: at.saturating_sub(1), end: at + 1, merged: NEVER }));
-        // Computes again what a part and its successor merge to, and queues that.
-        let update = |nodes: &mut [Node], queue: &mut BinaryHeap<_>, at: u32| {
+        nodes.extend((0..length).map(|at| HeapPart { previous: at.saturating_sub(1), end: at + 1, merged: NEVER }));
+        // Recompute the merge of a part with its successor, and queue it.
+        let update = |nodes: &mut [HeapPart], queue: &mut BinaryHeap<_>, at: u32| {
             let next = nodes[at as usize].end;
             let merged = if next < length {
                 ranks.rank(&run[at as usize..nodes[next as usize].end as usize]).unwrap_or(NEVER)

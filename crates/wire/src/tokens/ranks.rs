@@ -5,14 +5,14 @@
 
 use std::sync::LazyLock;
 
-/// A token's place in its vocabulary. Byte-pair encoding merges the pair of lowest rank first.
+/// The position of a token in its vocabulary. Byte-pair encoding merges the pair of lowest rank first.
 pub(super) type Rank = u32;
 
-/// A slot without a token. No token has this rank.
+/// An empty slot. No token has this rank.
 const EMPTY: u32 = u32::MAX;
 
-/// Number of low bits of a slot that hold the rank. The bits above hold a part of the token's hash, which tells most other
-/// tokens apart without reading them.
+/// Number of low bits of a slot that hold the rank. The higher bits hold a part of the token's hash, which rejects most
+/// other tokens without reading them.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 
@@ -22,7 +22,7 @@ pub(super) struct Ranks {
     tokens: &'static [u8],
     /// Where each token starts in `tokens`, and where the last one ends.
     starts: Box<[u32]>,
-    /// A power of two of slots, at most half of them taken.
+    /// Hash table whose size is a power of two, at most half full.
     slots: Box<[u32]>,
 }
 
@@ -83,12 +83,12 @@ impl Ranks {
     }
 }
 
-/// Returns the part of a hash that a slot holds, in its place above the rank.
+/// Returns the part of a hash that a slot holds, shifted above the rank.
 fn tag(hash: u64) -> u32 {
     ((hash >> 32) as u32) << RANK_BITS
 }
 
-/// Hashes a token. Fast for the few bytes that tokens have. The keys are fixed, so input cannot cause collisions.
+/// Hashes a token. Fast for short keys. The keys are fixed, so input cannot cause collisions.
 fn hash(bytes: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut state = bytes.len() as u64;
@@ -101,6 +101,6 @@ fn hash(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
     state = (state.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(MULTIPLIER);
-    // The high bits of a product depend on all input bits, the low ones do not: fold them.
+    // The high bits of a product depend on all input bits, the low ones do not. Fold them.
     state ^ (state >> 29)
 }

@@ -1,15 +1,16 @@
-//! The first step of an encoding: splitting a text into words, numbers, punctuation and blanks, which are encoded one by one.
+//! The first step of an encoding: splits a text into words, numbers, punctuation and white space, which are encoded
+//! separately.
 
 use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 
-/// Index of the pattern that stands for `\s+(?!\S)`. `regex-automata` has no look-ahead: the pattern matches one blank more,
-/// which is given back.
+/// Index of the pattern that emulates `\s+(?!\S)`. `regex-automata` has no look-ahead, so the pattern matches one more
+/// white space character, which is given back.
 const TRAILING_BLANKS: usize = 1;
 
-/// How an encoding splits text.
+/// The split patterns of an encoding.
 pub(super) struct Splitter {
     regex: LazyLock<Regex>,
 }
@@ -39,7 +40,7 @@ fn compile(pattern: &str) -> Regex {
 }
 
 impl Splitter {
-    /// Splits a text into runs that are encoded each by itself. Joined, the runs are the text.
+    /// Splits a text into runs that are encoded separately. Joined, the runs are the text.
     pub(super) fn split<'text>(&'static self, text: &'text str) -> impl Iterator<Item = &'text str> {
         let mut rest = text;
         std::iter::from_fn(move || {

@@ -1,13 +1,13 @@
-//! Requests as agents send them: what is seen of them, and that nothing of them is lost.
+//! Requests as agents send them: their sections, and lossless forwarding.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use sayso_wire::{Editable, Head, ModelRequest};
+use sayso_wire::{Editable, ModelRequest, RequestHead};
 
 pub(crate) struct Example {
     pub(crate) name: String,
-    pub(crate) head: Head,
+    pub(crate) head: RequestHead,
     pub(crate) body: Vec<u8>,
 }
 
@@ -17,7 +17,7 @@ impl Example {
     }
 }
 
-/// One example by its name, such as `anthropic/first-request`.
+/// Reads an example by its name, such as `anthropic/first-request`.
 pub(crate) fn example(name: &str) -> Example {
     let path = folder().join(format!("{name}.http"));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -25,7 +25,7 @@ pub(crate) fn example(name: &str) -> Example {
     let lines = String::from_utf8(bytes[..blank].to_vec()).expect("a head that is no text");
     let mut lines = lines.lines();
     let first = lines.next().expect("no request line");
-    let mut head = Head::new(first.split(' ').nth(1).expect("no path"));
+    let mut head = RequestHead::new(first.split(' ').nth(1).expect("no path"));
     for line in lines {
         let (name, value) = line.split_once(':').expect("no header");
         head = head.with(name, value.trim());
@@ -51,19 +51,19 @@ pub(crate) fn examples() -> Vec<Example> {
     names.iter().map(|name| example(name)).collect()
 }
 
-/// A request as it is seen, short enough to be read.
+/// Renders the sections of a request in short form.
 pub(crate) fn drawn(request: &ModelRequest) -> String {
     let mut text = String::new();
-    let marks = request.marks();
+    let marks = request.identity();
     let api = request.dialect().map(|dialect| format!("{:?}", dialect.api()));
     writeln!(text, "{} · {:?}", api.as_deref().unwrap_or("unknown"), request.purpose()).unwrap();
-    if let Some(why) = request.not_understood() {
+    if let Some(why) = request.unknown_format_reason() {
         writeln!(text, "{why}").unwrap();
     }
     writeln!(
         text,
         "agent {:?}, session {:?}, turn {:?}, model {:?}, most {:?}, subagent {:?}",
-        marks.agent, marks.session, marks.turn, marks.model, marks.most_output, marks.subagent
+        marks.agent, marks.session, marks.turn, marks.model, marks.max_output_tokens, marks.subagent
     )
     .unwrap();
     for problem in request.problems() {
@@ -103,14 +103,14 @@ pub(crate) fn drawn(request: &ModelRequest) -> String {
 }
 
 #[test]
-fn requests_of_every_dialect_are_seen_in_sections() {
+fn corpus_requests_project_to_sections() {
     for example in examples() {
         insta::assert_snapshot!(example.name.replace('/', "__"), drawn(&example.request()));
     }
 }
 
 #[test]
-fn a_request_that_nobody_edits_keeps_its_bytes() {
+fn unedited_request_keeps_its_bytes() {
     for example in examples() {
         let request = example.request();
         assert!(!request.is_dirty(), "{}", example.name);
@@ -122,14 +122,14 @@ fn a_request_that_nobody_edits_keeps_its_bytes() {
 }
 
 #[test]
-fn paths_and_targets_agree() {
+fn paths_resolve_to_their_targets() {
     for example in examples() {
         let request = example.request();
         let Some(document) = request.document() else { continue };
         let mut all = vec![document.root()];
         while let Some(target) = all.pop() {
             let path = document.path(target);
-            assert_eq!(document.at(&path), Ok(target), "{}: {path}", example.name);
+            assert_eq!(document.resolve(&path), Ok(target), "{}: {path}", example.name);
             assert_eq!(target.to_string().parse(), Ok(target));
             all.extend(document.children(target));
         }
@@ -137,7 +137,7 @@ fn paths_and_targets_agree() {
 }
 
 #[test]
-fn editing_any_section_changes_its_bytes_only_and_undo_brings_them_back() {
+fn section_edit_is_local_and_undoable() {
     for example in examples() {
         let mut request = example.request();
         let ids: Vec<_> = request.sections().map(|section| (section.id, section.editable)).collect();
@@ -176,7 +176,7 @@ fn editing_any_section_changes_its_bytes_only_and_undo_brings_them_back() {
 }
 
 #[test]
-fn every_section_can_be_taken_out_and_put_back() {
+fn every_section_can_be_deleted_and_restored() {
     for example in examples() {
         let mut request = example.request();
         let ids: Vec<_> = request.sections().filter(|section| section.deletable).map(|section| section.id).collect();

@@ -1,15 +1,15 @@
-//! Lossless JSON: whatever the text, and whatever is edited.
+//! Laws of lossless JSON for arbitrary texts and edits.
 
 use proptest::prelude::*;
-use sayso_wire::json::{Document, Kind, Target, text};
-use sayso_wire::{Head, ModelRequest};
+use sayso_wire::json::{Document, JsonKind, Target, text};
+use sayso_wire::{ModelRequest, RequestHead};
 
-/// White space, mostly none.
+/// Generates white space, mostly empty.
 fn space() -> impl Strategy<Value = String> {
     prop_oneof![6 => Just(String::new()), 1 => Just(" ".to_owned()), 1 => "[ \t\r\n]{1,3}"]
 }
 
-/// A string as JSON may write it.
+/// Generates a string in any JSON notation.
 fn string() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z<>/ é😀]{0,6}",
@@ -34,7 +34,7 @@ fn leaf() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Any JSON: odd spacing, escapes, the same name twice, numbers of any size.
+/// Generates JSON with odd spacing, escapes, duplicate names and large numbers.
 pub(crate) fn json() -> impl Strategy<Value = String> {
     let value = leaf().prop_recursive(5, 60, 5, |inner| {
         let element = (space(), inner.clone(), space()).prop_map(|(before, value, after)| before + &value + &after);
@@ -66,9 +66,9 @@ fn all(document: &Document) -> Vec<Target> {
     all
 }
 
-/// Something that a person does.
+/// An action of a person.
 #[derive(Clone, Debug)]
-enum Deed {
+enum Action {
     Replace(prop::sample::Index, String),
     Delete(prop::sample::Index),
     Restore(prop::sample::Index),
@@ -78,16 +78,16 @@ enum Deed {
     Redo,
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     let index = any::<prop::sample::Index>;
     prop_oneof![
-        4 => (index(), json()).prop_map(|(target, value)| Deed::Replace(target, value.trim().to_owned())),
-        2 => index().prop_map(Deed::Delete),
-        2 => index().prop_map(Deed::Restore),
-        1 => (index(), index()).prop_map(|(target, before)| Deed::Move(target, before)),
-        1 => (index(), json()).prop_map(|(target, value)| Deed::Add(target, value.trim().to_owned())),
-        2 => Just(Deed::Undo),
-        1 => Just(Deed::Redo),
+        4 => (index(), json()).prop_map(|(target, value)| Action::Replace(target, value.trim().to_owned())),
+        2 => index().prop_map(Action::Delete),
+        2 => index().prop_map(Action::Restore),
+        1 => (index(), index()).prop_map(|(target, before)| Action::Move(target, before)),
+        1 => (index(), json()).prop_map(|(target, value)| Action::Add(target, value.trim().to_owned())),
+        2 => Just(Action::Undo),
+        1 => Just(Action::Redo),
     ]
 }
 
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn what_is_json_for_others_is_json_here(bytes in prop_oneof![
+    fn json_validity_matches_serde(bytes in prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..40),
         "[\\[\\]{}:,\"\\\\a0-9eE.+ tfn-]{0,24}".prop_map(String::into_bytes),
         json().prop_map(String::into_bytes),
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_mean_what_they_mean_for_others(raw in string()) {
+    fn decoded_strings_match_serde(raw in string()) {
         let inside = &raw.as_bytes()[1..raw.len() - 1];
         let decoded = text::decode(inside).into_owned();
         if let Ok(others) = serde_json::from_str::<String>(&raw) {
@@ -116,18 +116,18 @@ proptest! {
     }
 
     #[test]
-    fn a_document_keeps_its_bytes_and_its_paths_lead_back(source in json()) {
+    fn document_keeps_bytes_and_paths_resolve(source in json()) {
         let document = Document::parse(source.as_bytes()).unwrap();
         prop_assert_eq!(document.to_bytes(), source.as_bytes());
         for target in all(&document) {
             let path = document.path(target);
-            prop_assert_eq!(document.at(&path), Ok(target), "{}", path);
+            prop_assert_eq!(document.resolve(&path), Ok(target), "{}", path);
         }
     }
 
-    /// What is edited is a leaf, so that everything else can be computed with nothing but spans.
+    /// All edits replace leaves, so the expected text can be computed from spans.
     #[test]
-    fn bytes_outside_the_edited_leaves_are_identical(
+    fn bytes_outside_edited_leaves_are_identical(
         source in json(),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), json()), 0..6),
     ) {
@@ -151,25 +151,25 @@ proptest! {
         prop_assert_eq!(String::from_utf8(document.to_bytes()).unwrap(), String::from_utf8(wanted).unwrap());
     }
 
-    /// Edits of all sorts, with the same document made by `serde_json` beside it where that is possible.
+    /// Applies edits of all kinds, and compares with the same document in `serde_json` where possible.
     #[test]
-    fn whatever_is_done_is_undone_and_done_again(source in json(), deeds in proptest::collection::vec(deed(), 0..12)) {
+    fn edits_undo_and_redo_exactly(source in json(), actions in proptest::collection::vec(action(), 0..12)) {
         let mut document = Document::parse(source.as_bytes()).unwrap();
         let (mut undo, mut redo) = (Vec::new(), Vec::new());
         let mut states = vec![document.to_bytes()];
-        for deed in deeds {
+        for action in actions {
             let here = all(&document);
-            let change = match &deed {
-                Deed::Undo => {
+            let change = match &action {
+                Action::Undo => {
                     if let Some(change) = undo.pop() {
-                        let change: sayso_wire::json::Change = change;
+                        let change: sayso_wire::json::DocumentChange = change;
                         document.apply(&change.inverted());
                         redo.push((change, states.pop().unwrap()));
                         prop_assert_eq!(&document.to_bytes(), states.last().unwrap());
                     }
                     continue;
                 }
-                Deed::Redo => {
+                Action::Redo => {
                     if let Some((change, state)) = redo.pop() {
                         document.apply(&change);
                         prop_assert_eq!(&document.to_bytes(), &state);
@@ -178,15 +178,15 @@ proptest! {
                     }
                     continue;
                 }
-                Deed::Replace(target, value) => document.replace(*target.get(&here), value.as_bytes()).ok(),
-                Deed::Delete(target) => document.delete(*target.get(&here)),
-                Deed::Restore(target) => document.restore(*target.get(&here)),
-                Deed::Move(target, before) => document.reorder(*target.get(&here), Some(*before.get(&here))),
-                Deed::Add(target, value) => {
+                Action::Replace(target, value) => document.replace(*target.get(&here), value.as_bytes()).ok(),
+                Action::Delete(target) => document.delete(*target.get(&here)),
+                Action::Restore(target) => document.restore(*target.get(&here)),
+                Action::Move(target, before) => document.reorder(*target.get(&here), Some(*before.get(&here))),
+                Action::Add(target, value) => {
                     let container = *target.get(&here);
                     let added = match document.kind(container) {
-                        Kind::Array => document.add_element(container, None, value.as_bytes()),
-                        Kind::Object => document.add_member(container, "added", value.as_bytes()),
+                        JsonKind::Array => document.add_element(container, None, value.as_bytes()),
+                        JsonKind::Object => document.add_member(container, "added", value.as_bytes()),
                         _ => Ok(None),
                     };
                     added.unwrap().map(|(_, change)| change)
@@ -198,13 +198,13 @@ proptest! {
                 redo.clear();
                 states.push(document.to_bytes());
             }
-            // Always JSON, and always what the document itself says that it is.
+            // The text is always valid JSON and equals the document's own view.
             let bytes = document.to_bytes();
             let again = Document::parse(bytes.clone()).expect("what is sent is JSON");
             for target in all(&document) {
                 let path = document.path(target);
-                prop_assert_eq!(document.at(&path), Ok(target), "{}", path);
-                let found = again.at(&path).expect("the path leads to it in what is sent, too");
+                prop_assert_eq!(document.resolve(&path), Ok(target), "{}", path);
+                let found = again.resolve(&path).expect("the path leads to it in what is sent, too");
                 prop_assert_eq!(document.value_bytes(target), again.raw(found).to_vec(), "{}", path);
             }
         }
@@ -216,14 +216,14 @@ proptest! {
     }
 
     #[test]
-    fn no_request_breaks_us(path in "/v1/(messages|chat/completions|responses|models/m:generateContent)", body in prop_oneof![
+    fn arbitrary_requests_never_panic(path in "/v1/(messages|chat/completions|responses|models/m:generateContent)", body in prop_oneof![
         json().prop_map(String::into_bytes),
         proptest::collection::vec(any::<u8>(), 0..200),
         (json(), json(), json()).prop_map(|(one, two, three)| format!(
             r#"{{"messages":[{{"role":"user","content":{one}}},{two}],"system":{three},"tools":{one},"input":{two},"contents":{three}}}"#
         ).into_bytes()),
     ]) {
-        let mut request = ModelRequest::new("r", Head::new(path), body.clone());
+        let mut request = ModelRequest::new("r", RequestHead::new(path), body.clone());
         prop_assert_eq!(request.to_bytes(), body.as_slice());
         let ids: Vec<_> = request.sections().map(|section| section.id).collect();
         let empty = body.iter().all(|byte| b" \t\r\n{}".contains(byte));
@@ -243,16 +243,16 @@ proptest! {
 }
 
 #[test]
-fn a_deep_nesting_is_no_stack_overflow() {
+fn deep_nesting_does_not_overflow_stack() {
     let deep = [b"[".repeat(1_000_000), b"]".repeat(1_000_000)].concat();
-    let request = ModelRequest::new("r", Head::new("/v1/messages"), deep.clone());
+    let request = ModelRequest::new("r", RequestHead::new("/v1/messages"), deep.clone());
     assert_eq!(request.sections().count(), 1);
     assert_eq!(request.to_bytes(), deep);
     let fits = [b"{\"messages\":".to_vec(), b"[".repeat(1_000), b"]".repeat(1_000), b"}".to_vec()].concat();
-    let mut request = ModelRequest::new("r", Head::new("/v1/messages"), fits.clone());
+    let mut request = ModelRequest::new("r", RequestHead::new("/v1/messages"), fits.clone());
     let document = request.document().unwrap();
     let deepest = format!("messages{}", "[0]".repeat(999));
-    let target = document.at(&deepest).unwrap();
+    let target = document.resolve(&deepest).unwrap();
     assert_eq!(document.path(target), deepest);
     request.edit(target, "1").unwrap();
     assert!(request.to_bytes().windows(3).any(|bytes| bytes == b"[1]"));
@@ -261,19 +261,19 @@ fn a_deep_nesting_is_no_stack_overflow() {
 }
 
 #[test]
-fn ten_megabytes_are_seen_edited_and_sent() {
+fn ten_megabyte_request_is_edited() {
     let texts: Vec<String> =
         (0..20_000).map(|number| format!(r#"{{"role":"user","content":"{number} {}"}}"#, "x".repeat(520))).collect();
     let body = format!(r#"{{"model":"m","messages":[{}]}}"#, texts.join(",\n"));
     assert!(body.len() > 10 << 20);
-    let mut request = ModelRequest::new("r", Head::new("/v1/chat/completions"), body.clone().into_bytes());
+    let mut request = ModelRequest::new("r", RequestHead::new("/v1/chat/completions"), body.clone().into_bytes());
     assert_eq!(
         request.sections().filter(|section| section.parent.is_none() && section.message_index.is_some()).count(),
         20_000
     );
-    let target = request.at("messages[19999].content").unwrap();
+    let target = request.resolve("messages[19999].content").unwrap();
     request.edit(target, "the last").unwrap();
-    let first = request.at("messages[0]").unwrap();
+    let first = request.resolve("messages[0]").unwrap();
     request.delete(first.into()).unwrap();
     let sent = request.to_bytes().into_owned();
     let expected = body

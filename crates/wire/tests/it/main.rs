@@ -1,4 +1,4 @@
-//! One test binary for model requests and streams.
+//! Tests of model requests and streams.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 mod corpus;
 mod json_laws;
 mod patching;
+mod prompt_cache;
 mod review_findings;
 mod saved_edits;
 mod sdk;
@@ -18,4 +19,5 @@ mod stream_laws;
 mod stream_replies;
 mod stream_sse;
 mod tokens;
+mod transcript;
 mod validation;

@@ -1,7 +1,7 @@
-//! Edits as a JSON Patch, compared with what another program makes of it.
+//! Edits as a JSON Patch, compared with the `json_patch` crate.
 
 use proptest::prelude::*;
-use sayso_wire::{EditError, Head, ModelRequest};
+use sayso_wire::{EditError, ModelRequest, RequestHead};
 
 use crate::corpus::examples;
 use crate::json_laws::json;
@@ -14,7 +14,7 @@ fn patched(body: &[u8], patch: &[u8]) -> serde_json::Value {
 }
 
 #[test]
-fn what_was_edited_is_a_patch_that_others_apply_and_so_do_we() {
+fn edits_equal_patch_applied_by_json_patch() {
     for example in examples() {
         let Ok(_) = serde_json::from_slice::<serde_json::Value>(&example.body) else { continue };
         let mut request = example.request();
@@ -23,7 +23,7 @@ fn what_was_edited_is_a_patch_that_others_apply_and_so_do_we() {
         }
         let ids: Vec<_> = request.sections().map(|section| section.id).collect();
         for (number, id) in ids.into_iter().enumerate() {
-            // What may not be edited stays.
+            // Read-only values stay unchanged.
             match number % 3 {
                 0 => drop(request.delete(id)),
                 1 => drop(request.edit_section(id, "{\"edited\": 1.50}")),
@@ -43,16 +43,17 @@ fn what_was_edited_is_a_patch_that_others_apply_and_so_do_we() {
 }
 
 #[test]
-fn numbers_of_a_patch_are_sent_as_they_are_written() {
-    let mut request = ModelRequest::new("r", Head::new("/v1/messages"), &br#"{"messages":[],"temperature":1}"#[..]);
+fn patch_numbers_keep_notation() {
+    let mut request =
+        ModelRequest::new("r", RequestHead::new("/v1/messages"), &br#"{"messages":[],"temperature":1}"#[..]);
     request.apply_patch(br#"[{"op":"replace","path":"/temperature","value":0.10E+0}]"#).unwrap();
     assert_eq!(request.to_bytes(), &br#"{"messages":[],"temperature":0.10E+0}"#[..]);
 }
 
 #[test]
-fn a_patch_is_applied_whole_or_not_at_all() {
+fn patch_is_atomic() {
     let body = br#"{"messages":[{"role":"user","content":"a"}]}"#;
-    let mut request = ModelRequest::new("r", Head::new("/v1/messages"), &body[..]);
+    let mut request = ModelRequest::new("r", RequestHead::new("/v1/messages"), &body[..]);
     let patches: [&[u8]; 5] = [
         br#"[{"op":"remove","path":"/messages/0"},{"op":"remove","path":"/nothing"}]"#,
         br#"[{"op":"test","path":"/messages/0/role","value":"assistant"}]"#,
@@ -69,9 +70,9 @@ fn a_patch_is_applied_whole_or_not_at_all() {
 }
 
 proptest! {
-    /// Any patch that another program applies gives the same here.
+    /// Applies arbitrary patches and compares the results.
     #[test]
-    fn operations_mean_what_they_mean_for_others(
+    fn patch_operations_match_json_patch(
         body in json(),
         operations in proptest::collection::vec((0..5_usize, "(/(a|messages|0|1|-)){0,3}", json()), 1..4),
     ) {
@@ -89,7 +90,7 @@ proptest! {
             let parsed: Result<json_patch::Patch, _> = serde_json::from_str(&patch);
             parsed.ok().and_then(|parsed| json_patch::patch(&mut value, &parsed).ok()).map(|()| value)
         };
-        let mut request = ModelRequest::new("r", Head::new("/v1/messages"), source.to_string().into_bytes());
+        let mut request = ModelRequest::new("r", RequestHead::new("/v1/messages"), source.to_string().into_bytes());
         let ours = request.apply_patch(patch.as_bytes()).is_ok();
         if let Some(theirs) = theirs {
             prop_assert!(ours, "{}", patch);

@@ -1,33 +1,33 @@
-//! What an independent review found wrong, each with the request that showed it.
+//! Regressions found by an independent review.
 
 use sayso_wire::tokens::TokenCounter;
-use sayso_wire::{EditError, Head, Keep, ModelRequest, NodeType, Overrides, ProblemKind, Scope};
+use sayso_wire::{EditError, ModelRequest, NodeType, Overrides, RequestHead, RequestProblemKind, Scope, ShrinkLimits};
 use serde_json::{Value, json};
 
 use crate::corpus::example;
 
 fn anthropic(body: &Value) -> ModelRequest {
-    ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes())
+    ModelRequest::new("r1", RequestHead::new("/v1/messages"), body.to_string().into_bytes())
 }
 
 fn gemini(body: &Value) -> ModelRequest {
-    ModelRequest::new("r1", Head::new("/v1beta/models/m:generateContent"), body.to_string().into_bytes())
+    ModelRequest::new("r1", RequestHead::new("/v1beta/models/m:generateContent"), body.to_string().into_bytes())
 }
 
 fn chat(body: &Value) -> ModelRequest {
-    ModelRequest::new("r1", Head::new("/v1/chat/completions"), body.to_string().into_bytes())
+    ModelRequest::new("r1", RequestHead::new("/v1/chat/completions"), body.to_string().into_bytes())
 }
 
 fn sent(request: &ModelRequest) -> Value {
     serde_json::from_slice(&request.to_bytes()).unwrap()
 }
 
-fn kinds(request: &ModelRequest) -> Vec<ProblemKind> {
+fn kinds(request: &ModelRequest) -> Vec<RequestProblemKind> {
     request.problems().iter().map(|problem| problem.kind).collect()
 }
 
 #[test]
-fn an_edit_within_a_section_is_in_the_diff_and_can_be_saved() {
+fn inner_edit_is_in_diff_and_saved() {
     let body = json!({
         "contents": [{ "role": "user", "parts": [{ "text": "x" }] }],
         "generationConfig": { "temperature": 1, "topP": 0.5 },
@@ -56,7 +56,7 @@ fn an_edit_within_a_section_is_in_the_diff_and_can_be_saved() {
 }
 
 #[test]
-fn a_container_that_was_replaced_is_in_the_diff_with_what_it_was() {
+fn replaced_container_is_in_diff() {
     let mut request =
         anthropic(&json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "old" }] }] }));
     request.edit_path("messages[0].content", r#"[{"type":"text","text":"new"}]"#).unwrap();
@@ -66,13 +66,13 @@ fn a_container_that_was_replaced_is_in_the_diff_with_what_it_was() {
 }
 
 #[test]
-fn what_came_can_be_put_in_the_place_of_what_was_edited_within() {
+fn original_replaces_inner_edits() {
     let body = json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }] });
     let mut request = anthropic(&body);
-    let came = request.document().unwrap().at("messages[0].content").unwrap();
+    let came = request.document().unwrap().resolve("messages[0].content").unwrap();
     let original = String::from_utf8(request.document().unwrap().original_raw(came).to_vec()).unwrap();
     request.edit_path("messages[0].content[0].text", "edited").unwrap();
-    let second = request.at("messages[0].content[1]").unwrap();
+    let second = request.resolve("messages[0].content[1]").unwrap();
     request.delete(second.into()).unwrap();
     request.edit_path("messages[0].content", &original).unwrap();
     assert_eq!(sent(&request), body);
@@ -81,25 +81,25 @@ fn what_came_can_be_put_in_the_place_of_what_was_edited_within() {
 }
 
 #[test]
-fn geminis_calls_are_paired_turn_by_turn() {
+fn gemini_calls_are_paired_by_turn() {
     let call = json!({ "role": "model", "parts": [{ "functionCall": { "name": "read", "args": {} } }] });
     let answer = json!({ "role": "user", "parts": [{ "functionResponse": { "name": "read", "response": {} } }] });
     let ask = json!({ "role": "user", "parts": [{ "text": "go" }] });
     let mut request = gemini(&json!({ "contents": [ask, call, answer, call, answer] }));
     assert_eq!(kinds(&request), []);
-    let first = request.at("contents[2]").unwrap();
+    let first = request.resolve("contents[2]").unwrap();
     request.delete(first.into()).unwrap();
-    assert_eq!(kinds(&request), [ProblemKind::OrphanCall]);
+    assert_eq!(kinds(&request), [RequestProblemKind::OrphanCall]);
     let twice = json!({ "role": "model", "parts": [call["parts"][0], call["parts"][0]] });
     let request = gemini(&json!({ "contents": [ask, twice, answer] }));
-    assert_eq!(kinds(&request), [ProblemKind::OrphanCall], "one of two parallel calls has no answer");
+    assert_eq!(kinds(&request), [RequestProblemKind::OrphanCall], "one of two parallel calls has no answer");
 }
 
 #[test]
-fn what_must_stay_is_not_replaced_with_what_is_around_it() {
+fn container_of_read_only_value_is_read_only() {
     let mut request = example("anthropic/thinking-and-parallel-tools").request();
-    assert!(matches!(request.edit_path("system", "[]"), Err(EditError::Fixed { .. })));
-    assert!(matches!(request.edit_path("messages[1].content", "[]"), Err(EditError::Fixed { .. })));
+    assert!(matches!(request.edit_path("system", "[]"), Err(EditError::ReadOnly { .. })));
+    assert!(matches!(request.edit_path("messages[1].content", "[]"), Err(EditError::ReadOnly { .. })));
     for patch in
         [r#"[{"op":"remove","path":"/system/0"}]"#, r#"[{"op":"replace","path":"/system/0/text","value":"x"}]"#]
     {
@@ -109,7 +109,7 @@ fn what_must_stay_is_not_replaced_with_what_is_around_it() {
 }
 
 #[test]
-fn consequences_begin_where_the_edit_is() {
+fn impact_begins_at_edit() {
     let mut counter = TokenCounter::default();
     let body = json!({ "model": "claude-x", "messages": [
         { "role": "user", "content": [
@@ -124,25 +124,25 @@ fn consequences_begin_where_the_edit_is() {
     ] });
     let mut request = anthropic(&body);
     request.edit_path("messages[0].content[1].text", "b").unwrap();
-    let costs = request.consequences(&mut counter).unwrap();
+    let costs = request.edit_impact(&mut counter).unwrap();
     assert!(costs.breakpoints_lost.is_empty(), "what is kept ends before the edit");
     assert_eq!(costs.sealed_after.len(), 1);
     request.reset();
     request.edit_path("messages[1].content[1].input.file_path", "b").unwrap();
-    let costs = request.consequences(&mut counter).unwrap();
+    let costs = request.edit_impact(&mut counter).unwrap();
     assert!(costs.sealed_after.is_empty(), "the thinking comes before the edit");
 }
 
 #[test]
-fn instructions_in_snake_case_are_read_first_as_well() {
+fn snake_case_instructions_are_read_first() {
     let mut counter = TokenCounter::default();
     let mut request = example("gemini/snake-case-and-string-instruction").request();
     request.edit_path("system_instruction.parts.text", "Be brief.").unwrap();
-    assert!(request.consequences(&mut counter).unwrap().reread.count > 0);
+    assert!(request.edit_impact(&mut counter).unwrap().reread.count > 0);
 }
 
 #[test]
-fn a_saved_edit_counts_among_sections_of_its_own_sort() {
+fn occurrence_counts_sections_of_same_type() {
     let body = json!({ "system": [{ "type": "text", "text": "x" }], "messages": [
         { "role": "user", "content": [{ "type": "text", "text": "x" }, { "type": "text", "text": "x" }] },
     ] });
@@ -153,7 +153,7 @@ fn a_saved_edit_counts_among_sections_of_its_own_sort() {
     let mut next = anthropic(&body);
     overrides.apply(&mut next);
     assert_eq!(sent(&next), sent(&request));
-    // After the history was made shorter, one that says the same is not the one that was meant.
+    // After the history was shortened, an equal text is another section.
     let mut request = anthropic(&body);
     request.edit_path("messages[0].content[1].text", "edited").unwrap();
     let mut overrides = Overrides::default();
@@ -166,13 +166,13 @@ fn a_saved_edit_counts_among_sections_of_its_own_sort() {
 }
 
 #[test]
-fn a_saved_edit_keeps_the_sort_of_its_value() {
+fn saved_edit_keeps_value_type() {
     let body =
         json!({ "tool_choice": "auto", "reasoning_effort": null, "messages": [{ "role": "user", "content": "x" }] });
     let mut request = chat(&body);
-    let choice = request.at("tool_choice").unwrap();
+    let choice = request.resolve("tool_choice").unwrap();
     request.edit_json(choice, r#"{"type":"none"}"#).unwrap();
-    let effort = request.at("reasoning_effort").unwrap();
+    let effort = request.resolve("reasoning_effort").unwrap();
     request.edit_json(effort, r#""high""#).unwrap();
     let mut overrides = Overrides::default();
     assert_eq!(overrides.capture(&request, Scope::Session, 1), 2);
@@ -183,7 +183,7 @@ fn a_saved_edit_keeps_the_sort_of_its_value() {
 }
 
 #[test]
-fn a_deleted_message_stays_deleted_when_its_cache_breakpoint_moves() {
+fn saved_deletion_ignores_moved_breakpoint() {
     let said = |text: &str, kept: bool| {
         let mut part = json!({ "type": "text", "text": text });
         if kept {
@@ -192,7 +192,7 @@ fn a_deleted_message_stays_deleted_when_its_cache_breakpoint_moves() {
         json!({ "role": "user", "content": [part] })
     };
     let mut request = anthropic(&json!({ "messages": [said("one", false), said("two", true)] }));
-    let last = request.at("messages[1]").unwrap();
+    let last = request.resolve("messages[1]").unwrap();
     request.delete(last.into()).unwrap();
     let mut overrides = Overrides::default();
     overrides.capture(&request, Scope::Session, 1);
@@ -202,7 +202,7 @@ fn a_deleted_message_stays_deleted_when_its_cache_breakpoint_moves() {
 }
 
 #[test]
-fn the_part_that_is_meant_is_shrunk() {
+fn shrink_applies_to_selected_part() {
     let (first, second) = ("1\n".repeat(2_500), "2\n".repeat(4_500));
     let result = json!({ "type": "tool_result", "tool_use_id": "c", "content": [
         { "type": "text", "text": first }, { "type": "text", "text": second },
@@ -210,15 +210,15 @@ fn the_part_that_is_meant_is_shrunk() {
     let call = json!({ "type": "tool_use", "id": "c", "name": "Read", "input": {} });
     let messages = json!([{ "role": "user", "content": "go" }, { "role": "assistant", "content": [call] }, { "role": "user", "content": [result] }]);
     let mut request = anthropic(&json!({ "messages": messages }));
-    let part = request.at("messages[2].content[0].content[0]").unwrap();
-    request.shrink(part.into(), Keep { head: 100, tail: 100 }).unwrap();
+    let part = request.resolve("messages[2].content[0].content[0]").unwrap();
+    request.shrink(part.into(), ShrinkLimits { head: 100, tail: 100 }).unwrap();
     let content = &sent(&request)["messages"][2]["content"][0]["content"];
     assert!(content[0]["text"].as_str().unwrap().len() < 400);
     assert_eq!(content[1]["text"], second.as_str());
 }
 
 #[test]
-fn a_name_that_no_value_has_is_refused() {
+fn unknown_target_is_rejected() {
     let mut request = chat(&json!({ "messages": [{ "role": "user", "content": "x" }] }));
     for name in ["7:0", "0:999", "0:4294967295"] {
         let target: sayso_wire::json::Target = name.parse().unwrap();
@@ -235,10 +235,10 @@ fn a_name_that_no_value_has_is_refused() {
 }
 
 #[test]
-fn a_setting_is_one_value_in_an_object() {
+fn object_setting_is_edited_by_value() {
     let mut request = chat(&json!({ "messages": [] }));
     assert!(matches!(request.edit_path("top_p", r#"1,"x":2"#), Err(EditError::NotJson { .. })));
-    let mut list = ModelRequest::new("r", Head::new("/v1/messages"), &b"[1,2]"[..]);
+    let mut list = ModelRequest::new("r", RequestHead::new("/v1/messages"), &b"[1,2]"[..]);
     assert!(list.edit_path("x", "1").is_err());
     assert!(!list.is_dirty() && !request.is_dirty());
     let mut real = chat(&json!({ "messages": [], "requestOptions": { "temperature": 1 }, "temperature": 1 }));
@@ -247,12 +247,12 @@ fn a_setting_is_one_value_in_an_object() {
 }
 
 #[test]
-fn calls_are_counted_as_they_are_now() {
+fn call_indexes_skip_deleted_calls() {
     let call = |id: &str| json!({ "id": id, "type": "function", "function": { "name": "f", "arguments": "" } });
     let mut request =
         chat(&json!({ "messages": [{ "role": "assistant", "content": "x", "tool_calls": [call("a"), call("b")] }] }));
-    assert!(!kinds(&request).contains(&ProblemKind::BrokenArguments), "no arguments at all are none");
-    let first = request.at("messages[0].tool_calls[0]").unwrap();
+    assert!(!kinds(&request).contains(&RequestProblemKind::BrokenArguments), "no arguments at all are none");
+    let first = request.resolve("messages[0].tool_calls[0]").unwrap();
     request.delete(first.into()).unwrap();
     let second = request.sections().find(|section| section.node == NodeType::ToolCall && !section.deleted).unwrap();
     assert_eq!(second.tool_call_index, Some(0));
@@ -260,7 +260,7 @@ fn calls_are_counted_as_they_are_now() {
 }
 
 #[test]
-fn nothing_comes_between_a_call_and_its_result() {
+fn message_between_call_and_result_is_rejected() {
     let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
     let asked = json!({ "role": "user", "content": "go" });
     let called = json!({ "role": "assistant", "content": "x", "tool_calls": [call] });
@@ -268,11 +268,11 @@ fn nothing_comes_between_a_call_and_its_result() {
     let request = chat(&json!({ "messages": [asked, called, answered, asked] }));
     assert_eq!(kinds(&request), []);
     let request = chat(&json!({ "messages": [asked, called, asked, answered] }));
-    assert_eq!(kinds(&request), [ProblemKind::RoleOrder]);
+    assert_eq!(kinds(&request), [RequestProblemKind::RoleOrder]);
 }
 
 #[test]
-fn half_of_a_call_does_not_pass_for_all_of_it() {
+fn interleaved_call_is_not_complete_early() {
     let chunk = |index: u32, id: &str, name: &str, piece: &str| {
         let id = if id.is_empty() { json!({}) } else { json!({ "id": id, "type": "function" }) };
         let mut call = json!({ "index": index, "function": { "name": name, "arguments": piece } });
@@ -291,7 +291,7 @@ fn half_of_a_call_does_not_pass_for_all_of_it() {
 }
 
 #[test]
-fn a_repair_leaves_no_empty_list() {
+fn repair_leaves_no_empty_list() {
     let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": "{}" } });
     let mut request = chat(&json!({ "messages": [
         { "role": "user", "content": "go" }, { "role": "assistant", "content": "x", "tool_calls": [call] },
@@ -302,7 +302,7 @@ fn a_repair_leaves_no_empty_list() {
 }
 
 #[test]
-fn edits_do_not_nest_without_end() {
+fn nested_edits_are_limited() {
     let deep = format!("{}null{}", "[".repeat(600), "]".repeat(600));
     let mut request = chat(&json!({ "messages": [], "x": null }));
     request.edit_path("x", &deep).unwrap();
@@ -311,18 +311,18 @@ fn edits_do_not_nest_without_end() {
 }
 
 #[test]
-fn what_is_part_of_something_deleted_is_restored_with_that() {
+fn part_is_restored_with_deleted_section() {
     let mut request = chat(&json!({ "messages": [{ "role": "user", "content": "x" }] }));
-    let message = request.at("messages[0]").unwrap();
-    let part = request.at("messages[0].content").unwrap();
+    let message = request.resolve("messages[0]").unwrap();
+    let part = request.resolve("messages[0].content").unwrap();
     request.delete(message.into()).unwrap();
-    assert!(matches!(request.restore(part.into()), Err(EditError::Fixed { .. })));
+    assert!(matches!(request.restore(part.into()), Err(EditError::ReadOnly { .. })));
     request.restore(message.into()).unwrap();
     assert!(!request.is_dirty());
 }
 
 #[test]
-fn a_diff_tells_the_name_of_a_call_beside_its_arguments() {
+fn diff_shows_call_name_and_arguments() {
     let schema = json!({ "type": "object" });
     let mut request = anthropic(&json!({
         "model": "m", "max_tokens": 9,
@@ -346,6 +346,6 @@ fn a_diff_tells_the_name_of_a_call_beside_its_arguments() {
         let told = unified.lines().filter(|line| line.starts_with('+') && line.contains(value)).count();
         assert!(told > 0, "{value} is not in:\n{unified}");
     }
-    // Each once: what was edited within a section is not told with all of it again.
+    // Edits within a section are not repeated with the whole section.
     assert_eq!(request.diff().len(), edits.len(), "{unified}");
 }

@@ -1,14 +1,14 @@
-//! Saved edits find what they were made for, and touch nothing else. And what an edit costs is known before it is sent.
+//! Saved edits, and the impact of edits on the prompt cache.
 
 use sayso_wire::tokens::TokenCounter;
-use sayso_wire::{Captured, Drift, Head, ModelRequest, NodeType, Overrides, Scope, SectionId};
+use sayso_wire::{CaptureCounts, Drift, ModelRequest, NodeType, Overrides, RequestHead, Scope, SectionId};
 use serde_json::{Value, json};
 
 use crate::corpus::example;
 
 fn turn(system: &str, messages: &[Value]) -> ModelRequest {
     let body = json!({ "model": "claude-x", "temperature": 1, "system": [{ "type": "text", "text": system }], "messages": messages });
-    ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes())
+    ModelRequest::new("r1", RequestHead::new("/v1/messages"), body.to_string().into_bytes())
 }
 
 fn said(role: &str, text: &str) -> Value {
@@ -24,7 +24,7 @@ fn sent(request: &ModelRequest) -> Value {
 }
 
 #[test]
-fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
+fn saved_edit_applies_to_next_turn() {
     let mut first =
         turn("You help.", &[said("user", "look at a"), said("assistant", "long talk"), said("user", "go on")]);
     first.edit_section(at(&first, "messages[1].content[0]"), "short").unwrap();
@@ -33,7 +33,7 @@ fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
     let mut overrides = Overrides::default();
     assert_eq!(overrides.capture(&first, Scope::Session, 17), 3, "{:#?}", overrides.edits);
     assert!(overrides.edits.iter().all(|edit| edit.updated_at == 17 && edit.scope == Scope::Session));
-    // The next turn has more, and a reminder before what was edited.
+    // The next turn has more messages, and a reminder before the edited section.
     let history = [
         said("user", "look at a"),
         said("user", "a reminder"),
@@ -53,53 +53,53 @@ fn an_edit_sticks_when_the_agent_sends_its_whole_history_again() {
 }
 
 #[test]
-fn since_a_state_only_what_was_edited_after_it_is_saved_and_what_was_taken_back_is_not_any_more() {
+fn capture_since_saves_later_edits_only() {
     let history = [said("user", "one"), said("assistant", "two"), said("user", "three")];
     let mut request = turn("You help.", &history);
     let mut overrides = Overrides::default();
     request.edit_section(at(&request, "system[0]"), "saved before").unwrap();
     assert_eq!(overrides.capture(&request, Scope::Session, 1), 1);
     request.edit_section(at(&request, "messages[1].content[0]"), "for this one").unwrap();
-    // The path of what comes after is another one by then, and it is still the same edit.
+    // The path has changed, but the edit is the same.
     let before = request.clone();
     request.delete(at(&request, "messages[0]")).unwrap();
     assert_eq!(
         overrides.capture_since(Some(&before), &request, &[], Scope::Session, 2),
-        Captured { saved: 1, removed: 0 }
+        CaptureCounts { saved: 1, removed: 0 }
     );
     let saved = |overrides: &Overrides| -> Vec<_> { overrides.edits.iter().map(|edit| edit.content.clone()).collect() };
     assert_eq!(saved(&overrides), [Some("saved before".to_owned()), None]);
-    // Nothing new is nothing saved; what is as it came again is forgotten, in its scope.
-    assert_eq!(overrides.capture_since(Some(&request), &request, &[], Scope::Session, 3), Captured::default());
+    // Without new edits nothing is saved. A restored section is removed from its scope.
+    assert_eq!(overrides.capture_since(Some(&request), &request, &[], Scope::Session, 3), CaptureCounts::default());
     let mut back = before.clone();
     back.undo().unwrap();
     back.undo().unwrap();
-    assert_eq!(overrides.capture_since(Some(&before), &back, &[], Scope::Global, 4), Captured::default());
+    assert_eq!(overrides.capture_since(Some(&before), &back, &[], Scope::Global, 4), CaptureCounts::default());
     assert_eq!(
         overrides.capture_since(Some(&before), &back, &[], Scope::Session, 4),
-        Captured { saved: 0, removed: 1 }
+        CaptureCounts { saved: 0, removed: 1 }
     );
     assert_eq!(saved(&overrides), [None]);
 }
 
 #[test]
-fn what_was_edited_before_is_the_same_edit_wherever_it_is_by_now() {
+fn capture_since_recognizes_moved_edits() {
     let tool = |name: &str| json!({ "name": name, "input_schema": { "type": "object", "title": name } });
     let body = json!({ "model": "claude-x", "tools": [tool("a"), tool("b")], "messages": [said("user", "hi")] });
-    let mut request = ModelRequest::new("r1", Head::new("/v1/messages"), body.to_string().into_bytes());
+    let mut request = ModelRequest::new("r1", RequestHead::new("/v1/messages"), body.to_string().into_bytes());
     request.edit_path("tools[1].input_schema.title", "for this request").unwrap();
     let before = request.clone();
     request.delete(at(&request, "tools[0]")).unwrap();
     let mut overrides = Overrides::default();
     assert_eq!(
         overrides.capture_since(Some(&before), &request, &[], Scope::Session, 1),
-        Captured { saved: 1, removed: 0 }
+        CaptureCounts { saved: 1, removed: 0 }
     );
     assert_eq!(overrides.edits[0].content, None, "{:#?}", overrides.edits);
 }
 
 #[test]
-fn what_says_something_else_by_now_has_drifted_and_is_left_alone() {
+fn changed_content_is_reported_as_drifted() {
     let mut first = turn("You help.", &[said("user", "one"), said("assistant", "two")]);
     first.edit_section(at(&first, "system[0]"), "other").unwrap();
     first.edit_section(at(&first, "messages[1].content[0]"), "other two").unwrap();
@@ -110,12 +110,12 @@ fn what_says_something_else_by_now_has_drifted_and_is_left_alone() {
     let outcome = overrides.apply(&mut second);
     assert!(outcome.applied.is_empty());
     let drifts: Vec<&Drift> = outcome.drifted.iter().map(|(_, drift)| drift).collect();
-    assert_eq!(drifts, [&Drift::Changed(at(&second, "system[0]")), &Drift::Gone]);
+    assert_eq!(drifts, [&Drift::Changed(at(&second, "system[0]")), &Drift::Missing]);
     assert_eq!(second.to_bytes(), came);
 }
 
 #[test]
-fn the_narrower_scope_wins() {
+fn narrower_scope_wins() {
     let request = || turn("You help.", &[said("user", "one")]);
     let mut overrides = Overrides::default();
     for (scope, text) in [(Scope::Session, "session"), (Scope::Global, "global"), (Scope::Workspace, "workspace")] {
@@ -133,7 +133,7 @@ fn the_narrower_scope_wins() {
 }
 
 #[test]
-fn of_equal_texts_the_one_that_was_edited_is_edited_again() {
+fn equal_texts_are_distinguished_by_index() {
     let messages = [said("user", "same"), said("assistant", "x"), said("user", "same"), said("assistant", "y")];
     let mut first = turn("s", &messages);
     first.edit_section(at(&first, "messages[2].content[0]"), "second").unwrap();
@@ -146,7 +146,7 @@ fn of_equal_texts_the_one_that_was_edited_is_edited_again() {
 }
 
 #[test]
-fn a_setting_is_known_by_its_name() {
+fn setting_is_anchored_by_name() {
     let mut first = turn("s", &[said("user", "x")]);
     first.edit_path("temperature", "0.5").unwrap();
     let mut overrides = Overrides::default();
@@ -158,7 +158,7 @@ fn a_setting_is_known_by_its_name() {
 }
 
 #[test]
-fn only_the_first_sections_are_captured_where_that_is_said() {
+fn preview_limit_bounds_captured_sections() {
     let mut request = turn("one", &[said("user", "two"), said("assistant", "three")]);
     request.edit_section(at(&request, "system[0]"), "1").unwrap();
     request.edit_section(at(&request, "messages[1].content[0]"), "3").unwrap();
@@ -167,7 +167,7 @@ fn only_the_first_sections_are_captured_where_that_is_said() {
 }
 
 #[test]
-fn capturing_again_replaces_what_was_saved() {
+fn recapture_replaces_saved_edits() {
     let mut overrides = Overrides::default();
     for text in ["first", "second"] {
         let mut request = turn("s", &[said("user", "x")]);
@@ -179,7 +179,7 @@ fn capturing_again_replaces_what_was_saved() {
 }
 
 #[test]
-fn saved_edits_are_data() {
+fn saved_edits_serialize() {
     let mut request = turn("s", &[said("user", "x")]);
     request.edit_section(at(&request, "system[0]"), "t").unwrap();
     request.delete(at(&request, "messages[0]")).unwrap();
@@ -191,16 +191,16 @@ fn saved_edits_are_data() {
 }
 
 #[test]
-fn an_edit_of_the_past_costs_what_the_server_kept_and_may_break_what_is_signed() {
+fn history_edit_loses_cache_and_seals() {
     let mut counter = TokenCounter::default();
     let mut request = example("anthropic/thinking-and-parallel-tools").request();
-    assert_eq!(request.consequences(&mut counter), None, "without an edit there are none");
+    assert_eq!(request.edit_impact(&mut counter), None, "without an edit there are none");
     let before = request.total_tokens(&mut counter);
     request.edit_section(at(&request, "messages[0].content[1]"), "Why is the build broken?").unwrap();
-    let costs = request.consequences(&mut counter).unwrap();
-    let span = request.document().unwrap().span(request.at("messages[0].content[1].text").unwrap()).unwrap();
+    let costs = request.edit_impact(&mut counter).unwrap();
+    let span = request.document().unwrap().span(request.resolve("messages[0].content[1].text").unwrap()).unwrap();
     assert!(span.contains(&costs.first_changed.unwrap()));
-    // The two in the instructions stay, the one in the last message is lost.
+    // The two breakpoints in the instructions are kept, the one in the last message is lost.
     let lost: Vec<String> =
         costs.breakpoints_lost.iter().map(|place| request.document().unwrap().path(*place)).collect();
     assert_eq!(lost, ["messages[4].content[0]"]);
@@ -213,24 +213,24 @@ fn an_edit_of_the_past_costs_what_the_server_kept_and_may_break_what_is_signed()
 }
 
 #[test]
-fn appending_costs_nothing_that_was_kept() {
+fn appended_message_keeps_cache() {
     let mut counter = TokenCounter::default();
     let mut request = example("anthropic/thinking-and-parallel-tools").request();
     request.append("And run the tests.").unwrap();
-    let costs = request.consequences(&mut counter).unwrap();
+    let costs = request.edit_impact(&mut counter).unwrap();
     assert!(costs.breakpoints_lost.is_empty() && costs.sealed_after.is_empty());
     assert_eq!((costs.reread.count, costs.alternative()), (0, None));
     assert!(costs.after.count > costs.before.count);
-    assert!(request.blocking().is_empty(), "{:?}", request.blocking());
+    assert!(request.blocking_problems().is_empty(), "{:?}", request.blocking_problems());
 }
 
 #[test]
-fn a_change_of_the_tools_costs_everything_after_them() {
+fn tool_change_loses_later_cache() {
     let mut counter = TokenCounter::default();
     let mut request = example("anthropic/thinking-and-parallel-tools").request();
     request.delete(at(&request, "tools[0]")).unwrap();
-    let costs = request.consequences(&mut counter).unwrap();
-    // The server reads tools first, wherever they are written.
+    let costs = request.edit_impact(&mut counter).unwrap();
+    // The server reads tools first, regardless of their position.
     let all = request
         .dialect()
         .unwrap()

@@ -1,6 +1,7 @@
-//! The APIs' official Python libraries read what we write, and send what our dialects have to read.
+//! Interoperability with the official Python SDKs in both directions.
 //!
-//! `scripts/setup --sdk` puts them into a virtual environment in `~/.cache/sayso`. Where it cannot, a test is skipped with the reason.
+//! `scripts/setup --sdk` installs them into a virtual environment in `~/.cache/sayso`. If that fails, the tests are
+//! skipped with the reason.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -8,22 +9,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sayso_testkit::skip::skip;
-use sayso_wire::stream::{Api, CANCELED, Ending, Finish, HttpReply, Refusal, Script, ScriptBlock, ToolKind, Usage};
+use sayso_wire::stream::{
+    Api, CANCELED, FinishReason, HttpReply, ModelScript, ReplyError, ScriptBlock, ScriptEnding, ToolKind, Usage,
+};
 use sayso_wire::{ContentKind, NodeType, SectionKind};
 use serde_json::{Value, json};
 
-/// A request that a library sent.
+/// A request sent by an SDK.
 #[derive(Clone, Debug)]
 pub(crate) struct SdkRequest {
     pub(crate) api: Api,
     pub(crate) path: String,
-    /// Names in lower case.
+    /// Headers with lower-case names.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-/// What the libraries send when asked with a system prompt, tools, an image and the results of two calls, streaming and not; or why
-/// they cannot be asked.
+/// Returns the SDKs' requests with a system prompt, tools, an image and the results of two calls, streaming and not. An
+/// error is the reason why the SDKs are unavailable.
 pub(crate) fn requests() -> Result<Vec<SdkRequest>, String> {
     let text = |value: &Value| value.as_str().expect("the script writes text").to_owned();
     let request = |line: Value| SdkRequest {
@@ -45,7 +48,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The interpreter that has the libraries.
+/// Returns the path of the interpreter that has the SDKs.
 fn python() -> Result<PathBuf, String> {
     let output = Command::new(root().join("scripts/setup"))
         .arg("--sdk")
@@ -59,13 +62,13 @@ fn python() -> Result<PathBuf, String> {
         .ok_or_else(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// The lines that the script prints.
+/// Returns the lines that the script prints.
 fn run(what: &str, input: &str) -> Result<Vec<Value>, String> {
     let mut child = Command::new(python()?)
         .arg("-B")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk/sdk.py"))
         .arg(what)
-        // Neither keys nor proxies of whoever runs the tests.
+        // Exclude keys and proxies of the current user.
         .env_clear()
         .env("HOME", "/nonexistent")
         .env("PATH", "/usr/bin:/bin")
@@ -95,10 +98,10 @@ fn text(pieces: &[&str]) -> ScriptBlock {
     ScriptBlock::Text { pieces: pieces.iter().map(|&piece| piece.to_owned()).collect() }
 }
 
-/// Thinks, speaks, and calls two tools at once.
-fn script() -> Script {
+/// A script with reasoning, text and two parallel calls.
+fn script() -> ModelScript {
     let pieces = vec!["I have ".to_owned(), "to look.".to_owned()];
-    Script {
+    ModelScript {
         id: "answer_1".to_owned(),
         model: "a-model".to_owned(),
         blocks: vec![
@@ -108,12 +111,12 @@ fn script() -> Script {
             call("call_2", &["{}"]),
         ],
         usage: Usage { input: Some(100), output: Some(20), cache_read: Some(64), ..Usage::default() },
-        ending: Ending::Finished(Finish::ToolUse),
+        ending: ScriptEnding::Finished(FinishReason::ToolUse),
     }
 }
 
-/// A stream with keep-alives before the first event and after each.
-fn kept_alive(api: Api, script: &Script) -> String {
+/// Encodes a stream with keep-alives before the first event and after each event.
+fn kept_alive(api: Api, script: &ModelScript) -> String {
     let mut bytes = api.keep_alive().repeat(2);
     for event in api.encode_events(script) {
         bytes.extend(event);
@@ -123,10 +126,11 @@ fn kept_alive(api: Api, script: &Script) -> String {
 }
 
 fn cases(api: Api) -> Value {
-    let mut broken = api.encode(&Script { blocks: vec![text(&["Half a"])], ending: Ending::Cut, ..script() });
+    let mut broken =
+        api.encode(&ModelScript { blocks: vec![text(&["Half a"])], ending: ScriptEnding::ConnectionLost, ..script() });
     broken.extend(api.keep_alive());
-    broken.extend(api.break_off(&Refusal::Canceled));
-    let HttpReply { status, headers, body } = api.refuse(&Refusal::Canceled);
+    broken.extend(api.retryable_end(&ReplyError::Canceled));
+    let HttpReply { status, headers, body } = api.error_reply(&ReplyError::Canceled);
     assert_eq!(status, 400, "the script answers with this");
     json!({
         "stream": kept_alive(api, &script()),
@@ -137,7 +141,7 @@ fn cases(api: Api) -> Value {
     })
 }
 
-/// What a library has to make of the script.
+/// Returns the response that an SDK must produce from the script.
 fn expected(api: Api) -> Value {
     let mut thinking = json!({"type": "thinking", "text": "I have to look."});
     if api != Api::OpenAiChat {
@@ -152,7 +156,7 @@ fn expected(api: Api) -> Value {
 }
 
 #[test]
-fn the_official_libraries_read_what_is_written() {
+fn sdks_read_encoded_responses() {
     let input: serde_json::Map<String, Value> =
         NAMES.iter().map(|name| ((*name).to_owned(), cases(api(name)))).collect();
     let lines = match run("answers", &Value::from(input).to_string()) {
@@ -185,7 +189,7 @@ fn the_official_libraries_read_what_is_written() {
 }
 
 #[test]
-fn the_official_libraries_send_requests_with_all_that_was_asked_for() {
+fn sdk_requests_contain_requested_content() {
     let requests = match requests() {
         Ok(requests) => requests,
         Err(missing) => return skip(missing),
@@ -205,19 +209,19 @@ fn the_official_libraries_send_requests_with_all_that_was_asked_for() {
 }
 
 #[test]
-fn what_the_libraries_send_is_seen_in_sections() {
+fn sdk_requests_project_to_sections() {
     let requests = match requests() {
         Ok(requests) => requests,
         Err(missing) => return skip(missing),
     };
     assert_eq!(requests.len(), 8);
     for sent in requests {
-        let head = sayso_wire::Head { path: sent.path.clone(), headers: sent.headers.clone() };
+        let head = sayso_wire::RequestHead { path: sent.path.clone(), headers: sent.headers.clone() };
         let request = sayso_wire::ModelRequest::new("r", head, sent.body.as_bytes());
         let name = format!("{:?} {}", sent.api, sent.path);
         assert_eq!(request.dialect().map(sayso_wire::dialect::Dialect::api), Some(sent.api), "{name}");
         assert!(request.problems().is_empty(), "{name}: {:?}", request.problems());
-        assert!(request.marks().model.is_some(), "{name}");
+        assert!(request.identity().model.is_some(), "{name}");
         let kinds: std::collections::BTreeSet<_> = request.sections().map(|section| section.kind).collect();
         for kind in [SectionKind::System, SectionKind::User, SectionKind::Assistant, SectionKind::Tool] {
             assert!(kinds.contains(&kind), "{name} has no {kind:?}");

@@ -1,19 +1,19 @@
-//! The editable request of the second seed: each of its interfaces, tables and lists ("Components", "Hierarchical view", "Editing
-//! Model") has a test of that name here.
+//! The editable request of the second seed. Each interface, table and list of the seed ("Components", "Hierarchical
+//! view", "Editing Model") has a test of that name.
 
 use std::collections::BTreeSet;
 
 use sayso_wire::{
-    ContentKind, EditError, EditTargetKind, Editable, Folded, Head, ModelRequest, NodeType, Section, SectionKind,
+    ContentKind, EditError, EditTargetKind, Editable, ModelRequest, NodeType, RequestHead, Section, SectionKind,
 };
 
 use crate::corpus::{example, examples};
 
 fn chat(body: &str) -> ModelRequest {
-    ModelRequest::new("r1", Head::new("/v1/chat/completions"), body.as_bytes())
+    ModelRequest::new("r1", RequestHead::new("/v1/chat/completions"), body.as_bytes())
 }
 
-/// One of everything that the seed talks about.
+/// Returns a request with every element that the seed mentions.
 fn conversation() -> ModelRequest {
     chat(
         r#"{"model":"gpt-4o","temperature":0.70,"messages":[
@@ -31,14 +31,14 @@ fn by_path<'r>(request: &'r ModelRequest, path: &str) -> &'r Section {
 }
 
 #[test]
-fn live_request_section_has_every_field_of_the_seed() {
+fn section_has_every_seed_field() {
     let request = conversation();
     let section = by_path(&request, "messages[1].content[1]");
     assert_eq!(section.id.to_string().parse(), Ok(section.id), "id");
     assert_eq!(section.kind, SectionKind::User, "kind");
     assert_eq!(section.label, "Content #2", "label");
     assert_eq!(request.content(section), "Look", "content");
-    assert!(!request.is_collapsed(section.id), "collapsed");
+    assert!(!section.collapsed, "collapsed");
     assert_eq!(section.editable, Editable::Yes, "editable");
     assert!(section.deletable, "deletable");
     assert_eq!(section.message_index, Some(1), "sourceMessageIndex");
@@ -52,7 +52,7 @@ fn live_request_section_has_every_field_of_the_seed() {
 }
 
 #[test]
-fn every_section_kind_of_the_seed_occurs() {
+fn seed_section_kinds_occur() {
     let mut kinds: BTreeSet<SectionKind> = BTreeSet::new();
     for example in examples() {
         kinds.extend(example.request().sections().map(|section| section.kind));
@@ -71,7 +71,7 @@ fn every_section_kind_of_the_seed_occurs() {
 }
 
 #[test]
-fn every_node_type_of_the_seed_occurs() {
+fn seed_node_types_occur() {
     let mut nodes: BTreeSet<NodeType> = BTreeSet::new();
     for example in examples() {
         nodes.extend(example.request().sections().map(|section| section.node));
@@ -82,11 +82,11 @@ fn every_node_type_of_the_seed_occurs() {
 }
 
 #[test]
-fn editable_chat_request_keeps_what_came_beside_what_is_sent() {
+fn editable_request_keeps_original_body() {
     let mut request = conversation();
     let came = request.original().to_vec();
     assert_eq!(request.id(), "r1");
-    assert_eq!(request.marks().model.as_deref(), Some("gpt-4o"));
+    assert_eq!(request.identity().model.as_deref(), Some("gpt-4o"));
     request.edit_path("messages[0].content", "You help a lot.").unwrap();
     assert_eq!(request.original().to_vec(), came);
     assert!(request.is_dirty());
@@ -94,7 +94,7 @@ fn editable_chat_request_keeps_what_came_beside_what_is_sent() {
 }
 
 #[test]
-fn root_level_has_one_section_for_each_message() {
+fn root_has_one_section_per_message() {
     let request = conversation();
     let roots = request.sections().filter(|section| section.parent.is_none() && section.message_index.is_some());
     let roots: Vec<_> = roots.map(|section| (section.message_index, section.kind)).collect();
@@ -103,7 +103,7 @@ fn root_level_has_one_section_for_each_message() {
 }
 
 #[test]
-fn content_parts_are_children_with_their_own_path_and_kind() {
+fn content_parts_have_own_path_and_kind() {
     let request = conversation();
     let image = by_path(&request, "messages[1].content[2]");
     assert_eq!((image.node, image.content), (NodeType::ContentPart, ContentKind::Image));
@@ -118,21 +118,21 @@ fn content_parts_are_children_with_their_own_path_and_kind() {
 }
 
 #[test]
-fn tool_calls_are_children_with_name_and_arguments() {
+fn tool_calls_have_name_and_arguments() {
     let request = conversation();
     let call = by_path(&request, "messages[2].tool_calls[0]");
     assert_eq!((call.node, call.label.as_str()), (NodeType::ToolCall, "Tool call · read"));
     let tool = call.tool.as_ref().unwrap();
     assert_eq!((tool.id.as_deref(), tool.name.as_deref()), (Some("c1"), Some("read")));
     assert_eq!(request.document().unwrap().text(tool.arguments.unwrap()).unwrap(), r#"{"path": "a"}"#);
-    // Its result knows whose it is.
+    // The result refers to its call.
     let result = by_path(&request, "messages[3]");
     assert_eq!(result.label, "Tool result · read");
     assert_eq!(result.tool.as_ref().unwrap().name.as_deref(), Some("read"));
 }
 
 #[test]
-fn only_leaves_are_edited_each_as_what_it_is() {
+fn only_leaves_are_edited_by_type() {
     let mut request = conversation();
     let cases = [
         ("messages[1].content[1].text", "Look!", EditTargetKind::ContentText),
@@ -155,7 +155,7 @@ fn only_leaves_are_edited_each_as_what_it_is() {
 }
 
 #[test]
-fn a_setting_that_is_not_there_is_added() {
+fn missing_setting_is_added() {
     let mut request = conversation();
     request.edit_path("requestOptions.top_p", "0.9").unwrap();
     let sent: serde_json::Value = serde_json::from_slice(&request.to_bytes()).unwrap();
@@ -165,7 +165,7 @@ fn a_setting_that_is_not_there_is_added() {
 }
 
 #[test]
-fn edit_ops_have_the_requests_name_and_a_growing_version() {
+fn edit_ops_have_request_and_version() {
     let mut request = conversation();
     let first = request.edit_path("messages[1].name", "bob").unwrap().id.clone();
     let second = request.edit_path("messages[1].name", "eve").unwrap().id.clone();
@@ -177,7 +177,7 @@ fn edit_ops_have_the_requests_name_and_a_growing_version() {
 }
 
 #[test]
-fn edit_ops_know_the_old_value_and_the_new_one() {
+fn edit_ops_have_old_and_new_value() {
     let mut request = conversation();
     let first = request.edit_path("temperature", "0.5").unwrap().clone();
     let second = request.edit_path("temperature", "1").unwrap().clone();
@@ -190,7 +190,7 @@ fn edit_ops_know_the_old_value_and_the_new_one() {
 }
 
 #[test]
-fn inverting_an_edit_twice_is_the_edit() {
+fn double_inversion_is_identity() {
     let mut request = conversation();
     let op = request.edit_path("messages[1].name", "bob").unwrap().clone();
     assert_ne!(op.inverted(), op);
@@ -199,7 +199,7 @@ fn inverting_an_edit_twice_is_the_edit() {
 }
 
 #[test]
-fn edit_history_is_one_for_all_sorts_of_edits() {
+fn history_holds_all_edit_kinds() {
     let mut request = conversation();
     let came = request.to_bytes().into_owned();
     let part = by_path(&request, "messages[1].content[1]").id;
@@ -234,7 +234,7 @@ fn edit_history_is_one_for_all_sorts_of_edits() {
 }
 
 #[test]
-fn a_new_edit_forgets_what_could_be_made_again() {
+fn new_edit_clears_redo() {
     let mut request = conversation();
     request.edit_path("messages[1].name", "bob").unwrap();
     request.undo();
@@ -244,14 +244,14 @@ fn a_new_edit_forgets_what_could_be_made_again() {
 }
 
 #[test]
-fn display_paths_follow_the_payload_and_targets_do_not() {
+fn paths_follow_payload_targets_are_stable() {
     let mut request = conversation();
     let tool = by_path(&request, "messages[3]").id;
     let leaf = by_path(&request, "messages[3].content").leaf.unwrap();
     request.delete(by_path(&request, "messages[0]").id).unwrap();
     assert_eq!(request.raw_path(request.section(tool).unwrap()), "messages[2]");
     assert_eq!(request.section(tool).unwrap().message_index, Some(2));
-    // The same target, though the path is another.
+    // The target is the same, although its path has changed.
     request.edit(leaf, "other").unwrap();
     assert_eq!(request.content(by_path(&request, "messages[2].content")), "other");
     let sent: serde_json::Value = serde_json::from_slice(&request.to_bytes()).unwrap();
@@ -262,7 +262,7 @@ fn display_paths_follow_the_payload_and_targets_do_not() {
 }
 
 #[test]
-fn delete_is_soft_and_restore_brings_back_the_bytes() {
+fn restore_after_delete_returns_original_bytes() {
     let mut request = conversation();
     let came = request.to_bytes().into_owned();
     let id = by_path(&request, "messages[1].content[1]").id;
@@ -277,7 +277,7 @@ fn delete_is_soft_and_restore_brings_back_the_bytes() {
 }
 
 #[test]
-fn reset_restores_what_came_and_can_be_undone() {
+fn reset_restores_original_and_is_undoable() {
     let mut request = conversation();
     assert!(request.reset().is_none(), "there is nothing to reset");
     request.edit_path("messages[0].content", "x").unwrap();
@@ -290,7 +290,7 @@ fn reset_restores_what_came_and_can_be_undone() {
 }
 
 #[test]
-fn pinned_sections_keep_their_own_order_and_change_nothing_that_is_sent() {
+fn pinning_changes_display_order_only() {
     let mut request = conversation();
     let came = request.to_bytes().into_owned();
     let [first, second, third] = ["messages[0]", "messages[2]", "messages[3]"].map(|path| by_path(&request, path).id);
@@ -308,17 +308,16 @@ fn pinned_sections_keep_their_own_order_and_change_nothing_that_is_sent() {
 }
 
 #[test]
-fn tools_and_settings_are_collapsed_at_first() {
-    let mut request = example("anthropic/first-request").request();
-    let tool = request.sections().find(|section| section.node == NodeType::ToolSchema).unwrap().id;
-    assert!(request.is_collapsed(tool));
-    request.collapse(tool, Folded::No);
-    assert!(!request.is_collapsed(tool));
-    assert!(request.history().undo.is_empty(), "this is no edit");
+fn tools_and_settings_start_collapsed() {
+    let request = example("anthropic/first-request").request();
+    let is_collapsed =
+        |node| request.sections().filter(move |section| section.node == node).all(|section| section.collapsed);
+    assert!(is_collapsed(NodeType::ToolSchema));
+    assert!(is_collapsed(NodeType::RequestOption));
 }
 
 #[test]
-fn tags_within_a_text_are_sections_and_are_edited_alone() {
+fn tags_are_sections_edited_alone() {
     let mut request = conversation();
     let came = String::from_utf8(request.to_bytes().into_owned()).unwrap();
     let tag = by_path(&request, "messages[1].content[0]<context>").id;
@@ -331,7 +330,7 @@ fn tags_within_a_text_are_sections_and_are_edited_alone() {
 }
 
 #[test]
-fn without_a_mapping_there_is_one_raw_prompt() {
+fn unknown_format_has_one_raw_section() {
     for name in ["other/broken-json", "other/invalid-utf8", "other/empty-body", "other/unknown-api"] {
         let example = example(name);
         let mut request = example.request();
@@ -339,8 +338,8 @@ fn without_a_mapping_there_is_one_raw_prompt() {
         assert_eq!(sections.len(), 1, "{name}");
         assert_eq!((sections[0].label.as_str(), sections[0].node), ("Raw prompt", NodeType::Raw));
         assert_eq!(request.to_bytes(), example.body, "{name}: still forwardable");
-        assert!(request.not_understood().is_some());
-        assert!(request.blocking().is_empty());
+        assert!(request.unknown_format_reason().is_some());
+        assert!(request.blocking_problems().is_empty());
         if name == "other/broken-json" {
             request.edit_section(sections[0].id, "{}").unwrap();
             assert_eq!(request.to_bytes(), &b"{}"[..]);
@@ -348,31 +347,31 @@ fn without_a_mapping_there_is_one_raw_prompt() {
             assert_eq!(request.to_bytes(), example.body);
         }
         if name == "other/invalid-utf8" {
-            assert!(matches!(request.edit_section(sections[0].id, "{}"), Err(EditError::Fixed { .. })));
+            assert!(matches!(request.edit_section(sections[0].id, "{}"), Err(EditError::ReadOnly { .. })));
         }
     }
 }
 
 #[test]
-fn what_lives_on_the_server_is_shown_and_not_edited() {
+fn remote_content_is_read_only() {
     let mut request = example("openai-responses/previous-response").request();
     let remote = request.sections().find(|section| section.node == NodeType::Remote).unwrap().clone();
     assert_eq!(remote.kind, SectionKind::History);
-    assert!(matches!(request.edit_section(remote.id, "x"), Err(EditError::Fixed { .. })));
-    assert!(matches!(request.edit_path("previous_response_id", "x"), Err(EditError::Fixed { .. })));
+    assert!(matches!(request.edit_section(remote.id, "x"), Err(EditError::ReadOnly { .. })));
+    assert!(matches!(request.edit_path("previous_response_id", "x"), Err(EditError::ReadOnly { .. })));
 }
 
 #[test]
-fn the_attribution_block_stays_as_it_is() {
+fn attribution_block_is_read_only() {
     let mut request = example("anthropic/first-request").request();
     let block = request.sections().find(|section| section.label == "Attribution").unwrap().clone();
-    assert!(matches!(request.edit_section(block.id, "x"), Err(EditError::Fixed { .. })));
-    assert!(matches!(request.edit_path("system[0].text", "x"), Err(EditError::Fixed { .. })));
+    assert!(matches!(request.edit_section(block.id, "x"), Err(EditError::ReadOnly { .. })));
+    assert!(matches!(request.edit_path("system[0].text", "x"), Err(EditError::ReadOnly { .. })));
     assert!(matches!(request.delete(block.id), Err(EditError::NotDeletable { .. })));
 }
 
 #[test]
-fn a_diff_shows_each_section_and_the_whole() {
+fn diff_shows_sections_and_whole_request() {
     let mut request = conversation();
     assert!(request.diff().is_empty());
     request.edit_path("messages[1].content[1].text", "Look\nagain").unwrap();
@@ -382,26 +381,26 @@ fn a_diff_shows_each_section_and_the_whole() {
 }
 
 #[test]
-fn a_tool_result_is_shrunk_to_its_head_and_tail() {
+fn shrink_keeps_head_and_tail() {
     let long: String = (1..=500).map(|number| format!("line {number}\\n")).collect();
     let body = format!(
         r#"{{"model":"m","messages":[{{"role":"user","content":"go"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"read","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c","content":"{long}"}}]}}"#
     );
     let mut request = chat(&body);
     let id = by_path(&request, "messages[2]").id;
-    let op = request.shrink(id, sayso_wire::Keep { head: 60, tail: 40 }).unwrap().clone();
+    let op = request.shrink(id, sayso_wire::ShrinkLimits { head: 60, tail: 40 }).unwrap().clone();
     assert_eq!((op.target_kind, op.target_path.as_str()), (EditTargetKind::Shrinking, "messages[2].content"));
     insta::assert_snapshot!(request.content(by_path(&request, "messages[2].content")));
-    let again = request.shrink(id, sayso_wire::Keep::default());
+    let again = request.shrink(id, sayso_wire::ShrinkLimits::default());
     assert!(matches!(again, Err(EditError::Already { .. })), "{again:?}");
     let user = by_path(&request, "messages[0]").id;
-    assert!(matches!(request.shrink(user, sayso_wire::Keep::default()), Err(EditError::NotShrinkable { .. })));
+    assert!(matches!(request.shrink(user, sayso_wire::ShrinkLimits::default()), Err(EditError::NotShrinkable { .. })));
     request.undo();
     assert_eq!(request.to_bytes(), body.as_bytes());
 }
 
 #[test]
-fn an_edit_that_does_not_fit_says_what_and_where() {
+fn edit_errors_name_path_and_cause() {
     let mut request = conversation();
     let errors: Vec<String> = ["messages[9].content", "messages[", "messages[0].nothing.there", "temperature"]
         .into_iter()

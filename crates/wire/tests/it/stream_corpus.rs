@@ -1,10 +1,10 @@
-//! Streams as the APIs send them, and what is decoded of them.
+//! Streams as the APIs send them, and their decoded events.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use sayso_wire::stream::collect::{CallState, Content, from_stream};
-use sayso_wire::stream::{Api, Finish, Positioned, Problem, StreamEvent};
+use sayso_wire::stream::collect::{BlockContent, CallState, from_stream};
+use sayso_wire::stream::{Api, FinishReason, Positioned, StreamEvent, StreamProblem};
 
 fn folder(api: Api) -> PathBuf {
     let name = match api {
@@ -20,7 +20,7 @@ pub(crate) fn stream(api: Api, name: &str) -> Vec<u8> {
     std::fs::read(folder(api).join(name).with_extension("sse")).expect(name)
 }
 
-/// Every stream of the corpus.
+/// Returns every stream of the corpus.
 pub(crate) fn streams() -> Vec<(Api, String, Vec<u8>)> {
     let mut streams = Vec::new();
     for api in Api::ALL {
@@ -38,8 +38,8 @@ pub(crate) fn streams() -> Vec<(Api, String, Vec<u8>)> {
     streams
 }
 
-/// What a stream says, one line for each event.
-pub(crate) fn told(api: Api, bytes: &[u8], chunk: usize) -> String {
+/// Renders a stream with one line per event.
+pub(crate) fn render(api: Api, bytes: &[u8], chunk: usize) -> String {
     let mut decoder = api.decoder();
     let mut told = String::new();
     let mut take = |Positioned { range, event }: Positioned<StreamEvent<'_>>| {
@@ -54,28 +54,28 @@ pub(crate) fn told(api: Api, bytes: &[u8], chunk: usize) -> String {
 }
 
 #[test]
-fn the_corpus_is_decoded_as_it_was_reviewed() {
+fn corpus_streams_decode_as_reviewed() {
     for (api, name, bytes) in streams() {
-        insta::assert_snapshot!(format!("stream_{api:?}_{name}"), told(api, &bytes, bytes.len()));
+        insta::assert_snapshot!(format!("stream_{api:?}_{name}"), render(api, &bytes, bytes.len()));
     }
 }
 
 #[test]
-fn the_corpus_is_decoded_alike_byte_by_byte() {
+fn corpus_streams_decode_byte_by_byte() {
     for (api, name, bytes) in streams() {
-        let whole = told(api, &bytes, bytes.len());
+        let whole = render(api, &bytes, bytes.len());
         for chunk in [1, 2, 3, 7, 64, 1000] {
-            assert_eq!(told(api, &bytes, chunk), whole, "{api:?} {name} in chunks of {chunk}");
+            assert_eq!(render(api, &bytes, chunk), whole, "{api:?} {name} in chunks of {chunk}");
         }
     }
 }
 
 #[test]
-fn the_corpus_is_decoded_alike_with_other_line_ends() {
+fn corpus_streams_decode_with_other_line_ends() {
     for (api, name, bytes) in streams() {
         let text = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
         let without_ranges = |text: &str| -> Vec<String> {
-            let told = told(api, text.as_bytes(), 5);
+            let told = render(api, text.as_bytes(), 5);
             told.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
         };
         let plain = without_ranges(&text);
@@ -85,20 +85,20 @@ fn the_corpus_is_decoded_alike_with_other_line_ends() {
 }
 
 #[test]
-fn a_cut_call_is_never_complete() {
+fn truncated_call_is_never_complete() {
     for (api, name) in
         [(Api::AnthropicMessages, "cut_in_a_call"), (Api::OpenAiChat, "cut"), (Api::OpenAiResponses, "cut")]
     {
         let answer = from_stream(api, &stream(api, name));
-        assert!(answer.problems.contains(&Problem::Cut { open: 1 }), "{api:?}");
+        assert!(answer.problems.contains(&StreamProblem::Truncated { open: 1 }), "{api:?}");
         assert_eq!(answer.finish, None);
         let last = &answer.blocks.last().unwrap().content;
-        assert!(matches!(last, Content::ToolCall { state: CallState::Open, .. }), "{api:?}: {last:?}");
+        assert!(matches!(last, BlockContent::ToolCall { state: CallState::Open, .. }), "{api:?}: {last:?}");
     }
 }
 
 #[test]
-fn a_call_without_pieces_has_the_empty_object_it_began_with() {
+fn call_without_pieces_has_empty_object() {
     let stream = br#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}
 
 data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}
@@ -107,36 +107,40 @@ data: {"type":"content_block_stop","index":0}
 
 "#;
     let answer = from_stream(Api::AnthropicMessages, stream);
-    let Content::ToolCall { arguments, state, .. } = &answer.blocks[0].content else { panic!("{answer:?}") };
+    let BlockContent::ToolCall { arguments, state, .. } = &answer.blocks[0].content else { panic!("{answer:?}") };
     assert_eq!((&**arguments, *state), ("{}", CallState::Complete));
 }
 
 #[test]
-fn a_call_that_another_takes_the_place_of_is_a_problem() {
+fn replaced_call_is_a_problem() {
     let start = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}"#;
     let anthropic = format!("{start}\n\n{start}\n\n");
     let start = r#"data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"t","name":"n"}}"#;
     let responses = format!("{start}\n\n{start}\n\n");
     for (api, stream) in [(Api::AnthropicMessages, anthropic), (Api::OpenAiResponses, responses)] {
-        assert_eq!(from_stream(api, stream.as_bytes()).problems, [Problem::Contradiction { block: 0 }], "{api:?}");
+        assert_eq!(
+            from_stream(api, stream.as_bytes()).problems,
+            [StreamProblem::Contradiction { block: 0 }],
+            "{api:?}"
+        );
     }
 }
 
 #[test]
-fn what_a_client_would_run_is_what_is_collected() {
+fn collected_calls_match_client_calls() {
     let answer = from_stream(Api::OpenAiResponses, &stream(Api::OpenAiResponses, "said_twice_differently"));
-    assert_eq!(answer.problems, [Problem::Contradiction { block: 0 }]);
-    let Content::ToolCall { arguments, .. } = &answer.blocks[0].content else { panic!("{answer:?}") };
+    assert_eq!(answer.problems, [StreamProblem::Contradiction { block: 0 }]);
+    let BlockContent::ToolCall { arguments, .. } = &answer.blocks[0].content else { panic!("{answer:?}") };
     assert_eq!(arguments, r#"{"cmd":"rm -r /"}"#);
-    assert_eq!(answer.finish, Some(("max_output_tokens".to_owned(), Finish::MaxTokens)));
+    assert_eq!(answer.finish, Some(("max_output_tokens".to_owned(), FinishReason::MaxTokens)));
 }
 
 #[test]
-fn a_call_is_complete_at_the_event_that_completes_it_and_not_before() {
-    // The text of the event in which each call has to be complete.
+fn call_completes_at_its_completing_event() {
+    // The text of the event that completes each call.
     for (api, name, completing) in [
         (Api::AnthropicMessages, "thinking_and_tools", ["content_block_stop", "content_block_stop"]),
-        // More may come for the first after the second began.
+        // More arguments of the first call may follow after the start of the second.
         (Api::OpenAiChat, "parallel_calls", ["\"finish_reason\":\"tool_calls\"", "\"finish_reason\":\"tool_calls\""]),
         (Api::OpenAiResponses, "reasoning_and_calls", ["arguments.done", "arguments.done"]),
         (Api::Gemini, "thinking_and_calls", ["write_file", "write_file"]),

@@ -1,19 +1,19 @@
-//! What holds for any stream and any script.
+//! Laws for arbitrary streams and scripts.
 
 use proptest::prelude::*;
-use sayso_wire::stream::collect::{CallState, Content, from_body, from_stream, may_call};
+use sayso_wire::stream::collect::{BlockContent, CallState, from_body, from_stream, may_contain_tool_call};
 use sayso_wire::stream::{
-    Answer, Api, Block, Collector, Ending, Finish, OpaqueKind, Positioned, Problem, Script, ScriptBlock, StreamEvent,
-    ToolKind, Usage,
+    Api, Collector, FinishReason, ModelResponse, ModelScript, OpaqueKind, Positioned, ResponseBlock, ScriptBlock,
+    ScriptEnding, StreamEvent, StreamProblem, ToolKind, Usage,
 };
 
-use crate::stream_corpus::{streams, told};
+use crate::stream_corpus::{render, streams};
 
 fn pieces() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec("[a-zé😀\"\\\\\n\r\t\u{0}/{}\\[\\]: ]{1,12}", 1..5)
 }
 
-/// A JSON object, cut anywhere.
+/// Generates a JSON object in pieces.
 fn argument_pieces() -> impl Strategy<Value = Vec<String>> {
     (proptest::collection::btree_map("[a-z]{1,5}", ".{0,20}", 0..4), 1_usize..12).prop_map(|(members, size)| {
         let text = serde_json::to_string(&members).unwrap();
@@ -35,8 +35,8 @@ fn call(api: Api) -> impl Strategy<Value = ScriptBlock> {
     )
 }
 
-/// Scripts that a dialect has a form for: all of them thinking, then text, then calls, twice where blocks have an order.
-fn script(api: Api) -> impl Strategy<Value = Script> {
+/// Generates scripts that a dialect can represent: reasoning, then text, then calls, repeated if blocks are ordered.
+fn script(api: Api) -> impl Strategy<Value = ModelScript> {
     let opaque = proptest::option::of("[A-Za-z0-9+/=]{1,30}");
     let thinking = (pieces(), opaque).prop_map(move |(pieces, opaque)| ScriptBlock::Thinking {
         pieces,
@@ -55,13 +55,13 @@ fn script(api: Api) -> impl Strategy<Value = Script> {
             thinking.into_iter().chain(redacted).chain(text).chain(calls).collect::<Vec<_>>()
         });
     let counts = (0_u64..1_000_000, 0_u64..1_000_000, 0_u64..1000, 0_u64..1000);
-    let finish = prop_oneof![Just(Finish::EndTurn), Just(Finish::MaxTokens), Just(Finish::Refusal)];
+    let finish = prop_oneof![Just(FinishReason::EndTurn), Just(FinishReason::MaxTokens), Just(FinishReason::Refusal)];
     (proptest::collection::vec(round, 1..3), counts, finish).prop_map(move |(mut rounds, counts, finish)| {
         if api == Api::OpenAiChat {
             rounds.truncate(1);
         }
         let mut blocks: Vec<ScriptBlock> = rounds.concat();
-        // Two blocks of one kind in a row are one where blocks are not numbered.
+        // Without block numbers, two consecutive blocks of one kind are one block.
         let same = |a: &ScriptBlock, b: &ScriptBlock| std::mem::discriminant(a) == std::mem::discriminant(b);
         blocks.dedup_by(|a, b| api == Api::Gemini && !matches!(a, ScriptBlock::ToolCall { .. }) && same(a, b));
         let mut calls = 0;
@@ -79,13 +79,13 @@ fn script(api: Api) -> impl Strategy<Value = Script> {
             cache_written: (api == Api::AnthropicMessages).then_some(other),
             reasoning: (api != Api::AnthropicMessages).then_some(other),
         };
-        let finish = if calls > 0 && finish == Finish::EndTurn { Finish::ToolUse } else { finish };
-        let ending = Ending::Finished(finish);
-        Script { id: "answer_1".to_owned(), model: "a-model".to_owned(), blocks, usage, ending }
+        let finish = if calls > 0 && finish == FinishReason::EndTurn { FinishReason::ToolUse } else { finish };
+        let ending = ScriptEnding::Finished(finish);
+        ModelScript { id: "answer_1".to_owned(), model: "a-model".to_owned(), blocks, usage, ending }
     })
 }
 
-fn any_script() -> impl Strategy<Value = (Api, Script)> {
+fn any_script() -> impl Strategy<Value = (Api, ModelScript)> {
     prop_oneof![
         script(Api::AnthropicMessages).prop_map(|script| (Api::AnthropicMessages, script)),
         script(Api::OpenAiChat).prop_map(|script| (Api::OpenAiChat, script)),
@@ -94,20 +94,23 @@ fn any_script() -> impl Strategy<Value = (Api, Script)> {
     ]
 }
 
-/// The blocks that a script's answer has.
-fn expected(api: Api, script: &Script) -> Vec<Block> {
+/// Returns the expected blocks of a script's response.
+fn expected(api: Api, script: &ModelScript) -> Vec<ResponseBlock> {
     let kind = if api == Api::OpenAiResponses { OpaqueKind::Encrypted } else { OpaqueKind::Signature };
     let opaque = |data: &Option<String>| data.iter().map(|data| (kind, data.clone())).collect();
     let block = |block: &ScriptBlock| match block {
-        ScriptBlock::Text { pieces } => Block { content: Content::Text(pieces.concat()), opaque: Vec::new() },
+        ScriptBlock::Text { pieces } => {
+            ResponseBlock { content: BlockContent::Text(pieces.concat()), opaque: Vec::new() }
+        }
         ScriptBlock::Thinking { pieces, opaque: data } => {
-            Block { content: Content::Thinking(pieces.concat()), opaque: opaque(data) }
+            ResponseBlock { content: BlockContent::Thinking(pieces.concat()), opaque: opaque(data) }
         }
-        ScriptBlock::Redacted { data } => {
-            Block { content: Content::Thinking(String::new()), opaque: vec![(OpaqueKind::Redacted, data.clone())] }
-        }
-        ScriptBlock::ToolCall { id, name, kind, pieces, opaque: data } => Block {
-            content: Content::ToolCall {
+        ScriptBlock::Redacted { data } => ResponseBlock {
+            content: BlockContent::Thinking(String::new()),
+            opaque: vec![(OpaqueKind::Redacted, data.clone())],
+        },
+        ScriptBlock::ToolCall { id, name, kind, pieces, opaque: data } => ResponseBlock {
+            content: BlockContent::ToolCall {
                 id: id.clone(),
                 name: name.clone(),
                 kind: *kind,
@@ -120,30 +123,30 @@ fn expected(api: Api, script: &Script) -> Vec<Block> {
     script.blocks.iter().map(block).collect()
 }
 
-fn same_answer(api: Api, script: &Script, answer: &Answer) -> Result<(), TestCaseError> {
+fn same_answer(api: Api, script: &ModelScript, answer: &ModelResponse) -> Result<(), TestCaseError> {
     prop_assert_eq!(&answer.blocks, &expected(api, script));
     prop_assert_eq!((&*answer.id, &*answer.model), ("answer_1", "a-model"));
     prop_assert_eq!(answer.usage, script.usage);
-    let finish = answer.finish.as_ref().map(|(_, finish)| Ending::Finished(*finish));
+    let finish = answer.finish.as_ref().map(|(_, finish)| ScriptEnding::Finished(*finish));
     prop_assert_eq!(finish, Some(script.ending.clone()));
-    prop_assert_eq!(&answer.problems, &Vec::<Problem>::new());
+    prop_assert_eq!(&answer.problems, &Vec::<StreamProblem>::new());
     prop_assert_eq!(&answer.error, &None);
     Ok(())
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_what_is_read((api, script) in any_script()) {
+    fn encoded_scripts_decode_to_themselves((api, script) in any_script()) {
         same_answer(api, &script, &from_stream(api, &api.encode(&script)))?;
         let body = api.encode_body(&script);
         let answer = from_body(api, &body).unwrap();
         same_answer(api, &script, &answer)?;
-        let calls = answer.blocks.iter().any(|block| matches!(block.content, Content::ToolCall { .. }));
-        prop_assert!(may_call(api, &body) || !calls, "a call is not missed");
+        let calls = answer.blocks.iter().any(|block| matches!(block.content, BlockContent::ToolCall { .. }));
+        prop_assert!(may_contain_tool_call(api, &body) || !calls, "a call is not missed");
     }
 
     #[test]
-    fn keep_alives_anywhere_change_nothing((api, script) in any_script(), every in 1_usize..4) {
+    fn keep_alives_do_not_affect_response((api, script) in any_script(), every in 1_usize..4) {
         let mut bytes = api.keep_alive().to_vec();
         for (number, event) in api.encode_events(&script).iter().enumerate() {
             bytes.extend_from_slice(event);
@@ -159,17 +162,17 @@ proptest! {
     }
 
     #[test]
-    fn chunks_do_not_matter((api, script) in any_script(), sizes in proptest::collection::vec(1_usize..200, 1..5)) {
+    fn chunk_boundaries_do_not_matter((api, script) in any_script(), sizes in proptest::collection::vec(1_usize..200, 1..5)) {
         let bytes = api.encode(&script);
-        let whole = told(api, &bytes, bytes.len());
+        let whole = render(api, &bytes, bytes.len());
         for size in sizes {
-            prop_assert_eq!(told(api, &bytes, size), &*whole);
+            prop_assert_eq!(render(api, &bytes, size), &*whole);
         }
     }
 
     #[test]
-    fn an_event_like_the_last_one_says_what_it_would_say_alone((api, script) in any_script(), every in 1_usize..4) {
-        // Spaces in the JSON change nothing but that an event is not like the last one.
+    fn fast_path_equals_full_decode((api, script) in any_script(), every in 1_usize..4) {
+        // Additional spaces only prevent the fast path.
         let text = String::from_utf8(api.encode(&script)).unwrap();
         let mut number = 0;
         let spaced: String = text
@@ -180,14 +183,14 @@ proptest! {
             })
             .collect();
         let without_ranges = |text: &str| -> Vec<String> {
-            let told = told(api, text.as_bytes(), text.len());
+            let told = render(api, text.as_bytes(), text.len());
             told.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).filter(|line| !line.contains("\"other\"")).collect()
         };
         prop_assert_eq!(without_ranges(&spaced), without_ranges(&text));
     }
 
     #[test]
-    fn a_broken_stream_is_decoded_alike_in_any_chunks(
+    fn broken_stream_decodes_alike_in_any_chunks(
         number in any::<prop::sample::Index>(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
         end in any::<prop::sample::Index>(),
@@ -200,11 +203,11 @@ proptest! {
             bytes[at] = byte;
         }
         bytes.truncate(end.index(bytes.len()).max(1));
-        prop_assert_eq!(told(api, &bytes, size), told(api, &bytes, bytes.len()));
+        prop_assert_eq!(render(api, &bytes, size), render(api, &bytes, bytes.len()));
     }
 
     #[test]
-    fn no_bytes_make_it_fall_over(bytes in proptest::collection::vec(any::<u8>(), 0..300), json in ".{0,60}") {
+    fn arbitrary_streams_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), json in ".{0,60}") {
         for api in Api::ALL {
             from_stream(api, &bytes);
             let _ = from_body(api, &bytes);
@@ -214,7 +217,7 @@ proptest! {
     }
 }
 
-/// The bytes of one piece of 50 MB of arguments that come in many, and those that open the block.
+/// Returns the pieces of a block with 50 MB of arguments, and its start event.
 fn open_block(api: Api) -> (Vec<Vec<u8>>, Vec<u8>) {
     let piece = "x".repeat(4000);
     let block = ScriptBlock::ToolCall {
@@ -224,14 +227,14 @@ fn open_block(api: Api) -> (Vec<Vec<u8>>, Vec<u8>) {
         pieces: vec![piece.clone()],
         opaque: None,
     };
-    // Gemini's calls come whole, so there the open block is text.
+    // Gemini sends calls in one piece, so the open block is text.
     let block = if api == Api::Gemini { ScriptBlock::Text { pieces: vec![piece.clone()] } } else { block };
-    let script = Script {
+    let script = ModelScript {
         id: "answer_1".to_owned(),
         model: "a-model".to_owned(),
         blocks: vec![block],
         usage: Usage::default(),
-        ending: Ending::Cut,
+        ending: ScriptEnding::ConnectionLost,
     };
     let mut events = api.encode_events(&script);
     let at = events.iter().position(|event| event.windows(piece.len()).any(|window| window == piece.as_bytes()));
@@ -242,7 +245,7 @@ fn open_block(api: Api) -> (Vec<Vec<u8>>, Vec<u8>) {
 }
 
 #[test]
-fn an_open_block_of_fifty_megabytes_does_not_grow_the_decoder() {
+fn large_open_block_does_not_grow_decoder() {
     for api in Api::ALL {
         let (opening, piece) = open_block(api);
         let mut decoder = api.decoder();
@@ -251,7 +254,7 @@ fn an_open_block_of_fifty_megabytes_does_not_grow_the_decoder() {
         }
         let mut length = 0;
         for _ in 0..=50_000_000 / 4000 {
-            // Cut so that something of each event has to wait for the next chunk.
+            // Split each event, so that a part of it is buffered.
             let (first, second) = piece.split_at(piece.len() / 2);
             for part in [first, second] {
                 decoder.feed(part, &mut |Positioned { event, .. }| {
@@ -267,25 +270,25 @@ fn an_open_block_of_fifty_megabytes_does_not_grow_the_decoder() {
 }
 
 #[test]
-fn errors_in_the_middle_keep_what_was_said() {
+fn mid_stream_error_keeps_earlier_content() {
     for api in Api::ALL {
-        let script = Script {
+        let script = ModelScript {
             id: "answer_1".to_owned(),
             model: "a-model".to_owned(),
             blocks: vec![ScriptBlock::Text { pieces: vec!["Half a".to_owned()] }],
             usage: Usage::default(),
-            ending: Ending::Failed { status: 529, message: "Overloaded".to_owned() },
+            ending: ScriptEnding::Failed { status: 529, message: "Overloaded".to_owned() },
         };
         let answer = from_stream(api, &api.encode(&script));
-        assert_eq!(answer.blocks[0].content, Content::Text("Half a".to_owned()), "{api:?}");
+        assert_eq!(answer.blocks[0].content, BlockContent::Text("Half a".to_owned()), "{api:?}");
         assert_eq!(answer.error.as_ref().map(|(_, message)| &**message), Some("Overloaded"), "{api:?}");
     }
 }
 
 #[test]
-fn a_body_that_is_no_answer_is_an_error_that_says_so() {
+fn invalid_body_is_an_error() {
     for api in Api::ALL {
-        for (body, part) in [("<html>", "not JSON"), ("{}", "neither an answer"), ("[1]", "neither an answer")] {
+        for (body, part) in [("<html>", "not JSON"), ("{}", "neither a response"), ("[1]", "neither a response")] {
             let error = from_body(api, body.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
             assert!(!error.hint().is_empty());
@@ -316,9 +319,9 @@ fn collect_pieces() -> Vec<u8> {
 }
 
 #[test]
-fn a_collector_can_be_asked_before_the_end() {
+fn collector_returns_partial_response() {
     let mut collector = Collector::default();
-    collector.take(StreamEvent::Text { block: 0, text: "so far".into() });
-    assert_eq!(collector.answer().blocks[0].content, Content::Text("so far".to_owned()));
-    assert_eq!(collector.answer().finish, None);
+    collector.push(StreamEvent::Text { block: 0, text: "so far".into() });
+    assert_eq!(collector.response().blocks[0].content, BlockContent::Text("so far".to_owned()));
+    assert_eq!(collector.response().finish, None);
 }

@@ -1,7 +1,7 @@
-//! What is sent in place of an answer.
+//! Replies in place of a response.
 
 use sayso_wire::stream::collect::{from_body, from_stream};
-use sayso_wire::stream::{Api, Begun, CANCELED, HttpReply, Refusal, StreamEvent};
+use sayso_wire::stream::{Api, CANCELED, HttpReply, ReplyError, StreamEvent, StreamStarted};
 use serde_json::Value;
 
 fn header<'a>(reply: &'a HttpReply, name: &str) -> Option<&'a str> {
@@ -9,9 +9,9 @@ fn header<'a>(reply: &'a HttpReply, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_cancellation_before_the_status_is_an_error_that_is_not_retried() {
+fn cancel_before_status_is_not_retried() {
     for api in Api::ALL {
-        let reply = api.refuse(&Refusal::Canceled);
+        let reply = api.error_reply(&ReplyError::Canceled);
         assert_eq!(reply.status, 400);
         assert_eq!(header(&reply, "x-should-retry"), Some("false"));
         assert_eq!(header(&reply, "content-type"), Some("application/json"));
@@ -21,12 +21,12 @@ fn a_cancellation_before_the_status_is_an_error_that_is_not_retried() {
 }
 
 #[test]
-fn the_forms_of_a_cancellation_are_those_of_each_api() {
+fn cancel_follows_each_api_format() {
     let forms: Vec<String> = Api::ALL
         .into_iter()
         .map(|api| {
-            let reply = api.refuse(&Refusal::Canceled);
-            let stream = String::from_utf8(api.break_off(&Refusal::Canceled)).unwrap();
+            let reply = api.error_reply(&ReplyError::Canceled);
+            let stream = String::from_utf8(api.retryable_end(&ReplyError::Canceled)).unwrap();
             format!("{api:?}\n{}\n{stream}", String::from_utf8(reply.body).unwrap())
         })
         .collect();
@@ -34,10 +34,10 @@ fn the_forms_of_a_cancellation_are_those_of_each_api() {
 }
 
 #[test]
-fn a_cancellation_after_the_status_is_an_error_in_the_stream() {
+fn cancel_after_status_ends_stream_with_error() {
     for api in Api::ALL {
         let mut bytes = api.keep_alive().to_vec();
-        bytes.extend(api.break_off(&Refusal::Canceled));
+        bytes.extend(api.retryable_end(&ReplyError::Canceled));
         let answer = from_stream(api, &bytes);
         assert_eq!(answer.error.unwrap().1, CANCELED, "{api:?}");
         assert!(answer.problems.is_empty(), "{api:?}: {:?}", answer.problems);
@@ -45,26 +45,26 @@ fn a_cancellation_after_the_status_is_an_error_in_the_stream() {
 }
 
 #[test]
-fn a_reason_is_told_in_both_places() {
+fn reason_is_in_reply_and_stream() {
     for api in Api::ALL {
-        let refusal = Refusal::Refused { message: "no \"secrets\"\nplease" };
-        assert_eq!(from_body(api, &api.refuse(&refusal).body).unwrap().error.unwrap().1, "no \"secrets\"\nplease");
-        assert_eq!(from_stream(api, &api.break_off(&refusal)).error.unwrap().1, "no \"secrets\"\nplease");
+        let refusal = ReplyError::Rejected { message: "no \"secrets\"\nplease" };
+        assert_eq!(from_body(api, &api.error_reply(&refusal).body).unwrap().error.unwrap().1, "no \"secrets\"\nplease");
+        assert_eq!(from_stream(api, &api.retryable_end(&refusal)).error.unwrap().1, "no \"secrets\"\nplease");
     }
 }
 
 #[test]
-fn an_error_of_the_api_is_passed_on_as_it_is_before_the_status() {
+fn upstream_error_before_status_is_forwarded() {
     for api in Api::ALL {
         let body = b" {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}} ";
-        let reply = api.refuse(&Refusal::Upstream { status: 529, body });
+        let reply = api.error_reply(&ReplyError::Upstream { status: 529, body });
         assert_eq!((reply.status, &*reply.body), (529, &body[..]));
         assert_eq!(header(&reply, "x-should-retry"), None);
     }
 }
 
 #[test]
-fn an_error_of_the_api_is_carried_inside_after_the_status() {
+fn upstream_error_after_status_is_embedded() {
     for api in Api::ALL {
         for (body, message) in [
             (
@@ -74,7 +74,7 @@ fn an_error_of_the_api_is_carried_inside_after_the_status() {
             ("<html>busy</html>", "The model API answered with status 429"),
         ] {
             let mut raws = Vec::new();
-            let bytes = api.break_off(&Refusal::Upstream { status: 429, body: body.as_bytes() });
+            let bytes = api.retryable_end(&ReplyError::Upstream { status: 429, body: body.as_bytes() });
             api.decoder().feed(&bytes, &mut |positioned| {
                 if let StreamEvent::Error { raw, message: said, .. } = positioned.event {
                     assert_eq!(said, message, "{api:?}");
@@ -91,7 +91,7 @@ fn an_error_of_the_api_is_carried_inside_after_the_status() {
 }
 
 #[test]
-fn keep_alives_are_nothing_but_keep_alives() {
+fn keep_alives_decode_to_keep_alives_only() {
     for api in Api::ALL {
         let mut events = 0;
         let mut decoder = api.decoder();
@@ -101,26 +101,26 @@ fn keep_alives_are_nothing_but_keep_alives() {
                 events += 1;
             });
         }
-        // The first half of a line's end waits for the other one.
+        // The first half of a line end is held until the second half.
         decoder.end(&mut |positioned| panic!("{api:?}: {positioned:?}"));
         assert_eq!(events, 3, "{api:?}");
     }
 }
 
 #[test]
-fn the_keep_alive_of_responses_is_an_event_with_data() {
-    // Codex counts events, and neither bytes nor comments.
+fn responses_keep_alive_is_a_data_event() {
+    // Codex counts events, not bytes or comments.
     let text = std::str::from_utf8(Api::OpenAiResponses.keep_alive()).unwrap();
     assert!(text.lines().any(|line| line.starts_with("data: {")), "{text}");
 }
 
 #[test]
-fn the_end_for_good_is_what_clients_were_seen_not_to_try_again_after() {
+fn terminal_error_follows_observed_clients() {
     let forms: Vec<String> = Api::ALL
         .into_iter()
-        .flat_map(|api| [Begun::No, Begun::Yes].map(|begun| (api, begun)))
+        .flat_map(|api| [StreamStarted::No, StreamStarted::Yes].map(|begun| (api, begun)))
         .map(|(api, begun)| {
-            let stream = String::from_utf8(api.end_for_good(&Refusal::Canceled, begun)).unwrap();
+            let stream = String::from_utf8(api.terminal_error(&ReplyError::Canceled, begun)).unwrap();
             assert!(stream.contains(CANCELED), "{api:?}");
             format!("{api:?}, begun: {begun:?}\n{stream}")
         })

@@ -1,9 +1,9 @@
-//! Server-sent events at any boundary.
+//! Server-sent events at any chunk boundary.
 
 use proptest::prelude::*;
 use sayso_wire::stream::{SseDecoder, SseItem};
 
-/// What a stream consists of, each item with its range, written down.
+/// Renders the items of a stream with their ranges.
 fn items(bytes: &[u8], chunk: usize, limit: usize) -> Vec<String> {
     let mut items = Vec::new();
     let mut decoder = SseDecoder::with_limit(limit);
@@ -28,7 +28,7 @@ fn items(bytes: &[u8], chunk: usize, limit: usize) -> Vec<String> {
 }
 
 #[test]
-fn fields_comments_and_lines_are_read_as_the_standard_says() {
+fn fields_comments_and_lines_follow_standard() {
     for (text, expected) in [
         ("data: a\n\n", vec![r#"0..9 ="a""#]),
         ("data:a\ndata:  b\ndata\n\n", vec![r#"0..22 ="a\n b\n""#]),
@@ -50,7 +50,7 @@ fn fields_comments_and_lines_are_read_as_the_standard_says() {
 }
 
 #[test]
-fn an_event_beyond_the_limit_is_skipped_and_the_next_one_read() {
+fn oversized_event_is_skipped() {
     let long = "x".repeat(50);
     for text in [
         format!("data: {long}\n\ndata: a\n\n"),
@@ -69,7 +69,7 @@ fn an_event_beyond_the_limit_is_skipped_and_the_next_one_read() {
 }
 
 #[test]
-fn an_endless_line_takes_no_memory() {
+fn endless_line_is_not_buffered() {
     let mut decoder = SseDecoder::with_limit(1 << 16);
     let mut none = |_: std::ops::Range<u64>, item: SseItem<'_>| panic!("{item:?}");
     for _ in 0..1000 {
@@ -83,7 +83,7 @@ fn an_endless_line_takes_no_memory() {
 }
 
 #[test]
-fn a_large_event_leaves_no_large_buffer_behind() {
+fn large_buffer_is_released() {
     let mut decoder = SseDecoder::default();
     let text = format!("data: {}\n\n", "x".repeat(5 << 20));
     for chunk in text.as_bytes().chunks(10_000) {
@@ -94,7 +94,7 @@ fn a_large_event_leaves_no_large_buffer_behind() {
 
 proptest! {
     #[test]
-    fn chunks_do_not_matter(
+    fn chunk_boundaries_do_not_matter(
         parts in proptest::collection::vec(
             prop_oneof![
                 Just("data: "), Just("data"), Just(":"), Just("\n"), Just("\r"), Just("\r\n"), Just("event: e"), Just("id: 1"),

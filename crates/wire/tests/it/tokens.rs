@@ -1,15 +1,15 @@
-//! Counting tokens, and remembering the counts.
+//! Token counts and their cache.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use sayso_wire::tokens::{DEFAULT_ENTRIES, Encoding, Exactness, TokenCounter, Tokenizer, Tokens, count};
+use sayso_wire::tokens::{DEFAULT_ENTRIES, Exactness, TokenCounter, TokenEncoding, Tokenizer, Tokens, count};
 
-const O200K: Tokenizer = Tokenizer { encoding: Encoding::O200k, exactness: Exactness::Exact };
-const CL100K: Tokenizer = Tokenizer { encoding: Encoding::Cl100k, exactness: Exactness::Exact };
+const O200K: Tokenizer = Tokenizer { encoding: TokenEncoding::O200k, exactness: Exactness::Exact };
+const CL100K: Tokenizer = Tokenizer { encoding: TokenEncoding::Cl100k, exactness: Exactness::Exact };
 
-/// Texts and their counts by o200k_base and cl100k_base, as tiktoken 0.14 from PyPI counts them.
+/// Texts with their counts in o200k_base and cl100k_base, as computed by tiktoken 0.14 from PyPI.
 const KNOWN: &[(&str, u64, u64)] = &[
     ("", 0, 0),
     ("hello world", 2, 2),
@@ -25,7 +25,7 @@ const KNOWN: &[(&str, u64, u64)] = &[
 ];
 
 #[test]
-fn counts_are_those_of_tiktoken() {
+fn counts_match_tiktoken() {
     let mut counter = TokenCounter::default();
     for &(text, o200k, cl100k) in KNOWN {
         assert_eq!(count(O200K, text), Tokens::exact(o200k), "{text:?}");
@@ -36,7 +36,7 @@ fn counts_are_those_of_tiktoken() {
 }
 
 #[test]
-fn runs_of_one_character_count_as_tiktoken_counts_them() {
+fn repeated_characters_match_tiktoken() {
     for (text, tokens) in [("a".repeat(1000), 125), (" ".repeat(1000), 9), ("=-".repeat(300), 38)] {
         assert_eq!(count(O200K, &text), Tokens::exact(tokens));
         assert_eq!(count(CL100K, &text), Tokens::exact(tokens));
@@ -44,7 +44,7 @@ fn runs_of_one_character_count_as_tiktoken_counts_them() {
 }
 
 #[test]
-fn models_of_openai_are_counted_exactly() {
+fn openai_models_are_counted_exactly() {
     for name in [
         "gpt-4o",
         "gpt-4o-mini-2024-07-18",
@@ -63,59 +63,59 @@ fn models_of_openai_are_counted_exactly() {
         "codex-mini-latest",
         "chatgpt-4o-latest",
     ] {
-        assert_eq!(Tokenizer::of_model(name), O200K, "{name}");
+        assert_eq!(Tokenizer::for_model(name), O200K, "{name}");
     }
     for name in ["gpt-4", "gpt-4-0613", "gpt-4-turbo", "gpt-3.5-turbo", "gpt-35-turbo", "text-embedding-3-small"] {
-        assert_eq!(Tokenizer::of_model(name), CL100K, "{name}");
+        assert_eq!(Tokenizer::for_model(name), CL100K, "{name}");
     }
 }
 
 #[test]
-fn other_models_are_counted_about() {
+fn other_models_are_estimated() {
     for name in
         ["claude-sonnet-4-5", "claude-opus-4-8", "gemini-2.5-pro", "qwen3-coder", "gpt-40", "gpt-4ox", "o11", "o", ""]
     {
-        assert_eq!(Tokenizer::of_model(name), Tokenizer::ESTIMATE, "{name}");
+        assert_eq!(Tokenizer::for_model(name), Tokenizer::ESTIMATE, "{name}");
     }
-    assert_eq!(count(Tokenizer::of_model("claude-sonnet-4-5"), "hello world"), Tokens::about(2));
+    assert_eq!(count(Tokenizer::for_model("claude-sonnet-4-5"), "hello world"), Tokens::estimate(2));
 }
 
 #[test]
-fn a_count_prints_with_its_thousands_apart_and_says_when_it_is_an_estimate() {
+fn count_display_groups_thousands_and_marks_estimates() {
     assert_eq!(Tokens::exact(0).to_string(), "0");
     assert_eq!(Tokens::exact(999).to_string(), "999");
     assert_eq!(Tokens::exact(1234).to_string(), "1,234");
-    assert_eq!(Tokens::about(1_234_567).to_string(), "≈ 1,234,567");
-    assert_eq!(format!("{:>9}|{:<9}|", Tokens::about(1234), Tokens::exact(12)), "  ≈ 1,234|12       |");
+    assert_eq!(Tokens::estimate(1_234_567).to_string(), "≈ 1,234,567");
+    assert_eq!(format!("{:>9}|{:<9}|", Tokens::estimate(1234), Tokens::exact(12)), "  ≈ 1,234|12       |");
 }
 
 #[test]
-fn a_sum_is_about_if_a_part_is() {
+fn sum_with_estimate_is_an_estimate() {
     assert_eq!(Tokens::exact(1) + Tokens::exact(2), Tokens::exact(3));
-    assert_eq!(Tokens::exact(1) + Tokens::about(2), Tokens::about(3));
-    assert_eq!(Tokens::about(1) + Tokens::exact(2), Tokens::about(3));
-    assert_eq!(Tokens::about(0) + Tokens::exact(2), Tokens::about(2));
+    assert_eq!(Tokens::exact(1) + Tokens::estimate(2), Tokens::estimate(3));
+    assert_eq!(Tokens::estimate(1) + Tokens::exact(2), Tokens::estimate(3));
+    assert_eq!(Tokens::estimate(0) + Tokens::exact(2), Tokens::estimate(2));
     assert_eq!([1, 2, 3].map(Tokens::exact).into_iter().sum::<Tokens>(), Tokens::exact(6));
     assert_eq!(std::iter::empty::<Tokens>().sum::<Tokens>(), Tokens::ZERO);
     assert_eq!(Tokens::exact(u64::MAX) + Tokens::exact(1), Tokens::exact(u64::MAX));
     let mut total = Tokens::ZERO;
-    total += Tokens::about(4);
-    assert_eq!(total, Tokens::about(4));
+    total += Tokens::estimate(4);
+    assert_eq!(total, Tokens::estimate(4));
 }
 
 #[test]
-fn an_estimate_of_a_text_does_not_taint_its_exact_count() {
+fn cached_count_serves_exact_and_estimate() {
     let mut counter = TokenCounter::default();
     let text = "the same words for two models";
     let estimate = counter.count(Tokenizer::ESTIMATE, text);
-    assert_eq!(estimate, Tokens::about(6));
+    assert_eq!(estimate, Tokens::estimate(6));
     assert_eq!(counter.count(O200K, text), Tokens::exact(6));
-    assert_eq!(counter.count(Tokenizer::ESTIMATE, text), Tokens::about(6));
+    assert_eq!(counter.count(Tokenizer::ESTIMATE, text), Tokens::estimate(6));
     assert_eq!(counter.entries(), 1, "one encoding, one entry");
 }
 
 #[test]
-fn encodings_are_remembered_apart() {
+fn encodings_are_cached_separately() {
     let mut counter = TokenCounter::default();
     let (text, o200k, cl100k) = KNOWN[4];
     for _ in 0..2 {
@@ -126,7 +126,7 @@ fn encodings_are_remembered_apart() {
 }
 
 #[test]
-fn what_was_counted_is_not_decoded_again() {
+fn cached_text_is_not_decoded_again() {
     let mut counter = TokenCounter::default();
     let decoded = Cell::new(0);
     let ask = |counter: &mut TokenCounter| {
@@ -142,7 +142,7 @@ fn what_was_counted_is_not_decoded_again() {
 }
 
 #[test]
-fn bytes_as_sent_are_not_taken_for_the_text_they_spell() {
+fn encoded_bytes_and_text_are_cached_separately() {
     let mut counter = TokenCounter::default();
     let spelled = r"\u0061 \u0061 \u0061 \u0061";
     let text = spelled.replace(r"\u0061", "a");
@@ -153,19 +153,19 @@ fn bytes_as_sent_are_not_taken_for_the_text_they_spell() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_counted_about() {
+fn invalid_utf8_is_estimated() {
     let mut counter = TokenCounter::default();
     assert_eq!(counter.count_bytes(O200K, b"hello world"), Tokens::exact(2));
     let broken = counter.count_bytes(O200K, b"hello \xff\xfe world \xed\xa0\x80");
-    assert_eq!(broken.exactness, Exactness::About);
+    assert_eq!(broken.exactness, Exactness::Estimate);
     assert!(broken.count > 2);
-    // The repaired text on its own is as good as any.
+    // The repaired text counts the same.
     let repaired = String::from_utf8_lossy(b"hello \xff\xfe world \xed\xa0\x80");
     assert_eq!(counter.count(O200K, &repaired).exactness, Exactness::Exact);
 }
 
 #[test]
-fn the_cache_is_bounded() {
+fn cache_is_bounded() {
     for bound in [2, 3, 10, 64] {
         let mut counter = TokenCounter::new(bound);
         for number in 0..500 {
@@ -176,7 +176,7 @@ fn the_cache_is_bounded() {
         counter.clear();
         assert_eq!(counter.entries(), 0);
     }
-    // Too small a bound is the smallest that works.
+    // A bound that is too small is raised to the minimum.
     for bound in [0, 1] {
         let mut counter = TokenCounter::new(bound);
         for number in 0..10 {
@@ -188,7 +188,7 @@ fn the_cache_is_bounded() {
 }
 
 #[test]
-fn what_is_in_use_outlives_what_is_not() {
+fn used_entries_outlive_unused() {
     let mut counter = TokenCounter::new(20);
     let decoded = Cell::new(0);
     for number in 0..200 {
@@ -202,16 +202,16 @@ fn what_is_in_use_outlives_what_is_not() {
 }
 
 #[test]
-fn short_texts_take_no_place() {
+fn short_texts_are_not_cached() {
     let mut counter = TokenCounter::default();
     assert_eq!(counter.count(O200K, "user"), Tokens::exact(1));
     assert_eq!(counter.entries(), 0);
 }
 
-/// Runs that have no break, in which a merge could look at everything again and again.
+/// Runs without a break, in which a naive merge would be quadratic.
 #[test]
-fn long_runs_without_a_break_are_counted_about_and_in_the_time_of_their_length() {
-    // At this size anything quadratic is not done before the tests are killed.
+fn long_runs_are_counted_in_linear_time() {
+    // At this size a quadratic algorithm exceeds the test timeout.
     const SIZE: usize = 10 << 20;
     let mut random = 7u64;
     let mut letter = || {
@@ -225,15 +225,15 @@ fn long_runs_without_a_break_are_counted_about_and_in_the_time_of_their_length()
         ["a".repeat(SIZE), " ".repeat(SIZE), "=".repeat(SIZE), "\0".repeat(SIZE / 4), "汉".repeat(SIZE / 12), letters];
     for text in &runs {
         let tokens = count(O200K, text);
-        assert_eq!(tokens.exactness, Exactness::About);
+        assert_eq!(tokens.exactness, Exactness::Estimate);
         assert!(tokens.count > 0 && tokens.count <= text.len() as u64);
     }
-    // By tiktoken: 8 letters to a token, so the cuts cost next to nothing.
+    // tiktoken encodes 8 letters as one token, so the cuts cost almost no extra token.
     assert_eq!(count(O200K, &runs[0]).count, (SIZE / 8) as u64);
 }
 
 #[test]
-fn source_files_count_as_by_another_implementation() {
+fn source_files_match_bpe_openai() {
     let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     let mut checked = 0;
     for entry in std::fs::read_dir(sources).unwrap() {
@@ -249,7 +249,7 @@ fn source_files_count_as_by_another_implementation() {
 }
 
 #[test]
-fn ten_megabytes_of_code_are_counted_exactly() {
+fn ten_megabytes_of_code_match_bpe_openai() {
     let line = "    let total: usize = items.iter().map(|item| item.size).sum(); // all of them\n";
     let lines = (10 << 20) / line.len();
     let tokens = count(O200K, &line.repeat(lines));
@@ -267,7 +267,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_cache_of_any_size_gives_what_counting_gives(texts in texts(), order in prop::collection::vec(any::<(prop::sample::Index, bool)>(), 0..60), bound in 0usize..12) {
+    fn cached_counts_equal_uncached(texts in texts(), order in prop::collection::vec(any::<(prop::sample::Index, bool)>(), 0..60), bound in 0usize..12) {
         let mut counter = TokenCounter::new(bound);
         for (index, newer) in order {
             if texts.is_empty() {
@@ -281,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn the_sum_over_parts_is_the_same_when_they_come_again(texts in texts(), new in "\\PC{0,40}") {
+    fn cached_sum_equals_first_sum(texts in texts(), new in "\\PC{0,40}") {
         let mut counter = TokenCounter::default();
         let history: Tokens = texts.iter().map(|text| counter.count(O200K, text)).sum();
         let entries = counter.entries();
@@ -294,9 +294,9 @@ proptest! {
         prop_assert!(counter.entries() <= entries + 1);
     }
 
-    /// `bpe-openai` counts with automata, by another algorithm than ours.
+    /// `bpe-openai` uses another algorithm, based on automata.
     #[test]
-    fn counts_equal_those_of_another_implementation(texts in texts(), letters in "[a-zA-Z=_ .-]{60,400}") {
+    fn counts_match_bpe_openai(texts in texts(), letters in "[a-zA-Z=_ .-]{60,400}") {
         for text in texts.iter().chain([&letters]) {
             prop_assert_eq!(count(O200K, text).count, bpe_openai::o200k_base().count(text.as_str()) as u64);
             prop_assert_eq!(count(CL100K, text).count, bpe_openai::cl100k_base().count(text.as_str()) as u64);
@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_counted(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_counted(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let mut counter = TokenCounter::default();
         let tokens = counter.count_bytes(O200K, &bytes);
         prop_assert_eq!(tokens.exactness == Exactness::Exact, std::str::from_utf8(&bytes).is_ok());

@@ -1,4 +1,4 @@
-//! What a file has besides content and mode: owner, group, extended attributes.
+//! File attributes besides content and mode: owner, group, extended attributes.
 
 use std::ffi::CString;
 use std::os::fd::AsFd;
@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use rustix::fs::{Gid, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-/// What a file has besides content and mode.
 pub(crate) struct Attributes {
     owner: u32,
     group: u32,
@@ -14,11 +13,11 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Of an open file.
+    /// Reads the attributes of an open file.
     pub(crate) fn of(file: &impl AsFd, stat: &Stat) -> Result<Self, Errno> {
         let mut extended = Vec::new();
         for name in names(file)? {
-            // One that goes away meanwhile is none.
+            // An attribute that is removed meanwhile is skipped.
             let Ok(length) = rustix::fs::fgetxattr_query(file, name.as_c_str()) else { continue };
             let mut value = vec![0; length];
             let Ok(length) = rustix::fs::fgetxattr(file, name.as_c_str(), &mut value[..]) else { continue };
@@ -29,9 +28,9 @@ impl Attributes {
     }
 }
 
-/// The names of a file's extended attributes.
+/// Returns the names of a file's extended attributes.
 pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
-    // Most files have none, which this one call tells.
+    // One call suffices for files without attributes, which are most.
     let length = match rustix::fs::flistxattr_query(file) {
         Ok(0) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
         Ok(length) => length,
@@ -44,21 +43,20 @@ pub(crate) fn names(file: &impl AsFd) -> Result<Vec<CString>, Errno> {
     Ok(names.filter_map(|name| CString::new(name).ok()).collect())
 }
 
-/// What could not be kept.
 pub(crate) const OWNER: &str = "owner";
 const OWNER_AND_GROUP: &str = "owner and group";
 
-/// What a directory hands down to new files in it.
+/// Access list, which new files inherit from their directory.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// Gives a new file what another had, and says what it could not be given.
+/// Sets the attributes of a new file. Returns the ones that could not be set.
 pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Result<Vec<&'static str>, Errno> {
     let mut lost = Vec::new();
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     if attributes.owner != user.as_raw() || attributes.group != group.as_raw() {
         let (owner, group) = (Uid::from_raw(attributes.owner), Gid::from_raw(attributes.group));
         let kept = rustix::fs::fchown(file, Some(owner), Some(group));
-        // Whoever may not give the file away may still give it to a group of theirs.
+        // A user who cannot change the owner may still change the group to one of theirs.
         if kept.is_err() && rustix::fs::fchown(file, None, Some(group)).is_err() {
             lost.push(OWNER_AND_GROUP);
         } else if kept.is_err() && attributes.owner != user.as_raw() {
@@ -74,7 +72,7 @@ pub(crate) fn keep(attributes: &Attributes, file: &impl AsFd) -> Result<Vec<&'st
     }
     let is_list = |name: &CString| name.as_bytes() == ACCESS_LIST.as_bytes();
     if names(file)?.iter().any(is_list) && !attributes.extended.iter().any(|(name, _)| is_list(name)) {
-        // Else those whom the directory lets in could read or write a file that was closed to them.
+        // An inherited access list could let other users access a file that was closed to them.
         rustix::fs::fremovexattr(file, ACCESS_LIST)?;
     }
     Ok(lost)

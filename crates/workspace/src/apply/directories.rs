@@ -1,4 +1,4 @@
-//! The directories that a plan writes to, each held open, so that what happens to their names meanwhile cannot lead out.
+//! Directories of a plan. Each is held open, so that changes of their names cannot lead out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,16 +7,16 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use sayso_review::WsPath;
 
-use super::entry::Entry;
+use super::entry::DirEntry;
 use super::error::ApplyError;
 use super::parallel;
 use crate::confine::{OpenError, Workspace};
 
-/// The open directories of a plan, by path.
+/// Open directories of a plan, by path.
 pub(super) struct Directories<'w> {
     workspace: &'w Workspace,
     open: BTreeMap<WsPath, OwnedFd>,
-    /// Those that were made here, outermost first.
+    /// Created directories, outermost first.
     made: Vec<WsPath>,
 }
 
@@ -25,7 +25,7 @@ impl<'w> Directories<'w> {
         Self { workspace, open: BTreeMap::new(), made: Vec::new() }
     }
 
-    /// Opens a directory, unless it is open already. A symbolic link on the way means that it is not the one that was meant.
+    /// Opens a directory, unless it is open already. Fails if the path has a symbolic link.
     pub(super) fn open(&mut self, path: &WsPath) -> Result<(), OpenError> {
         if !self.open.contains_key(path) {
             let handle = self.workspace.open_directory(path)?;
@@ -34,18 +34,17 @@ impl<'w> Directories<'w> {
         Ok(())
     }
 
-    /// The handle of a directory that was opened.
     fn handle(&self, path: &WsPath) -> Option<BorrowedFd<'_>> {
         self.open.get(path).map(AsFd::as_fd)
     }
 
-    /// The entry of a file in a directory that was opened.
-    pub(super) fn entry<'a>(&'a self, path: &'a WsPath) -> Option<Entry<'a>> {
+    /// Returns the entry of a file in an open directory.
+    pub(super) fn entry<'a>(&'a self, path: &'a WsPath) -> Option<DirEntry<'a>> {
         let directory = self.handle(&path.parent()?)?;
-        Some(Entry { directory, name: path.names().next_back()?, swap: self.workspace.swap })
+        Some(DirEntry { directory, name: path.names().next_back()?, swap: self.workspace.swap })
     }
 
-    /// Makes a directory in one that is there, and opens it.
+    /// Creates a directory in an existing one, and opens it.
     pub(super) fn make(&mut self, path: &WsPath) -> Result<(), ApplyError> {
         let failed = |errno| ApplyError::system(path, errno);
         let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { return Ok(()) };
@@ -53,7 +52,7 @@ impl<'w> Directories<'w> {
         let parent = self.handle(&parent).ok_or_else(|| failed(Errno::NOENT))?;
         let made = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => true,
-            // Somebody made it since we looked: as good as ours, and not ours to remove.
+            // Another program created it meanwhile. It can be used, but must not be removed.
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(failed(errno)),
         };
@@ -74,23 +73,22 @@ impl<'w> Directories<'w> {
         Ok(())
     }
 
-    /// Whether there are any that were made here.
     pub(super) fn any_made(&self) -> bool {
         !self.made.is_empty()
     }
 
-    /// Removes those that were made here, unless something is in them by now.
+    /// Removes the created directories that are empty.
     pub(super) fn remove_made(&mut self) {
         let made = std::mem::take(&mut self.made);
         self.remove_empty(&made);
     }
 
-    /// Removes those directories that are empty, given outermost first; returns the directories that they were in.
+    /// Removes the directories that are empty, given outermost first. Returns their parents.
     pub(super) fn remove_empty(&mut self, paths: &[WsPath]) -> BTreeSet<WsPath> {
         let mut changed = BTreeSet::new();
         for path in paths.iter().rev() {
             let (Some(parent), Some(name)) = (path.parent(), path.names().next_back()) else { continue };
-            // One that is not there, not empty, or leads elsewhere is none of our business.
+            // Errors are ignored: the directory may be missing or not empty, or lead elsewhere.
             if self.open(&parent).is_ok()
                 && let Some(above) = self.handle(&parent)
                 && rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()
@@ -103,7 +101,7 @@ impl<'w> Directories<'w> {
         changed
     }
 
-    /// Whether each name still leads to the directory that is held: if not, what was written is not where it was meant to be.
+    /// Checks that each name still leads to the open directory. If not, the files were written elsewhere.
     pub(super) fn all_in_place(&self) -> Result<(), ApplyError> {
         for (path, held) in &self.open {
             let same = |handle: OwnedFd| {
@@ -122,7 +120,7 @@ impl<'w> Directories<'w> {
         Ok(())
     }
 
-    /// Makes what happened in all of them last.
+    /// Syncs all open directories.
     pub(super) fn sync(&self) -> Result<(), (WsPath, Errno)> {
         let all: Vec<_> = self.open.iter().collect();
         let synced = parallel::each(all.len(), |index| {
@@ -132,7 +130,7 @@ impl<'w> Directories<'w> {
         synced.into_iter().try_for_each(|(_, result)| result)
     }
 
-    /// Makes what happened in some of them last.
+    /// Syncs some of the open directories.
     pub(super) fn sync_only(&self, paths: &BTreeSet<WsPath>) -> Result<(), Errno> {
         paths.iter().filter_map(|path| self.open.get(path)).try_for_each(sync)
     }
@@ -140,14 +138,14 @@ impl<'w> Directories<'w> {
 
 fn sync(handle: &OwnedFd) -> Result<(), Errno> {
     match rustix::fs::fsync(handle) {
-        // Some file systems have nothing to sync for a directory.
+        // Some file systems do not support syncing a directory.
         Err(Errno::INVAL) => Ok(()),
         result => result,
     }
 }
 
 impl Workspace {
-    /// Opens a directory by a path that has no symbolic link in it.
+    /// Opens a directory by a path without symbolic links.
     pub(super) fn open_directory(&self, path: &WsPath) -> Result<OwnedFd, OpenError> {
         if let Some(handle) = self.open_directory_at_once(path) {
             return Ok(handle);

@@ -1,4 +1,4 @@
-//! One entry of an open directory: what it holds, and how one thing there takes the place of another.
+//! One entry of an open directory: comparison, staging and exchange.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -10,47 +10,47 @@ use sayso_review::{Content, FileMode, FileState, Fingerprint};
 
 use super::attributes::{self, Attributes, OWNER};
 
-/// How a new thing takes the place of an old one.
+/// Way to replace a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swap {
-    /// The kernel exchanges the two names in one step, so that what was replaced can be looked at and put back.
+    /// The kernel exchanges two names in one step, so that the replaced file can be compared and put back.
     Exchange,
-    /// For file systems that cannot: the old file gets a second name, the new one replaces the first. A file that somebody else
-    /// puts there between the two is replaced unseen.
+    /// For file systems that cannot exchange: the old file gets a second name, and the new one replaces the first. A
+    /// file that another program creates in between is replaced unseen.
     Replace,
 }
 
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// What a file has that was staged without its permissions.
+/// Marks a staged file that did not get its permissions.
 pub(super) const PERMISSIONS: &str = "permissions";
 
-/// An entry by its name in an open directory.
+/// Name in an open directory.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub(super) struct DirEntry<'a> {
     pub(super) directory: BorrowedFd<'a>,
     pub(super) name: &'a str,
     pub(super) swap: Swap,
 }
 
-/// The name that a fallback's exchange of an entry keeps the other thing under meanwhile.
+/// Returns the name for the displaced file in the fallback of an exchange.
 pub(super) fn aside(name: &str) -> String {
     format!("{name}-old")
 }
 
-/// Whether the system says that it does not know how to do that here, rather than that it must not be done.
+/// `true` if the file system does not support an operation, in contrast to forbidding it.
 fn is_unsupported(errno: Errno) -> bool {
     errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::OPNOTSUPP || errno == Errno::NOTSUP
 }
 
-/// Whether an entry cannot get a second name: no hard links here, none to a directory, or too many already.
+/// `true` if an entry cannot get a second name: no support for hard links, a directory, or too many links.
 fn is_unlinkable(errno: Errno) -> bool {
     is_unsupported(errno) || matches!(errno, Errno::PERM | Errno::MLINK | Errno::ISDIR)
 }
 
-impl<'a> Entry<'a> {
-    /// Another entry of the same directory.
+impl<'a> DirEntry<'a> {
+    /// Returns another entry of the same directory.
     pub(super) fn beside(self, name: &'a str) -> Self {
         Self { name, ..self }
     }
@@ -63,7 +63,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Opens a regular file. Anything else is not even opened, since that would do something to a pipe or a device.
+    /// Opens a regular file; `None` for other types, which are not opened because opening a pipe or a device has side
+    /// effects.
     fn open_file(self) -> Result<Option<(OwnedFd, Stat)>, Errno> {
         let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         if !self.stat()?.is_some_and(|stat| is_file(&stat)) {
@@ -71,7 +72,7 @@ impl<'a> Entry<'a> {
         }
         let handle = match rustix::fs::openat(self.directory, self.name, READ, Mode::empty()) {
             Ok(handle) => handle,
-            // A symbolic link or a socket since then, or nothing any more.
+            // Replaced or removed meanwhile.
             Err(Errno::LOOP | Errno::NOENT | Errno::NXIO) => return Ok(None),
             Err(errno) => return Err(errno),
         };
@@ -79,7 +80,7 @@ impl<'a> Entry<'a> {
         Ok(is_file(&stat).then_some((handle, stat)))
     }
 
-    /// Whether it holds exactly this.
+    /// `true` if the entry has exactly this state.
     pub(super) fn holds(self, state: &FileState) -> Result<bool, Errno> {
         match state {
             FileState::Absent => Ok(self.stat()?.is_none()),
@@ -91,7 +92,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Whether it holds exactly what has this fingerprint.
+    /// `true` if the entry has the state with this fingerprint.
     pub(super) fn has(self, print: &Fingerprint) -> Result<bool, Errno> {
         match print {
             Fingerprint::Absent => Ok(self.stat()?.is_none()),
@@ -111,7 +112,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The bytes of a regular file of this mode and size.
+    /// Reads a regular file if it has this mode and size.
     fn read_if(self, mode: FileMode, size: u64) -> Result<Option<Vec<u8>>, Errno> {
         let Some((handle, stat)) = self.open_file()? else { return Ok(None) };
         if FileMode::new(stat.st_mode) != mode || u64::try_from(stat.st_size) != Ok(size) {
@@ -120,18 +121,18 @@ impl<'a> Entry<'a> {
         read(handle, size).map(Some)
     }
 
-    /// The bytes and the mode of a regular file that has no more bytes than these.
-    pub(super) fn read_within(self, most: u64) -> Result<Option<(Vec<u8>, FileMode)>, Errno> {
+    /// Reads a regular file of at most `max_bytes`, with its mode.
+    pub(super) fn read_within(self, max_bytes: u64) -> Result<Option<(Vec<u8>, FileMode)>, Errno> {
         let Some((handle, stat)) = self.open_file()? else { return Ok(None) };
-        if u64::try_from(stat.st_size).map_or(true, |size| size > most) {
+        if u64::try_from(stat.st_size).map_or(true, |size| size > max_bytes) {
             return Ok(None);
         }
-        let bytes = read(handle, most)?;
-        Ok((bytes.len() as u64 <= most).then_some((bytes, FileMode::new(stat.st_mode))))
+        let bytes = read(handle, max_bytes)?;
+        Ok((bytes.len() as u64 <= max_bytes).then_some((bytes, FileMode::new(stat.st_mode))))
     }
 
-    /// Puts a state under a name that nobody knows yet, durable. What the file at `like` has besides its content comes along as
-    /// far as possible; what does not is returned.
+    /// Writes a state under an unused name and syncs it. Copies the attributes of the file at `like`, and returns the
+    /// ones that could not be copied.
     pub(super) fn stage(self, state: &FileState, like: Self) -> Result<Vec<&'static str>, Errno> {
         match state {
             FileState::Absent => Ok(Vec::new()),
@@ -148,10 +149,10 @@ impl<'a> Entry<'a> {
                     Some((old, stat)) => attributes::keep(&Attributes::of(old, stat)?, &file)?,
                     None => Vec::new(),
                 };
-                // After the owner, since changing that drops some bits.
+                // After the owner, because changing the owner clears some bits.
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode.bits()))?;
-                // A system may leave bits out without a word: those of a group that is not ours, or all where it has none.
-                // And what runs as its owner must not run as another one.
+                // The system may silently drop bits: of a foreign group, or all of them. A set-user file must not run
+                // as another user.
                 let foreign = mode.bits() & 0o6000 != 0 && lost.iter().any(|lost| lost.starts_with(OWNER));
                 if foreign || FileMode::new(rustix::fs::fstat(&file)?.st_mode) != *mode {
                     lost.push(PERMISSIONS);
@@ -162,7 +163,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Takes a name only if it is free.
+    /// Renames the entry if the new name is free.
     pub(super) fn move_to_free(self, name: Self) -> Result<(), Errno> {
         if self.swap == Swap::Exchange {
             match self.rename(name, RenameFlags::NOREPLACE) {
@@ -170,7 +171,7 @@ impl<'a> Entry<'a> {
                 result => return result,
             }
         }
-        // A second name fails if it is taken, which is all that is needed.
+        // Creating a hard link fails if the name exists, which is the needed check.
         match rustix::fs::linkat(self.directory, self.name, name.directory, name.name, AtFlags::empty()) {
             Ok(()) => rustix::fs::unlinkat(self.directory, self.name, AtFlags::empty()),
             Err(errno) if is_unlinkable(errno) => match name.stat()? {
@@ -181,7 +182,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Changes places with another entry, so that each has what the other had; or leaves both as they were.
+    /// Exchanges two entries. On error both stay as they were.
     pub(super) fn exchange(self, other: Self) -> Result<(), Errno> {
         if self.swap == Swap::Exchange {
             match self.rename(other, RenameFlags::EXCHANGE) {
@@ -195,7 +196,7 @@ impl<'a> Entry<'a> {
             match rustix::fs::linkat(other.directory, other.name, aside.directory, aside.name, AtFlags::empty()) {
                 Ok(()) => true,
                 Err(errno) if is_unlinkable(errno) => {
-                    // For an instant the name is free, which nothing can help here.
+                    // The name is free for an instant, which is unavoidable here.
                     other.move_to_free(aside)?;
                     false
                 }
@@ -223,7 +224,7 @@ impl<'a> Entry<'a> {
         rustix::fs::renameat_with(self.directory, self.name, to.directory, to.name, flags)
     }
 
-    /// Removes it, if it is there.
+    /// Removes the entry, if it exists.
     pub(super) fn remove(self) -> Result<(), Errno> {
         match rustix::fs::unlinkat(self.directory, self.name, AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
@@ -231,9 +232,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Keeps somebody's work, that has no name to go back to, under one that shows where it belongs; returns that.
+    /// Renames a file with unrecorded content to a visible name beside its target. Returns the name.
     pub(super) fn save(self, target: Self, token: &str) -> Result<String, Errno> {
-        // As much of the name as leaves room for the rest in 255 bytes.
+        // File names have at most 255 bytes.
         let kept = target.name.floor_char_boundary(200);
         let mut number = 1;
         loop {
@@ -247,7 +248,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The bytes of a file, and one more than expected if it has more.
+/// Reads a file, and one byte more than expected if it has more.
 fn read(handle: OwnedFd, expected: u64) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::with_capacity(expected.min(1 << 30) as usize + 1);
     File::from(handle).take(expected.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| errno(&error))?;

@@ -1,4 +1,4 @@
-//! Why a plan was not carried out.
+//! Errors of applying a plan.
 
 use rustix::io::Errno;
 use sayso_review::{ErrorKind, WsPath};
@@ -6,43 +6,28 @@ use thiserror::Error;
 
 use crate::confine::OpenError;
 
-/// Why a plan was not carried out. Unless it says otherwise, the tree is as it was.
+/// Reason why a plan was not applied. Unless stated otherwise, the tree is as before.
 #[derive(Debug, Error)]
 pub enum ApplyError {
-    /// A file is not what the plan starts from.
+    /// A file does not have the plan's base content.
     #[error("`{path}` changed after it was shown; nothing was written")]
-    Stale {
-        /// The file.
-        path: WsPath,
-    },
-    /// It leads out of the workspace.
+    Stale { path: WsPath },
+    /// The path leads out of the workspace.
     #[error("`{path}` cannot be written: {reason}; nothing was written")]
-    Outside {
-        /// The file.
-        path: WsPath,
-        /// How.
-        reason: String,
-    },
-    /// The system refuses.
+    Outside { path: WsPath, reason: String },
+    /// Any other error of the system.
     #[error("`{path}` cannot be written: {reason}; nothing was written")]
-    System {
-        /// The file.
-        path: WsPath,
-        /// What it says, for a person.
-        reason: String,
-    },
-    /// The system refused, and then refused to take back what was done.
+    System { path: WsPath, reason: String },
+    /// A step failed, and the rollback failed as well.
     #[error("`{path}` cannot be written: {reason}; {} could not be taken back: {why}{}", list(.left), kept(.saved))]
     Torn {
-        /// The file that failed first.
         path: WsPath,
-        /// Why.
         reason: String,
-        /// The files that are not as they were.
+        /// Files that are not as before.
         left: Vec<WsPath>,
-        /// Why they could not be taken back.
+        /// Error of the rollback.
         why: String,
-        /// Where the work of somebody else is now, who wrote to one of the files in the same moment.
+        /// New names of files that other programs wrote meanwhile.
         saved: Vec<WsPath>,
     },
 }
@@ -76,7 +61,7 @@ impl ApplyError {
         match error {
             OpenError::Outside { reason, .. } => Self::Outside { path: path.clone(), reason: (*reason).to_owned() },
             OpenError::System { error, .. } => Self::system(path, *error),
-            // The directory went away, or is one no more.
+            // The directory was removed or replaced.
             OpenError::NotFound(_) | OpenError::NotADirectory(_) => Self::Stale { path: path.clone() },
             OpenError::Special(_) | OpenError::TooManyLinks(_) => {
                 Self::Outside { path: path.clone(), reason: error.to_string() }
@@ -84,7 +69,7 @@ impl ApplyError {
         }
     }
 
-    /// Why, without what that means for the tree.
+    /// Returns the reason, without the consequence for the tree.
     pub(super) fn cause(&self) -> String {
         match self {
             Self::Stale { .. } => "it changed after it was shown".to_owned(),
@@ -92,7 +77,6 @@ impl ApplyError {
         }
     }
 
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Stale { .. } => ErrorKind::Stale,
@@ -102,7 +86,7 @@ impl ApplyError {
         }
     }
 
-    /// The file it happened at.
+    /// Returns the file that failed.
     pub fn path(&self) -> &WsPath {
         match self {
             Self::Stale { path } | Self::Outside { path, .. } | Self::System { path, .. } | Self::Torn { path, .. } => {

@@ -1,19 +1,24 @@
-//! Carries a plan out, or leaves the tree as it was.
+//! Application of plans: all steps, or none.
 //!
-//! The order is what makes it safe. [`Workspace::prepare`] looks and touches nothing; the caller writes [`Prepared::record`]
-//! down, durable; only then does [`Prepared::apply`] start. It first puts every new content beside its target under a name
-//! that carries the record's token, durable, and then exchanges names. What comes out of an exchange has to be, byte for byte,
-//! what the plan starts from: if it is not, that name and all before it are exchanged back. After a crash,
-//! [`Workspace::recover`] needs nothing but the record and the contents to finish or to take back.
+//! The order of the phases makes it safe.
+//!
+//! - [`Workspace::prepare`] reads the tree and changes nothing.
+//! - The caller makes [`Prepared::record`] durable.
+//! - [`Prepared::apply`] writes every new content beside its target, under a name with the record's token, and syncs
+//!   it.
+//! - It exchanges names. Each displaced file must equal the plan's base, byte for byte; if one does not, all exchanges
+//!   are reverted.
+//! - After a crash, [`Workspace::recover`] needs only the record and the contents to complete the plan or to roll it
+//!   back.
 
 mod attributes;
+mod crash_state;
 mod directories;
 mod entry;
 mod error;
 mod parallel;
 mod recover;
-mod rescue;
-mod work;
+mod transaction;
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -25,11 +30,11 @@ use directories::Directories;
 pub use entry::Swap;
 pub use error::ApplyError;
 pub use recover::{RecoverError, Recovery};
-use work::Work;
+use transaction::Transaction;
 
 use crate::confine::{OpenError, Workspace};
 
-/// A plan of which it is known what it needs; nothing has happened yet.
+/// A plan that is ready to apply. Nothing has been changed yet.
 #[derive(Debug)]
 pub struct Prepared<'w> {
     workspace: &'w Workspace,
@@ -39,16 +44,15 @@ pub struct Prepared<'w> {
     emptied: Vec<WsPath>,
 }
 
-/// What was done.
+/// Result of [`Prepared::apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// What files had besides their content that could not be kept, such as their owner.
+    /// Attributes of files that could not be preserved, such as the owner.
     pub lost: Vec<(WsPath, Vec<&'static str>)>,
 }
 
 impl Workspace {
-    /// Finds out what a plan needs. `emptied` are directories to be removed afterwards if nothing is left in them, outermost
-    /// first.
+    /// Prepares a plan. `emptied` are directories to remove afterwards if they are empty, outermost first.
     pub fn prepare(&self, plan: Plan, emptied: Vec<WsPath>) -> Result<Prepared<'_>, ApplyError> {
         let mut directories: Vec<WsPath> = Vec::new();
         let mut known = BTreeSet::new();
@@ -76,19 +80,19 @@ impl Workspace {
             }
             directories.extend(missing.into_iter().rev());
         }
-        // Nobody has to be unable to guess it: a name that is taken is never written to. It has to be another one each time.
+        // The token need not be secret, because an existing name is never written to. It must only differ each time.
         let token = format!("{:016x}", RandomState::new().build_hasher().finish());
         Ok(Prepared { workspace: self, plan, token, directories, emptied })
     }
 
-    /// Whether a path belongs to what is never written to.
+    /// `true` if the path is in a protected directory.
     pub(crate) fn is_protected(&self, path: &WsPath) -> bool {
         self.protected.iter().any(|tree| path.is_within(tree))
     }
 }
 
 impl Prepared<'_> {
-    /// What has to be written down before [`apply`](Self::apply).
+    /// Returns the record that the caller must make durable before [`apply`](Self::apply).
     pub fn record(&self) -> ApplyRecord {
         ApplyRecord {
             token: self.token.clone(),
@@ -98,26 +102,26 @@ impl Prepared<'_> {
         }
     }
 
-    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Carries the plan out, or leaves the tree as it was.
+    /// Applies the plan. On error the tree is as before, unless the error is [`ApplyError::Torn`].
     pub fn apply(self) -> Result<Applied, ApplyError> {
-        let mut work = Work::new(Directories::new(self.workspace), self.plan.steps(), &self.token)
+        let mut transaction = Transaction::new(Directories::new(self.workspace), self.plan.steps(), &self.token)
             .with_names_before(self.plan.renames());
-        if let Err(error) = work.make_directories(&self.directories).and_then(|()| work.exchange_all()) {
-            return Err(work.take_back(error));
+        if let Err(error) = transaction.make_directories(&self.directories).and_then(|()| transaction.exchange_all()) {
+            return Err(transaction.roll_back(error));
         }
-        if let Err(error) = work.clear_and_sync() {
-            return Err(work.write_back(error));
+        if let Err(error) = transaction.clear_and_sync() {
+            return Err(transaction.write_back(error));
         }
-        Ok(Applied { lost: work.finish(&self.emptied) })
+        Ok(Applied { lost: transaction.finish(&self.emptied) })
     }
 }
 
-/// The name of a temporary file. It is beside its target, since a name can only be exchanged within a file system.
+/// Returns the name of a temporary file. It is beside its target, because names can only be exchanged within a file
+/// system.
 fn temporary(token: &str, index: usize) -> String {
     format!(".sayso-{token}-{index}")
 }

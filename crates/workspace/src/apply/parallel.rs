@@ -1,14 +1,15 @@
-//! Many waits for the disk at once: waiting is not work, and a disk makes many writes durable in one go.
+//! Parallel disk syncs: threads only wait, and a disk makes many writes durable at once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Fewer than this are done one after the other.
-const MANY: usize = 64;
-/// Measured: more make no difference.
-const AT_ONCE: usize = 16;
+/// Fewer jobs run on the calling thread.
+const MIN_PARALLEL_JOBS: usize = 64;
+/// Measured: more threads are not faster.
+const MAX_THREADS: usize = 16;
 
-/// Does a job for each index below `count`, in no particular order, until one fails; says of each that was begun how it ended.
+/// Runs a job for each index below `count`, in no particular order, until one fails. Returns the results of all jobs
+/// that ran.
 pub(super) fn each<T: Send, E: Send>(
     count: usize,
     job: impl Fn(usize) -> Result<T, E> + Sync,
@@ -29,11 +30,11 @@ pub(super) fn each<T: Send, E: Send>(
             ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
-    if count < MANY {
+    if count < MIN_PARALLEL_JOBS {
         work();
     } else {
         std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
+            for _ in 0..MAX_THREADS {
                 scope.spawn(work);
             }
         });

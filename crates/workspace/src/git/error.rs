@@ -1,4 +1,4 @@
-//! Why git could not be asked, or did not do what it was asked.
+//! Errors of git operations.
 
 use std::path::PathBuf;
 
@@ -8,93 +8,58 @@ use thiserror::Error;
 use super::name::BranchName;
 use super::plan::Refusal;
 
-/// Why git could not be asked, or did not do what it was asked.
+/// Errors of git operations.
 #[derive(Debug, Error)]
 pub enum GitError {
-    /// There is no `git` program.
     #[error("the program `git` was not found")]
     NoGit,
-    /// There is one, and it does not start.
-    #[error("`git` could not be run: {0}")]
+    /// The `git` program does not start.
+    #[error("cannot run `git`: {0}")]
     NotStarted(String),
-    /// It took too long and was ended.
+    /// A command took too long and was ended.
     #[error("`{command}` had not finished after {seconds} seconds and was ended")]
-    TimedOut {
-        /// The command.
-        command: String,
-        /// The limit.
-        seconds: f64,
-    },
-    /// It said more than anybody wants to read.
-    #[error("`{command}` said too much, and was ended")]
-    TooMuchOutput {
-        /// The command.
-        command: String,
-    },
-    /// It said something that we do not understand.
-    #[error("what `{command}` said was not understood: {said}")]
+    TimedOut { command: String, seconds: f64 },
+    /// A command printed more output than is read.
+    #[error("`{command}` printed too much output and was ended")]
+    TooMuchOutput { command: String },
+    /// The output of a command cannot be parsed.
+    #[error("cannot parse the output of `{command}`: {said}")]
     NotUnderstood {
-        /// The command.
         command: &'static str,
-        /// The part in question.
+        /// Unparsed part.
         said: String,
     },
-    /// The repository belongs to somebody else, and git does not trust it.
+    /// Another user owns the repository, so git does not trust it.
     #[error("git does not trust the repository, since it belongs to another user: {said}")]
     NotTrusted {
-        /// What git says.
         said: String,
-        /// The command that it advises, where it does.
+        /// Command that git advises to run.
         advice: Option<String>,
     },
-    /// What was planned is not to be done.
+    /// The plan is a refusal.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Switching would overwrite work that is in no commit. Nothing was changed.
+    /// Switching would overwrite uncommitted work. The repository is unchanged.
     #[error("switching to `{branch}` would overwrite work that is in no commit: {}", list(files))]
-    WouldOverwrite {
-        /// Where to.
-        branch: BranchName,
-        /// The files.
-        files: Vec<String>,
-    },
-    /// Another git is at work, or one was interrupted.
+    WouldOverwrite { branch: BranchName, files: Vec<String> },
+    /// Another git process is running, or one was interrupted.
     #[error("the repository is locked: {said}")]
-    Locked {
-        /// What git says.
-        said: String,
-    },
-    /// The repository is no longer as it was when the plan was made. Nothing was changed.
-    #[error("the repository has changed since it was looked at")]
+    Locked { said: String },
+    /// The repository changed after the plan was made. The repository is unchanged.
+    #[error("the repository changed after it was inspected")]
     Changed,
-    /// Git says that it succeeded, and yet the branch is another.
+    /// Git succeeded, but another branch is checked out.
     #[error("git switched to `{branch}`, but now `{head}` is checked out: a hook may have changed it")]
-    NotThere {
-        /// Where to.
-        branch: BranchName,
-        /// Where it is.
-        head: String,
-    },
-    /// It failed for another reason.
+    NotThere { branch: BranchName, head: String },
+    /// A command failed for another reason.
     #[error("`{command}` failed: {said}")]
-    Failed {
-        /// The command.
-        command: &'static str,
-        /// What git says.
-        said: String,
-    },
-    /// A file of the repository's own could not be looked at.
-    #[error("`{}` could not be read: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
+    Failed { command: &'static str, said: String },
+    /// A file in git's directory cannot be read.
+    #[error("cannot read `{}`: {error}", path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
 }
 
 impl GitError {
-    /// The kind, for exit codes and the protocol.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NoGit | Self::NotStarted(_) => ErrorKind::Unavailable,
@@ -110,7 +75,7 @@ impl GitError {
         }
     }
 
-    /// What to do next, where there is something.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoGit => Refusal::NoGit.hint(),
@@ -134,12 +99,12 @@ impl GitError {
     }
 }
 
-/// Names the first few.
+/// Lists the first files.
 pub(super) fn list(files: &[String]) -> String {
-    const MOST: usize = 5;
-    let mut text = files.iter().take(MOST).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
-    if files.len() > MOST {
-        text.push_str(&format!(" and {} more", files.len() - MOST));
+    const MAX_LISTED: usize = 5;
+    let mut text = files.iter().take(MAX_LISTED).map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+    if files.len() > MAX_LISTED {
+        text.push_str(&format!(" and {} more", files.len() - MAX_LISTED));
     }
     text
 }

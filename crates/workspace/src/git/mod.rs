@@ -1,40 +1,40 @@
-//! Git branch mode: a branch of its own for a task, with uncommitted work left exactly as it is.
+//! Git branch mode: a branch for a task, with uncommitted work left as it is.
 //!
-//! [`Git::state`] looks, [`Git::plan`] says what would happen, [`Git::perform`] lets the `git` program do it and looks again. What a
-//! repository is, what may be switched and what would be lost is git's to decide; nothing here second-guesses it by reading objects
-//! or the index. It is never asked to force: no `--force`, no `--discard-changes`, no `--merge`, no reset, clean or stash. One thing
-//! git does by itself is turned off: to overwrite *ignored* files that the other branch happens to contain.
+//! [`Git::state`] inspects, [`Git::plan`] computes the effect, and [`Git::execute`] runs the `git` program and inspects
+//! again. Git alone decides which repository this is, whether a switch is possible and whether it would lose work; this
+//! module reads neither objects nor the index. It never forces: no `--force`, `--discard-changes` or `--merge`, and no
+//! reset, clean or stash. One default of git is turned off: overwriting *ignored* files that the other branch contains.
 //!
-//! # How git is run
+//! # Environment of git
 //!
-//! With nothing of our environment but what [`Environment`] names, so that `GIT_DIR` and its like cannot point it elsewhere; in the
-//! workspace's directory; without a terminal to ask on; with a time limit; with bounded output. Relative entries of the search path
-//! are left out: they would run a `git` that lies in the workspace.
+//! The environment has only the variables of [`Environment`], so that `GIT_DIR` and the like cannot redirect git. It
+//! runs in the workspace's directory, without a terminal for prompts, with a time limit and bounded output. Relative
+//! entries of the search path are dropped: they could run a `git` program inside the workspace.
 //!
-//! The user's configuration and hooks stay on. Who runs `git switch` expects a `post-checkout` hook to run, and a repository that is not
-//! theirs is one that git itself refuses ([`GitError::NotTrusted`]). When only looking, no file system monitor is started and
-//! the index is not refreshed.
+//! The user's configuration and hooks apply. A user of `git switch` expects the `post-checkout` hook, and git itself
+//! rejects repositories of other users ([`GitError::NotTrusted`]). An inspection starts no file system monitor and does
+//! not refresh the index.
 //!
 //! # Limits
 //!
-//! - Submodules stay at the commit they are at, whatever `submodule.recurse` says: switching in them could touch work there.
-//! - Where the workspace is a directory of a larger repository, switching to an existing branch changes files beside the workspace:
-//!   a branch is the repository's.
-//! - Since git gets no agents or proxies from the environment, a partial clone that has to fetch what it switches to may fail to.
-//! - Untracked directories count as one, as in `git status`.
+//! - Submodules stay at their commit, whatever `submodule.recurse` is: switching in them could affect work there.
+//! - If the workspace is a directory of a larger repository, switching to an existing branch changes files beside the
+//!   workspace, since a branch belongs to the whole repository.
+//! - Git gets no agents or proxies from the environment, so a partial clone may fail to fetch the files of a branch.
+//! - An untracked directory counts as one entry, as in `git status`.
 
 mod error;
-mod look;
+mod execute;
+mod inspect;
 mod name;
-mod perform;
 mod plan;
 mod run;
 mod state;
 mod status;
 
 pub use error::GitError;
+pub use execute::{BranchAction, BranchOutcome};
 pub use name::{BranchName, BranchNameError, BranchPrefix};
-pub use perform::{Deed, Performed};
 pub use plan::{BranchPlan, Refusal, WithoutRepository};
 pub use run::{Environment, Git};
 pub use state::{CheckedOut, Checkout, GitState, Head, Operation, Repository};

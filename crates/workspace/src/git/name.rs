@@ -1,4 +1,4 @@
-//! Names of branches: what a person calls a task becomes a name that git takes.
+//! Branch names for tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,43 +6,37 @@ use std::str::FromStr;
 use sayso_review::{ContentHash, ErrorKind};
 use thiserror::Error;
 
-/// The name of a branch for a task: a prefix and the task in short.
+/// Name of a task's branch: a prefix and a short form of the task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BranchName {
     name: String,
 }
 
-/// What all such names start with; `sayso/` unless said otherwise.
+/// Prefix of all task branches; `sayso/` by default.
 ///
-/// Never empty: with an empty one, a task called "main" would be the branch `main`.
+/// Never empty: with an empty prefix, a task called "main" would use the branch `main`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BranchPrefix {
     text: String,
 }
 
-/// Why something cannot be part of a branch's name.
+/// Reason why a branch name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BranchNameError {
-    /// There is no task.
+    /// The task is empty.
     #[error("the task is empty, so there is nothing to name a branch after")]
     NoTask,
-    /// The prefix cannot start a branch's name.
+    /// The prefix is not valid in a branch name.
     #[error("`{prefix}` cannot start a branch's name: {reason}")]
-    Prefix {
-        /// The prefix.
-        prefix: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    Prefix { prefix: String, reason: &'static str },
 }
 
 impl BranchNameError {
-    /// The kind, for exit codes and the protocol.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidArgs
     }
 
-    /// What to do next.
+    /// Returns advice for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::NoTask => "say in a few words what is to be done".into(),
@@ -51,15 +45,15 @@ impl BranchNameError {
     }
 }
 
-/// Long enough for a few words, short enough for a prompt.
-const LONGEST_SLUG: usize = 50;
-const LONGEST_PREFIX: usize = 60;
+/// Long enough for a few words, short enough for a shell prompt.
+const MAX_SLUG_BYTES: usize = 50;
+const MAX_PREFIX_BYTES: usize = 60;
 
 impl BranchName {
-    /// Names the branch for a task: lower case ASCII letters, digits and single hyphens after the prefix.
+    /// Creates the branch name for a task: the prefix, then lower-case ASCII letters, digits and single hyphens.
     ///
-    /// Latin letters lose their accents, anything else separates words. A task without any such letter (in another script, say)
-    /// is named after its hash, so that the same words lead to the same branch again.
+    /// Latin letters lose their accents, and other characters separate words. A task without Latin letters or digits is
+    /// named after its hash, so that the same task always gets the same branch.
     pub fn for_task(prefix: &BranchPrefix, task: &str) -> Result<Self, BranchNameError> {
         if task.trim().is_empty() {
             return Err(BranchNameError::NoTask);
@@ -71,12 +65,12 @@ impl BranchName {
         Ok(Self { name: format!("{}{slug}", prefix.text) })
     }
 
-    /// The name, without `refs/heads/`.
+    /// Returns the name without `refs/heads/`.
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// The names of branches that cannot exist beside this one, since git keeps `a` and `a/b` in one place.
+    /// Returns the branch names that cannot exist beside this one, since git stores `a` and `a/b` in one path.
     pub(super) fn ancestors(&self) -> impl Iterator<Item = &str> {
         self.name.match_indices('/').map(|(at, _)| &self.name[..at])
     }
@@ -89,7 +83,6 @@ impl fmt::Display for BranchName {
 }
 
 impl BranchPrefix {
-    /// The prefix as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -104,13 +97,14 @@ impl Default for BranchPrefix {
 impl FromStr for BranchPrefix {
     type Err = BranchNameError;
 
-    /// Reads a prefix by git's rules for names of references, and stricter where a shell or a person would stumble.
+    /// Parses a prefix. The rules are those of git for reference names, and stricter where a shell or a reader could
+    /// misread the name.
     fn from_str(text: &str) -> Result<Self, BranchNameError> {
         let error = |reason| Err(BranchNameError::Prefix { prefix: text.to_owned(), reason });
         if text.is_empty() {
             return error("it is empty, and a task called `main` would then be the branch `main`");
         }
-        if text.len() > LONGEST_PREFIX {
+        if text.len() > MAX_PREFIX_BYTES {
             return error("it is longer than 60 bytes");
         }
         if !text.chars().all(|letter| letter.is_alphanumeric() || "-_./+#@=".contains(letter)) {
@@ -126,7 +120,7 @@ impl FromStr for BranchPrefix {
         if text.split('/').any(|part| part.starts_with('.')) {
             return error("a part of it starts with a dot");
         }
-        // The last part goes on with the task, so that only those before it end here.
+        // The task continues the last part, so only the parts before it end here.
         let ends_badly = |part: &str| part.rsplit_once('.').is_some_and(|(_, end)| end.is_empty() || end == "lock");
         if parents.split('/').any(ends_badly) {
             return error("a part of it ends with a dot or with `.lock`");
@@ -135,13 +129,13 @@ impl FromStr for BranchPrefix {
     }
 }
 
-/// The words of a task that fit, joined by hyphens.
+/// Joins the words of a task with hyphens, up to the maximum length.
 fn slug(task: &str) -> String {
     let mut plain = String::with_capacity(task.len());
     for letter in task.chars().flat_map(char::to_lowercase) {
         match letter {
             'a'..='z' | '0'..='9' => plain.push(letter),
-            // As in "don't": no new word begins.
+            // As in "don't": not a word boundary.
             '\'' | '’' | '\u{300}'..='\u{36F}' => {}
             _ => plain.push_str(without_accent(letter).unwrap_or(" ")),
         }
@@ -149,10 +143,10 @@ fn slug(task: &str) -> String {
     let mut slug = String::new();
     for word in plain.split_ascii_whitespace() {
         let hyphen = usize::from(!slug.is_empty());
-        if slug.len() + hyphen + word.len() > LONGEST_SLUG {
+        if slug.len() + hyphen + word.len() > MAX_SLUG_BYTES {
             if slug.is_empty() {
-                // One endless word.
-                slug.extend(word.chars().take(LONGEST_SLUG));
+                // A single word that is too long.
+                slug.extend(word.chars().take(MAX_SLUG_BYTES));
             }
             break;
         }
@@ -162,7 +156,7 @@ fn slug(task: &str) -> String {
     slug
 }
 
-/// The letters that Latin scripts write with marks, as people write them without.
+/// Returns a Latin letter without its accent, as people commonly write it.
 fn without_accent(letter: char) -> Option<&'static str> {
     Some(match letter {
         'à'..='ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
@@ -203,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_becomes_a_name() {
+    fn task_becomes_branch_name() {
         check("Fix the login page", "sayso/fix-the-login-page");
         check("  don't -- panic!  ", "sayso/dont-panic");
         check("Größe ändern: naïve Œuvre", "sayso/groesse-aendern-naive-oeuvre");
@@ -221,27 +215,27 @@ mod tests {
     }
 
     #[test]
-    fn a_task_in_another_script_has_a_name_that_stays() {
+    fn task_in_other_script_has_stable_name() {
         check("修复登录页面", &format!("sayso/{}", hashed("修复登录页面")));
         check(" 修复登录页面 ", &format!("sayso/{}", hashed("修复登录页面")));
     }
 
     #[test]
-    fn long_tasks_end_at_a_word() {
+    fn long_task_ends_at_word() {
         let words = "rewrite the whole of the parser so that it reports every error at once";
         check(words, "sayso/rewrite-the-whole-of-the-parser-so-that-it-reports");
         check(&"x".repeat(1000), &format!("sayso/{}", "x".repeat(50)));
     }
 
     #[test]
-    fn an_empty_task_is_refused() {
+    fn empty_task_is_rejected() {
         for task in ["", "  \n"] {
             assert!(BranchName::for_task(&BranchPrefix::default(), task).is_err());
         }
     }
 
     #[test]
-    fn prefixes_that_git_or_a_person_would_stumble_over_are_refused() {
+    fn invalid_prefixes_are_rejected() {
         for good in ["sayso/", "ai-", "team/ai/", "größe/", "x"] {
             assert!(good.parse::<BranchPrefix>().is_ok(), "{good}");
         }

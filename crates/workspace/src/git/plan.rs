@@ -1,4 +1,4 @@
-//! What taking up a task's branch would do, computed and never executed.
+//! Plans for switching to a task's branch, computed without changes.
 
 use std::path::PathBuf;
 
@@ -12,95 +12,69 @@ use super::state::{GitState, Head, Operation, Repository};
 use super::status::UncommittedKind;
 use crate::Workspace;
 
-/// What to do where there is no repository.
+/// Action if the workspace is in no repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithoutRepository {
-    /// Nothing.
     Refuse,
-    /// Make one in the workspace's root: only when a person asks for it.
+    /// Create a repository in the workspace's root. Only for a person who asked for it.
     Initialise,
 }
 
-/// What taking up a branch would do.
+/// Plan for switching to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BranchPlan {
-    /// Nothing: it is checked out.
-    AlreadyThere {
-        /// The branch.
-        branch: BranchName,
-    },
-    /// Make it where the repository is now. No file is touched.
+    /// The branch is checked out already.
+    AlreadyThere { branch: BranchName },
+    /// Create the branch at the present commit. Changes no file.
     Create {
-        /// The branch.
         branch: BranchName,
-        /// What is checked out now.
+        /// Present HEAD.
         from: Head,
     },
-    /// Switch to it, since it exists. Files that differ between the two are changed; git refuses if uncommitted work is in the way.
+    /// Switch to the existing branch. Changes the files that differ; git refuses if uncommitted work is affected.
     Switch {
-        /// The branch.
         branch: BranchName,
-        /// What is checked out now.
+        /// Present HEAD.
         from: Head,
     },
-    /// Make a repository in the workspace's root, and the branch in it.
-    Initialise {
-        /// The branch.
-        branch: BranchName,
-    },
-    /// Nothing, for a reason.
-    Refused {
-        /// The branch.
-        branch: BranchName,
-        /// The reason.
-        reason: Refusal,
-    },
+    /// Create a repository in the workspace's root, and the branch in it.
+    Initialise { branch: BranchName },
+    /// The switch is not possible.
+    Refused { branch: BranchName, reason: Refusal },
 }
 
-/// Why a branch is not taken up. Nothing was changed.
+/// Reason why a switch is not possible. The repository is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// There is no `git` program.
     #[error("the program `git` was not found")]
     NoGit,
-    /// There is no repository.
     #[error("the workspace is not in a git repository")]
     NotARepository,
-    /// There are no files to work on.
+    /// The repository has no working tree here.
     #[error("the repository `{}` has no working tree here", directory.display())]
     Bare {
-        /// The repository's own directory.
+        /// Git's directory.
         directory: PathBuf,
     },
-    /// Something else was begun.
+    /// Another operation is in progress.
     #[error("a {0} is in progress in this repository")]
     InProgress(Operation),
-    /// Files are to be settled after a merge.
+    /// A merge left conflicted files.
     #[error("files are left to be settled after a merge: {}", list(files))]
-    Unmerged {
-        /// Which.
-        files: Vec<String>,
-    },
-    /// Another working tree has it.
+    Unmerged { files: Vec<String> },
+    /// Another working tree has checked out the branch.
     #[error("the branch `{branch}` is checked out in another working tree, `{}`", worktree.display())]
-    CheckedOut {
-        /// The branch.
-        branch: BranchName,
-        /// Where.
-        worktree: PathBuf,
-    },
-    /// Git cannot keep two branches of which one's name is the beginning of the other's.
+    CheckedOut { branch: BranchName, worktree: PathBuf },
+    /// An existing branch name is a parent path of this one, or the reverse.
     #[error("the branch `{branch}` cannot be made beside the branch `{existing}`")]
     NameTaken {
-        /// The branch.
         branch: BranchName,
-        /// The one in its way.
+        /// Conflicting branch.
         existing: String,
     },
 }
 
 impl Refusal {
-    /// The kind, for exit codes and the protocol.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NoGit => ErrorKind::Unavailable,
@@ -111,7 +85,7 @@ impl Refusal {
         }
     }
 
-    /// What to do next, where this crate can know it: how to ask for a repository is the surface's to say.
+    /// Returns advice for the user, if this crate knows any. A surface adds its own way to create a repository.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoGit => Some("install git, or go on with proposals, which need none".into()),
@@ -130,7 +104,6 @@ impl Refusal {
 }
 
 impl BranchPlan {
-    /// The branch that it is about.
     pub fn branch(&self) -> &BranchName {
         match self {
             Self::AlreadyThere { branch }
@@ -143,7 +116,7 @@ impl BranchPlan {
 }
 
 impl Git {
-    /// Says what taking up a branch would do.
+    /// Computes the plan for switching to a branch.
     pub fn plan(
         &self,
         workspace: &Workspace,

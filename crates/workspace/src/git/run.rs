@@ -1,4 +1,4 @@
-//! Running the `git` program: bounded in time and output, with nothing of our own environment.
+//! Runs of the `git` program: bounded in time and output, with a minimal environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read};
@@ -13,37 +13,35 @@ use rustix::process::{Pid, Signal};
 
 use super::error::GitError;
 
-/// What the `git` program gets to know of the environment.
+/// Environment variables of the `git` program.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where programs are looked for, as in `PATH`. Entries that are not absolute are left out.
+    /// Search path, as in `PATH`. Relative entries are dropped.
     pub path: OsString,
-    /// The user's home, where git's configuration is.
+    /// Home directory, with git's configuration.
     pub home: Option<OsString>,
-    /// `XDG_CONFIG_HOME`, should the configuration be there.
+    /// `XDG_CONFIG_HOME`, if set.
     pub config_home: Option<OsString>,
-    /// A variable for git and all that it starts, such as a repository's own hooks, to be known by.
+    /// Variable that marks git and its child processes, such as hooks.
     pub mark: Option<(&'static str, &'static str)>,
 }
 
-/// The `git` program, and how it is run.
+/// The `git` program with its environment and limits.
 #[derive(Clone, Debug)]
 pub struct Git {
     environment: Environment,
     limit: Duration,
-    most_output: usize,
+    max_output_bytes: usize,
 }
 
-/// What a run of git is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To look: takes no lock, starts no monitor.
+    /// Inspection: takes no lock, starts no monitor.
     Look,
-    /// To change the repository.
     Change,
 }
 
-/// What a run of git gave.
+/// Result of a run.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: ExitStatus,
@@ -52,31 +50,31 @@ pub(super) struct Answer {
 }
 
 /// Enough for the status of a million files.
-const MOST_OUTPUT: usize = 128 << 20;
-/// Enough to tell what is wrong.
-const MOST_ERRORS: usize = 256 << 10;
-/// How long to let git tidy up after it was told to end, and how often to look whether it has ended.
-const GRACE: Duration = Duration::from_secs(2);
-const TICK: Duration = Duration::from_millis(50);
-const MOMENT: Duration = Duration::from_millis(1);
+const MAX_OUTPUT_BYTES: usize = 128 << 20;
+/// Enough for an error message.
+const MAX_ERROR_BYTES: usize = 256 << 10;
+/// Time for git to clean up after SIGTERM, and the intervals of polling.
+const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Git {
-    /// Git with an environment, ended when a run of it takes longer than `limit`.
+    /// Creates a handle. A run that takes longer than `limit` is ended.
     pub fn new(environment: Environment, limit: Duration) -> Self {
-        Self { environment, limit, most_output: MOST_OUTPUT }
+        Self { environment, limit, max_output_bytes: MAX_OUTPUT_BYTES }
     }
 
-    /// Stops at that many bytes of output instead of at the usual bound.
+    /// Sets the maximum output, for tests.
     #[must_use]
-    pub fn with_most_output(mut self, bytes: usize) -> Self {
-        self.most_output = bytes;
+    pub fn with_max_output(mut self, bytes: usize) -> Self {
+        self.max_output_bytes = bytes;
         self
     }
 
     pub(super) fn run(&self, directory: &Path, purpose: Purpose, arguments: &[&str]) -> Result<Answer, GitError> {
         let command = || format!("git {}", arguments.first().copied().unwrap_or_default());
         let path = absolute_entries(&self.environment.path);
-        // With an empty search path the system would look in the directory itself.
+        // With an empty search path, the system would search the working directory.
         if path.is_empty() {
             return Err(GitError::NoGit);
         }
@@ -86,8 +84,8 @@ impl Git {
             Err(error) => return Err(GitError::NotStarted(error.to_string())),
         };
         let (sender, received) = channel();
-        read_aside(child.stdout.take(), Stream::Output, self.most_output, sender.clone());
-        read_aside(child.stderr.take(), Stream::Errors, MOST_ERRORS, sender);
+        read_aside(child.stdout.take(), Stream::Output, self.max_output_bytes, sender.clone());
+        read_aside(child.stderr.take(), Stream::Errors, MAX_ERROR_BYTES, sender);
         let mut heard = Heard::default();
         match heard.listen(&received, &mut child, self.limit) {
             Ok(status) => {
@@ -106,13 +104,13 @@ impl Git {
     }
 
     fn command(&self, path: &OsStr, directory: &Path, purpose: Purpose, arguments: &[&str]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "what changes a repository is done by git itself")]
+        #[expect(clippy::disallowed_methods, reason = "git itself changes repositories")]
         let mut command = Command::new("git");
         command.env_clear().env("PATH", path);
         let known = [("HOME", &self.environment.home), ("XDG_CONFIG_HOME", &self.environment.config_home)];
         command.envs(known.into_iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value))));
         command.envs(self.environment.mark);
-        // Messages are compared with, so they have to be in one language.
+        // Messages are parsed, so they must be in one language.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
         command.args(["--no-pager", "-c", "advice.objectNameWarning=false"]);
         if purpose == Purpose::Look {
@@ -120,7 +118,7 @@ impl Git {
         }
         command.args(arguments).current_dir(directory);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: what git started ends with it, and Ctrl-C does not leave a tree half switched.
+        // Own process group: the children of git end with it, and Ctrl-C does not interrupt a switch.
         command.process_group(0);
         command
     }
@@ -149,11 +147,11 @@ enum Stop {
     System(std::io::Error),
 }
 
-/// Reads a pipe on a thread of its own, so that neither pipe fills up while the other is waited for.
-fn read_aside(pipe: Option<impl Read + Send + 'static>, stream: Stream, most: usize, sender: Sender<Piece>) {
+/// Reads a pipe in a thread, so that neither pipe fills up while the other is read.
+fn read_aside(pipe: Option<impl Read + Send + 'static>, stream: Stream, max_bytes: usize, sender: Sender<Piece>) {
     let Some(mut pipe) = pipe else { return };
     std::thread::spawn(move || {
-        let mut left = most;
+        let mut left = max_bytes;
         let mut buffer = vec![0; 64 << 10];
         loop {
             let read = match pipe.read(&mut buffer) {
@@ -162,12 +160,12 @@ fn read_aside(pipe: Option<impl Read + Send + 'static>, stream: Stream, most: us
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => break,
             };
-            // Errors are cut off; output that was cut off would be read as something else.
+            // Error messages are truncated. Truncated output would be misparsed, so too much of it is an error.
             if read > left && matches!(stream, Stream::Output) {
                 let _ = sender.send(Piece::TooMuch);
                 return;
             }
-            // The rest of the errors is read and dropped, so that git does not wait for us.
+            // Excess error messages are read and dropped, so that git does not block.
             let kept = read.min(left);
             left -= kept;
             if sender.send(Piece::Bytes(stream, buffer[..kept].to_vec())).is_err() {
@@ -196,18 +194,18 @@ impl Heard {
             if left.is_zero() {
                 return Err(Stop::Late);
             }
-            match received.recv_timeout(left.min(TICK)) {
+            match received.recv_timeout(left.min(POLL_INTERVAL)) {
                 Ok(Piece::Bytes(Stream::Output, bytes)) => self.output.extend(bytes),
                 Ok(Piece::Bytes(Stream::Errors, bytes)) => self.errors.extend(bytes),
                 Ok(Piece::TooMuch) => return Err(Stop::TooMuch),
-                // Both pipes are closed, so that git is about to end; or a hook has left a program behind that holds them open,
-                // and then git's own end counts.
+                // Both pipes are closed and git is about to end; or a hook left a process that holds them open, and
+                // then git's own end counts.
                 Err(silence) => {
                     if let Some(status) = child.try_wait().map_err(Stop::System)? {
                         return Ok(status);
                     }
                     if silence == RecvTimeoutError::Disconnected {
-                        std::thread::sleep(MOMENT);
+                        std::thread::sleep(EXIT_POLL_INTERVAL);
                     }
                 }
             }
@@ -215,16 +213,16 @@ impl Heard {
     }
 }
 
-/// Ends git and what it started: asked first, since git then removes its locks, and then made to.
+/// Ends git's process group: first with SIGTERM, so that git removes its locks, then with SIGKILL.
 fn end(child: &mut Child, received: &Receiver<Piece>) {
     let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
     let _ = rustix::process::kill_process_group(group, Signal::TERM);
     let mut waited = Duration::ZERO;
-    while waited < GRACE && matches!(child.try_wait(), Ok(None)) {
-        // Read on, so that it does not wait for us; nothing that it still says is of interest.
+    while waited < TERMINATION_GRACE_PERIOD && matches!(child.try_wait(), Ok(None)) {
+        // Keeps reading, so that git does not block.
         while received.try_recv().is_ok() {}
-        std::thread::sleep(MOMENT);
-        waited += MOMENT;
+        std::thread::sleep(EXIT_POLL_INTERVAL);
+        waited += EXIT_POLL_INTERVAL;
     }
     let _ = rustix::process::kill_process_group(group, Signal::KILL);
     let _ = child.wait();

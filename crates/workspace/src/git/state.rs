@@ -1,80 +1,70 @@
-//! How a workspace stands with git.
+//! State of a workspace's git repository.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::status::{Counts, Uncommitted};
 
-/// How a workspace stands with git.
+/// State of a workspace's git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitState {
-    /// There is no `git` program.
     NoGit,
-    /// It is in no repository.
     NotARepository,
-    /// It is in a repository without a working tree: a bare one, or inside a `.git` directory.
+    /// The workspace is in a bare repository or inside a `.git` directory.
     Bare {
-        /// The repository's own directory.
+        /// Git's directory.
         directory: PathBuf,
     },
-    /// It is in the working tree of a repository.
+    /// The workspace is in the working tree of a repository.
     Repository(Box<Repository>),
 }
 
-/// The repository that a workspace is in.
+/// Repository of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
-    /// The root of the working tree. It is the workspace or lies above it; a repository further down is not looked for.
+    /// Root of the working tree: the workspace or a directory above it. Nested repositories are ignored.
     pub root: PathBuf,
-    /// Where the workspace is below that root; empty if it is the root.
+    /// Path of the workspace below the root; empty if it is the root.
     pub inside: PathBuf,
-    /// What is checked out.
     pub head: Head,
-    /// The branch that this one follows, as in `origin/main`.
+    /// Upstream branch, such as `origin/main`.
     pub upstream: Option<String>,
-    /// What is in no commit, in git's order; ignored files are not looked for.
+    /// Uncommitted files in git's order, without ignored ones.
     pub uncommitted: Vec<Uncommitted>,
-    /// What was begun and is to be finished or given up first.
+    /// Operation in progress.
     pub in_progress: Option<Operation>,
-    /// Which of the repository's working trees this is.
     pub checkout: Checkout,
-    /// The working tree of the repository that this one is a submodule of.
+    /// Working tree of the repository that has this one as a submodule.
     pub superproject: Option<PathBuf>,
-    /// Branches that are checked out in the repository's other working trees.
+    /// Branches that are checked out in other working trees of the repository.
     pub elsewhere: Vec<CheckedOut>,
 }
 
 impl Repository {
-    /// How many files are in no commit, by kind.
+    /// Counts the uncommitted files by kind.
     pub fn counts(&self) -> Counts {
         Counts::of(&self.uncommitted)
     }
 }
 
-/// What is checked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// A branch.
     Branch {
-        /// Its name, without `refs/heads/`.
+        /// Without `refs/heads/`.
         name: String,
-        /// The commit it is at.
         commit: String,
     },
-    /// A branch that will exist with its first commit.
+    /// A branch without a commit.
     Unborn {
-        /// Its name, without `refs/heads/`.
+        /// Without `refs/heads/`.
         name: String,
     },
-    /// A commit, on no branch.
-    Detached {
-        /// The commit.
-        commit: String,
-    },
+    /// A commit without a branch.
+    Detached { commit: String },
 }
 
 impl Head {
-    /// The branch, if one is checked out.
+    /// Returns the branch, if one is checked out.
     pub fn branch(&self) -> Option<&str> {
         match self {
             Self::Branch { name, .. } | Self::Unborn { name } => Some(name),
@@ -84,7 +74,7 @@ impl Head {
 }
 
 impl fmt::Display for Head {
-    /// As a person calls it: the branch, or the beginning of the commit.
+    /// Shows the branch or the abbreviated commit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Branch { name, .. } | Self::Unborn { name } => f.write_str(name),
@@ -93,25 +83,19 @@ impl fmt::Display for Head {
     }
 }
 
-/// Something that git was asked to do and has not finished.
+/// An unfinished operation of git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// `git rebase`.
     Rebase,
-    /// `git merge`.
     Merge,
-    /// `git cherry-pick`.
     CherryPick,
-    /// `git revert`.
     Revert,
-    /// `git bisect`.
     Bisect,
-    /// `git am`.
     Am,
 }
 
 impl Operation {
-    /// Git's word for it.
+    /// Returns git's name for the operation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rebase => "rebase",
@@ -123,7 +107,7 @@ impl Operation {
         }
     }
 
-    /// How to finish it and how to give it up.
+    /// Returns advice on how to finish or abort the operation.
     pub fn ways_out(self) -> String {
         match self {
             Self::Bisect => "end it with `git bisect reset`".to_owned(),
@@ -138,23 +122,20 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Which of a repository's working trees one is.
+/// Kind of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checkout {
-    /// The main one.
     Main,
-    /// One that `git worktree add` made.
+    /// A working tree that `git worktree add` created.
     Linked {
-        /// The main one; for a bare repository, that.
+        /// Path of the main working tree or bare repository.
         main: PathBuf,
     },
 }
 
-/// A branch that is checked out in another working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedOut {
-    /// The branch, without `refs/heads/`.
+    /// Without `refs/heads/`.
     pub branch: String,
-    /// Where.
     pub worktree: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! What `git status --porcelain=v2 -z` says.
+//! Parser for `git status --porcelain=v2 -z`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,47 +6,41 @@ use std::path::PathBuf;
 
 use super::error::GitError;
 
-/// A file that differs from what is committed.
+/// A file that differs from the last commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Uncommitted {
-    /// Its path from the repository's root.
+    /// Path from the repository's root.
     pub path: PathBuf,
-    /// In which way.
     pub kind: UncommittedKind,
-    /// What git says of it in full, without what the commit holds: two that are equal are the same work, staged the same way.
+    /// Git's full record without the committed content. Two equal records mean the same work, staged in the same way.
     pub(super) record: Vec<u8>,
 }
 
-/// In which way a file differs from what is committed.
+/// Kind of a file's difference from the last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UncommittedKind {
-    /// All of it is staged.
+    /// All changes are staged.
     Staged,
-    /// Nothing of it is staged.
+    /// No change is staged.
     Unstaged,
-    /// Some of it is staged, and some is not.
+    /// Some changes are staged.
     PartlyStaged,
-    /// Git does not know the file.
     Untracked,
-    /// A merge left it to be settled.
+    /// A merge left conflicts.
     Conflicted,
 }
 
-/// How many files differ, by kind. One that is staged in part counts as staged and as unstaged.
+/// Numbers of uncommitted files by kind. A partly staged file counts as staged and as unstaged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// With something staged.
     pub staged: usize,
-    /// With something unstaged.
     pub unstaged: usize,
-    /// Unknown to git; a directory of such counts once.
+    /// An untracked directory counts as one.
     pub untracked: usize,
-    /// To be settled after a merge.
     pub conflicted: usize,
 }
 
 impl Counts {
-    /// Counts files.
     pub fn of(files: &[Uncommitted]) -> Self {
         let mut counts = Self::default();
         for file in files {
@@ -65,7 +59,6 @@ impl Counts {
     }
 }
 
-/// What a status says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     /// `None` before the first commit.
@@ -85,7 +78,7 @@ pub(super) fn parse(output: &[u8]) -> Result<Status, GitError> {
                     Some(("branch.oid", "(initial)")) => {}
                     Some(("branch.oid", commit)) => status.commit = Some(commit.to_owned()),
                     Some(("branch.upstream", upstream)) => status.upstream = Some(upstream.to_owned()),
-                    // Of later versions, or of no interest.
+                    // Headers of later git versions, and headers that are not needed.
                     _ => {}
                 }
             }
@@ -109,7 +102,7 @@ pub(super) fn parse(output: &[u8]) -> Result<Status, GitError> {
                 let path = field.splitn(11, |byte| *byte == b' ').nth(10).ok_or_else(unknown)?;
                 status.files.push(file(path, UncommittedKind::Conflicted, field));
             }
-            // Renames are not asked for, nor ignored files.
+            // The options exclude renames and ignored files.
             _ => return Err(unknown()),
         }
     }
@@ -129,7 +122,7 @@ mod tests {
     use super::{Counts, UncommittedKind, parse};
 
     #[test]
-    fn a_status_is_read_whatever_names_are_like() {
+    fn status_with_odd_names_is_parsed() {
         let hash = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         let output = format!(
             "# branch.oid {hash}\0# branch.head main\0# branch.upstream origin/main\0# branch.ab +0 -0\0\
@@ -154,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said_and_never_skipped() {
+    fn unknown_status_lines_are_errors() {
         for output in ["9 what\0", "1 M.\0", "1 M. N... 100644\0", "u UU x\0"] {
             assert!(parse(output.as_bytes()).is_err(), "{output:?}");
         }

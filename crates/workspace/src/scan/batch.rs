@@ -1,4 +1,4 @@
-//! Contents on their way out.
+//! Batches of contents for a store.
 
 use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
@@ -10,21 +10,21 @@ use sayso_review::ContentHash;
 use super::Contents;
 use super::signature::Signature;
 
-/// Never hang on a pipe, never become a terminal's process, never follow a link, never leak to a child.
+/// Never block on a pipe, never acquire a controlling terminal, never follow a link, never leak to a child.
 pub(super) const SAFE: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::NOFOLLOW);
 
-/// When contents go out, so that a batch is worth its transaction and fits into memory.
+/// Limits of a batch, which make a transaction worth its cost and bound the memory.
 const BATCH_BYTES: usize = 8 << 20;
 const BATCH_CONTENTS: usize = 4096;
-/// How often a file that changes while it is read is read again.
+/// Maximum number of reads of a file that changes meanwhile.
 const ATTEMPTS: usize = 4;
 
-/// Contents that were read and not yet handed over, one after the other in one buffer.
+/// Contents that were read and not stored yet, one after the other in one buffer.
 #[derive(Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
-    /// Each with the end of its bytes.
+    /// Hashes with the end of their bytes.
     contents: Vec<(ContentHash, usize)>,
     hashes: HashSet<ContentHash>,
 }
@@ -32,24 +32,23 @@ pub(super) struct Batch {
 /// A content that was read. Its bytes are the end of the buffer.
 pub(super) struct ReadContent {
     pub(super) hash: ContentHash,
-    /// What the file was like before and after.
+    /// Equal before and after the read.
     pub(super) signature: Signature,
 }
 
-/// Why a file was not read.
+/// Reason why a file was not read.
 pub(super) enum NotRead {
-    /// It went away, or is something else now.
+    /// The file was removed or replaced.
     Other,
-    /// It is larger than it may be.
+    /// The file has more bytes than the limit.
     TooLarge(u64),
-    /// It is not the same before and after.
+    /// The file changed during each read.
     KeptChanging(Signature),
-    /// The system refuses.
     System(Errno),
 }
 
 impl Batch {
-    /// Makes room for a content of this size by handing over what is there.
+    /// Makes room for a content of this size. Stores the batch if it would exceed its limits.
     pub(super) fn make_room<C: Contents>(&mut self, size: u64, store: &mut C) -> Result<(), C::Error> {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if self.bytes.len().saturating_add(size) > BATCH_BYTES || self.contents.len() >= BATCH_CONTENTS {
@@ -72,12 +71,12 @@ impl Batch {
         self.contents.clear();
         self.hashes.clear();
         self.bytes.clear();
-        // One that was larger than all others together leaves no mark.
+        // Releases the memory of an exceptionally large content.
         self.bytes.shrink_to(2 * BATCH_BYTES);
         Ok(())
     }
 
-    /// Reads a regular file by its name in an open directory. It goes out only if it is then [kept](Self::keep).
+    /// Reads a regular file by its name in an open directory. The content is stored only after [`keep`](Self::keep).
     pub(super) fn read(&mut self, directory: BorrowedFd<'_>, name: &str, largest: u64) -> Result<ReadContent, NotRead> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
@@ -100,7 +99,7 @@ impl Batch {
             if self.bytes.capacity() == 0 {
                 self.bytes.reserve(BATCH_BYTES);
             }
-            // One byte more than it has, to see whether it has more.
+            // One byte more than its size, to detect a file that grew.
             self.bytes.reserve(size + 1);
             while self.bytes.len() - start < size {
                 match rustix::io::read(&handle, rustix::buffer::spare_capacity(&mut self.bytes)) {
@@ -118,23 +117,23 @@ impl Batch {
         Err(last.map_or(NotRead::Other, NotRead::KeptChanging))
     }
 
-    /// Where the bytes begin that belong to no content yet.
+    /// Returns the start of the bytes that belong to no content.
     fn start(&self) -> usize {
         self.contents.last().map_or(0, |(_, end)| *end)
     }
 
-    /// Whether a content is on its way.
+    /// `true` if the batch has a content.
     pub(super) fn has(&self, hash: ContentHash) -> bool {
         self.hashes.contains(&hash)
     }
 
-    /// Takes along what was read last, which is not on its way yet.
+    /// Adds the content that was read last.
     pub(super) fn keep(&mut self, hash: ContentHash) {
         self.contents.push((hash, self.bytes.len()));
         self.hashes.insert(hash);
     }
 
-    /// Drops what was read and not kept.
+    /// Drops bytes that were read and not kept.
     fn forget(&mut self) {
         self.bytes.truncate(self.start());
     }

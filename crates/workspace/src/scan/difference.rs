@@ -1,50 +1,46 @@
-//! What happened to a tree between two scans.
+//! Difference between two scans.
 
 use std::cmp::Ordering;
 
 use sayso_review::{Fingerprint, RecordedStep, WsPath};
 
-use super::known::{Entry, Held, Known, Span};
+use super::index::{IndexEntry, ScanIndex, Span, Stored};
 
-/// What differs between two scans of one tree.
+/// Difference between two scans of one tree.
 ///
-/// What one of them did not look at (an ignored directory, one that could not be opened, all that came after a limit) is in none
-/// of the lists: that a file was not seen does not mean that it was not there, and an undo must never remove it for that.
+/// Paths that one of the scans did not cover (ignored or unreadable directories, and all paths after a limit) are in
+/// none of the lists. An unseen file may exist, so an undo must never remove it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeChanges {
-    /// Files and links that came, went or became others, in the order of their paths. Both sides are captured.
+    /// Created, removed and changed files and links, sorted by path. Both sides are captured.
     pub steps: Vec<RecordedStep>,
-    /// What changed and cannot be brought back, since it was not captured on one side at least; in the order of their paths.
+    /// Changes that cannot be undone, because one side was not captured; sorted by path.
     pub uncaptured: Vec<UncapturedChange>,
-    /// Directories that came, outermost first.
+    /// Created directories, outermost first.
     pub made: Vec<WsPath>,
-    /// Directories that went, outermost first.
+    /// Removed directories, outermost first.
     pub removed: Vec<WsPath>,
 }
 
-/// A change that is known to have happened, and no more.
+/// A change without captured contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncapturedChange {
-    /// Where.
     pub path: WsPath,
-    /// What.
-    pub change: Happened,
+    pub change: ChangeKind,
 }
 
-/// What happened to something that was not captured.
+/// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// It was not there before.
-    Came,
-    /// It is not there any more.
-    Went,
-    /// It is another, or was written to.
-    Changed,
+pub enum ChangeKind {
+    Created,
+    Removed,
+    /// The file was replaced or written to.
+    Modified,
 }
 
 impl TreeChanges {
-    /// Compares what two scans found.
-    pub fn between(before: &Known, after: &Known) -> Self {
+    /// Compares two scans.
+    pub fn between(before: &ScanIndex, after: &ScanIndex) -> Self {
         let mut changes = Self::default();
         let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
         loop {
@@ -63,10 +59,10 @@ impl TreeChanges {
         changes
     }
 
-    /// Directories that only one of two scans could look into, outermost first: whatever is in them may have changed, and is in none of
-    /// the lists.
-    pub fn hidden_once(before: &Known, after: &Known) -> Vec<WsPath> {
-        let one_way = |seen: &Known, other: &Known| -> Vec<WsPath> {
+    /// Returns directories that only one of the scans could read, outermost first. Changes inside are in none of the
+    /// lists.
+    pub fn hidden_once(before: &ScanIndex, after: &ScanIndex) -> Vec<WsPath> {
+        let one_way = |seen: &ScanIndex, other: &ScanIndex| -> Vec<WsPath> {
             let hides = |path: &&str| other.leaves_out(path);
             seen.directories
                 .iter()
@@ -80,8 +76,8 @@ impl TreeChanges {
         paths
     }
 
-    /// Files and directories that a scan left out, most often since git ignores them, and that are not there any more.
-    pub fn unseen_and_gone(before: &Known, after: &Known) -> Vec<WsPath> {
+    /// Returns paths that the first scan left out, mostly ignored ones, and that no longer exist.
+    pub fn unseen_and_gone(before: &ScanIndex, after: &ScanIndex) -> Vec<WsPath> {
         let is_there = |path: &str, directory: &str| {
             let known = |list: &[Span]| list.binary_search_by(|span| after.text(*span).cmp(path)).is_ok();
             let entry = || after.entries.binary_search_by(|entry| after.text(entry.path).cmp(path)).is_ok();
@@ -92,7 +88,6 @@ impl TreeChanges {
         gone.filter_map(|listed| WsPath::parse(listed.trim_end_matches('/')).ok()).collect()
     }
 
-    /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -108,19 +103,19 @@ impl TreeChanges {
             return;
         }
         let change = match (was.entry, is.entry) {
-            (None, _) => Happened::Came,
-            (_, None) => Happened::Went,
-            _ => Happened::Changed,
+            (None, _) => ChangeKind::Created,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Modified,
         };
         self.uncaptured.push(UncapturedChange { path, change });
     }
 }
 
-/// One path in one of the scans.
+/// A path in one of the scans.
 #[derive(Clone, Copy)]
 struct Side<'k> {
-    known: &'k Known,
-    entry: Option<&'k Entry>,
+    known: &'k ScanIndex,
+    entry: Option<&'k IndexEntry>,
 }
 
 impl<'k> Side<'k> {
@@ -128,7 +123,7 @@ impl<'k> Side<'k> {
         self.entry.map(|entry| self.known.text(entry.path))
     }
 
-    /// Whether it is not here only because nobody looked.
+    /// `true` if the path is missing only because the scan did not cover it.
     fn hides(self, path: &str) -> bool {
         self.entry.is_none() && self.known.may_hide(path)
     }
@@ -139,20 +134,20 @@ impl<'k> Side<'k> {
 
     fn equals(self, other: Self) -> bool {
         let (Some(one), Some(two)) = (self.entry, other.entry) else { return false };
-        match (one.held, two.held) {
-            (Held::Content(old), Held::Content(new)) => {
+        match (one.stored, two.stored) {
+            (Stored::Content(old), Stored::Content(new)) => {
                 old == new && one.signature.permissions() == two.signature.permissions()
             }
-            (Held::Link(old), Held::Link(new)) => self.known.text(old) == other.known.text(new),
-            // Whoever uses a pipe changes its times.
-            (Held::Special, Held::Special) => one.signature.mode == two.signature.mode,
+            (Stored::Link(old), Stored::Link(new)) => self.known.text(old) == other.known.text(new),
+            // Using a pipe changes its times.
+            (Stored::Special, Stored::Special) => one.signature.mode == two.signature.mode,
             _ => one.signature == two.signature,
         }
     }
 }
 
-/// Directories that one scan found and the other did not, though it would have.
-fn missing(here: &Known, there: &Known) -> Vec<WsPath> {
+/// Returns directories of one scan that the other one covered and did not find.
+fn missing(here: &ScanIndex, there: &ScanIndex) -> Vec<WsPath> {
     let mut others = there.directories.iter().map(|span| there.text(*span)).peekable();
     let mut is_missing = |path: &str| {
         while others.next_if(|other| *other < path).is_some() {}

@@ -1,4 +1,4 @@
-//! The names in a directory, in the order in which their paths come.
+//! Names in a directory, in the order of their paths.
 
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
@@ -9,17 +9,16 @@ use rustix::io::Errno;
 
 use super::batch::SAFE;
 
-/// What the kernel fills at a time.
+/// Buffer size of one system call.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// The names of all directories that are open, the innermost last.
-pub(super) struct Names {
+/// Names of all open directories, the innermost last.
+pub(super) struct DirectoryNames {
     text: String,
     items: Vec<Item>,
     buffer: Vec<MaybeUninit<u8>>,
 }
 
-/// A name in a directory.
 #[derive(Clone, Copy)]
 pub(super) struct Item {
     start: usize,
@@ -27,47 +26,46 @@ pub(super) struct Item {
     pub(super) kind: ItemKind,
 }
 
-/// What a name is of, when the directory was listed.
+/// Kind of an entry when the directory was listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
     Directory,
     Other,
 }
 
-/// What is in a directory.
+/// Listing of one directory.
 pub(super) struct Listed {
-    /// Its names: a range of [`Names`].
+    /// Range of items in [`DirectoryNames`].
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Where the text of its names begins.
+    /// Start of the text of its names.
     text: usize,
-    /// Names that are not UTF-8, as they can be shown.
+    /// Names that are not UTF-8, for display.
     pub(super) unnameable: Vec<String>,
     pub(super) ended: Ended,
 }
 
-/// Whether all names were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     AtTheEnd,
-    /// There are more than may be.
+    /// The directory has more names than the limit.
     TooMany,
 }
 
-impl Names {
+impl DirectoryNames {
     pub(super) fn new() -> Self {
         Self { text: String::new(), items: Vec::new(), buffer: vec![MaybeUninit::uninit(); BUFFER_BYTES] }
     }
 
-    /// Lists a directory. The names stay until [`Names::leave`].
-    pub(super) fn list(&mut self, directory: BorrowedFd<'_>, most: usize) -> Result<Listed, Errno> {
+    /// Lists a directory. The names stay until [`leave`](Self::leave).
+    pub(super) fn list(&mut self, directory: BorrowedFd<'_>, max_names: usize) -> Result<Listed, Errno> {
         let (from, text) = (self.items.len(), self.text.len());
         let mut listed = Listed { from, to: from, text, unnameable: Vec::new(), ended: Ended::AtTheEnd };
         let mut entries = RawDir::new(directory, &mut self.buffer);
         while let Some(entry) = entries.next() {
             let entry = match entry {
                 Ok(entry) => entry,
-                // Removed while it was open.
+                // The directory was removed while it was open.
                 Err(Errno::NOENT) => break,
                 Err(errno) => {
                     self.leave(&listed);
@@ -78,7 +76,7 @@ impl Names {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            if self.items.len() - from + listed.unnameable.len() == most {
+            if self.items.len() - from + listed.unnameable.len() == max_names {
                 listed.ended = Ended::TooMany;
                 break;
             }
@@ -105,7 +103,7 @@ impl Names {
         Ok(listed)
     }
 
-    /// Forgets the names of a directory and of all below it.
+    /// Drops the names of a directory and of all below it.
     pub(super) fn leave(&mut self, listed: &Listed) {
         self.items.truncate(listed.from);
         self.text.truncate(listed.text);
@@ -116,7 +114,7 @@ impl Names {
         Some((self.text.get(item.start..item.end)?, item.kind))
     }
 
-    /// Whether a directory has an entry of this name.
+    /// `true` if a directory has an entry of this name and kind.
     pub(super) fn holds(&self, listed: &Listed, name: &str, kind: ItemKind) -> bool {
         let sought = key(name, kind);
         let items = self.items.get(listed.from..listed.to).unwrap_or_default();
@@ -128,13 +126,13 @@ impl Names {
     }
 }
 
-/// By their names, a directory's with a slash: so that what is in it comes where its path belongs.
+/// Compares names; a directory's name has a trailing slash, so that the order is that of full paths.
 fn order(text: &str, one: &Item, two: &Item) -> Ordering {
     let name = |item: &Item| text.as_bytes().get(item.start..item.end).unwrap_or_default();
     let (short, long) = (name(one), name(two));
     let shared = short.len().min(long.len());
     short.get(..shared).cmp(&long.get(..shared)).then_with(|| {
-        // What follows the shared part decides: for most names that is nothing, and they were told apart above.
+        // The next byte decides. Most names differ in the shared length already.
         let next = |name: &[u8], item: &Item| match name.get(shared) {
             Some(byte) => Some(*byte),
             None if item.kind == ItemKind::Directory => Some(b'/'),
@@ -148,12 +146,12 @@ fn key(name: &str, kind: ItemKind) -> impl Iterator<Item = u8> + Clone + '_ {
     name.bytes().chain((kind == ItemKind::Directory).then_some(b'/'))
 }
 
-/// Opens a directory by its name in another one. A link is not followed.
+/// Opens a directory by its name in another one. Does not follow links.
 pub(super) fn open_directory(above: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(above, name, SAFE | OFlags::DIRECTORY, Mode::empty())
 }
 
-/// Goes down some directories.
+/// Opens nested directories by their names.
 pub(super) fn open_directories(above: BorrowedFd<'_>, names: &[&str]) -> Result<Option<OwnedFd>, Errno> {
     let mut handle: Option<OwnedFd> = None;
     for name in names {

@@ -1,21 +1,21 @@
-//! What is known of a tree, as bytes that outlive the process.
+//! Serialized form of a [`ScanIndex`].
 //!
-//! Every number is written as its difference to that of the entry before, and of every path only what differs: some 50 bytes an
-//! entry, of which 32 are the hash of its content. Bytes that are not exactly what was written mean that nothing is known, which
-//! costs a scan that reads everything and never a wrong answer.
+//! Numbers are stored as differences from the entry before, and paths without their shared prefix: some 50 bytes per
+//! entry, of which 32 are the content's hash. Damaged bytes decode to `None`. That costs a full scan and never yields a
+//! wrong index.
 
 use sayso_review::ContentHash;
 
-use super::known::{Belief, Entry, Held, Known, Span, Standing};
+use super::index::{Coverage, IndexEntry, ScanIndex, Span, StatTrust, Stored};
 use super::signature::{Moment, Signature};
 
-/// What tells our bytes, and the version of their form.
+/// Magic bytes with the version of the format.
 const MARK: &[u8] = b"sayso tree 1\n";
 const HASH_BYTES: usize = 32;
-/// Paths share what they have in common, so that few bytes can stand for very many.
+/// Maximum decoded text size, since shared prefixes let few bytes expand to very many.
 const MOST_TEXT: usize = 1 << 30;
 
-/// Bits of the byte that says what an entry is, beside those of what it held.
+/// Flags in the byte with an entry's kind.
 const RACY: u8 = 0b0100;
 const LEAVING: u8 = 0b1000;
 
@@ -28,8 +28,8 @@ const START: Signature = Signature {
     mode: 0,
 };
 
-impl Known {
-    /// Writes it down.
+impl ScanIndex {
+    /// Serializes the index.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64 * (self.entries.len() + self.directories.len()) + 64);
         bytes.extend_from_slice(MARK);
@@ -56,7 +56,7 @@ impl Known {
         bytes
     }
 
-    /// Reads what was written down; `None` if it is not whole, or of another version.
+    /// Deserializes an index; `None` if it is damaged or of another version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let body = bytes.strip_prefix(MARK).and_then(<[u8]>::split_first_chunk::<HASH_BYTES>);
         let body = body.filter(|(sum, body)| ContentHash::of(body).as_bytes() == *sum).map(|(_, body)| body);
@@ -66,14 +66,14 @@ impl Known {
 
 struct Writer<'k> {
     bytes: Vec<u8>,
-    /// The path before.
+    /// Previous path.
     path: &'k str,
-    /// The signature before.
+    /// Previous signature.
     last: Signature,
 }
 
 impl<'k> Writer<'k> {
-    /// Seven bits a byte, the lowest first.
+    /// Writes a variable-length number, seven bits per byte, lowest first.
     fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -82,7 +82,7 @@ impl<'k> Writer<'k> {
         self.bytes.push(number as u8);
     }
 
-    /// A difference, small ones short whether they go up or down.
+    /// Writes a signed difference in zigzag encoding.
     fn difference(&mut self, to: u64, from: u64) {
         let signed = to.wrapping_sub(from).cast_signed();
         self.number(((signed << 1) ^ (signed >> 63)).cast_unsigned());
@@ -96,23 +96,23 @@ impl<'k> Writer<'k> {
         self.path = path;
     }
 
-    fn entry(&mut self, known: &'k Known, entry: &Entry) {
+    fn entry(&mut self, known: &'k ScanIndex, entry: &IndexEntry) {
         self.path(known.text(entry.path));
-        let belief = match entry.belief {
-            Belief::Sure => 0,
-            Belief::Racy => RACY,
+        let trust = match entry.trust {
+            StatTrust::Sure => 0,
+            StatTrust::Racy => RACY,
         };
-        let held = match entry.held {
-            Held::Content(_) => 0,
-            Held::Link(_) => 1,
-            Held::Unkept => 2,
-            Held::Special => 3,
+        let stored = match entry.stored {
+            Stored::Content(_) => 0,
+            Stored::Link(_) => 1,
+            Stored::Missing => 2,
+            Stored::Special => 3,
         };
-        let standing = match entry.standing {
-            Standing::Seen => 0,
-            Standing::Leaving => LEAVING,
+        let coverage = match entry.coverage {
+            Coverage::Tracked => 0,
+            Coverage::LastTime => LEAVING,
         };
-        self.bytes.push(standing | belief | held);
+        self.bytes.push(coverage | trust | stored);
         let (now, last) = (entry.signature, self.last);
         self.number(now.size);
         self.difference(nanoseconds(now.modified), nanoseconds(last.modified));
@@ -121,14 +121,14 @@ impl<'k> Writer<'k> {
         self.difference(now.device, last.device);
         self.difference(now.mode.into(), last.mode.into());
         self.last = now;
-        match entry.held {
-            Held::Content(hash) => self.bytes.extend_from_slice(hash.as_bytes()),
-            Held::Link(target) => {
+        match entry.stored {
+            Stored::Content(hash) => self.bytes.extend_from_slice(hash.as_bytes()),
+            Stored::Link(target) => {
                 let target = known.text(target);
                 self.number(target.len() as u64);
                 self.bytes.extend_from_slice(target.as_bytes());
             }
-            Held::Unkept | Held::Special => {}
+            Stored::Missing | Stored::Special => {}
         }
     }
 }
@@ -144,9 +144,9 @@ struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
-    fn known(mut self) -> Option<Known> {
+    fn known(mut self) -> Option<ScanIndex> {
         let count = self.count()?;
-        let mut entries: Vec<Entry> = Vec::with_capacity(count);
+        let mut entries: Vec<IndexEntry> = Vec::with_capacity(count);
         let mut before = None;
         for _ in 0..count {
             let entry = self.entry(before)?;
@@ -161,7 +161,7 @@ impl<'b> Reader<'b> {
         }
         let text = String::from_utf8(self.text).ok()?;
         let stopped = (stop.start < stop.end).then_some(stop);
-        let known = Known { text, entries, directories, unseen, stopped };
+        let known = ScanIndex { text, entries, directories, unseen, stopped };
         known.is_in_order().then_some(known)
     }
 
@@ -189,7 +189,7 @@ impl<'b> Reader<'b> {
         None
     }
 
-    /// A number of things, each of which takes two bytes at least.
+    /// Reads a number of items, each of which has at least two bytes.
     fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.rest.len() / 2).then_some(count)
@@ -214,7 +214,7 @@ impl<'b> Reader<'b> {
         self.span(start)
     }
 
-    /// What was added to the text since, if it is one.
+    /// Returns the span of the text since `start`, if it is UTF-8.
     fn span(&self, start: usize) -> Option<Span> {
         std::str::from_utf8(self.text.get(start..)?).ok()?;
         Some(Span { start, end: self.text.len() })
@@ -229,7 +229,7 @@ impl<'b> Reader<'b> {
         Some(paths)
     }
 
-    fn entry(&mut self, before: Option<Span>) -> Option<Entry> {
+    fn entry(&mut self, before: Option<Span>) -> Option<IndexEntry> {
         let path = self.path(before)?;
         let kind = self.byte()?;
         let last = self.last;
@@ -242,34 +242,34 @@ impl<'b> Reader<'b> {
         let mode = u32::try_from(self.difference(last.mode.into())?).ok()?;
         let signature = Signature { size, modified, changed, inode, device, mode };
         self.last = signature;
-        let belief = if kind & RACY == 0 { Belief::Sure } else { Belief::Racy };
-        let standing = if kind & LEAVING == 0 { Standing::Seen } else { Standing::Leaving };
-        let held = match kind & !(RACY | LEAVING) {
-            0 => Held::Content(ContentHash::from_bytes(*self.take(HASH_BYTES)?.first_chunk()?)),
+        let trust = if kind & RACY == 0 { StatTrust::Sure } else { StatTrust::Racy };
+        let coverage = if kind & LEAVING == 0 { Coverage::Tracked } else { Coverage::LastTime };
+        let stored = match kind & !(RACY | LEAVING) {
+            0 => Stored::Content(ContentHash::from_bytes(*self.take(HASH_BYTES)?.first_chunk()?)),
             1 => {
                 let length = usize::try_from(self.number()?).ok()?;
                 let target = self.take(length)?;
                 let start = self.text.len();
                 self.text.extend_from_slice(target);
-                Held::Link(self.span(start)?)
+                Stored::Link(self.span(start)?)
             }
-            2 => Held::Unkept,
-            3 => Held::Special,
+            2 => Stored::Missing,
+            3 => Stored::Special,
             _ => return None,
         };
-        Some(Entry { path, signature, belief, standing, held })
+        Some(IndexEntry { path, signature, trust, coverage, stored })
     }
 }
 
-impl Known {
-    /// Whether all is as a scan leaves it, which others rely on.
+impl ScanIndex {
+    /// `true` if all lists are sorted, on which lookups rely.
     fn is_in_order(&self) -> bool {
         rises(self.entries.iter().map(|entry| self.text(entry.path)))
             && [&self.directories, &self.unseen].iter().all(|list| rises(list.iter().map(|span| self.text(*span))))
     }
 }
 
-/// Whether these are paths, each after the one before. A slash at the end is no harm.
+/// `true` if the texts are valid paths in ascending order. A trailing slash is permitted.
 fn rises<'k>(mut paths: impl Iterator<Item = &'k str>) -> bool {
     let plain = |path: &str| {
         let path = path.strip_suffix('/').unwrap_or(path);

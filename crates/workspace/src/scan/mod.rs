@@ -1,35 +1,35 @@
-//! Scans of the whole tree: what is there, and what has changed since the last look.
+//! Scans of the whole tree: its files, and changes since the previous scan.
 //!
-//! A file whose `stat` is what it was is not opened, so that a scan of a tree where nothing happened costs one `stat` a file. What
-//! is new goes out through [`Contents`], in batches; what is known goes on in [`Known`].
+//! A file with an unchanged `stat` is not opened, so a scan without changes costs one `stat` per file. New contents go
+//! to [`Contents`] in batches; the [`ScanIndex`] records all files.
 //!
-//! # What is left out
+//! # Omitted files
 //!
-//! `.git`, what the `.gitignore` files inside the workspace and `.git/info/exclude` name, and the protected state folder. Of what
-//! is ignored, a small set of names that a person would miss is captured all the same (`.env` and the like), though no ignored
-//! directory is searched for them. A file that becomes ignored is captured once more, so that whoever adds a line to
-//! `.gitignore` can neither hide a change by it nor make files look deleted. What was ignored and no longer is does not count as
-//! new. What a command names ([`Named`]) is captured even if it is ignored, before the command and after it.
+//! A scan omits `.git`, the files that `.gitignore` files inside the workspace and `.git/info/exclude` name, and
+//! protected directories. A small set of precious ignored files (`.env` and the like) is captured all the same, unless
+//! their directory is ignored. A file that becomes ignored is captured once more, so that a new line in `.gitignore`
+//! can neither hide a change nor make files look deleted. A file that is no longer ignored does not count as new. Paths
+//! that a command names ([`NamedPaths`]) are captured even if they are ignored, before and after the command.
 //!
 //! # Limits
 //!
-//! - A scan takes time, and the tree may change meanwhile. Each file is as it was in some moment of the scan; a file that is
-//!   renamed in that moment may be found under both names or under none.
+//! - The tree may change during a scan. Each file is captured as it was at some moment of the scan. A file that is
+//!   renamed meanwhile may be found under both names or neither.
 //! - Modes and owners of directories, owners of files and extended attributes are not recorded.
-//! - A program that maps a file into memory can write to it without a change of its times, until the system writes the pages
-//!   back. So can one on a network file system whose server's clock goes otherwise, within one tick of that. git has the same
-//!   limits.
-//! - Files that git tracks though a pattern names them, and patterns that lie outside the workspace (`core.excludesFile`), are
-//!   not known.
+//! - A program that maps a file into memory can write to it without a change of its times until the system writes the
+//!   pages back. On a network file system with a different clock, a write within one tick may go unnoticed. git has the
+//!   same limits.
+//! - Tracked files that match an ignore pattern count as ignored. Patterns outside the workspace (`core.excludesFile`)
+//!   are not read.
 
 mod batch;
 mod difference;
 mod directory;
 mod encoding;
-mod known;
+mod index;
 mod named;
 mod not_captured;
-mod personal;
+mod precious;
 mod scanner;
 mod signature;
 
@@ -43,86 +43,83 @@ use thiserror::Error;
 use crate::confine::{OpenError, Workspace};
 use scanner::Scanner;
 
-pub use difference::{Happened, TreeChanges, UncapturedChange};
-pub use known::Known;
-pub use named::{Below, Named};
+pub use difference::{ChangeKind, TreeChanges, UncapturedChange};
+pub use index::ScanIndex;
+pub use named::{NamedDepth, NamedPaths};
 pub use not_captured::{NotCaptured, Reason};
 pub use signature::{Moment, Signature};
 
-/// How much a scan may take on.
+/// Limits of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanLimits {
-    /// A file with more bytes is not read.
-    pub largest_file: u64,
-    /// After so many files and links, or so many directories, the scan ends.
-    pub most_files: usize,
-    /// So many bytes of new contents are kept; no file is read that would exceed it.
-    pub most_bytes: u64,
-    /// So many bytes of them are kept of ignored files, which are captured only where they are [`Named`].
-    pub most_ignored_bytes: u64,
+    /// Larger files are not read.
+    pub max_file_bytes: u64,
+    /// The scan ends after so many files and links, or so many directories.
+    pub max_files: usize,
+    /// Maximum size of all new contents. A file that would exceed it is not read.
+    pub max_new_bytes: u64,
+    /// Maximum size of new contents of ignored files, which are captured only if [`NamedPaths`] has them.
+    pub max_ignored_bytes: u64,
 }
 
-/// Whether contents that were kept before are still there.
+/// Assumption about contents that earlier scans stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// They surely are.
+    /// All are still stored.
     Kept,
-    /// Some may have been released: each is asked for, and read again if it is gone.
+    /// Some may be deleted. Each is looked up, and its file is read again if it is gone.
     Ask,
 }
 
-/// Where contents go.
+/// Store for contents.
 pub trait Contents {
-    /// Why one could not be kept.
     type Error: Error + 'static;
 
-    /// Whether a content is there.
+    /// `true` if a content is stored.
     fn has(&mut self, hash: ContentHash) -> Result<bool, Self::Error>;
 
-    /// Keeps contents that are not there: some megabytes at a time, or a single larger one.
+    /// Stores new contents: a few megabytes at a time, or a single larger one.
     fn keep(&mut self, contents: &[(ContentHash, &[u8])]) -> Result<(), Self::Error>;
 }
 
-/// What a scan found.
+/// Result of a scan.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// What is known now.
-    pub known: Known,
-    /// What is there and was not captured, in the order that it was met. Files that git ignores are not named.
+    pub index: ScanIndex,
+    /// Files that were not captured, in the order of the walk. Ignored files are not listed.
     pub not_captured: Vec<NotCaptured>,
-    /// What it cost.
     pub cost: ScanCost,
 }
 
-/// What a scan had to do.
+/// Work that a scan did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScanCost {
-    /// Files and links that were found.
+    /// Number of files and links.
     pub found: usize,
-    /// Files that were opened and read.
+    /// Number of files that were read.
     pub read: usize,
-    /// Contents that were new.
+    /// Number of new contents.
     pub kept: usize,
-    /// Their bytes.
+    /// Size of the new contents, in bytes.
     pub kept_bytes: u64,
 }
 
-/// Why a tree could not be scanned.
+/// Reason why a scan failed.
 #[derive(Debug, Error)]
 pub enum ScanError<E: Error + 'static> {
-    /// The workspace itself cannot be opened.
+    /// The root cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The workspace itself cannot be listed.
-    #[error("the workspace cannot be listed: {0}")]
+    /// The root cannot be listed.
+    #[error("cannot list the workspace: {0}")]
     List(Errno),
-    /// A content could not be kept.
-    #[error("contents of files could not be kept: {0}")]
+    /// A content could not be stored.
+    #[error("cannot store file contents: {0}")]
     Contents(#[source] E),
 }
 
 impl<E: Error + 'static> ScanError<E> {
-    /// The kind that programs see; what went wrong with [`Contents`] knows better itself.
+    /// Returns the kind. For [`Contents`] errors the store's own error is more precise.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Open(_) | Self::List(_) => ErrorKind::ToolFailed,
@@ -130,28 +127,28 @@ impl<E: Error + 'static> ScanError<E> {
         }
     }
 
-    /// What to do about it, where there is something to do.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Open(_) | Self::List(_) => Some("look whether the directory is still there and may be read"),
+            Self::Open(_) | Self::List(_) => Some("check that the directory exists and is readable"),
             Self::Contents(_) => None,
         }
     }
 }
 
 impl Workspace {
-    /// What `stat` says of a file, at the price of that and no more; `None` if there is none.
+    /// Returns the signature of a file with one `stat` call; `None` if it does not exist.
     pub fn signature(&self, path: &WsPath) -> Option<Signature> {
         Some(Signature::of(&self.stat_path(path)?))
     }
 
-    /// How many bytes the files at or below a path hold; `None` if there are more than `most` of them.
-    pub fn bytes_below(&self, path: &WsPath, most: usize) -> Option<u64> {
+    /// Adds up the sizes of the files at or below a path; `None` if there are more than `max_entries` entries.
+    pub fn bytes_below(&self, path: &WsPath, max_entries: usize) -> Option<u64> {
         let (mut bytes, mut count) = (0_u64, 0);
         let mut waiting = vec![path.clone()];
         while let Some(path) = waiting.pop() {
             count += 1;
-            if count > most {
+            if count > max_entries {
                 return None;
             }
             let Some(signature) = self.signature(&path) else { continue };
@@ -167,10 +164,10 @@ impl Workspace {
         Some(bytes)
     }
 
-    /// Looks at every file of the tree and reads those that may have changed since `known`.
+    /// Scans the tree. Reads the files that may have changed since the index `known`.
     pub fn scan<C: Contents>(
         &self,
-        known: &Known,
+        known: &ScanIndex,
         trust: Trust,
         limits: ScanLimits,
         contents: &mut C,
@@ -178,11 +175,11 @@ impl Workspace {
         self.scan_begun_at(Moment::now(), known, trust, limits, contents)
     }
 
-    /// The same, and captures what is named even if git ignores it.
+    /// Scans the tree, and captures the paths in `named` even if git ignores them.
     pub fn scan_with<C: Contents>(
         &self,
-        named: &Named,
-        known: &Known,
+        named: &NamedPaths,
+        known: &ScanIndex,
         trust: Trust,
         limits: ScanLimits,
         contents: &mut C,
@@ -192,12 +189,12 @@ impl Workspace {
         Scanner::new(known, trust, limits, Moment::now(), protected, contents).naming(named).scan(&root.handle)
     }
 
-    /// The same, as if it had begun at another moment: a file that was written to later is read again by the next scan. A moment
-    /// that is yet to come makes changes go unseen.
+    /// Scans the tree as if the scan had begun at another moment, for tests. The next scan reads files again that were
+    /// written later. A moment in the future makes scans miss changes.
     pub fn scan_begun_at<C: Contents>(
         &self,
         began: Moment,
-        known: &Known,
+        known: &ScanIndex,
         trust: Trust,
         limits: ScanLimits,
         contents: &mut C,

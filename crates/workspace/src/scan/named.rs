@@ -1,53 +1,50 @@
-//! The ignored paths that a scan looks at all the same, since a command names them.
+//! Ignored paths that a scan captures because a command names them.
 
 use sayso_review::WsPath;
 
 /// Paths that a command is about to change. A scan captures them even if git ignores them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
-    paths: Vec<(WsPath, Below)>,
+pub struct NamedPaths {
+    paths: Vec<(WsPath, NamedDepth)>,
 }
 
-/// How much below a named path counts as named.
+/// Depth to which entries below a named path count as named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Below {
-    /// The files that lie in it directly.
-    Files,
-    /// Everything.
-    Everything,
+pub enum NamedDepth {
+    /// Only direct children that are files.
+    Children,
+    Recursive,
 }
 
-impl Named {
-    /// Adds a path with what is below it.
-    pub fn add(&mut self, path: WsPath, below: Below) {
+impl NamedPaths {
+    pub fn add(&mut self, path: WsPath, below: NamedDepth) {
         self.paths.push((path, below));
     }
 
-    /// The named paths.
-    pub fn paths(&self) -> impl Iterator<Item = (&WsPath, Below)> {
+    pub fn paths(&self) -> impl Iterator<Item = (&WsPath, NamedDepth)> {
         self.paths.iter().map(|(path, below)| (path, *below))
     }
 
-    /// Whether a file or link is named.
+    /// `true` if a file or link is named.
     pub(super) fn has_file(&self, path: &str) -> bool {
         self.paths.iter().any(|(named, below)| match rest(named, path) {
             Some("") => true,
-            Some(rest) => *below == Below::Everything || !rest.contains('/'),
+            Some(rest) => *below == NamedDepth::Recursive || !rest.contains('/'),
             None => false,
         })
     }
 
-    /// Whether a directory may hold something that is named.
+    /// `true` if a directory may have named entries.
     pub(super) fn reaches(&self, directory: &str) -> bool {
         self.paths.iter().any(|(named, below)| match rest(named, directory) {
             Some("") => true,
-            Some(_) => *below == Below::Everything,
+            Some(_) => *below == NamedDepth::Recursive,
             None => named.as_str().strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')),
         })
     }
 }
 
-/// What of a path lies below a named one; empty for that itself.
+/// Returns the part of a path below a named one; empty for the named path itself.
 fn rest<'p>(named: &WsPath, path: &'p str) -> Option<&'p str> {
     if named.is_root() {
         return Some(path);

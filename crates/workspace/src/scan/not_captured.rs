@@ -1,61 +1,49 @@
-//! What a scan had to leave behind.
+//! Files that a scan could not capture.
 
 use std::fmt;
 
 use rustix::fs::FileType;
 
-/// Something that is there and that could not be brought back.
+/// A file that was not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotCaptured {
-    /// Where, as it can be shown: a name that is not UTF-8 has marks in place of what cannot be read.
+    /// Path for display. Bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Why something was not captured.
+/// Reason why a file was not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It has more bytes than a file may.
+    /// The file has more bytes than the limit.
     TooLarge {
-        /// How many.
         size: u64,
-        /// How many it may have.
         limit: u64,
     },
-    /// The scan would have kept more new bytes than it may.
+    /// The scan would store more new bytes than the limit.
     TooMuch {
-        /// How many it may.
         limit: u64,
     },
-    /// The scan ended here: neither this nor anything after it was looked at.
+    /// The scan ended at this path because of the limit on files.
     TooMany {
-        /// How many files it may look at.
         limit: usize,
     },
-    /// A directory within more directories than any source tree has.
+    /// The directory is nested too deeply.
     TooDeep,
-    /// Its name is not UTF-8.
     Name,
-    /// The target of a symbolic link is not UTF-8.
     Target,
-    /// A pipe, which has no content of its own.
     Pipe,
-    /// A socket, which has none either.
     Socket,
-    /// A device, which is never read.
     Device,
-    /// It changed whenever it was read.
+    /// The file changed during each read.
     KeptChanging,
-    /// The system refuses.
     Unreadable {
-        /// What it says.
         reason: String,
     },
 }
 
 impl Reason {
-    /// For what is neither a file nor a link nor a directory.
+    /// Returns the reason for a special file.
     pub(super) fn special(kind: FileType) -> Self {
         match kind {
             FileType::Fifo => Self::Pipe,
@@ -69,13 +57,13 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLarge { size, limit } => {
-                write!(f, "it has {size} bytes, more than the {limit} that are kept of a file")
+                write!(f, "it has {size} bytes, more than the limit of {limit}")
             }
-            Self::TooMuch { limit } => write!(f, "no more than {limit} new bytes are kept at a time"),
+            Self::TooMuch { limit } => write!(f, "the scan reached its limit of {limit} new bytes"),
             Self::TooMany { limit } => {
-                write!(f, "no more than {limit} files are looked at: neither this nor what comes after it was")
+                write!(f, "the scan ended here at its limit of {limit} files")
             }
-            Self::TooDeep => f.write_str("it is in more directories than are looked into"),
+            Self::TooDeep => f.write_str("it is nested too deeply"),
             Self::Name => f.write_str("its name is not UTF-8"),
             Self::Target => f.write_str("the target of this symbolic link is not UTF-8"),
             Self::Pipe => f.write_str("it is a pipe"),

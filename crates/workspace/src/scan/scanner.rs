@@ -1,4 +1,4 @@
-//! The walk itself: down by handles, in the order of paths, beside what is known.
+//! Walk of a scan: by handles, in the order of paths, in parallel with the previous index.
 
 use std::ffi::CString;
 use std::io::Read as _;
@@ -8,37 +8,37 @@ use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
 use super::batch::{Batch, NotRead, ReadContent, SAFE};
-use super::directory::{Ended, ItemKind, Listed, Names, open_directories, open_directory};
-use super::known::{Belief, Cursor, Entry, Held, Known, Standing};
-use super::named::Named;
+use super::directory::{DirectoryNames, Ended, ItemKind, Listed, open_directories, open_directory};
+use super::index::{Coverage, Cursor, IndexEntry, ScanIndex, StatTrust, Stored};
+use super::named::NamedPaths;
 use super::not_captured::{NotCaptured, Reason};
-use super::personal::is_personal;
+use super::precious::is_precious;
 use super::signature::{Moment, Signature};
 use super::{Contents, Scan, ScanCost, ScanError, ScanLimits, Trust};
-use crate::ignores::{DEEPEST, GIT, IGNORE_FILE, IGNORE_FILE_LIMIT, Ignorable, Ignores};
+use crate::ignores::{GIT, IGNORE_FILE, IGNORE_FILE_LIMIT, Ignorable, Ignores, MAX_DEPTH};
 
-/// Whether the walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     On,
     Stop,
 }
 
-/// What is looked at in a directory.
+/// Selection of a directory's entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// All that is not ignored.
+    /// All entries that are not ignored.
     All,
-    /// It is ignored itself: only what is named, and what was captured before it was ignored, one last time.
-    Known,
+    /// The directory is ignored: only named entries, and entries that were captured before it was ignored, one last
+    /// time.
+    Named,
 }
 
-/// Why a file is looked at.
+/// Reason to capture a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// It belongs to the tree.
+    /// The file is not ignored.
     Tree,
-    /// It is ignored, and a command names it.
+    /// The file is ignored, and a command names it.
     Command,
 }
 
@@ -49,35 +49,35 @@ pub(super) struct Scanner<'s, C> {
     began: Moment,
     protected: Vec<&'s str>,
     contents: &'s mut C,
-    /// Where the walk is.
+    /// Path of the present entry.
     path: String,
     depth: usize,
-    /// Of the file that is looked at.
-    standing: Standing,
-    /// Why the file is looked at.
+    /// Coverage of the present file.
+    coverage: Coverage,
+    /// Reason to capture the present file.
     source: Source,
-    /// What is captured although it is ignored.
-    named: Named,
-    /// How many new bytes of ignored files may still be kept.
+    /// Paths to capture even if they are ignored.
+    named: NamedPaths,
+    /// Remaining bytes for new contents of ignored files.
     room_for_named: u64,
     ignores: Ignores,
-    names: Names,
+    names: DirectoryNames,
     batch: Batch,
-    found: Known,
+    found: ScanIndex,
     not_captured: Vec<NotCaptured>,
     cost: ScanCost,
 }
 
 impl<'s, C: Contents> Scanner<'s, C> {
     pub(super) fn new(
-        known: &'s Known,
+        known: &'s ScanIndex,
         trust: Trust,
         limits: ScanLimits,
         began: Moment,
         protected: Vec<&'s str>,
         contents: &'s mut C,
     ) -> Self {
-        let mut found = Known::default();
+        let mut found = ScanIndex::default();
         found.text.reserve(known.text.len() + known.text.len() / 8);
         found.entries.reserve(known.entries.len() + known.entries.len() / 8);
         Self {
@@ -89,12 +89,12 @@ impl<'s, C: Contents> Scanner<'s, C> {
             contents,
             path: String::new(),
             depth: 0,
-            standing: Standing::Seen,
+            coverage: Coverage::Tracked,
             source: Source::Tree,
-            named: Named::default(),
-            room_for_named: limits.most_ignored_bytes,
+            named: NamedPaths::default(),
+            room_for_named: limits.max_ignored_bytes,
             ignores: Ignores::default(),
-            names: Names::new(),
+            names: DirectoryNames::new(),
             batch: Batch::default(),
             found,
             not_captured: Vec::new(),
@@ -102,19 +102,19 @@ impl<'s, C: Contents> Scanner<'s, C> {
         }
     }
 
-    /// The same, and captures what is named even if it is ignored.
-    pub(super) fn naming(mut self, named: &Named) -> Self {
+    /// Sets the paths to capture even if they are ignored.
+    pub(super) fn naming(mut self, named: &NamedPaths) -> Self {
         self.named = named.clone();
         self
     }
 
     pub(super) fn scan(mut self, root: &OwnedFd) -> Result<Scan, ScanError<C::Error>> {
-        let listed = self.names.list(root.as_fd(), self.limits.most_files).map_err(ScanError::List)?;
+        let listed = self.names.list(root.as_fd(), self.limits.max_files).map_err(ScanError::List)?;
         self.directory(root.as_fd(), &listed, Within::All).map_err(ScanError::Contents)?;
         self.batch.hand_over(self.contents).map_err(ScanError::Contents)?;
         self.found.sort();
         self.cost.found = self.found.entries.len();
-        Ok(Scan { known: self.found, not_captured: self.not_captured, cost: self.cost })
+        Ok(Scan { index: self.found, not_captured: self.not_captured, cost: self.cost })
     }
 
     fn directory(&mut self, handle: BorrowedFd<'_>, listed: &Listed, within: Within) -> Result<Flow, C::Error> {
@@ -131,7 +131,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
             let length = self.path.len();
             for index in listed.from..listed.to {
                 let Some((name, kind)) = self.names.item(index) else { break };
-                // A directory that changes while it is listed may name an entry twice.
+                // A listing may contain an entry twice if the directory changes meanwhile.
                 let is_again = index > listed.from && self.names.item(index - 1) == Some((name, kind));
                 if name == GIT || is_again {
                     continue;
@@ -153,17 +153,17 @@ impl<'s, C: Contents> Scanner<'s, C> {
         Ok(flow)
     }
 
-    /// Looks at the entry that `path` names, whose own name starts at `start`.
+    /// Processes the entry at `path`, whose own name starts at `start`.
     fn entry(&mut self, above: BorrowedFd<'_>, start: usize, kind: ItemKind, within: Within) -> Result<Flow, C::Error> {
         if self.protected.contains(&self.path.as_str()) {
             return Ok(Flow::On);
         }
-        let most = self.limits.most_files;
+        let most = self.limits.max_files;
         if self.found.entries.len() >= most || self.found.directories.len() >= most || self.found.unseen.len() >= most {
             return Ok(self.stop(kind));
         }
         let ignorable = if kind == ItemKind::Directory { Ignorable::Directory } else { Ignorable::Other };
-        let is_ignored = within == Within::Known || self.ignores.is_ignored(&self.path, ignorable);
+        let is_ignored = within == Within::Named || self.ignores.is_ignored(&self.path, ignorable);
         match kind {
             ItemKind::Directory => {
                 if is_ignored {
@@ -175,22 +175,22 @@ impl<'s, C: Contents> Scanner<'s, C> {
                         return Ok(Flow::On);
                     }
                 }
-                self.below(above, start, if is_ignored { Within::Known } else { Within::All })
+                self.below(above, start, if is_ignored { Within::Named } else { Within::All })
             }
             ItemKind::Other => {
                 let known = self.cursor.find(&self.path);
                 let name = self.path.get(start..).unwrap_or_default();
-                let is_seen = !is_ignored || (within == Within::All && is_personal(name));
+                let is_seen = !is_ignored || (within == Within::All && is_precious(name));
                 let is_named = !is_seen && self.named.has_file(&self.path);
                 self.source = if is_named { Source::Command } else { Source::Tree };
-                self.standing = if is_seen {
-                    Standing::Seen
+                self.coverage = if is_seen {
+                    Coverage::Tracked
                 } else if is_named
-                    || known.is_some_and(|known| known.standing == Standing::Seen)
-                    // What took the place of a directory is in the way of putting that back.
+                    || known.is_some_and(|known| known.coverage == Coverage::Tracked)
+                    // A file in the place of a directory prevents its restoration, so it is captured.
                     || self.cursor.knew_directory(&self.path)
                 {
-                    Standing::Leaving
+                    Coverage::LastTime
                 } else {
                     self.leave_out(kind);
                     return Ok(Flow::On);
@@ -202,21 +202,21 @@ impl<'s, C: Contents> Scanner<'s, C> {
     }
 
     fn below(&mut self, above: BorrowedFd<'_>, start: usize, within: Within) -> Result<Flow, C::Error> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             self.leave_out_because(Reason::TooDeep, ItemKind::Directory);
             return Ok(Flow::On);
         }
         let opened = open_directory(above, self.path.get(start..).unwrap_or_default());
         let listed = opened.and_then(|handle| {
-            let listed = self.names.list(handle.as_fd(), self.limits.most_files)?;
+            let listed = self.names.list(handle.as_fd(), self.limits.max_files)?;
             Ok((handle, listed))
         });
         let (handle, listed) = match listed {
             Ok(opened) => opened,
-            // It went away.
+            // Removed meanwhile.
             Err(Errno::NOENT) => return Ok(Flow::On),
             Err(Errno::LOOP | Errno::NOTDIR) => {
-                // Now this, now that.
+                // Replaced meanwhile.
                 self.leave_out(ItemKind::Other);
                 self.leave_out_because(Reason::KeptChanging, ItemKind::Directory);
                 return Ok(Flow::On);
@@ -234,7 +234,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
         Ok(flow)
     }
 
-    fn file(&mut self, above: BorrowedFd<'_>, start: usize, known: Option<&'s Entry>) -> Result<(), C::Error> {
+    fn file(&mut self, above: BorrowedFd<'_>, start: usize, known: Option<&'s IndexEntry>) -> Result<(), C::Error> {
         let name = self.path.get(start..).unwrap_or_default();
         let signature = match rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Signature::of(&stat),
@@ -245,19 +245,19 @@ impl<'s, C: Contents> Scanner<'s, C> {
             }
         };
         let same = known.filter(|known| known.signature == signature);
-        if let Some(known) = same.filter(|known| known.belief == Belief::Sure) {
-            match known.held {
-                Held::Content(hash) if self.trust == Trust::Kept || self.contents.has(hash)? => {
-                    self.add(signature, Held::Content(hash));
+        if let Some(known) = same.filter(|known| known.trust == StatTrust::Sure) {
+            match known.stored {
+                Stored::Content(hash) if self.trust == Trust::Kept || self.contents.has(hash)? => {
+                    self.add(signature, Stored::Content(hash));
                     return Ok(());
                 }
-                Held::Link(target) => {
+                Stored::Link(target) => {
                     let target = self.found.write(self.cursor.known.text(target));
-                    self.add(signature, Held::Link(target));
+                    self.add(signature, Stored::Link(target));
                     return Ok(());
                 }
-                // Whatever the reason was, it is looked for again.
-                Held::Content(_) | Held::Unkept | Held::Special => {}
+                // The reason may no longer apply, so the file is read again.
+                Stored::Content(_) | Stored::Missing | Stored::Special => {}
             }
         }
         match signature.file_type() {
@@ -267,7 +267,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
                 match rustix::fs::readlinkat(above, name, Vec::new()).map(CString::into_string) {
                     Ok(Ok(target)) => {
                         let target = self.found.write(&target);
-                        self.add(signature, Held::Link(target));
+                        self.add(signature, Stored::Link(target));
                     }
                     Ok(Err(_)) => self.add_uncaptured(signature, Reason::Target),
                     Err(Errno::NOENT) => {}
@@ -276,7 +276,8 @@ impl<'s, C: Contents> Scanner<'s, C> {
                 }
                 Ok(())
             }
-            // Listed as something else: what is in it comes elsewhere in the order of paths, and waits for the next scan.
+            // Listed as a file, but a directory by now. Its entries have another place in the order of paths, so the
+            // next scan finds them.
             FileType::Directory => {
                 self.leave_out(ItemKind::Other);
                 self.leave_out_because(Reason::KeptChanging, ItemKind::Directory);
@@ -284,7 +285,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
             }
             special => {
                 self.say(Reason::special(special));
-                self.add(signature, Held::Special);
+                self.add(signature, Stored::Special);
                 Ok(())
             }
         }
@@ -295,17 +296,17 @@ impl<'s, C: Contents> Scanner<'s, C> {
         above: BorrowedFd<'_>,
         start: usize,
         signature: Signature,
-        known: Option<&Entry>,
+        known: Option<&IndexEntry>,
     ) -> Result<(), C::Error> {
-        let ScanLimits { largest_file: limit, most_bytes, .. } = self.limits;
+        let ScanLimits { max_file_bytes: limit, max_new_bytes, .. } = self.limits;
         if signature.size > limit {
             self.add_uncaptured(signature, Reason::TooLarge { size: signature.size, limit });
             return Ok(());
         }
-        // What may be the same as before is read even if nothing new fits: the same needs no room.
-        let may_be_same = known.is_some_and(|known| known.signature == signature && known.belief == Belief::Racy);
+        // A file that may be unchanged is read even without room for new contents, because a known content needs none.
+        let may_be_same = known.is_some_and(|known| known.signature == signature && known.trust == StatTrust::Racy);
         if signature.size > self.room() && !may_be_same {
-            self.add_uncaptured(signature, Reason::TooMuch { limit: most_bytes });
+            self.add_uncaptured(signature, Reason::TooMuch { limit: max_new_bytes });
             return Ok(());
         }
         self.batch.make_room(signature.size, self.contents)?;
@@ -313,11 +314,11 @@ impl<'s, C: Contents> Scanner<'s, C> {
         let name = self.path.get(start..).unwrap_or_default();
         match self.batch.read(above, name, limit) {
             Ok(ReadContent { hash, signature }) => {
-                let is_known = known.is_some_and(|known| matches!(known.held, Held::Content(old) if old == hash));
+                let is_known = known.is_some_and(|known| matches!(known.stored, Stored::Content(old) if old == hash));
                 let is_kept =
                     (is_known && self.trust == Trust::Kept) || self.batch.has(hash) || self.contents.has(hash)?;
                 if !is_kept && signature.size > self.room() {
-                    self.add_uncaptured(signature, Reason::TooMuch { limit: most_bytes });
+                    self.add_uncaptured(signature, Reason::TooMuch { limit: max_new_bytes });
                     return Ok(());
                 }
                 if !is_kept {
@@ -328,7 +329,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
                     }
                     self.batch.keep(hash);
                 }
-                self.add(signature, Held::Content(hash));
+                self.add(signature, Stored::Content(hash));
             }
             Err(NotRead::Other) => self.changed_since(above, start, signature),
             Err(NotRead::TooLarge(size)) => self.add_uncaptured(signature, Reason::TooLarge { size, limit }),
@@ -340,7 +341,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
         Ok(())
     }
 
-    /// A file that is none any more: gone, or in the place of which there is something else.
+    /// Handles a file that was removed or replaced before it was read.
     fn changed_since(&mut self, above: BorrowedFd<'_>, start: usize, signature: Signature) {
         let name = self.path.get(start..).unwrap_or_default();
         let now = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -349,21 +350,21 @@ impl<'s, C: Contents> Scanner<'s, C> {
         }
     }
 
-    /// How many new bytes may still be kept for the file that is looked at.
+    /// Returns the remaining bytes for new contents of the present file.
     fn room(&self) -> u64 {
-        let room = self.limits.most_bytes.saturating_sub(self.cost.kept_bytes);
+        let room = self.limits.max_new_bytes.saturating_sub(self.cost.kept_bytes);
         if self.source == Source::Command { room.min(self.room_for_named) } else { room }
     }
 
-    fn add(&mut self, signature: Signature, held: Held) {
+    fn add(&mut self, signature: Signature, stored: Stored) {
         let path = self.found.write(&self.path);
-        let belief = if signature.is_racy(self.began) { Belief::Racy } else { Belief::Sure };
-        self.found.entries.push(Entry { path, signature, belief, standing: self.standing, held });
+        let trust = if signature.is_racy(self.began) { StatTrust::Racy } else { StatTrust::Sure };
+        self.found.entries.push(IndexEntry { path, signature, trust, coverage: self.coverage, stored });
     }
 
     fn add_uncaptured(&mut self, signature: Signature, reason: Reason) {
         self.say(reason);
-        self.add(signature, Held::Unkept);
+        self.add(signature, Stored::Missing);
     }
 
     fn say(&mut self, reason: Reason) {
@@ -383,20 +384,20 @@ impl<'s, C: Contents> Scanner<'s, C> {
         self.leave_out(kind);
     }
 
-    /// Ends the walk before `path`.
     fn stop(&mut self, kind: ItemKind) -> Flow {
         let (shown, key) = match kind {
-            // No path is smaller than this.
+            // Sorts before all paths.
             ItemKind::Directory if self.path.is_empty() => (".".to_owned(), "\0".to_owned()),
             ItemKind::Directory => (self.path.clone(), format!("{}/", self.path)),
             ItemKind::Other => (self.path.clone(), self.path.clone()),
         };
-        self.not_captured.push(NotCaptured { path: shown, reason: Reason::TooMany { limit: self.limits.most_files } });
+        self.not_captured.push(NotCaptured { path: shown, reason: Reason::TooMany { limit: self.limits.max_files } });
         self.found.stopped = Some(self.found.write(&key));
         Flow::Stop
     }
 
-    /// Reads the patterns that hold from this directory on. Those of the repository itself give way to those of the directory.
+    /// Reads the ignore patterns of a directory. Those of `.git/info/exclude` have lower precedence than its
+    /// `.gitignore`.
     fn enter_ignores(&mut self, directory: BorrowedFd<'_>, listed: &Listed) {
         if self.names.holds(listed, GIT, ItemKind::Directory)
             && let Ok(Some(folder)) = open_directories(directory, &[GIT, "info"])
@@ -408,7 +409,7 @@ impl<'s, C: Contents> Scanner<'s, C> {
         }
     }
 
-    /// One that is no regular file, or cannot be read, ignores nothing.
+    /// An ignore file that cannot be read ignores nothing.
     fn enter_ignore_file(&mut self, directory: BorrowedFd<'_>, name: &str) {
         let Ok(handle) = rustix::fs::openat(directory, name, SAFE, Mode::empty()) else { return };
         let is_file = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;

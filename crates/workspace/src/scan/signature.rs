@@ -1,23 +1,24 @@
-//! What `stat` says of a file, and when that can be believed.
+//! File signatures from `stat`, and the conditions under which an equal signature means an unchanged file.
 
 use rustix::fs::{FileType, Stat};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use sayso_review::FileMode;
 
-/// A point in time, as file systems count it.
+/// Point in time of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     nanoseconds: i64,
 }
 
 impl Moment {
-    /// The present by the clock that the kernel stamps files with, which is behind the precise one by up to a tick.
+    /// Returns the time of the clock that the kernel uses for file times. It is up to one tick behind the precise
+    /// clock.
     pub fn now() -> Self {
         let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::RealtimeCoarse);
         Self::new(tv_sec, tv_nsec)
     }
 
-    /// So many nanoseconds after the beginning of 1970.
+    /// Creates a moment from nanoseconds since 1970.
     pub const fn from_nanoseconds(nanoseconds: i64) -> Self {
         Self { nanoseconds }
     }
@@ -26,38 +27,38 @@ impl Moment {
         self.nanoseconds
     }
 
-    /// Times beyond 1677 and 2262 are all the same to us.
+    /// Saturates outside the years 1677 to 2262.
     fn new(seconds: i64, nanoseconds: i64) -> Self {
         Self::from_nanoseconds(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
     }
 
-    /// The latest moment at which a file with this time may have been written. A file system with coarse times rounds down, and
-    /// round numbers are how that shows.
+    /// Returns the latest time at which a file with this timestamp may have been written. File systems with coarse
+    /// times round down, which round numbers reveal.
     fn latest(self) -> i64 {
         let coarse = COARSE.iter().find(|(round, _)| self.nanoseconds % round == 0);
         self.nanoseconds.saturating_add(coarse.map_or(0, |(_, step)| *step))
     }
 }
 
-/// Times that are a multiple of the first may stand for all times up to the second later: FAT counts in two seconds, exFAT in ten
-/// milliseconds, NTFS in 100 nanoseconds.
+/// A timestamp that is a multiple of the first number of nanoseconds may stand for a time up to the second number later:
+/// FAT counts in 2 s, exFAT in 10 ms, NTFS in 100 ns. The last pair also covers microseconds.
 const COARSE: [(i64, i64); 3] = [(1_000_000_000, 2_000_000_000), (1_000_000, 10_000_000), (100, 1_000)];
 
-/// What `stat` says of a file: if it is the same, the file counts as unchanged.
+/// Result of `stat`. A file with an equal signature counts as unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
     pub(super) size: u64,
     pub(super) modified: Moment,
-    /// Unlike the other time, nobody can set this one.
+    /// Programs cannot set this time, unlike `modified`.
     pub(super) changed: Moment,
     pub(super) inode: u64,
     pub(super) device: u64,
-    /// With the bits that say what it is.
+    /// Includes the file type.
     pub(super) mode: u32,
 }
 
 impl Signature {
-    /// How many bytes the file holds.
+    /// Returns the file's size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -87,12 +88,13 @@ impl Signature {
         FileMode::new(self.mode)
     }
 
-    /// Whether it can be believed from now on: a change in this very moment would show.
+    /// `true` if every change of the file from now on changes the signature.
     pub fn is_settled(&self) -> bool {
         !self.is_racy(Moment::now())
     }
 
-    /// Whether a change after the scan began might leave it the same: then it says nothing the next time.
+    /// `true` if a change after the scan began may leave the signature equal. An equal signature in the next scan then
+    /// proves nothing.
     pub(super) fn is_racy(&self, began: Moment) -> bool {
         self.modified.latest() >= began.nanoseconds || self.changed.latest() >= began.nanoseconds
     }
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_older_than_the_scan_is_believed() {
+    fn signatures_newer_than_scan_are_racy() {
         let began = Moment::from_nanoseconds(5_000_000_000_123);
         let before = began.nanoseconds() - 2;
         assert!(!signature(before, before).is_racy(began));
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn round_times_are_believed_later() {
+    fn round_times_stay_racy_longer() {
         let began = Moment::from_nanoseconds(5_001_500_000_123);
         // Whole seconds: two of them have to pass.
         assert!(signature(1, 5_000_000_000_000).is_racy(began));
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_that_of_our_time() {
+    fn clock_returns_present_time() {
         assert!(Moment::now() > Moment::from_nanoseconds(1_700_000_000_000_000_000));
     }
 }

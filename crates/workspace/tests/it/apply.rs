@@ -1,4 +1,4 @@
-//! Plans are carried out whole, or not at all.
+//! Plans are applied whole, or not at all.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn text(root: &Path, path: &str) -> String {
 }
 
 #[test]
-fn files_come_change_move_and_go() {
+fn created_changed_moved_removed_files_are_found() {
     in_every_way(|workspace, root| {
         for name in ["update", "delete", "from", "run"] {
             put(root, name, name);
@@ -40,7 +40,7 @@ fn files_come_change_move_and_go() {
         assert_eq!(made, ["deep", "deep/er", "sub"].map(at));
         assert!(prepared.apply().unwrap().lost.is_empty());
         let after = tree(root);
-        // As this process's umask has it.
+        // Permissions according to the umask.
         let Some(Thing::File { mode: plain, .. }) = before.get("from") else { panic!() };
         let plain = *plain;
         let is = |path: &str, text: &str, mode: u32| {
@@ -55,14 +55,14 @@ fn files_come_change_move_and_go() {
         for gone in ["delete", "from", "link", "gone"] {
             assert_eq!(after.get(gone), None, "{gone}");
         }
-        // And back, with the directories that were made for it.
+        // The undo also removes the created directories.
         workspace.prepare(undo(workspace, &plan), made).unwrap().apply().unwrap();
         assert_eq!(tree(root), before);
     });
 }
 
 #[test]
-fn a_directory_that_was_made_goes_only_if_nothing_else_is_in_it() {
+fn created_directory_is_removed_only_if_empty() {
     in_every_way(|workspace, root| {
         let plan = plan(workspace, &json!([write("a/b/c/file", "x"), write("d/file", "x")]));
         let prepared = workspace.prepare(plan.clone(), Vec::new()).unwrap();
@@ -76,7 +76,7 @@ fn a_directory_that_was_made_goes_only_if_nothing_else_is_in_it() {
 }
 
 #[test]
-fn a_directory_that_somebody_else_made_stays_when_nothing_is_written() {
+fn foreign_directory_survives_rollback() {
     in_every_way(|workspace, root| {
         put(root, "z", "shown");
         let prepared = prepare(workspace, &json!([write("new/deep/file", "x"), write("z", "y")]));
@@ -89,12 +89,12 @@ fn a_directory_that_somebody_else_made_stays_when_nothing_is_written() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_is_refused() {
+fn file_in_place_of_directory_is_rejected() {
     in_every_way(|workspace, root| {
         put(root, "file", "x");
         let refused = approve(&preview(workspace, &json!([write("file/below", "y"), write("file/far/below", "y")])));
         assert!(refused.unwrap_err().contains("not a directory"));
-        // A file that takes the place after it was looked at.
+        // The file replaces the directory after the observation.
         put(root, "dir/old", "x");
         for changes in [json!([write("dir/old", "y")]), json!([write("dir/new", "y")]), json!([delete("dir/old")])] {
             let prepared = prepare(workspace, &changes);
@@ -119,7 +119,7 @@ fn a_file_in_the_place_of_a_directory_is_refused() {
     });
 }
 
-/// Six files: two made, two changed, two removed, in directories that are there and that are not.
+/// Six files: two created, two changed, two deleted, in existing and new directories.
 fn mixed(root: &Path) -> (Vec<&'static str>, Value) {
     for name in ["b-update", "dir/d-update", "c-delete", "dir/e-delete"] {
         put(root, name, format!("{name} as shown\n"));
@@ -136,7 +136,7 @@ fn mixed(root: &Path) -> (Vec<&'static str>, Value) {
 }
 
 #[test]
-fn if_any_one_file_is_stale_nothing_changes() {
+fn stale_file_stops_whole_plan() {
     type Disturb = fn(&Path);
     let disturbances: [(&str, Disturb); 7] = [
         ("same length", |path| {
@@ -185,7 +185,7 @@ fn if_any_one_file_is_stale_nothing_changes() {
 }
 
 #[test]
-fn two_names_of_one_file_can_be_changed_together() {
+fn hard_linked_names_change_together() {
     in_every_way(|workspace, root| {
         put(root, "a", "one");
         std::fs::hard_link(root.join("a"), root.join("b")).unwrap();
@@ -196,7 +196,7 @@ fn two_names_of_one_file_can_be_changed_together() {
 }
 
 #[test]
-fn directories_are_made_where_a_symlink_leads() {
+fn directories_are_created_in_symlink_target() {
     in_every_way(|workspace, root| {
         std::fs::create_dir(root.join("real")).unwrap();
         symlink("real", root.join("short")).unwrap();
@@ -207,7 +207,7 @@ fn directories_are_made_where_a_symlink_leads() {
 }
 
 #[test]
-fn sayso_s_own_records_are_never_written_to() {
+fn protected_directory_is_never_written() {
     in_every_way(|_, root| {
         put(root, "state/journal", "x");
         symlink("state", root.join("short")).unwrap();
@@ -217,7 +217,7 @@ fn sayso_s_own_records_are_never_written_to() {
         {
             let refused = approve(&preview(&workspace, &json!([write(path, "y")])));
             assert!(refused.unwrap_err().contains("sayso's own records"), "{path}");
-            // Nor from a plan that another workspace made.
+            // A plan of another workspace is rejected as well.
             let open = Workspace::open(root).unwrap();
             assert!(workspace.prepare(plan(&open, &json!([write(path, "y")])), Vec::new()).is_err(), "{path}");
         }
@@ -226,7 +226,7 @@ fn sayso_s_own_records_are_never_written_to() {
 }
 
 #[test]
-fn the_longest_names_can_be_written() {
+fn longest_file_names_are_written() {
     in_every_way(|workspace, root| {
         let name = "n".repeat(255);
         change(workspace, &json!([write(&name, "one")])).unwrap();
@@ -240,7 +240,7 @@ fn the_longest_names_can_be_written() {
 }
 
 #[test]
-fn a_thousand_files_in_many_directories() {
+fn plan_with_thousand_files_is_applied() {
     let directory = tempfile::tempdir().unwrap();
     let (workspace, root) = (Workspace::open(directory.path()).unwrap(), directory.path());
     let name = |number: usize| format!("d{}/{number}", number % 40);
@@ -251,7 +251,7 @@ fn a_thousand_files_in_many_directories() {
     change(&workspace, &changes("new\n")).unwrap();
     let is_new = |thing: &Thing| matches!(thing, Thing::File { bytes, .. } if bytes == b"new\n");
     assert!(files(root).len() == 1000 && files(root).values().all(is_new));
-    // The last one is stale.
+    // The last file is stale.
     let prepared = prepare(&workspace, &changes("newer\n"));
     put(root, &name(999), "NEW\n");
     let before = tree(root);
@@ -260,8 +260,8 @@ fn a_thousand_files_in_many_directories() {
 }
 
 #[test]
-fn if_one_of_many_files_is_stale_nothing_changes() {
-    // So many that they are written by several threads, which stop at different places.
+fn stale_file_stops_large_plan() {
+    // Enough files for several threads, which stop at different places.
     in_every_way(|workspace, root| {
         let changes: Vec<_> = (0..150)
             .map(|number| {

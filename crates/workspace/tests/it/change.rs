@@ -1,4 +1,4 @@
-//! From a proposal to the tree, in the steps that the engine takes, and trees to compare.
+//! Helpers: the engine's steps from a proposal to the tree, and trees to compare.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 pub(crate) const LIMIT: ReadLimit = ReadLimit(1 << 24);
 
-/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Directory,
@@ -20,7 +19,7 @@ pub(crate) enum Thing {
     Other,
 }
 
-/// Everything below a directory.
+/// All entries below a directory, by path.
 pub(crate) type Tree = BTreeMap<String, Thing>;
 
 pub(crate) fn tree(root: &Path) -> Tree {
@@ -50,7 +49,7 @@ fn collect(directory: &Path, prefix: &str, tree: &mut Tree) {
     }
 }
 
-/// A tree without directories, which come and go with what is in them.
+/// Removes the directories, which exist only for their files.
 pub(crate) fn files(root: &Path) -> Tree {
     tree(root).into_iter().filter(|(_, thing)| *thing != Thing::Directory).collect()
 }
@@ -59,7 +58,7 @@ pub(crate) fn at(path: &str) -> WsPath {
     WsPath::parse(path).unwrap()
 }
 
-/// Changes that leave nothing to the file's own form: these very bytes.
+/// Changes with exact bytes.
 pub(crate) fn write(path: &str, text: &str) -> Value {
     json!({"operation": "write", "path": path, "new_content": text, "exact": true})
 }
@@ -71,13 +70,13 @@ pub(crate) fn delete(path: &str) -> Value {
 pub(crate) fn preview(workspace: &Workspace, changes: &Value) -> Preview {
     let proposal = Proposal::parse(changes.to_string().as_bytes()).unwrap();
     let draft = proposal.draft(|text| workspace.locate(text)).unwrap();
-    draft.preview(&workspace.look(draft.paths(), LIMIT))
+    draft.preview(&workspace.observe(draft.paths(), LIMIT))
 }
 
-/// What happens if all of it is approved; or why it cannot be.
+/// Returns the plan of a full approval, or the error.
 pub(crate) fn approve(preview: &Preview) -> Result<Plan, String> {
     let verdict =
-        Verdict { preview: preview.hash(), answer: Answer::Approve, comments: Vec::new(), by: Decider::Person };
+        Verdict { preview: preview.hash(), answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
     preview.decide(&verdict).map(|decision| decision.plan).map_err(|error| error.to_string())
 }
 
@@ -93,7 +92,7 @@ pub(crate) fn change(workspace: &Workspace, changes: &Value) -> Result<Applied, 
     workspace.prepare(plan(workspace, changes), Vec::new())?.apply()
 }
 
-/// The plan that brings back what a plan found.
+/// Returns the plan that undoes a plan.
 pub(crate) fn undo(workspace: &Workspace, plan: &Plan) -> Plan {
     let back = |step: &sayso_review::PlanStep| Transition {
         change: 1,
@@ -102,18 +101,18 @@ pub(crate) fn undo(workspace: &Workspace, plan: &Plan) -> Plan {
         to: Some(step.before.clone()),
     };
     let transitions: Vec<Transition> = plan.steps().iter().map(back).collect();
-    let sight = workspace.look(plan.steps().iter().map(|step| step.path.clone()), LIMIT);
+    let sight = workspace.observe(plan.steps().iter().map(|step| step.path.clone()), LIMIT);
     approve(&sayso_review::reverse(&transitions, &sight.files, sayso_review::IfChanged::Refuse)).unwrap()
 }
 
-/// The contents of a plan, as a journal has them.
+/// Returns the contents of a plan, as a journal stores them.
 pub(crate) fn contents(plan: &Plan) -> BTreeMap<ContentHash, Vec<u8>> {
     let states = plan.steps().iter().flat_map(|step| [&step.before, &step.after]);
     states.filter_map(|state| state.content()).map(|content| (content.hash(), content.bytes().to_vec())).collect()
 }
 
-/// Runs a test over both backends and both ways to replace a file. `outer/ws` is the workspace. Nothing beside it may change,
-/// and no temporary file may stay anywhere.
+/// Runs a test with both backends and both ways to replace a file. `outer/ws` is the workspace. Files beside it must
+/// not change, and no temporary file may remain.
 pub(crate) fn in_every_way(test: impl Fn(&Workspace, &Path)) {
     for backend in [Backend::OpenAt2, Backend::Stepwise] {
         for swap in [Swap::Exchange, Swap::Replace] {

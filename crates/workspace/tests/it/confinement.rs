@@ -1,15 +1,15 @@
-//! Every known way out, over both backends.
+//! Every known way out of a workspace, with both backends.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::again::again_as_nobody;
+use crate::respawn::again_as_nobody;
 use sayso_workspace::{Backend, OpenError, ReadError, ReadLimit, WalkLimit, Workspace, WsPath, WsPathError};
 
 const LIMIT: ReadLimit = ReadLimit(1000);
 
-/// `outer/secret` lies outside, `outer/ws` is the workspace.
+/// `outer/secret` is outside, `outer/ws` is the workspace.
 fn with_workspaces(test: impl Fn(&Workspace, &Path)) {
     for backend in [Backend::OpenAt2, Backend::Stepwise] {
         let outer = tempfile::tempdir().unwrap();
@@ -29,7 +29,7 @@ fn read(workspace: &Workspace, path: &str) -> Result<(String, String), ReadError
 }
 
 #[test]
-fn the_system_has_openat2() {
+fn system_supports_openat2() {
     let directory = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(directory.path()).unwrap();
     assert!(format!("{workspace:?}").contains("OpenAt2"), "else only one backend is tested");
@@ -44,20 +44,20 @@ fn files_inside_are_read() {
 }
 
 #[test]
-fn symlinks_inside_are_followed_and_resolved() {
+fn inside_symlinks_are_resolved() {
     with_workspaces(|workspace, root| {
         symlink("../file", root.join("dir/up")).unwrap();
         symlink("dir/sub", root.join("short")).unwrap();
         symlink("short/../up", root.join("chain")).unwrap();
         assert_eq!(read(workspace, "dir/up").unwrap(), ("file".to_owned(), "inside".to_owned()));
         assert_eq!(read(workspace, "short/deep").unwrap(), ("dir/sub/deep".to_owned(), "deep".to_owned()));
-        // `short/..` is the parent of where `short` leads, not of where it stands.
+        // `short/..` is the parent of the link's target, not of the link.
         assert_eq!(read(workspace, "chain").unwrap().0, "file");
     });
 }
 
 #[test]
-fn symlinks_to_the_outside_are_refused() {
+fn outside_symlinks_are_rejected() {
     with_workspaces(|workspace, root| {
         symlink("../secret", root.join("relative")).unwrap();
         symlink(root.parent().unwrap().join("secret"), root.join("absolute")).unwrap();
@@ -72,7 +72,7 @@ fn symlinks_to_the_outside_are_refused() {
 }
 
 #[test]
-fn loops_of_symlinks_end() {
+fn symlink_loop_is_error() {
     with_workspaces(|workspace, root| {
         symlink("b", root.join("a")).unwrap();
         symlink("a", root.join("b")).unwrap();
@@ -82,7 +82,7 @@ fn loops_of_symlinks_end() {
 }
 
 #[test]
-fn pipes_devices_sockets_and_directories_are_not_read_and_do_not_hang() {
+fn special_files_are_not_read() {
     with_workspaces(|workspace, root| {
         let fifo = root.join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -96,9 +96,9 @@ fn pipes_devices_sockets_and_directories_are_not_read_and_do_not_hang() {
 }
 
 #[test]
-fn a_directory_that_may_only_be_passed_through_is_passed_through() {
-    // Root may read anything.
-    if again_as_nobody("confinement::a_directory_that_may_only_be_passed_through_is_passed_through") {
+fn unreadable_parent_directory_is_traversed() {
+    // Root ignores permissions.
+    if again_as_nobody("confinement::unreadable_parent_directory_is_traversed") {
         return;
     }
     with_workspaces(|workspace, root| {
@@ -113,7 +113,7 @@ fn a_directory_that_may_only_be_passed_through_is_passed_through() {
 }
 
 #[test]
-fn walks_are_bounded_and_leave_out_what_vanishes() {
+fn walk_is_bounded_and_skips_vanished_files() {
     with_workspaces(|workspace, root| {
         for number in 0..20 {
             std::fs::write(root.join(format!("dir/{number}")), "").unwrap();
@@ -134,7 +134,7 @@ fn walks_are_bounded_and_leave_out_what_vanishes() {
 }
 
 #[test]
-fn missing_names_and_files_as_directories_say_so() {
+fn missing_and_non_directory_paths_are_errors() {
     with_workspaces(|workspace, _| {
         assert!(matches!(read(workspace, "absent"), Err(ReadError::Open(OpenError::NotFound(_)))));
         assert!(matches!(read(workspace, "file/x"), Err(ReadError::Open(OpenError::NotADirectory(_)))));
@@ -148,7 +148,7 @@ fn reads_are_bounded() {
         std::fs::write(root.join("large"), vec![b'x'; 1001]).unwrap();
         assert!(read(workspace, "fits").is_ok());
         assert!(matches!(read(workspace, "large"), Err(ReadError::TooLarge { limit: 1000, .. })));
-        // A file whose size is not told in advance is bounded all the same.
+        // A file without a known size is bounded as well.
         if Path::new("/proc/self/maps").exists() {
             let proc = Workspace::open_with(Path::new("/proc/self"), Backend::Stepwise).unwrap();
             let maps = proc.open_path(&WsPath::parse("maps").unwrap()).unwrap();
@@ -158,7 +158,7 @@ fn reads_are_bounded() {
 }
 
 #[test]
-fn absolute_paths_are_accepted_beneath_the_root_only() {
+fn absolute_paths_need_the_root() {
     with_workspaces(|workspace, root| {
         let locate = |path: &Path| workspace.locate(path.to_str().unwrap());
         assert_eq!(locate(&root.join("dir/sub")).unwrap().as_str(), "dir/sub");
@@ -171,7 +171,7 @@ fn absolute_paths_are_accepted_beneath_the_root_only() {
 }
 
 #[test]
-fn the_root_may_be_named_by_a_symlink() {
+fn root_symlink_is_accepted() {
     let outer = tempfile::tempdir().unwrap();
     std::fs::create_dir(outer.path().join("real")).unwrap();
     std::fs::write(outer.path().join("real/f"), "x").unwrap();
@@ -184,7 +184,7 @@ fn the_root_may_be_named_by_a_symlink() {
 }
 
 #[test]
-fn a_directory_swapped_for_a_symlink_never_leads_out() {
+fn open_stays_inside_during_directory_swap() {
     with_workspaces(|workspace, root| {
         std::fs::create_dir(root.join("swap")).unwrap();
         std::fs::write(root.join("swap/secret"), "inside").unwrap();
@@ -192,7 +192,7 @@ fn a_directory_swapped_for_a_symlink_never_leads_out() {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Exchanges the two names again and again, so that `swap` is now the directory, now the way out.
+                // Exchanges two names in a loop, so that `swap` is either the directory or the link out.
                 while !done.load(Ordering::Relaxed) {
                     let _ = rustix::fs::renameat_with(
                         rustix::fs::CWD,

@@ -1,6 +1,6 @@
-//! Every known way out for a write, over both backends and both ways to replace a file.
+//! Every known way out for a write, with both backends and both ways to replace a file.
 //!
-//! Each test runs beside `outside/secret`, and fails if anything there changes or appears.
+//! Each test runs beside `outside/secret`, and fails if a file there changes or appears.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::change::{Thing, approve, at, delete, in_every_way, plan, prepare, preview, put, tree, write};
 
 #[test]
-fn paths_that_leave_are_refused_before_anything_is_looked_at() {
+fn escaping_paths_are_rejected_before_access() {
     in_every_way(|workspace, root| {
         let outside = root.parent().unwrap().join("outside/secret");
         for path in ["../outside/secret", "a/../../outside/secret", outside.to_str().unwrap(), "/etc/passwd", ".."] {
@@ -28,7 +28,7 @@ fn paths_that_leave_are_refused_before_anything_is_looked_at() {
 }
 
 #[test]
-fn symlinks_to_the_outside_are_not_written_through() {
+fn outside_symlinks_are_not_written_through() {
     in_every_way(|workspace, root| {
         let outer = root.parent().unwrap();
         symlink("../outside/secret", root.join("file-relative")).unwrap();
@@ -68,7 +68,7 @@ fn symlinks_to_the_outside_are_not_written_through() {
             assert!(approve(&preview(workspace, &rename)).is_err(), "{path}");
         }
         assert_eq!(tree(root), before);
-        // A link itself is inside, wherever it leads.
+        // The link itself is inside.
         for path in ["file-relative", "file-absolute", "dir-relative", "dangling-absolute"] {
             prepare(workspace, &json!([delete(path)])).apply().unwrap();
             assert!(!tree(root).contains_key(path));
@@ -77,7 +77,7 @@ fn symlinks_to_the_outside_are_not_written_through() {
 }
 
 #[test]
-fn a_directory_that_becomes_a_symlink_between_look_and_apply_is_not_followed() {
+fn symlinked_directory_after_observation_is_not_followed() {
     in_every_way(|workspace, root| {
         for target in ["../outside", "kept", root.parent().unwrap().join("outside").to_str().unwrap()] {
             for changes in [
@@ -106,7 +106,7 @@ fn a_directory_that_becomes_a_symlink_between_look_and_apply_is_not_followed() {
                 }
             }
         }
-        // One that was to be made.
+        // A file to create.
         let prepared = prepare(workspace, &json!([write("fresh/deep/file", "x")]));
         symlink("../outside", root.join("fresh")).unwrap();
         assert!(matches!(prepared.apply(), Err(ApplyError::Outside { .. })));
@@ -114,12 +114,12 @@ fn a_directory_that_becomes_a_symlink_between_look_and_apply_is_not_followed() {
 }
 
 #[test]
-fn pipes_sockets_and_devices_are_obstacles_and_nothing_hangs() {
+fn special_files_are_obstacles() {
     in_every_way(|workspace, root| {
         rustix::fs::mkfifoat(CWD, root.join("pipe"), Mode::RWXU).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
         let mut specials = vec!["pipe", "socket"];
-        // `/dev/null`, which only root can make.
+        // Only root can create device nodes.
         if rustix::fs::mknodat(CWD, root.join("device"), FileType::CharacterDevice, Mode::RWXU, 0x103).is_ok() {
             specials.push("device");
         }
@@ -139,7 +139,7 @@ fn pipes_sockets_and_devices_are_obstacles_and_nothing_hangs() {
 }
 
 #[test]
-fn a_pipe_socket_or_device_put_in_place_meanwhile_is_stale_and_nothing_hangs() {
+fn special_file_in_place_is_stale() {
     type Place = fn(&Path) -> bool;
     let places: [Place; 3] = [
         |path| rustix::fs::mkfifoat(CWD, path, Mode::RWXU).is_ok(),
@@ -166,7 +166,7 @@ fn a_pipe_socket_or_device_put_in_place_meanwhile_is_stale_and_nothing_hangs() {
 }
 
 #[test]
-fn names_that_differ_in_case_are_two_files_and_noted() {
+fn case_twins_are_noted() {
     in_every_way(|workspace, root| {
         put(root, "Makefile", "old");
         let shown = preview(workspace, &json!([write("makefile", "new")]));
@@ -177,16 +177,16 @@ fn names_that_differ_in_case_are_two_files_and_noted() {
 
 const COUNT: usize = 8;
 
-/// Every file with one number in it, so that a change that is only half done shows.
+/// All files have the same number, so that a partial change shows.
 fn generation(number: usize) -> Value {
     let below = (0..COUNT).map(|file| write(&format!("dir/{file}"), &format!("{number}\n")));
     Value::Array(below.chain([write("top", &format!("{number}\n"))]).collect())
 }
 
-/// Applies changes again and again while another thread disturbs, until both outcomes were seen often enough.
+/// Applies changes in a loop while another thread interferes, until both outcomes occurred often enough.
 fn while_disturbed(workspace: &Workspace, root: &Path, disturb: impl Fn() + Sync) {
     prepare(workspace, &generation(0)).apply().unwrap();
-    // The directory itself, wherever it is moved.
+    // Handle of the directory, which stays valid when it is moved.
     let held = std::fs::File::open(root.join("dir")).unwrap();
     let real = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
     let done = AtomicBool::new(false);
@@ -203,7 +203,7 @@ fn while_disturbed(workspace: &Workspace, root: &Path, disturb: impl Fn() + Sync
             }
             assert!(attempt < 19_999, "{applied} applied, {refused} refused");
             let Ok(plan) = approve(&preview(workspace, &generation(number + 1))) else { continue };
-            // A look that saw no directory would make one.
+            // Without the directory the plan would create it.
             if plan.steps().iter().any(|step| step.before == sayso_review::FileState::Absent) {
                 continue;
             }
@@ -226,10 +226,10 @@ fn while_disturbed(workspace: &Workspace, root: &Path, disturb: impl Fn() + Sync
 }
 
 #[test]
-fn a_directory_swapped_for_a_symlink_while_it_is_written_never_leads_out() {
+fn apply_stays_inside_during_directory_swap() {
     in_every_way(|workspace, root| {
         for file in 0..COUNT {
-            // Were it followed, it would find what it looks for.
+            // If the link were followed, the target would match.
             put(root, &format!("kept/{file}"), "0\n");
         }
         symlink("../outside", root.join("evil")).unwrap();
@@ -247,7 +247,7 @@ fn a_directory_swapped_for_a_symlink_while_it_is_written_never_leads_out() {
 }
 
 #[test]
-fn a_directory_moved_out_and_back_while_it_is_written_holds_all_or_nothing() {
+fn directory_moved_and_back_stays_atomic() {
     in_every_way(|workspace, root| {
         let away = root.parent().unwrap().join("away");
         while_disturbed(workspace, root, || {
@@ -263,7 +263,7 @@ fn a_directory_moved_out_and_back_while_it_is_written_holds_all_or_nothing() {
 }
 
 #[test]
-fn a_directory_moved_out_for_good_while_it_is_written_is_left_as_it_was() {
+fn directory_moved_out_is_left_unchanged() {
     in_every_way(|workspace, root| {
         prepare(workspace, &generation(0)).apply().unwrap();
         let (directory, away) = (root.join("dir"), root.parent().unwrap().join("away"));
@@ -276,7 +276,7 @@ fn a_directory_moved_out_for_good_while_it_is_written_is_left_as_it_was() {
                     let temporary = |entry: std::io::Result<std::fs::DirEntry>| {
                         entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(".sayso-"))
                     };
-                    // As soon as something is being written there.
+                    // Waits until files are being written.
                     while !stop.load(Ordering::Relaxed) {
                         if std::fs::read_dir(&directory).unwrap().any(temporary) {
                             return std::fs::rename(&directory, &away).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever the system refuses: an error that names the file, a tree that is untouched, no temporary file left.
+//! System errors: each names the file, leaves the tree unchanged, and leaves no temporary file.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use sayso_workspace::{ApplyError, Workspace};
 use serde_json::{Value, json};
 
-use crate::again::{NOBODY, again, again_after, again_as_nobody, is_again};
 use crate::change::{approve, at, delete, in_every_way, prepare, preview, put, set_mode, tree, write};
+use crate::respawn::{NOBODY, again, again_after, again_as_nobody, is_again};
 use sayso_testkit::skip::skip;
 
 #[track_caller]
@@ -25,7 +25,7 @@ fn refused(workspace: &Workspace, root: &Path, changes: &Value, path: &str, dist
 
 #[test]
 fn read_only_files_and_directories_are_obstacles() {
-    // Root may write anywhere.
+    // Root ignores permissions.
     if again_as_nobody("faults::read_only_files_and_directories_are_obstacles") {
         return;
     }
@@ -42,12 +42,13 @@ fn read_only_files_and_directories_are_obstacles() {
             let open = root.join(closed).metadata().unwrap().mode() & 0o777;
             for change in changes {
                 let changes = json!([write("a", "new"), change]);
-                // Before it is looked at: a reviewer learns it first.
+                // The observation reports it before a plan exists.
                 set_mode(root.join(closed), mode);
                 let error = approve(&preview(workspace, &changes)).unwrap_err();
                 assert!(error.contains("read-only") && error.contains(path), "{error}");
                 set_mode(root.join(closed), open);
-                // After: what was read-only when it was shown would be stale, so this is only about the directory.
+                // Afterwards: a file that was read-only in the preview would be stale, so this tests only the
+                // directory.
                 if closed == "dir" {
                     let named = if path == "dir/new/deep" { "dir/new" } else { path };
                     let error = refused(workspace, root, &changes, named, || set_mode(root.join(closed), mode));
@@ -56,7 +57,7 @@ fn read_only_files_and_directories_are_obstacles() {
                 }
             }
         }
-        // Somebody may own the directory and not the file.
+        // The user may own the directory and not the file.
         put(root, "mine", "old");
         let error =
             refused(workspace, root, &json!([write("mine", "new")]), "mine", || set_mode(root.join("mine"), 0o444));
@@ -65,10 +66,10 @@ fn read_only_files_and_directories_are_obstacles() {
 }
 
 #[test]
-fn a_file_that_is_too_large_for_its_owner_leaves_nothing() {
-    let name = "faults::a_file_that_is_too_large_for_its_owner_leaves_nothing";
+fn write_above_file_size_limit_leaves_nothing() {
+    let name = "faults::write_above_file_size_limit_leaves_nothing";
     if !is_again() {
-        // No file may grow beyond 64 KiB, and nobody is killed for trying.
+        // Limits files to 64 KiB, without the default signal.
         let limits = "trap '' XFSZ; ulimit -f 64; exec \"$@\"";
         again(name, &["bash", "-c", limits, "bash"]).unwrap();
         return;
@@ -87,10 +88,10 @@ fn a_file_that_is_too_large_for_its_owner_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_leaves_nothing() {
-    let name = "faults::a_full_disk_leaves_nothing";
+fn full_disk_leaves_tree_unchanged() {
+    let name = "faults::full_disk_leaves_tree_unchanged";
     if !is_again() {
-        // A small file system of its own, in which the tests' temporary directory is.
+        // Mounts a small file system for temporary directories.
         let mount = "mount -t tmpfs -o size=512k tmpfs /mnt && TMPDIR=/mnt exec \"$@\"";
         let root = rustix::process::geteuid().is_root();
         let namespace = if root { "-m" } else { "-rm" };
@@ -106,14 +107,14 @@ fn a_full_disk_leaves_nothing() {
         let changes = json!([write("a", &large), write("b", &large), write("new/c", "new")]);
         let error = refused(workspace, root, &changes, "b", || {});
         assert!(error.contains("no space left"), "{error}");
-        // And with space it works.
+        // It succeeds once there is space.
         prepare(workspace, &json!([write("a", &large), write("new/c", "new")])).apply().unwrap();
     });
 }
 
 #[test]
-fn more_directories_than_may_be_open_leave_nothing() {
-    let name = "faults::more_directories_than_may_be_open_leave_nothing";
+fn too_many_open_directories_leave_tree_unchanged() {
+    let name = "faults::too_many_open_directories_leave_tree_unchanged";
     if !is_again() {
         again(name, &["bash", "-c", "ulimit -n 100; exec \"$@\"", "bash"]).unwrap();
         return;
@@ -127,7 +128,6 @@ fn more_directories_than_may_be_open_leave_nothing() {
         let error = prepared.apply().unwrap_err();
         assert!(error.to_string().contains("ulimit -n"), "{error}");
         assert_eq!(tree(root), before);
-        // Those that are there.
         for number in 0..200 {
             put(root, &format!("d{number}/file"), "old");
         }
@@ -139,7 +139,7 @@ fn more_directories_than_may_be_open_leave_nothing() {
 }
 
 #[test]
-fn a_directory_that_vanished_is_stale() {
+fn removed_directory_is_stale() {
     in_every_way(|workspace, root| {
         for changes in
             [json!([write("dir/file", "new")]), json!([delete("dir/file")]), json!([write("dir/new", "new")])]
@@ -155,7 +155,7 @@ fn a_directory_that_vanished_is_stale() {
 }
 
 #[test]
-fn a_target_that_became_a_directory_is_stale() {
+fn target_replaced_by_directory_is_stale() {
     in_every_way(|workspace, root| {
         for change in [write("file", "new"), delete("file")] {
             put(root, "a", "old");
@@ -170,11 +170,11 @@ fn a_target_that_became_a_directory_is_stale() {
 }
 
 #[test]
-fn what_runs_as_its_owner_is_not_made_to_run_as_another() {
-    let name = "faults::what_runs_as_its_owner_is_not_made_to_run_as_another";
+fn setuid_file_does_not_change_owner() {
+    let name = "faults::setuid_file_does_not_change_owner";
     if !is_again() {
         if rustix::process::geteuid().is_root() {
-            // Somebody else's file that anybody may write to.
+            // A world-writable file of another user.
             let make = |scratch: &Path| {
                 for (path, mode) in [("user", 0o4777), ("group", 0o2777), ("plain", 0o777)] {
                     put(scratch, path, "old");

@@ -1,4 +1,4 @@
-//! Taking up a branch with the real git: uncommitted work stays as it is, byte for byte and entry for entry.
+//! Branch switches with the real git. Uncommitted work stays the same, byte for byte.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -9,11 +9,12 @@ use proptest::prelude::*;
 use sayso_testkit::programs;
 use sayso_workspace::Workspace;
 use sayso_workspace::git::{
-    BranchName, BranchPlan, BranchPrefix, Counts, Deed, Environment, Git, GitError, Head, Performed, WithoutRepository,
+    BranchAction, BranchName, BranchOutcome, BranchPlan, BranchPrefix, Counts, Environment, Git, GitError, Head,
+    WithoutRepository,
 };
 use tempfile::TempDir;
 
-/// A throw-away repository at `repository`, with room beside it.
+/// Temporary repository at `repository`, with room beside it.
 pub(crate) struct Scene {
     pub(crate) room: TempDir,
     pub(crate) root: PathBuf,
@@ -27,7 +28,7 @@ const WHO: [(&str, &str); 4] = [
 ];
 
 impl Scene {
-    /// A directory that is no repository.
+    /// Creates a directory without a repository.
     pub(crate) fn empty() -> Self {
         let room = tempfile::tempdir().unwrap();
         let root = room.path().canonicalize().unwrap().join("repository");
@@ -35,21 +36,21 @@ impl Scene {
         Self { room, root }
     }
 
-    /// A repository with nothing committed.
+    /// Creates a repository without a commit.
     pub(crate) fn unborn() -> Self {
         let scene = Self::empty();
         scene.git(&["init", "--quiet", "--initial-branch=main"]);
         scene
     }
 
-    /// A repository with one commit of these files.
+    /// Creates a repository with one commit of these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let scene = Self::unborn();
         scene.commit(files);
         scene
     }
 
-    /// A repository with two commits, on `main` and on `sayso/task`; `main` is checked out.
+    /// Creates a repository with two commits, on `main` and on `sayso/task`, with `main` checked out.
     pub(crate) fn with_task_branch(files: &[(&str, &str)], on_the_branch: &[(&str, &str)]) -> Self {
         let scene = Self::new(files);
         scene.git(&["switch", "--quiet", "-c", "sayso/task"]);
@@ -76,12 +77,12 @@ impl Scene {
         std::fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    /// Runs git in the repository, which has to succeed.
+    /// Runs git in the repository. Panics on failure.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         git_in(&self.root, arguments)
     }
 
-    /// Runs git in the repository, which has to stop half way.
+    /// Runs git in the repository. Panics unless it stops half way.
     pub(crate) fn git_stops(&self, arguments: &[&str]) {
         let output = programs::run_with(&self.root, "git", arguments, &WHO, b"");
         assert!(!output.status.success(), "git {arguments:?}: {output:?}");
@@ -91,7 +92,7 @@ impl Scene {
         Workspace::open(&self.root).unwrap()
     }
 
-    /// Git as sayso runs it.
+    /// Returns git as sayso runs it.
     pub(crate) fn program(&self) -> Git {
         self.program_on(&std::env::var_os("PATH").unwrap(), Duration::from_mins(1))
     }
@@ -105,25 +106,25 @@ impl Scene {
         self.program().plan(&self.workspace(), &name(task), WithoutRepository::Refuse).unwrap()
     }
 
-    /// Plans a branch and takes it up.
-    pub(crate) fn take_up(&self, task: &str) -> Result<Performed, GitError> {
-        self.program().perform(&self.workspace(), &self.plan(task))
+    /// Plans a switch and executes it.
+    pub(crate) fn take_up(&self, task: &str) -> Result<BranchOutcome, GitError> {
+        self.program().execute(&self.workspace(), &self.plan(task))
     }
 
-    /// Every file below the repository's root with its mode and bytes; what is in `.git` too.
+    /// Returns all files below the root, including `.git`, with modes and bytes.
     pub(crate) fn everything(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut found = BTreeMap::new();
         listing(&self.root, &mut found);
         found
     }
 
-    /// All but what is in `.git`.
+    /// Returns all files outside `.git`.
     pub(crate) fn tree(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let git = self.root.join(".git");
         self.everything().into_iter().filter(|(path, _)| !path.starts_with(&git)).collect()
     }
 
-    /// The uncommitted work, as git tells it.
+    /// Returns the uncommitted work, as git reports it.
     fn work(&self) -> [String; 3] {
         [
             self.git(&["diff", "--binary"]),
@@ -133,7 +134,7 @@ impl Scene {
     }
 }
 
-/// Runs git in a directory, which has to succeed.
+/// Runs git in a directory. Panics on failure.
 pub(crate) fn git_in(directory: &Path, arguments: &[&str]) -> String {
     let output = programs::run_with(directory, "git", arguments, &WHO, b"");
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
@@ -172,7 +173,7 @@ const FILES: [(&str, &str); 9] = [
     ("clean", "1\n"),
 ];
 
-/// Uncommitted work of every kind.
+/// Creates uncommitted work of every kind.
 fn make_work(scene: &Scene) {
     scene.write("staged", "2\n");
     scene.write("partly", "staged\n2\n3\n");
@@ -197,13 +198,13 @@ fn make_work(scene: &Scene) {
 const WORK: Counts = Counts { staged: 5, unstaged: 5, untracked: 5, conflicted: 0 };
 
 #[test]
-fn a_new_branch_leaves_uncommitted_work_as_it_is() {
+fn new_branch_keeps_uncommitted_work() {
     let scene = Scene::new(&FILES);
     make_work(&scene);
     let (tree, work, index) = (scene.tree(), scene.work(), std::fs::read(scene.root.join(".git/index")).unwrap());
     assert!(matches!(scene.plan("Add a thing"), BranchPlan::Create { from: Head::Branch { .. }, .. }));
     let done = scene.take_up("Add a thing").unwrap();
-    assert_eq!((done.deed, done.branch.as_str()), (Deed::Created, "sayso/add-a-thing"));
+    assert_eq!((done.action, done.branch.as_str()), (BranchAction::Created, "sayso/add-a-thing"));
     assert_eq!(scene.git(&["symbolic-ref", "HEAD"]), "refs/heads/sayso/add-a-thing\n");
     assert_eq!((scene.tree(), scene.work()), (tree, work));
     assert_eq!(std::fs::read(scene.root.join(".git/index")).unwrap(), index, "the index is the same to the byte");
@@ -212,12 +213,12 @@ fn a_new_branch_leaves_uncommitted_work_as_it_is() {
 }
 
 #[test]
-fn switching_leaves_uncommitted_work_as_it_is() {
+fn switch_keeps_uncommitted_work() {
     let scene = Scene::with_task_branch(&FILES, &[("clean", "the branch's\n"), ("more", "the branch's\n")]);
     make_work(&scene);
     let (mut tree, work) = (scene.tree(), scene.work());
     let done = scene.take_up("task").unwrap();
-    assert_eq!(done.deed, Deed::Switched);
+    assert_eq!(done.action, BranchAction::Switched);
     assert_eq!(scene.work(), work);
     assert_eq!((Counts::of(&done.uncommitted), &done.settled[..], &done.appeared[..]), (WORK, &[][..], &[][..]));
     let mut now = scene.tree();
@@ -230,22 +231,22 @@ fn switching_leaves_uncommitted_work_as_it_is() {
 }
 
 #[test]
-fn a_branch_that_is_checked_out_is_left_as_it_is() {
+fn checked_out_branch_is_left_unchanged() {
     let scene = Scene::new(&FILES);
     scene.take_up("task").unwrap();
     make_work(&scene);
     let before = scene.everything();
     assert!(matches!(scene.plan("task"), BranchPlan::AlreadyThere { .. }));
     let done = scene.take_up("task").unwrap();
-    assert_eq!((done.deed, Counts::of(&done.uncommitted)), (Deed::AlreadyThere, WORK));
+    assert_eq!((done.action, Counts::of(&done.uncommitted)), (BranchAction::AlreadyThere, WORK));
     assert_eq!(scene.everything(), before);
 }
 
 #[test]
-fn looking_and_planning_change_nothing() {
+fn inspection_and_planning_change_nothing() {
     let scene = Scene::with_task_branch(&FILES, &[("clean", "the branch's\n")]);
     make_work(&scene);
-    // A file that was touched makes `git status` refresh the index, if it may.
+    // `git status` refreshes the index for a touched file, unless it may not.
     let file = std::fs::File::options().append(true).open(scene.root.join("clean")).unwrap();
     file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
     let before = scene.everything();
@@ -257,7 +258,7 @@ fn looking_and_planning_change_nothing() {
 }
 
 #[test]
-fn before_the_first_commit_the_branch_is_the_one_to_be_born() {
+fn unborn_head_is_renamed() {
     let scene = Scene::unborn();
     scene.write("staged", "1\n");
     scene.git(&["add", "staged"]);
@@ -273,7 +274,7 @@ fn before_the_first_commit_the_branch_is_the_one_to_be_born() {
 }
 
 #[test]
-fn a_repository_is_made_only_when_asked_for() {
+fn repository_is_created_only_on_request() {
     let scene = Scene::empty();
     scene.write("mine", "1\n");
     let tree = scene.everything();
@@ -284,26 +285,26 @@ fn a_repository_is_made_only_when_asked_for() {
     let plan = scene.program().plan(&scene.workspace(), &name("task"), WithoutRepository::Initialise).unwrap();
     assert_eq!(plan, BranchPlan::Initialise { branch: name("task") });
     assert_eq!(scene.everything(), tree);
-    let done = scene.program().perform(&scene.workspace(), &plan).unwrap();
-    assert_eq!((done.deed, Counts::of(&done.uncommitted).untracked), (Deed::Initialised, 1));
+    let done = scene.program().execute(&scene.workspace(), &plan).unwrap();
+    assert_eq!((done.action, Counts::of(&done.uncommitted).untracked), (BranchAction::Initialised, 1));
     assert_eq!(scene.git(&["symbolic-ref", "HEAD"]), "refs/heads/sayso/task\n");
     assert_eq!(scene.tree(), tree);
-    // The plan was for a place without one.
-    assert!(matches!(scene.program().perform(&scene.workspace(), &plan), Err(GitError::Changed)));
+    // The plan was made before the repository existed.
+    assert!(matches!(scene.program().execute(&scene.workspace(), &plan), Err(GitError::Changed)));
 }
 
 #[test]
-fn a_plan_is_for_the_repository_as_it_was() {
+fn plan_for_changed_repository_is_rejected() {
     let scene = Scene::new(&[("a", "1\n")]);
     let plan = scene.plan("task");
     scene.commit(&[("a", "2\n")]);
     let before = scene.everything();
-    assert!(matches!(scene.program().perform(&scene.workspace(), &plan), Err(GitError::Changed)));
+    assert!(matches!(scene.program().execute(&scene.workspace(), &plan), Err(GitError::Changed)));
     assert_eq!(scene.everything(), before);
 }
 
 #[test]
-fn the_user_s_hooks_run_and_what_they_do_is_seen() {
+fn user_hooks_run_and_effects_are_reported() {
     let scene = Scene::new(&[("a", "1\n")]);
     let hook = scene.root.join(".git/hooks/post-checkout");
     std::fs::write(&hook, "#!/bin/sh\necho hooked > hooked\n").unwrap();
@@ -320,7 +321,7 @@ fn the_user_s_hooks_run_and_what_they_do_is_seen() {
 }
 
 #[test]
-fn work_that_the_branch_already_holds_is_said_to_be_settled() {
+fn work_equal_to_branch_is_settled() {
     let scene = Scene::with_task_branch(&[("a", "1\n"), ("b", "1\n")], &[("a", "2\n")]);
     scene.write("a", "2\n");
     scene.git(&["add", "a"]);
@@ -330,7 +331,7 @@ fn work_that_the_branch_already_holds_is_said_to_be_settled() {
     assert_eq!((scene.read("a"), scene.read("b")), ("2\n".into(), "2\n".into()));
 }
 
-/// Something that a person does and does not commit.
+/// An uncommitted edit.
 #[derive(Clone, Copy, Debug)]
 enum Deal {
     Write { file: usize, text: u8 },
@@ -369,9 +370,9 @@ fn do_deals(scene: &Scene, deals: &[Deal]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever was done and not committed, taking up a branch of whatever content either keeps it or changes nothing.
+    /// A switch keeps uncommitted work, or fails without a change.
     #[test]
-    fn nothing_that_is_in_no_commit_is_ever_lost(on_main in deals(), on_task in deals(), work in deals()) {
+    fn uncommitted_work_is_never_lost(on_main in deals(), on_task in deals(), work in deals()) {
         let scene = Scene::new(&[(".gitignore", "*.log\n"), ("a", "0\n"), ("d/e", "0\n")]);
         do_deals(&scene, &on_main);
         scene.commit(&[]);
@@ -392,7 +393,7 @@ proptest! {
         };
         match scene.take_up("task") {
             Ok(done) => {
-                prop_assert_eq!(done.deed, Deed::Switched);
+                prop_assert_eq!(done.action, BranchAction::Switched);
                 for path in NAMES {
                     let before = tree.get(&scene.root.join(path)).map(|(_, bytes)| bytes.clone());
                     if before.is_some() && before != committed(path) {
@@ -413,9 +414,9 @@ proptest! {
         }
     }
 
-    /// The names that we make are names to git.
+    /// Generated names are valid for git.
     #[test]
-    fn every_name_that_is_made_is_one_that_git_takes(task in "\\PC{0,80}", prefix in "[a-zä./@+=#_-]{0,8}") {
+    fn generated_branch_names_are_valid(task in "\\PC{0,80}", prefix in "[a-zä./@+=#_-]{0,8}") {
         let directory = tempfile::tempdir().unwrap();
         let prefix = prefix.parse().unwrap_or_else(|_| BranchPrefix::default());
         let Ok(name) = BranchName::for_task(&prefix, &task) else {

@@ -1,4 +1,4 @@
-//! What is refused, and that it leaves everything as it was.
+//! Refused switches, which change no file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,11 +11,11 @@ use sayso_workspace::git::{BranchPlan, Git, GitError, Refusal, WithoutRepository
 use crate::git::{Scene, name};
 use crate::git_states::{diverged, everything_in_progress};
 
-/// Why a task's branch is not taken up; nothing has changed by that.
+/// Returns the reason for a refused switch, and checks that no file changed.
 fn refusal(scene: &Scene, task: &str) -> Refusal {
     let before = scene.everything();
     let plan = scene.plan(task);
-    let error = scene.program().perform(&scene.workspace(), &plan).unwrap_err();
+    let error = scene.program().execute(&scene.workspace(), &plan).unwrap_err();
     assert_eq!(scene.everything(), before);
     match (plan, error) {
         (BranchPlan::Refused { reason, .. }, GitError::Refused(said)) => {
@@ -27,7 +27,7 @@ fn refusal(scene: &Scene, task: &str) -> Refusal {
 }
 
 #[test]
-fn while_something_is_in_progress_nothing_happens() {
+fn operation_in_progress_prevents_switch() {
     for (operation, scene) in everything_in_progress() {
         let reason = refusal(&scene, "task");
         assert_eq!((&reason, reason.kind()), (&Refusal::InProgress(operation), ErrorKind::Conflict));
@@ -36,7 +36,7 @@ fn while_something_is_in_progress_nothing_happens() {
 }
 
 #[test]
-fn while_files_are_unmerged_nothing_happens() {
+fn unmerged_files_prevent_switch() {
     let scene = diverged();
     scene.write("a", "stashed\n");
     scene.git(&["stash", "--quiet"]);
@@ -46,19 +46,19 @@ fn while_files_are_unmerged_nothing_happens() {
 }
 
 #[test]
-fn a_branch_of_another_worktree_stays_there() {
+fn branch_of_other_worktree_is_refused() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.git(&["worktree", "add", "--quiet", "-b", "sayso/task", "../linked"]);
     let worktree = scene.root.with_file_name("linked");
     let expected = Refusal::CheckedOut { branch: name("task"), worktree: worktree.clone() };
     assert_eq!(refusal(&scene, "task"), expected);
-    // Also when its directory is gone, since git keeps it until it is pruned.
+    // Git keeps the worktree until it is pruned, even if its directory is gone.
     std::fs::remove_dir_all(worktree).unwrap();
     assert_eq!(refusal(&scene, "task"), expected);
 }
 
 #[test]
-fn a_branch_that_is_rebased_in_another_worktree_stays_there() {
+fn branch_rebased_in_other_worktree_is_refused() {
     let scene = diverged();
     scene.git(&["worktree", "add", "--quiet", "-b", "sayso/task", "../linked", "main"]);
     let worktree = scene.root.with_file_name("linked");
@@ -79,14 +79,14 @@ fn a_branch_that_is_rebased_in_another_worktree_stays_there() {
 }
 
 #[test]
-fn names_that_cannot_stand_side_by_side() {
+fn conflicting_branch_names_are_refused() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.git(&["branch", "sayso"]);
     assert_eq!(refusal(&scene, "task"), Refusal::NameTaken { branch: name("task"), existing: "sayso".into() });
     scene.git(&["branch", "-m", "sayso", "sayso/task/part"]);
     let expected = Refusal::NameTaken { branch: name("task"), existing: "sayso/task/part".into() };
     assert_eq!(refusal(&scene, "task"), expected);
-    // A name that only begins the same is no obstacle, packed or not, nor is a tag.
+    // A name with the same prefix does not conflict, packed or not; nor does a tag.
     scene.git(&["branch", "-m", "sayso/task/part", "sayso/task-part"]);
     scene.git(&["tag", "sayso/task"]);
     scene.git(&["pack-refs", "--all"]);
@@ -95,7 +95,7 @@ fn names_that_cannot_stand_side_by_side() {
 }
 
 #[test]
-fn a_tag_of_the_same_name_is_not_what_is_switched_to() {
+fn branch_is_preferred_to_tag() {
     let scene = Scene::with_task_branch(&[("a", "1\n")], &[("a", "2\n")]);
     scene.git(&["tag", "sayso/task", "main"]);
     scene.take_up("task").unwrap();
@@ -106,7 +106,7 @@ fn a_tag_of_the_same_name_is_not_what_is_switched_to() {
 }
 
 #[test]
-fn a_repository_without_a_working_tree() {
+fn repository_without_working_tree_is_refused() {
     let scene = Scene::new(&[("a", "1\n")]);
     let workspace = Workspace::open(&scene.root.join(".git")).unwrap();
     for without in [WithoutRepository::Refuse, WithoutRepository::Initialise] {
@@ -117,14 +117,14 @@ fn a_repository_without_a_working_tree() {
 }
 
 #[test]
-fn no_git_program_is_a_reason() {
+fn missing_git_program_is_refusal() {
     let scene = Scene::new(&[("a", "1\n")]);
     let program = scene.program_on("/nowhere".as_ref(), Duration::from_mins(1));
     let plan = program.plan(&scene.workspace(), &name("task"), WithoutRepository::Initialise).unwrap();
     assert!(matches!(plan, BranchPlan::Refused { reason: Refusal::NoGit, .. }), "{plan:?}");
 }
 
-/// Git refuses to switch to `sayso/task`, naming these files, and everything is as it was.
+/// Checks that git refuses to switch to `sayso/task`, names these files, and changes no file.
 fn would_overwrite(scene: &Scene, expected: &[&str]) {
     let state = || {
         let index = scene.git(&["ls-files", "--stage"]);
@@ -138,7 +138,7 @@ fn would_overwrite(scene: &Scene, expected: &[&str]) {
 }
 
 #[test]
-fn changes_that_switching_would_overwrite() {
+fn switch_over_changes_is_refused() {
     let scene = Scene::with_task_branch(&[("a", "1\n"), ("b", "1\n")], &[("a", "2\n"), ("b", "2\n")]);
     scene.write("a", "mine\n");
     would_overwrite(&scene, &["a"]);
@@ -155,7 +155,7 @@ fn changes_that_switching_would_overwrite() {
 }
 
 #[test]
-fn untracked_files_that_switching_would_overwrite() {
+fn switch_over_untracked_files_is_refused() {
     let scene = Scene::with_task_branch(&[("a", "1\n")], &[("new", "2\n"), ("d/new", "2\n")]);
     scene.write("new", "mine\n");
     would_overwrite(&scene, &["new"]);
@@ -164,9 +164,9 @@ fn untracked_files_that_switching_would_overwrite() {
     would_overwrite(&scene, &["d"]);
 }
 
-/// Git by itself overwrites these without a word.
+/// Without options git overwrites these silently.
 #[test]
-fn ignored_files_that_switching_would_overwrite() {
+fn switch_over_ignored_files_is_refused() {
     let scene = Scene::with_task_branch(&[(".gitignore", "*.log\n.env\n")], &[("x.log", "2\n"), (".env", "2\n")]);
     scene.write(".env", "SECRET=mine\n");
     would_overwrite(&scene, &[".env"]);
@@ -176,7 +176,7 @@ fn ignored_files_that_switching_would_overwrite() {
 }
 
 #[test]
-fn before_the_first_commit_an_existing_branch_overwrites_nothing_either() {
+fn switch_from_unborn_head_keeps_files() {
     let scene = Scene::with_task_branch(&[("a", "1\n")], &[("a", "2\n")]);
     scene.git(&["switch", "--quiet", "--orphan", "fresh"]);
     scene.write("a", "mine\n");
@@ -186,7 +186,7 @@ fn before_the_first_commit_an_existing_branch_overwrites_nothing_either() {
 }
 
 #[test]
-fn a_lock_is_said_and_left_alone() {
+fn locked_repository_is_reported() {
     let scene = Scene::with_task_branch(&[("a", "1\n")], &[("a", "2\n")]);
     scene.write(".git/index.lock", "");
     let before = scene.everything();
@@ -195,7 +195,7 @@ fn a_lock_is_said_and_left_alone() {
     assert_eq!(scene.everything(), before);
 }
 
-/// A program called `git`, in front of the real one.
+/// Creates a program `git` before the real one in the search path.
 fn stand_in(scene: &Scene, script: &str, limit: Duration) -> Git {
     let programs = scene.room.path().join("programs");
     std::fs::create_dir_all(&programs).unwrap();
@@ -213,7 +213,7 @@ fn real_git() -> String {
 }
 
 #[test]
-fn a_repository_of_somebody_else_comes_with_git_s_advice() {
+fn untrusted_repository_returns_git_advice() {
     let scene = Scene::new(&[("a", "1\n")]);
     let script = format!("export GIT_TEST_ASSUME_DIFFERENT_OWNER=1\nexec {} \"$@\"", real_git());
     let error = stand_in(&scene, &script, Duration::from_mins(1)).state(&scene.workspace()).unwrap_err();
@@ -223,10 +223,10 @@ fn a_repository_of_somebody_else_comes_with_git_s_advice() {
 }
 
 #[test]
-fn git_that_does_not_finish_is_ended_with_all_it_started() {
+fn hanging_git_is_killed_with_children() {
     let scene = Scene::new(&[("a", "1\n")]);
     let file = scene.room.path().join("sleeper");
-    // Deaf to being asked, as is what it starts.
+    // Ignores SIGTERM, like its child.
     let script = format!("trap '' TERM; sleep 1000 & echo $! > {}; sleep 1000", file.display());
     let mut limit = Duration::from_millis(200);
     let sleeper = loop {
@@ -234,7 +234,7 @@ fn git_that_does_not_finish_is_ended_with_all_it_started() {
         assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
         match std::fs::read_to_string(&file) {
             Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
-            // On a busy machine it may not have come that far.
+            // On a loaded machine it may not have started yet.
             _ => limit *= 2,
         }
     };
@@ -242,7 +242,7 @@ fn git_that_does_not_finish_is_ended_with_all_it_started() {
         let state = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
         !state.is_empty() && !state.contains(") Z ")
     };
-    // Being killed takes the system a moment; on its own it would run for a quarter of an hour.
+    // Killing takes a moment; otherwise it would run for a quarter of an hour.
     for _ in 0..1000 {
         if !running() {
             return;
@@ -253,32 +253,32 @@ fn git_that_does_not_finish_is_ended_with_all_it_started() {
 }
 
 #[test]
-fn git_that_says_too_much_is_ended() {
+fn git_with_too_much_output_is_killed() {
     let scene = Scene::new(&[("a", "1\n")]);
-    let program = stand_in(&scene, "exec yes", Duration::from_mins(10)).with_most_output(1 << 20);
+    let program = stand_in(&scene, "exec yes", Duration::from_mins(10)).with_max_output(1 << 20);
     let error = program.state(&scene.workspace()).unwrap_err();
     assert!(matches!(&error, GitError::TooMuchOutput { command } if command == "git rev-parse"), "{error}");
-    // Errors are cut off, and the answer counts.
+    // Excess error output is dropped, and the result counts.
     let script = format!("head -c 1000000 /dev/zero >&2\nexec {} \"$@\"", real_git());
     assert!(stand_in(&scene, &script, Duration::from_mins(1)).state(&scene.workspace()).is_ok());
 }
 
 #[test]
-fn a_program_that_a_hook_leaves_behind_is_not_waited_for() {
+fn background_process_of_hook_does_not_block() {
     let scene = Scene::new(&[("a", "1\n")]);
     let hook = scene.root.join(".git/hooks/post-checkout");
     let sleeper = scene.room.path().join("sleeper");
     std::fs::write(&hook, format!("#!/bin/sh\nsleep 1000 &\necho $! > {}\n", sleeper.display())).unwrap();
     std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).unwrap();
     let done = scene.take_up("task");
-    // It is the hook's, so it goes on; here it has done its part.
+    // The process belongs to the hook and continues; the test ends it.
     let sleeper = std::fs::read_to_string(sleeper).unwrap();
     let ended = sayso_testkit::programs::run(&scene.root, "kill", &[sleeper.trim()], b"");
     assert!(done.is_ok() && ended.status.success(), "{done:?} {ended:?}");
 }
 
 #[test]
-fn the_environment_that_git_gets_is_the_one_it_is_given() {
+fn git_gets_only_given_environment() {
     let scene = Scene::new(&[("a", "1\n")]);
     let list = scene.room.path().join("environment");
     let script = format!("env > {}\nexec {} \"$@\"", list.display(), real_git());
@@ -288,7 +288,7 @@ fn the_environment_that_git_gets_is_the_one_it_is_given() {
         .lines()
         .filter_map(|line| line.split_once('='))
         .map(|(name, _)| name.to_owned())
-        // What a shell sets for itself.
+        // Variables that the shell itself sets.
         .filter(|name| !["PWD", "_", "SHLVL", "OLDPWD"].contains(&name.as_str()))
         .collect();
     let expected = ["GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "HOME", "LC_ALL", "PATH"];

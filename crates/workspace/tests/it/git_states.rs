@@ -1,11 +1,11 @@
-//! What is recognised of a repository.
+//! States of a repository.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sayso_workspace::Workspace;
 use sayso_workspace::git::{
-    BranchPlan, CheckedOut, Checkout, Deed, GitError, GitState, Head, Operation, Repository, WithoutRepository,
+    BranchAction, BranchPlan, CheckedOut, Checkout, GitError, GitState, Head, Operation, Repository, WithoutRepository,
 };
 
 use crate::git::{Scene, git_in, name};
@@ -30,23 +30,23 @@ fn in_progress(scene: &Scene) -> Option<Operation> {
 }
 
 #[test]
-fn a_directory_that_is_no_repository() {
+fn directory_without_repository_is_reported() {
     let scene = Scene::empty();
     assert_eq!(state_at(&scene, &scene.root), GitState::NotARepository);
-    // One further down is not the workspace's.
+    // A nested repository is not the workspace's.
     scene.git(&["init", "--quiet", "below"]);
     assert_eq!(state_at(&scene, &scene.root), GitState::NotARepository);
 }
 
 #[test]
-fn no_git_program() {
+fn missing_git_program_is_reported() {
     let scene = Scene::new(&[("a", "1\n")]);
     let program = scene.program_on("/nowhere".as_ref(), Duration::from_mins(1));
     assert_eq!(program.state(&scene.workspace()).unwrap(), GitState::NoGit);
 }
 
 #[test]
-fn a_git_program_in_the_workspace_is_not_run() {
+fn git_program_inside_workspace_is_ignored() {
     let scene = Scene::new(&[("git", "#!/bin/sh\necho true > ran\n")]);
     std::fs::set_permissions(scene.root.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let program = scene.program_on(".::relative".as_ref(), Duration::from_mins(1));
@@ -55,7 +55,7 @@ fn a_git_program_in_the_workspace_is_not_run() {
 }
 
 #[test]
-fn a_bare_repository_and_the_inside_of_any() {
+fn bare_repository_is_reported() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.git(&["clone", "--quiet", "--bare", ".", "../bare"]);
     let bare = scene.root.with_file_name("bare");
@@ -65,7 +65,7 @@ fn a_bare_repository_and_the_inside_of_any() {
 }
 
 #[test]
-fn a_branch_its_upstream_and_a_directory_below() {
+fn state_reports_branch_upstream_and_subdirectory() {
     let scene = Scene::new(&[("a/b/c", "1\n")]);
     scene.git(&["clone", "--quiet", ".", "../clone"]);
     let clone = scene.root.with_file_name("clone");
@@ -79,45 +79,45 @@ fn a_branch_its_upstream_and_a_directory_below() {
 }
 
 #[test]
-fn a_workspace_below_the_root_takes_up_a_branch_of_the_whole() {
+fn workspace_below_root_switches_whole_repository() {
     let scene = Scene::new(&[("a/b", "1\n"), ("c", "1\n")]);
     scene.write("c", "2\n");
     let below = Workspace::open(&scene.root.join("a")).unwrap();
     let program = scene.program();
     let plan = program.plan(&below, &name("task"), WithoutRepository::Initialise).unwrap();
     assert!(matches!(plan, BranchPlan::Create { .. }), "no second repository is made inside the first: {plan:?}");
-    let done = program.perform(&below, &plan).unwrap();
+    let done = program.execute(&below, &plan).unwrap();
     assert_eq!(done.uncommitted[0].path, Path::new("c"), "paths are the repository's");
     assert_eq!(scene.git(&["branch", "--show-current"]), "sayso/task\n");
 }
 
 #[test]
-fn a_detached_head_is_recognised_and_a_branch_made_there() {
+fn branch_is_created_from_detached_head() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.commit(&[("a", "2\n")]);
     scene.git(&["switch", "--quiet", "--detach", "HEAD~1"]);
     let commit = scene.git(&["rev-parse", "HEAD"]).trim().to_owned();
     assert_eq!(repository(&scene).head, Head::Detached { commit: commit.clone() });
     scene.write("a", "mine\n");
-    assert_eq!(scene.take_up("task").unwrap().deed, Deed::Created);
+    assert_eq!(scene.take_up("task").unwrap().action, BranchAction::Created);
     assert_eq!(repository(&scene).head, Head::Branch { name: "sayso/task".into(), commit });
     assert_eq!(scene.read("a"), "mine\n");
 }
 
 #[test]
-fn a_branch_called_detached_is_a_branch() {
+fn branch_named_detached_is_branch() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.git(&["switch", "--quiet", "-c", "(detached)"]);
     assert_eq!(repository(&scene).head.branch(), Some("(detached)"));
 }
 
 #[test]
-fn an_unborn_branch() {
+fn unborn_branch_is_reported() {
     assert_eq!(repository(&Scene::unborn()).head, Head::Unborn { name: "main".into() });
 }
 
 #[test]
-fn linked_worktrees_know_each_other() {
+fn linked_worktrees_are_reported() {
     let scene = Scene::new(&[("a", "1\n")]);
     scene.git(&["worktree", "add", "--quiet", "-b", "side", "../linked\none"]);
     let linked = scene.root.with_file_name("linked\none");
@@ -130,14 +130,14 @@ fn linked_worktrees_know_each_other() {
     let workspace = Workspace::open(&linked).unwrap();
     let plan = scene.program().plan(&workspace, &name("task"), WithoutRepository::Refuse).unwrap();
     std::fs::write(linked.join("a"), "mine\n").unwrap();
-    scene.program().perform(&workspace, &plan).unwrap();
+    scene.program().execute(&workspace, &plan).unwrap();
     assert_eq!(repository_at(&scene, &linked).head.branch(), Some("sayso/task"));
     assert_eq!(std::fs::read_to_string(linked.join("a")).unwrap(), "mine\n");
     assert_eq!(repository(&scene).head.branch(), Some("main"), "the main one is where it was");
 }
 
 #[test]
-fn a_submodule_knows_its_superproject_and_is_left_alone_by_it() {
+fn submodule_state_names_superproject() {
     let scene = Scene::new(&[("a", "1\n")]);
     let library = Scene::new(&[("l", "1\n")]);
     let source = library.root.to_str().unwrap();
@@ -148,7 +148,7 @@ fn a_submodule_knows_its_superproject_and_is_left_alone_by_it() {
     assert_eq!(repository_at(&scene, &inside).checkout, Checkout::Main);
     assert_eq!(repository(&scene).superproject, None);
 
-    // Another branch wants another commit of it, and the configuration says to follow.
+    // The other branch has another commit of the submodule, and the configuration would follow it.
     scene.git(&["switch", "--quiet", "-c", "sayso/task"]);
     git_in(&inside, &["commit", "--quiet", "--allow-empty", "--message", "more"]);
     scene.commit(&[]);
@@ -159,15 +159,15 @@ fn a_submodule_knows_its_superproject_and_is_left_alone_by_it() {
     scene.take_up("task").unwrap();
     assert_eq!(git_in(&inside, &["rev-parse", "HEAD"]), before);
     assert_eq!(std::fs::read_to_string(inside.join("l")).unwrap(), "mine\n");
-    // And the submodule takes up branches of its own.
+    // The submodule switches branches of its own.
     let workspace = Workspace::open(&inside).unwrap();
     let plan = scene.program().plan(&workspace, &name("inner"), WithoutRepository::Refuse).unwrap();
-    scene.program().perform(&workspace, &plan).unwrap();
+    scene.program().execute(&workspace, &plan).unwrap();
     assert_eq!(repository_at(&scene, &inside).head.branch(), Some("sayso/inner"));
     assert_eq!(repository(&scene).head.branch(), Some("sayso/task"));
 }
 
-/// Two branches, `main` and `side`, whose two last commits each do not go together.
+/// Creates two branches, `main` and `side`, with two conflicting commits each.
 pub(crate) fn diverged() -> Scene {
     let scene = Scene::new(&[("a", "0\n"), ("b", "0\n")]);
     scene.git(&["branch", "side"]);
@@ -180,7 +180,7 @@ pub(crate) fn diverged() -> Scene {
     scene
 }
 
-/// Every way to have something in progress.
+/// Every operation in progress.
 pub(crate) fn everything_in_progress() -> Vec<(Operation, Scene)> {
     let begun = |arguments: &[&str]| {
         let scene = diverged();
@@ -213,7 +213,7 @@ pub(crate) fn everything_in_progress() -> Vec<(Operation, Scene)> {
 }
 
 #[test]
-fn what_is_in_progress_is_recognised() {
+fn operations_in_progress_are_reported() {
     for (expected, scene) in everything_in_progress() {
         assert_eq!(in_progress(&scene), Some(expected));
     }
@@ -221,7 +221,7 @@ fn what_is_in_progress_is_recognised() {
 }
 
 #[test]
-fn what_is_in_progress_is_recognised_where_references_are_no_files() {
+fn operation_in_progress_is_reported_with_reftable() {
     let scene = Scene::empty();
     scene.git(&["init", "--quiet", "--initial-branch=main", "--ref-format=reftable"]);
     scene.commit(&[("a", "0\n")]);
@@ -233,11 +233,11 @@ fn what_is_in_progress_is_recognised_where_references_are_no_files() {
     scene.git_stops(&["cherry-pick", "main"]);
     assert_eq!(in_progress(&scene), Some(Operation::CherryPick));
     scene.git(&["cherry-pick", "--abort"]);
-    assert_eq!(scene.take_up("task").unwrap().deed, Deed::Created);
+    assert_eq!(scene.take_up("task").unwrap().action, BranchAction::Created);
 }
 
 #[test]
-fn in_progress_is_a_matter_of_each_worktree() {
+fn operation_in_progress_is_per_worktree() {
     let scene = diverged();
     scene.git(&["worktree", "add", "--quiet", "-b", "third", "../linked"]);
     scene.git_stops(&["merge", "side"]);
@@ -246,7 +246,7 @@ fn in_progress_is_a_matter_of_each_worktree() {
 }
 
 #[test]
-fn a_git_file_that_leads_nowhere_is_no_invitation_to_make_a_repository() {
+fn dangling_git_file_prevents_initialization() {
     let scene = Scene::empty();
     scene.write(".git", "gitdir: /nowhere/at/all\n");
     let error = scene.program().state(&scene.workspace()).unwrap_err();
@@ -254,7 +254,7 @@ fn a_git_file_that_leads_nowhere_is_no_invitation_to_make_a_repository() {
 }
 
 #[test]
-fn configuration_does_not_change_what_is_seen() {
+fn user_configuration_does_not_change_status() {
     let scene = Scene::new(&[("old", "1\n2\n3\n4\n")]);
     for (key, value) in [
         ("status.showUntrackedFiles", "no"),

@@ -1,4 +1,4 @@
-//! Random trees, random changes, and somebody who writes to the files after they were shown.
+//! Random trees and changes, with user writes after the preview.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn path() -> impl Strategy<Value = &'static str> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    // Few lengths and few letters, so that contents are often equal or of equal length.
+    // Few lengths and letters, so that contents are often equal or of equal length.
     "[ab\n]{0,3}"
 }
 
@@ -35,7 +35,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What a person does, with no help from us.
+/// Step of the user.
 fn act_on(root: &Path, act: &Act) {
     match act {
         Act::Write(path, text) => put(root, path, text),
@@ -53,7 +53,7 @@ fn proposal(act: &Act) -> Option<Value> {
     }
 }
 
-/// What a plan makes of a tree.
+/// Returns the tree after a plan.
 fn planned(mut tree: Tree, plan: &sayso_review::Plan) -> Tree {
     for step in plan.steps() {
         match &step.after {
@@ -71,7 +71,7 @@ fn planned(mut tree: Tree, plan: &sayso_review::Plan) -> Tree {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn the_tree_is_as_planned_or_as_its_user_left_it(
+    fn interleaved_user_writes_are_never_lost(
         start in prop::collection::vec(act(), 0..8),
         wanted in prop::collection::vec(act(), 1..6),
         meanwhile in prop::collection::vec(act(), 0..3),
@@ -109,17 +109,17 @@ proptest! {
                 prop_assert_eq!(tree(root), theirs_whole.clone());
             }
         }
-        // A start that finds the record again agrees with what was said, whatever it was.
+        // Recovery from the record agrees with the reported result.
         let contents = contents(&plan);
         let now = files(root);
         let recovery = workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
-        prop_assert!(recovery.saved.is_empty());
+        prop_assert!(recovery.rescued_files.is_empty());
         if result.is_ok() {
             prop_assert!(recovery.finished);
             prop_assert_eq!(files(root), now);
             workspace.prepare(undo(&workspace, &plan), record.directories.clone()).unwrap().apply().unwrap();
             let mut back = tree(root);
-            // One that somebody made after the record was, and left empty, cannot be told from one that we made.
+            // An empty directory that the user created after the record cannot be distinguished from a created one.
             for made in record.directories.iter().filter(|made| theirs_whole.contains_key(made.as_str())) {
                 back.insert(made.to_string(), Thing::Directory);
             }

@@ -1,7 +1,6 @@
 //! One test binary for the crate.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests panic to fail and make files to read")]
 
-mod again;
 mod apply;
 mod change;
 mod confinement;
@@ -11,8 +10,9 @@ mod git;
 mod git_refusals;
 mod git_states;
 mod interleaving;
-mod keeps;
+mod metadata;
 mod recovering;
+mod respawn;
 mod scan;
 mod scan_limits;
 mod scan_random;

@@ -1,4 +1,4 @@
-//! Every state that a crash can leave behind, made by hand, and what a start makes of it.
+//! Recovery from every state that a crash can leave.
 
 use std::path::{Path, PathBuf};
 
@@ -10,35 +10,34 @@ use crate::change::{
     Thing, Tree, at, change, contents, delete, files, in_every_way, plan, prepare, put, set_mode, tree, write,
 };
 
-/// How far a step got.
+/// Progress of a step at the crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Untouched,
-    /// The new content is being written: this many bytes so far, still private.
+    /// The new content is partly written: this many bytes, still private.
     Written(usize),
-    /// It is whole and has its permissions.
+    /// The new content is complete and has its permissions.
     Staged,
-    /// A fallback's exchange: the old file has its second name.
+    /// Fallback exchange: the old file has its second name.
     Linked,
-    /// The same, where nothing can have two names: the old file is aside, and its name free.
+    /// Fallback exchange without hard links: the old file is aside, and its name is free.
     Aside,
-    /// The same, and the new one replaced the first.
+    /// Fallback exchange: the new file replaced the first name.
     Replaced,
-    /// Exchanged.
     Exchanged,
-    /// What was displaced is removed.
+    /// The displaced file is removed.
     Cleared,
 }
 
 use Stage::{Aside, Cleared, Exchanged, Linked, Replaced, Staged, Untouched, Written};
 
 const UPDATES: [Stage; 9] = [Untouched, Written(0), Written(3), Staged, Linked, Aside, Replaced, Exchanged, Cleared];
-/// A file that is made: `Linked` is a fallback's move, in which it has both names.
+/// Steps of a creation. `Linked` is the fallback, in which the file has both names.
 const CREATES: [Stage; 5] = [Untouched, Written(2), Staged, Linked, Cleared];
-/// A file that is removed: likewise.
+/// Steps of a deletion.
 const DELETES: [Stage; 4] = [Untouched, Linked, Exchanged, Cleared];
 
-/// A plan that was written down and never carried out, in a tree that is put into any state.
+/// A recorded plan, and a tree in any state of its application.
 struct Crash<'w> {
     workspace: &'w Workspace,
     root: &'w Path,
@@ -47,7 +46,7 @@ struct Crash<'w> {
 }
 
 impl<'w> Crash<'w> {
-    /// `change` is changed, `new/file` made, `remove` removed.
+    /// Changes `change`, creates `new/file`, deletes `remove`.
     fn new(workspace: &'w Workspace, root: &'w Path) -> Self {
         put(root, "change", "the old content\n");
         put(root, "remove", "to be removed\n");
@@ -83,7 +82,7 @@ impl<'w> Crash<'w> {
         }
     }
 
-    /// Puts the tree into a state as after a crash.
+    /// Sets the tree to a state after a crash.
     fn set(&self, index: usize, stage: Stage) {
         let step = self.step(index);
         let (target, temporary, old) = (self.target(index), self.temporary(index, ""), self.temporary(index, "-old"));
@@ -129,7 +128,7 @@ impl<'w> Crash<'w> {
         self.workspace.recover(&self.record, |hash| contents.get(hash).cloned()).unwrap()
     }
 
-    /// The tree with each file as before or as planned.
+    /// Returns the tree with each file before or after its step.
     fn expected(&self, state: impl Fn(&PlanStep) -> FileState) -> Tree {
         let mut tree = files(self.root);
         tree.retain(|path, _| path == "beside");
@@ -141,7 +140,7 @@ impl<'w> Crash<'w> {
         tree
     }
 
-    /// Whether the name holds what was planned.
+    /// `true` if the file has the planned content.
     fn is_done(&self, index: usize, stage: Stage) -> bool {
         let (before, done) = (&self.step(index).before, matches!(stage, Exchanged | Cleared | Replaced));
         done || (*before == FileState::Absent && stage == Linked)
@@ -149,7 +148,7 @@ impl<'w> Crash<'w> {
 }
 
 #[test]
-fn every_state_that_a_crash_leaves_becomes_all_old_or_all_new() {
+fn recovery_of_every_crash_state_is_atomic() {
     in_every_way(|workspace, root| {
         let crash = Crash::new(workspace, root);
         for update in UPDATES {
@@ -162,11 +161,11 @@ fn every_state_that_a_crash_leaves_becomes_all_old_or_all_new() {
                     let all = stages.into_iter().enumerate().all(|(index, stage)| crash.is_done(index, stage));
                     let recovery = crash.recover();
                     let expected = crash.expected(|step| if all { step.after.clone() } else { step.before.clone() });
-                    let wanted = Recovery { finished: all, left_alone: Vec::new(), saved: Vec::new() };
+                    let wanted = Recovery { finished: all, skipped_files: Vec::new(), rescued_files: Vec::new() };
                     assert_eq!(recovery, wanted, "{stages:?}");
                     assert_eq!(files(root), expected, "{stages:?}");
                     assert_eq!(root.join("new").exists(), all, "{stages:?}: the directory that was made for it");
-                    // A start that was itself interrupted looks again.
+                    // An interrupted recovery runs again.
                     assert_eq!(crash.recover(), recovery, "{stages:?}");
                     assert_eq!(files(root), expected, "{stages:?}");
                 }
@@ -176,7 +175,7 @@ fn every_state_that_a_crash_leaves_becomes_all_old_or_all_new() {
 }
 
 #[test]
-fn a_rescue_that_was_itself_cut_off_is_taken_up() {
+fn interrupted_recovery_is_resumed() {
     in_every_way(|workspace, root| {
         let crash = Crash::new(workspace, root);
         let (target, temporary, back) = (crash.target(0), crash.temporary(0, ""), crash.temporary(0, "-back"));
@@ -201,13 +200,13 @@ fn a_rescue_that_was_itself_cut_off_is_taken_up() {
     });
 }
 
-/// Bytes that are neither old nor new, some of them such that they are easily mistaken.
+/// Contents other than the old and the new, some of them easily mistaken.
 fn third_contents() -> [Vec<u8>; 4] {
     [b"somebody's work\n".to_vec(), b"a new".to_vec(), b"the old".to_vec(), vec![b'x'; 100_000]]
 }
 
 #[test]
-fn work_that_was_displaced_in_the_moment_of_the_crash_goes_back() {
+fn displaced_work_is_restored_after_crash() {
     in_every_way(|workspace, root| {
         for theirs in third_contents() {
             for suffix in ["", "-old"] {
@@ -218,25 +217,25 @@ fn work_that_was_displaced_in_the_moment_of_the_crash_goes_back() {
                 set_mode(crash.temporary(0, suffix), 0o644);
                 let recovery = crash.recover();
                 assert_eq!(
-                    (recovery.finished, recovery.left_alone, recovery.saved),
+                    (recovery.finished, recovery.skipped_files, recovery.rescued_files),
                     (false, vec![at("change")], vec![])
                 );
                 assert_eq!(std::fs::read(root.join("change")).unwrap(), theirs, "{suffix}");
                 let names: Vec<String> = files(root).into_keys().collect();
                 assert_eq!(names, ["beside", "change", "remove"]);
             }
-            // One that was to be removed.
+            // The file to delete.
             let crash = Crash::new(workspace, root);
             std::fs::rename(crash.target(2), crash.temporary(2, "")).unwrap();
             std::fs::write(crash.temporary(2, ""), &theirs).unwrap();
-            assert_eq!(crash.recover().left_alone, [at("remove")]);
+            assert_eq!(crash.recover().skipped_files, [at("remove")]);
             assert_eq!(std::fs::read(root.join("remove")).unwrap(), theirs);
         }
     });
 }
 
 #[test]
-fn work_that_has_no_name_to_go_back_to_is_saved_and_told() {
+fn displaced_work_without_name_is_rescued() {
     in_every_way(|workspace, root| {
         for (index, path) in [(0, "change"), (2, "remove")] {
             for suffix in ["", "-old", "-back", "-back-old"] {
@@ -245,11 +244,15 @@ fn work_that_has_no_name_to_go_back_to_is_saved_and_told() {
                 std::fs::write(crash.temporary(index, suffix), "somebody's work\n").unwrap();
                 let recovery = crash.recover();
                 let saved = format!("{path}.sayso-saved-{}", crash.record.token);
-                assert_eq!((&recovery.left_alone, &recovery.saved), (&vec![at(path)], &vec![at(&saved)]), "{suffix}");
+                assert_eq!(
+                    (&recovery.skipped_files, &recovery.rescued_files),
+                    (&vec![at(path)], &vec![at(&saved)]),
+                    "{suffix}"
+                );
                 assert_eq!(std::fs::read(root.join(path)).unwrap(), b"a third\n");
                 assert_eq!(std::fs::read(root.join(&saved)).unwrap(), b"somebody's work\n");
                 let again = crash.recover();
-                assert_eq!((again.left_alone, again.saved), (recovery.left_alone, Vec::new()));
+                assert_eq!((again.skipped_files, again.rescued_files), (recovery.skipped_files, Vec::new()));
                 std::fs::remove_file(root.join(&saved)).unwrap();
             }
         }
@@ -257,7 +260,7 @@ fn work_that_has_no_name_to_go_back_to_is_saved_and_told() {
 }
 
 #[test]
-fn saving_finds_a_free_name_whatever_the_length() {
+fn rescued_file_gets_free_name() {
     in_every_way(|workspace, root| {
         let name = "ö".repeat(127);
         put(root, &name, "old");
@@ -267,7 +270,7 @@ fn saving_finds_a_free_name_whatever_the_length() {
             put(root, &name, "a third");
             put(root, &format!(".sayso-{}-0", record.token), text);
             let recovery = workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
-            assert_eq!(std::fs::read(root.join(recovery.saved[0].as_str())).unwrap(), text.as_bytes());
+            assert_eq!(std::fs::read(root.join(recovery.rescued_files[0].as_str())).unwrap(), text.as_bytes());
         }
         let saved: Vec<String> = files(root).into_keys().filter(|path| path.contains("sayso-saved")).collect();
         assert_eq!(saved.len(), 2);
@@ -278,7 +281,7 @@ fn saving_finds_a_free_name_whatever_the_length() {
 }
 
 #[test]
-fn a_third_state_is_left_alone_and_the_rest_is_taken_back() {
+fn recovery_skips_files_in_third_state() {
     type Disturb = fn(&Path);
     let disturbances: [Disturb; 4] = [
         |path| std::fs::write(path, "a third\n").unwrap(),
@@ -289,7 +292,7 @@ fn a_third_state_is_left_alone_and_the_rest_is_taken_back() {
     in_every_way(|workspace, root| {
         for disturb in disturbances {
             for disturbed in 0..3 {
-                // What is to be removed is never staged.
+                // A deletion stages no content.
                 let leftovers = if disturbed == 2 { vec![Exchanged] } else { vec![Written(2), Staged, Exchanged] };
                 for leftover in leftovers {
                     let crash = Crash::new(workspace, root);
@@ -300,8 +303,8 @@ fn a_third_state_is_left_alone_and_the_rest_is_taken_back() {
                     let theirs = tree(root).remove(crash.step(disturbed).path.as_str());
                     let recovery = crash.recover();
                     let path = &crash.step(disturbed).path;
-                    assert_eq!((&recovery.left_alone, recovery.finished), (&vec![path.clone()], false));
-                    assert!(recovery.saved.is_empty());
+                    assert_eq!((&recovery.skipped_files, recovery.finished), (&vec![path.clone()], false));
+                    assert!(recovery.rescued_files.is_empty());
                     let mut found = tree(root);
                     assert_eq!(found.remove(path.as_str()), theirs);
                     let mut expected = crash.expected(|step| step.before.clone());
@@ -317,8 +320,8 @@ fn a_third_state_is_left_alone_and_the_rest_is_taken_back() {
 }
 
 #[test]
-fn a_part_that_could_be_somebody_s_is_not_removed() {
-    // The file is private and was cut short, so that it looks like one that is being written.
+fn doubtful_partial_file_is_kept() {
+    // The file is private and truncated, so that it looks unfinished.
     in_every_way(|workspace, root| {
         put(root, "file", "before\n");
         set_mode(root.join("file"), 0o600);
@@ -330,14 +333,14 @@ fn a_part_that_could_be_somebody_s_is_not_removed() {
         set_mode(root.join(&temporary), 0o600);
         let recovery = workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
         assert!(recovery.finished);
-        let saved = root.join(recovery.saved[0].as_str());
+        let saved = root.join(recovery.rescued_files[0].as_str());
         assert_eq!(std::fs::read(&saved).unwrap(), b"line one\n");
         std::fs::remove_file(saved).unwrap();
     });
 }
 
 #[test]
-fn regression_a_half_written_file_never_replaces_one_that_was_already_as_planned() {
+fn regression_partial_file_never_replaces_planned_content() {
     in_every_way(|workspace, root| {
         let crash = Crash::new(workspace, root);
         crash.set(0, Written(5));
@@ -349,7 +352,7 @@ fn regression_a_half_written_file_never_replaces_one_that_was_already_as_planned
 }
 
 #[test]
-fn without_the_content_nothing_is_guessed_and_trying_again_helps() {
+fn recovery_without_content_can_be_retried() {
     in_every_way(|workspace, root| {
         let crash = Crash::new(workspace, root);
         crash.set(0, Cleared);
@@ -361,7 +364,7 @@ fn without_the_content_nothing_is_guessed_and_trying_again_helps() {
 }
 
 #[test]
-fn directories_that_went_away_or_lead_elsewhere_are_left_alone() {
+fn recovery_skips_missing_and_redirected_directories() {
     in_every_way(|workspace, root| {
         put(root, "dir/update", "old\n");
         put(root, "dir/delete", "old\n");
@@ -370,16 +373,16 @@ fn directories_that_went_away_or_lead_elsewhere_are_left_alone() {
         std::fs::rename(root.join("dir"), root.join("moved")).unwrap();
         let before = tree(root);
         let recover = || workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
-        assert_eq!(recover().left_alone, [at("dir/delete"), at("dir/update")]);
+        assert_eq!(recover().skipped_files, [at("dir/delete"), at("dir/update")]);
         std::os::unix::fs::symlink("../outside", root.join("dir")).unwrap();
-        assert_eq!(recover().left_alone, [at("dir/delete"), at("dir/update")]);
+        assert_eq!(recover().skipped_files, [at("dir/delete"), at("dir/update")]);
         std::fs::remove_file(root.join("dir")).unwrap();
         assert_eq!(tree(root), before);
     });
 }
 
 #[test]
-fn a_plan_that_was_carried_out_needs_nothing() {
+fn applied_plan_needs_no_recovery() {
     in_every_way(|workspace, root| {
         put(root, "file", "old\n");
         let plan = plan(workspace, &json!([write("file", "new\n"), write("a/b", "x")]));
@@ -393,7 +396,7 @@ fn a_plan_that_was_carried_out_needs_nothing() {
 }
 
 #[test]
-fn a_plan_that_was_carried_out_is_not_taken_back_because_somebody_went_on() {
+fn applied_plan_survives_later_edits() {
     in_every_way(|workspace, root| {
         put(root, "a", "old a");
         put(root, "b", "old b");
@@ -405,7 +408,7 @@ fn a_plan_that_was_carried_out_is_not_taken_back_because_somebody_went_on() {
         put(root, "a", "new a, and more");
         let recovery = workspace.recover(&record, |hash| contents.get(hash).cloned()).unwrap();
         assert!(recovery.finished);
-        assert_eq!(recovery.left_alone, [at("a")]);
+        assert_eq!(recovery.skipped_files, [at("a")]);
         assert_eq!(std::fs::read(root.join("b")).unwrap(), b"new b");
     });
 }

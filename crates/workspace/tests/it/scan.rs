@@ -1,4 +1,4 @@
-//! What a scan finds, what it reads, and what it tells of what happened between two of them.
+//! Scans: found files, reads, and changes between two scans.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -8,18 +8,18 @@ use std::process::Command;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 use sayso_review::{ContentHash, FileMode, Fingerprint, RecordedStep};
-use sayso_workspace::{Backend, Contents, Known, Moment, Scan, ScanLimits, TreeChanges, Trust, Workspace, WsPath};
+use sayso_workspace::{Backend, Contents, Moment, Scan, ScanIndex, ScanLimits, TreeChanges, Trust, Workspace, WsPath};
 
 use crate::change::{at, put, set_mode};
 
 pub(crate) const LIMITS: ScanLimits =
-    ScanLimits { largest_file: 1 << 20, most_files: 10_000, most_bytes: 1 << 30, most_ignored_bytes: 1 << 29 };
+    ScanLimits { max_file_bytes: 1 << 20, max_files: 10_000, max_new_bytes: 1 << 30, max_ignored_bytes: 1 << 29 };
 
-/// Contents in memory.
+/// In-memory store.
 #[derive(Default)]
 pub(crate) struct Store {
     pub(crate) contents: BTreeMap<ContentHash, Vec<u8>>,
-    /// How many bytes came at a time.
+    /// Sizes of the batches.
     pub(crate) batches: Vec<usize>,
     pub(crate) asked: usize,
 }
@@ -43,7 +43,7 @@ impl Contents for Store {
     }
 }
 
-/// A workspace in a directory of its own.
+/// Temporary workspace.
 pub(crate) struct Scene {
     pub(crate) outer: tempfile::TempDir,
     pub(crate) workspace: Workspace,
@@ -68,34 +68,34 @@ impl Scene {
         put(&self.root(), path, bytes);
     }
 
-    /// A scan as it is in use.
-    pub(crate) fn scan(&mut self, known: &Known) -> Scan {
+    /// Scans as in production.
+    pub(crate) fn scan(&mut self, known: &ScanIndex) -> Scan {
         self.workspace.scan(known, Trust::Kept, self.limits, &mut self.store).unwrap()
     }
 
-    /// A scan long after everything that has happened so far.
-    pub(crate) fn later(&mut self, known: &Known) -> Scan {
+    /// Scans long after all changes so far.
+    pub(crate) fn later(&mut self, known: &ScanIndex) -> Scan {
         self.later_with(known, Trust::Kept)
     }
 
-    pub(crate) fn later_with(&mut self, known: &Known, trust: Trust) -> Scan {
+    pub(crate) fn later_with(&mut self, known: &ScanIndex, trust: Trust) -> Scan {
         let later = Moment::from_nanoseconds(i64::MAX);
         self.workspace.scan_begun_at(later, known, trust, self.limits, &mut self.store).unwrap()
     }
 
     pub(crate) fn first(&mut self) -> Scan {
-        self.later(&Known::default())
+        self.later(&ScanIndex::default())
     }
 
-    /// The files that a first scan finds.
+    /// Returns the files of a first scan.
     pub(crate) fn found(&mut self) -> Vec<String> {
         let scan = self.first();
-        paths(&scan.known)
+        paths(&scan.index)
     }
 }
 
-pub(crate) fn paths(known: &Known) -> Vec<String> {
-    let steps = TreeChanges::between(&Known::default(), known).steps;
+pub(crate) fn paths(known: &ScanIndex) -> Vec<String> {
+    let steps = TreeChanges::between(&ScanIndex::default(), known).steps;
     steps.into_iter().map(|step| step.path.to_string()).collect()
 }
 
@@ -128,19 +128,19 @@ fn every_file_and_link_is_captured() {
     symlink("../outside", scene.root().join("d/link")).unwrap();
     let scan = scene.first();
     assert_eq!(scan.not_captured, []);
-    assert_eq!(scan.known.at(&at("f")), Some(file("one", 0o600)));
-    assert_eq!(scan.known.at(&at("d/e/g")), Some(file("two", 0o755)));
-    assert_eq!(scan.known.at(&at("d/link")), Some(link("../outside")), "links are not followed");
-    assert_eq!(scan.known.at(&at("d")), None);
+    assert_eq!(scan.index.at(&at("f")), Some(file("one", 0o600)));
+    assert_eq!(scan.index.at(&at("d/e/g")), Some(file("two", 0o755)));
+    assert_eq!(scan.index.at(&at("d/link")), Some(link("../outside")), "links are not followed");
+    assert_eq!(scan.index.at(&at("d")), None);
     assert_eq!((scan.cost.found, scan.cost.read, scan.cost.kept, scan.cost.kept_bytes), (3, 2, 2, 6));
-    let kept: Vec<&[u8]> = scan.known.contents().map(|hash| scene.store.contents[&hash].as_slice()).collect();
+    let kept: Vec<&[u8]> = scan.index.contents().map(|hash| scene.store.contents[&hash].as_slice()).collect();
     assert_eq!(kept, [b"two", b"one"]);
-    let changes = TreeChanges::between(&Known::default(), &scan.known);
+    let changes = TreeChanges::between(&ScanIndex::default(), &scan.index);
     assert_eq!(changes.made, [at("d"), at("d/e")], "outermost first");
 }
 
 #[test]
-fn an_unchanged_tree_is_not_read_again() {
+fn unchanged_tree_is_not_read() {
     let mut scene = Scene::new();
     for number in 0..50 {
         scene.put(&format!("d{}/f{number}", number % 7), format!("{number}"));
@@ -148,55 +148,55 @@ fn an_unchanged_tree_is_not_read_again() {
     symlink("f", scene.root().join("link")).unwrap();
     let first = scene.first();
     assert_eq!(first.cost.read, 50);
-    let second = scene.later(&first.known);
+    let second = scene.later(&first.index);
     assert_eq!((second.cost.read, second.cost.kept, second.cost.found), (0, 0, 51));
-    assert_eq!(second.known.encode(), first.known.encode());
-    assert!(TreeChanges::between(&first.known, &second.known).is_empty());
-    let stored = Known::decode(&first.known.encode()).unwrap();
+    assert_eq!(second.index.encode(), first.index.encode());
+    assert!(TreeChanges::between(&first.index, &second.index).is_empty());
+    let stored = ScanIndex::decode(&first.index.encode()).unwrap();
     assert_eq!(scene.later(&stored).cost.read, 0);
 }
 
 #[test]
-fn what_was_written_while_or_after_the_scan_began_is_read_again() {
+fn files_written_during_scan_are_read_again() {
     let mut scene = Scene::new();
     scene.put("f", "one");
     let begun_long_ago = Moment::from_nanoseconds(1);
     let Scene { workspace, store, .. } = &mut scene;
-    let first = workspace.scan_begun_at(begun_long_ago, &Known::default(), Trust::Kept, LIMITS, store).unwrap();
-    let second = scene.later(&first.known);
+    let first = workspace.scan_begun_at(begun_long_ago, &ScanIndex::default(), Trust::Kept, LIMITS, store).unwrap();
+    let second = scene.later(&first.index);
     assert_eq!((second.cost.read, second.cost.kept), (1, 0), "it is read, found to be the same, and not kept again");
-    assert_eq!(scene.later(&second.known).cost.read, 0);
+    assert_eq!(scene.later(&second.index).cost.read, 0);
 }
 
 #[test]
-fn an_edit_in_the_same_instant_is_found() {
+fn edit_in_same_instant_is_detected() {
     let mut scene = Scene::new();
     for round in 0..200 {
         let (old, new) = (format!("old {round:03}"), format!("new {round:03}"));
         scene.put("f", &old);
-        let before = scene.scan(&Known::default());
+        let before = scene.scan(&ScanIndex::default());
         scene.put("f", &new);
-        let after = scene.scan(&before.known);
-        let changes = TreeChanges::between(&before.known, &after.known);
+        let after = scene.scan(&before.index);
+        let changes = TreeChanges::between(&before.index, &after.index);
         assert_eq!(changes.steps, [step("f", file(&old, 0o644), file(&new, 0o644))]);
     }
 }
 
 #[test]
-fn an_edit_that_keeps_size_and_time_is_found() {
+fn edit_with_same_size_and_time_is_detected() {
     let mut scene = Scene::new();
     scene.put("f", "one");
     set_time(&scene.root().join("f"), 1_000_000);
-    let before = scene.scan(&Known::default());
+    let before = scene.scan(&ScanIndex::default());
     scene.put("f", "two");
     set_time(&scene.root().join("f"), 1_000_000);
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     assert_eq!(changes.steps, [step("f", file("one", 0o644), file("two", 0o644))]);
 }
 
 #[test]
-fn all_that_can_happen_to_a_path_is_told() {
+fn every_path_change_is_reported() {
     let mut scene = Scene::new();
     let root = scene.root();
     for path in ["deleted", "edited", "mode", "to-link", "to-directory", "renamed", "touched", "old/inner/f"] {
@@ -205,7 +205,7 @@ fn all_that_can_happen_to_a_path_is_told() {
     symlink("a", root.join("retargeted")).unwrap();
     symlink("a", root.join("to-file")).unwrap();
     std::fs::create_dir(root.join("empty")).unwrap();
-    let before = scene.scan(&Known::default());
+    let before = scene.scan(&ScanIndex::default());
     std::fs::remove_file(root.join("deleted")).unwrap();
     scene.put("edited", "other");
     set_mode(root.join("mode"), 0o755);
@@ -222,8 +222,8 @@ fn all_that_can_happen_to_a_path_is_told() {
     std::fs::remove_dir(root.join("empty")).unwrap();
     std::fs::create_dir_all(root.join("new/inner")).unwrap();
     scene.put("created", "new");
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     let (plain, absent) = (|text| file(text, 0o644), Fingerprint::Absent);
     let expected = [
         step("created", absent.clone(), plain("new")),
@@ -246,7 +246,7 @@ fn all_that_can_happen_to_a_path_is_told() {
 }
 
 #[test]
-fn what_git_ignores_is_left_out() {
+fn ignored_files_are_omitted() {
     let mut scene = Scene::new();
     for path in
         ["a.o", "keep.o", "src/b.o", "build/out", "src/build/out", "top", "src/top", "src/x", "src/y", "private"]
@@ -270,7 +270,7 @@ fn what_git_ignores_is_left_out() {
 }
 
 #[test]
-fn personal_files_are_captured_though_ignored() {
+fn precious_ignored_files_are_captured() {
     let mut scene = Scene::new();
     let personal = [".env", ".env.local", ".envrc", "a/prod.env", "a/secrets.yaml"];
     for path in personal.iter().chain(&["debug.log", "node_modules/.env", "node_modules/p/.env", ".env.d/f"]) {
@@ -284,7 +284,7 @@ fn personal_files_are_captured_though_ignored() {
 }
 
 #[test]
-fn git_s_own_files_are_left_out_at_every_depth() {
+fn git_directories_are_omitted_at_every_depth() {
     let mut scene = Scene::new();
     scene.put(".git/HEAD", "ref");
     scene.put("module/.git", "gitdir: elsewhere");
@@ -299,89 +299,89 @@ fn git_s_own_files_are_left_out_at_every_depth() {
 }
 
 #[test]
-fn the_protected_folder_is_left_out() {
+fn protected_directory_is_omitted() {
     let mut scene = Scene::new();
     scene.put("state/journal", "ours");
     scene.put("state2", "theirs");
     scene.workspace = Workspace::open(&scene.root()).unwrap().protecting(&scene.root().join("state"));
     let scan = scene.first();
-    assert_eq!(paths(&scan.known), ["state2"]);
-    assert!(TreeChanges::between(&Known::default(), &scan.known).made.is_empty());
+    assert_eq!(paths(&scan.index), ["state2"]);
+    assert!(TreeChanges::between(&ScanIndex::default(), &scan.index).made.is_empty());
 }
 
 #[test]
-fn files_that_become_ignored_are_not_deleted_and_their_last_change_is_told() {
+fn newly_ignored_file_reports_last_change() {
     let mut scene = Scene::new();
     for path in ["src/a", "src/b", "src/c", "src/deep/d", "config"] {
         scene.put(path, "old");
     }
-    let before = scene.scan(&Known::default());
+    let before = scene.scan(&ScanIndex::default());
     scene.put(".gitignore", "src\nconfig\n");
     scene.put("src/a", "new");
     scene.put("src/unknown", "new");
     std::fs::remove_file(scene.root().join("src/b")).unwrap();
     scene.put("config", "new");
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     let told: Vec<String> = changes.steps.iter().map(|step| step.path.to_string()).collect();
     assert_eq!(told, [".gitignore", "config", "src/a", "src/b"]);
     assert_eq!((changes.made, changes.removed), (Vec::<WsPath>::new(), Vec::new()));
-    // From then on they are left out, whatever happens to them, and nothing of that looks like a change.
-    let after = Known::decode(&after.known.encode()).unwrap();
+    // From then on the files are omitted, and their changes are not reported.
+    let after = ScanIndex::decode(&after.index.encode()).unwrap();
     scene.put("src/a", "newer");
     let last = scene.scan(&after);
-    assert_eq!(paths(&last.known), [".gitignore"]);
-    assert!(TreeChanges::between(&after, &last.known).is_empty());
+    assert_eq!(paths(&last.index), [".gitignore"]);
+    assert!(TreeChanges::between(&after, &last.index).is_empty());
 }
 
 #[test]
-fn regression_an_ignored_link_in_the_place_of_a_directory_is_told() {
+fn regression_ignored_link_over_directory_is_reported() {
     let mut scene = Scene::new();
     let root = scene.root();
     std::fs::create_dir(root.join("g.o")).unwrap();
-    let before = scene.scan(&Known::default()).known;
+    let before = scene.scan(&ScanIndex::default()).index;
     std::fs::remove_dir(root.join("g.o")).unwrap();
     symlink("a", root.join("g.o")).unwrap();
     put(&root, ".gitignore", "*.o\n");
-    let changes = TreeChanges::between(&before, &scene.scan(&before).known);
+    let changes = TreeChanges::between(&before, &scene.scan(&before).index);
     assert_eq!(changes.removed, [at("g.o")]);
     assert_eq!(changes.steps.last(), Some(&step("g.o", Fingerprint::Absent, link("a"))));
 }
 
 #[test]
-fn files_that_are_no_longer_ignored_are_not_new() {
+fn unignored_files_are_not_new() {
     let mut scene = Scene::new();
     scene.put(".gitignore", "node_modules/\n*.log\n");
     scene.put("node_modules/p/index.js", "");
     scene.put("a.log", "");
-    let before = scene.scan(&Known::default());
+    let before = scene.scan(&ScanIndex::default());
     scene.put(".gitignore", "\n");
     scene.put("b.log", "");
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     let told: Vec<String> = changes.steps.iter().map(|step| step.path.to_string()).collect();
     assert_eq!(told, [".gitignore", "b.log"], "an undo must not remove what was there before");
     assert_eq!(changes.made, []);
-    assert_eq!(paths(&after.known).len(), 4);
+    assert_eq!(paths(&after.index).len(), 4);
 }
 
 #[test]
-fn contents_that_were_released_are_read_again_when_asked_for() {
+fn released_contents_are_read_again() {
     let mut scene = Scene::new();
     scene.put("f", "one");
     scene.put("g", "two");
     let first = scene.first();
     scene.store.contents.remove(&ContentHash::of(b"one"));
     scene.store.asked = 0;
-    assert_eq!(scene.later(&first.known).cost.read, 0, "taken on trust");
+    assert_eq!(scene.later(&first.index).cost.read, 0, "taken on trust");
     assert_eq!(scene.store.asked, 0);
-    let asked = scene.later_with(&first.known, Trust::Ask);
+    let asked = scene.later_with(&first.index, Trust::Ask);
     assert_eq!((asked.cost.read, asked.cost.kept), (1, 1));
     assert_eq!(scene.store.contents[&ContentHash::of(b"one")], b"one");
 }
 
 #[test]
-fn equal_contents_are_kept_once() {
+fn equal_contents_are_stored_once() {
     let mut scene = Scene::new();
     for number in 0..10 {
         scene.put(&number.to_string(), "the same");
@@ -389,12 +389,12 @@ fn equal_contents_are_kept_once() {
     scene.put("empty", "");
     let scan = scene.first();
     assert_eq!((scan.cost.read, scan.cost.kept, scan.cost.kept_bytes), (11, 2, 8));
-    // Nothing is known any more, but the contents are there.
+    // The index is lost, but the contents are stored.
     assert_eq!(scene.first().cost.kept, 0);
 }
 
 #[test]
-fn paths_are_told_in_their_order() {
+fn changes_are_sorted_by_path() {
     let mut scene = Scene::new();
     let mut expected = ["a", "a!b", "a-b/c", "a.b", "a0", "b", "b-/x", "b.x/y", "c/a", "c/a-", "c/b/d", "ä/ö"];
     for path in expected {
@@ -402,9 +402,9 @@ fn paths_are_told_in_their_order() {
     }
     expected.sort_unstable();
     let first = scene.first();
-    assert_eq!(paths(&first.known), expected);
+    assert_eq!(paths(&first.index), expected);
     for path in expected {
-        assert!(first.known.at(&at(path)).is_some(), "{path}");
+        assert!(first.index.at(&at(path)).is_some(), "{path}");
     }
-    assert_eq!(scene.later(&first.known).cost.read, 0, "each is found beside what is known of it");
+    assert_eq!(scene.later(&first.index).cost.read, 0, "each is found beside what is known of it");
 }

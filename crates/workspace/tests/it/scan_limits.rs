@@ -1,4 +1,4 @@
-//! What a scan cannot or may not capture, and that it says so.
+//! Files that a scan cannot or must not capture, and the reports about them.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -8,31 +8,32 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use Happened::{Came, Changed, Went};
+use ChangeKind::{Created, Modified, Removed};
 use sayso_review::{ContentHash, ErrorKind};
 use sayso_workspace::{
-    Contents, Happened, Known, Moment, NotCaptured, Reason, ScanError, TreeChanges, Trust, UncapturedChange, Workspace,
+    ChangeKind, Contents, Moment, NotCaptured, Reason, ScanError, ScanIndex, TreeChanges, Trust, UncapturedChange,
+    Workspace,
 };
 
-use crate::again::again_as_nobody;
 use crate::change::{at, set_mode};
+use crate::respawn::again_as_nobody;
 use crate::scan::{LIMITS, Scene, Store, paths};
 
-/// Of a file that takes a while to read.
+/// Size of a file that takes long to read.
 const SIZE: u64 = 1 << 20;
 
 fn said(path: &str, reason: Reason) -> NotCaptured {
     NotCaptured { path: path.to_owned(), reason }
 }
 
-fn uncaptured(path: &str, change: Happened) -> UncapturedChange {
+fn uncaptured(path: &str, change: ChangeKind) -> UncapturedChange {
     UncapturedChange { path: at(path), change }
 }
 
 #[test]
-fn large_files_are_not_read_and_their_changes_are_told() {
+fn large_file_change_is_reported_without_content() {
     let mut scene = Scene::new();
-    scene.limits.largest_file = 10;
+    scene.limits.max_file_bytes = 10;
     for path in ["stays", "changes", "goes", "shrinks"] {
         scene.put(path, "eleven byte");
     }
@@ -47,18 +48,19 @@ fn large_files_are_not_read_and_their_changes_are_told() {
     std::fs::remove_file(scene.root().join("goes")).unwrap();
     scene.put("shrinks", "small");
     scene.put("grows", "eleven byte");
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     assert_eq!(changes.steps, []);
-    let expected = [("changes", Changed), ("comes", Came), ("goes", Went), ("grows", Changed), ("shrinks", Changed)];
+    let expected =
+        [("changes", Modified), ("comes", Created), ("goes", Removed), ("grows", Modified), ("shrinks", Modified)];
     assert_eq!(changes.uncaptured, expected.map(|(path, change)| uncaptured(path, change)));
-    assert!(after.not_captured[0].to_string().contains("`changes`: it has 11 bytes, more than the 10"));
+    assert!(after.not_captured[0].to_string().contains("`changes`: it has 11 bytes, more than the limit of 10"));
 }
 
 #[test]
-fn no_more_new_bytes_are_kept_than_allowed() {
+fn new_bytes_stay_within_limit() {
     let mut scene = Scene::new();
-    scene.limits.most_bytes = 10;
+    scene.limits.max_new_bytes = 10;
     scene.put("a", "aaaa");
     scene.put("b", "aaaa");
     scene.put("c", "ccccc");
@@ -71,26 +73,26 @@ fn no_more_new_bytes_are_kept_than_allowed() {
         (10, 4),
         "equal contents count once, and what fits later is taken"
     );
-    let second = scene.later(&first.known);
+    let second = scene.later(&first.index);
     assert_eq!((second.not_captured.len(), second.cost.read), (0, 1), "the next scan takes the rest");
-    let changes = TreeChanges::between(&first.known, &second.known);
+    let changes = TreeChanges::between(&first.index, &second.index);
     assert!(changes.is_empty(), "to be captured is no change: {changes:?}");
 }
 
 #[test]
-fn what_may_be_the_same_is_read_when_nothing_new_fits() {
+fn racy_file_is_read_at_size_limit() {
     let mut scene = Scene::new();
     scene.put("f", "same");
     let begun_long_ago = Moment::from_nanoseconds(1);
     let Scene { workspace, store, .. } = &mut scene;
-    let racy = workspace.scan_begun_at(begun_long_ago, &Known::default(), Trust::Kept, LIMITS, store).unwrap();
-    scene.limits.most_bytes = 0;
-    let next = scene.later(&racy.known);
+    let racy = workspace.scan_begun_at(begun_long_ago, &ScanIndex::default(), Trust::Kept, LIMITS, store).unwrap();
+    scene.limits.max_new_bytes = 0;
+    let next = scene.later(&racy.index);
     assert_eq!((next.cost.read, next.not_captured.len()), (1, 0));
 }
 
 #[test]
-fn after_so_many_files_a_scan_ends_and_nothing_seems_to_have_gone() {
+fn scan_at_file_limit_reports_no_deletions() {
     let mut scene = Scene::new();
     let all = ["a", "b-/x", "b/x", "b/y", "c", "d/e/f"];
     for path in all {
@@ -98,48 +100,48 @@ fn after_so_many_files_a_scan_ends_and_nothing_seems_to_have_gone() {
     }
     let whole = scene.first();
     for most in 1..6 {
-        scene.limits.most_files = most;
+        scene.limits.max_files = most;
         let part = scene.first();
         let [.., last] = part.not_captured.as_slice() else { panic!("{most}: it is said") };
         assert_eq!(last.reason, Reason::TooMany { limit: most });
-        assert!(paths(&part.known).len() <= most);
-        let part = Known::decode(&part.known.encode()).unwrap();
-        for (before, after) in [(&whole.known, &part), (&part, &whole.known)] {
+        assert!(paths(&part.index).len() <= most);
+        let part = ScanIndex::decode(&part.index.encode()).unwrap();
+        for (before, after) in [(&whole.index, &part), (&part, &whole.index)] {
             let changes = TreeChanges::between(before, after);
             assert!(changes.is_empty(), "{most}: {changes:?}");
         }
     }
-    scene.limits.most_files = 6;
+    scene.limits.max_files = 6;
     assert_eq!(scene.first().not_captured, []);
-    // What is before the end is still compared.
-    scene.limits.most_files = 5;
+    // Files before the end of the scan are compared.
+    scene.limits.max_files = 5;
     let before = scene.first();
     scene.put("a", "other");
     std::fs::remove_file(scene.root().join("b/y")).unwrap();
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
     let told: Vec<String> = changes.steps.iter().map(|step| step.path.to_string()).collect();
     assert_eq!(told, ["a", "b/y"]);
 }
 
 #[test]
-fn a_directory_of_too_many_entries_is_not_listed() {
+fn oversized_directory_is_not_listed() {
     let mut scene = Scene::new();
     for number in 0..20 {
         scene.put(&format!("d/{number}"), "");
     }
     scene.put("-first", "");
     scene.put("last", "");
-    scene.limits.most_files = 10;
+    scene.limits.max_files = 10;
     let scan = scene.first();
     assert_eq!(scan.not_captured, [said("d", Reason::TooMany { limit: 10 })]);
-    assert_eq!(paths(&scan.known), ["-first"]);
-    scene.limits.most_files = 2;
+    assert_eq!(paths(&scan.index), ["-first"]);
+    scene.limits.max_files = 2;
     assert_eq!(scene.first().not_captured, [said(".", Reason::TooMany { limit: 2 })]);
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_said() {
+fn too_deep_tree_is_reported() {
     let mut scene = Scene::new();
     let mut deep = "d".to_owned();
     for _ in 0..300 {
@@ -150,12 +152,12 @@ fn a_tree_that_is_too_deep_is_said() {
     let scan = scene.first();
     assert_eq!(scan.not_captured.len(), 1);
     assert_eq!(scan.not_captured[0].reason, Reason::TooDeep);
-    assert_eq!(paths(&scan.known), ["f"]);
-    assert!(TreeChanges::between(&scan.known, &scene.first().known).is_empty());
+    assert_eq!(paths(&scan.index), ["f"]);
+    assert!(TreeChanges::between(&scan.index, &scene.first().index).is_empty());
 }
 
 #[test]
-fn names_and_targets_that_are_not_utf8_are_said() {
+fn non_utf8_names_and_targets_are_reported() {
     let mut scene = Scene::new();
     let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
     scene.put("d/f", "");
@@ -165,33 +167,33 @@ fn names_and_targets_that_are_not_utf8_are_said() {
     let scan = scene.first();
     let expected = [said("y\u{fffd}", Reason::Name), said("d/x\u{fffd}", Reason::Name), said("link", Reason::Target)];
     assert_eq!(scan.not_captured, expected);
-    assert_eq!(paths(&scan.known), ["d/f"]);
+    assert_eq!(paths(&scan.index), ["d/f"]);
 }
 
 #[test]
-fn pipes_sockets_and_devices_are_said_and_nothing_hangs() {
+fn special_files_are_reported() {
     let mut scene = Scene::new();
     let root = scene.root();
     assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
     let before = scene.first();
     assert_eq!(before.not_captured, [said("pipe", Reason::Pipe), said("socket", Reason::Socket)]);
-    assert_eq!(scene.later(&before.known).not_captured, before.not_captured, "every time");
-    // To use a pipe is no change of the tree; to make or remove one is.
+    assert_eq!(scene.later(&before.index).not_captured, before.not_captured, "every time");
+    // Using a pipe is no change; creating or removing it is.
     let opened = rustix::fs::open(root.join("pipe"), rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty()).unwrap();
     rustix::io::write(&opened, b"x").unwrap();
     std::fs::remove_file(root.join("socket")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(root.join("other")).status().unwrap().success());
-    let after = scene.scan(&before.known);
-    let changes = TreeChanges::between(&before.known, &after.known);
-    assert_eq!(changes.uncaptured, [uncaptured("other", Came), uncaptured("socket", Went)]);
+    let after = scene.scan(&before.index);
+    let changes = TreeChanges::between(&before.index, &after.index);
+    assert_eq!(changes.uncaptured, [uncaptured("other", Created), uncaptured("socket", Removed)]);
     let mut byte = [0];
     assert_eq!(rustix::io::read(&opened, &mut byte).unwrap(), 1, "nobody read from it");
 }
 
 #[test]
-fn what_may_not_be_read_is_said_and_does_not_seem_to_have_gone() {
-    if again_as_nobody("scan_limits::what_may_not_be_read_is_said_and_does_not_seem_to_have_gone") {
+fn unreadable_directory_reports_no_deletions() {
+    if again_as_nobody("scan_limits::unreadable_directory_reports_no_deletions") {
         return;
     }
     let mut scene = Scene::new();
@@ -203,29 +205,29 @@ fn what_may_not_be_read_is_said_and_does_not_seem_to_have_gone() {
     set_mode(root.join("closed"), 0o000);
     set_mode(root.join("file"), 0o000);
     set_mode(root.join("no-entry"), 0o600);
-    let after = scene.scan(&before.known);
+    let after = scene.scan(&before.index);
     let unreadable: Vec<&str> = after.not_captured.iter().map(|said| said.path.as_str()).collect();
     assert_eq!(unreadable, ["closed", "file", "no-entry/f"]);
     for said in &after.not_captured {
         assert!(said.to_string().contains("cannot be read: Permission denied"), "{said}");
     }
-    let changes = TreeChanges::between(&before.known, &after.known);
+    let changes = TreeChanges::between(&before.index, &after.index);
     assert_eq!(changes.steps, []);
-    assert_eq!(changes.uncaptured, [uncaptured("file", Changed)]);
+    assert_eq!(changes.uncaptured, [uncaptured("file", Modified)]);
     assert_eq!(changes.removed, []);
     set_mode(root.join("closed"), 0o755);
     set_mode(root.join("no-entry"), 0o755);
     set_mode(root.join("file"), 0o644);
-    let again = scene.scan(&after.known);
+    let again = scene.scan(&after.index);
     assert_eq!(again.not_captured, []);
-    assert_eq!(TreeChanges::between(&after.known, &again.known).steps, [], "nothing new in what was closed");
-    assert!(TreeChanges::between(&before.known, &again.known).is_empty());
+    assert_eq!(TreeChanges::between(&after.index, &again.index).steps, [], "nothing new in what was closed");
+    assert!(TreeChanges::between(&before.index, &again.index).is_empty());
 }
 
 #[test]
-fn a_file_that_keeps_changing_is_said() {
+fn constantly_changing_file_is_reported() {
     let mut scene = Scene::new();
-    scene.limits.largest_file = 2 * SIZE;
+    scene.limits.max_file_bytes = 2 * SIZE;
     scene.put("f", vec![0; SIZE as usize]);
     let file = std::fs::OpenOptions::new().write(true).open(scene.root().join("f")).unwrap();
     let done = AtomicBool::new(false);
@@ -239,7 +241,7 @@ fn a_file_that_keeps_changing_is_said() {
         });
         let mut seen = false;
         for _ in 0..10_000 {
-            let scan = scene.scan(&Known::default());
+            let scan = scene.scan(&ScanIndex::default());
             match scan.not_captured.as_slice() {
                 [] => assert_eq!(scan.cost.found, 1),
                 [one] => {
@@ -258,7 +260,7 @@ fn a_file_that_keeps_changing_is_said() {
 }
 
 #[test]
-fn a_directory_swapped_for_a_link_never_leads_a_scan_out() {
+fn scan_stays_inside_during_directory_swap() {
     let mut scene = Scene::new();
     let root = scene.root();
     scene.put("swap/inner/f", "inside");
@@ -276,8 +278,8 @@ fn a_directory_swapped_for_a_link_never_leads_a_scan_out() {
         });
         let (mut inside, mut changing) = (0, 0);
         for _ in 0..5_000 {
-            let scan = scene.scan(&Known::default());
-            inside += usize::from(scan.known.at(&at("swap/inner/f")).is_some());
+            let scan = scene.scan(&ScanIndex::default());
+            inside += usize::from(scan.index.at(&at("swap/inner/f")).is_some());
             changing += usize::from(scan.not_captured.iter().any(|said| said.reason == Reason::KeptChanging));
         }
         done.store(true, Ordering::Relaxed);
@@ -287,9 +289,9 @@ fn a_directory_swapped_for_a_link_never_leads_a_scan_out() {
 }
 
 #[test]
-fn contents_go_out_in_batches() {
+fn contents_are_stored_in_batches() {
     let mut scene = Scene::new();
-    scene.limits.largest_file = 32 << 20;
+    scene.limits.max_file_bytes = 32 << 20;
     for number in 0..20u8 {
         scene.put(&format!("f{number:02}"), vec![number; 1 << 20]);
     }
@@ -299,7 +301,7 @@ fn contents_go_out_in_batches() {
     assert_eq!(scan.cost.kept, 21);
 }
 
-/// Keeps nothing.
+/// Store that rejects all contents.
 struct Full;
 
 #[derive(Debug)]
@@ -326,25 +328,25 @@ impl Contents for Full {
 }
 
 #[test]
-fn contents_that_cannot_be_kept_end_the_scan() {
+fn store_error_ends_scan() {
     let scene = Scene::new();
     scene.put("f", "one");
-    let error = scene.workspace.scan(&Known::default(), Trust::Kept, LIMITS, &mut Full).unwrap_err();
-    assert_eq!(error.to_string(), "contents of files could not be kept: the disk is full");
+    let error = scene.workspace.scan(&ScanIndex::default(), Trust::Kept, LIMITS, &mut Full).unwrap_err();
+    assert_eq!(error.to_string(), "cannot store file contents: the disk is full");
     assert!(matches!(error, ScanError::Contents(DiskFull)));
     assert_eq!((error.kind(), error.hint()), (ErrorKind::Unavailable, None));
 }
 
 #[test]
-fn a_workspace_that_went_away_is_empty() {
+fn removed_workspace_scans_as_empty() {
     let mut scene = Scene::new();
     std::fs::remove_dir(scene.root()).unwrap();
-    let scan = scene.workspace.scan(&Known::default(), Trust::Kept, LIMITS, &mut scene.store);
-    let _: Result<_, ScanError<Infallible>> = scan.map(|scan| assert!(scan.known.is_empty()));
+    let scan = scene.workspace.scan(&ScanIndex::default(), Trust::Kept, LIMITS, &mut scene.store);
+    let _: Result<_, ScanError<Infallible>> = scan.map(|scan| assert!(scan.index.is_empty()));
 }
 
 #[test]
-fn files_that_come_and_go_during_a_scan_do_no_harm() {
+fn concurrent_file_changes_do_not_break_scan() {
     let mut scene = Scene::new();
     let root = scene.root();
     scene.put("stays/f", "stays");
@@ -362,10 +364,10 @@ fn files_that_come_and_go_during_a_scan_do_no_harm() {
                 }
             }
         });
-        let mut known = Known::default();
+        let mut known = ScanIndex::default();
         for _ in 0..500 {
-            known = scene.scan(&known).known;
-            assert_eq!(Known::decode(&known.encode()).unwrap().len(), known.len(), "it is in order");
+            known = scene.scan(&known).index;
+            assert_eq!(ScanIndex::decode(&known.encode()).unwrap().len(), known.len(), "it is in order");
             assert!(known.at(&at("stays/f")).is_some());
         }
         done.store(true, Ordering::Relaxed);
@@ -378,8 +380,8 @@ fn both_backends_find_the_same() {
     scene.put("d/f", "one");
     let mut store = Store::default();
     let kernel = Workspace::open(&scene.root()).unwrap();
-    let one = kernel.scan(&Known::default(), Trust::Kept, LIMITS, &mut store).unwrap();
-    let two = scene.workspace.scan(&Known::default(), Trust::Kept, LIMITS, &mut store).unwrap();
-    assert!(TreeChanges::between(&one.known, &two.known).is_empty());
-    assert_eq!(paths(&one.known), ["d/f"]);
+    let one = kernel.scan(&ScanIndex::default(), Trust::Kept, LIMITS, &mut store).unwrap();
+    let two = scene.workspace.scan(&ScanIndex::default(), Trust::Kept, LIMITS, &mut store).unwrap();
+    assert!(TreeChanges::between(&one.index, &two.index).is_empty());
+    assert_eq!(paths(&one.index), ["d/f"]);
 }

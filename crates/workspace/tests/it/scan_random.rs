@@ -1,4 +1,4 @@
-//! Random trees and random commands: what two scans tell is what a full read of the tree before and after tells.
+//! Random trees and commands: the difference of two scans equals that of full reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,19 +7,19 @@ use std::path::Path;
 use proptest::prelude::*;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 use sayso_review::{ContentHash, FileMode, Fingerprint, RecordedStep};
-use sayso_workspace::{Known, TreeChanges, WsPath};
+use sayso_workspace::{ScanIndex, TreeChanges, WsPath};
 
 use crate::change::{Thing, Tree, at, put, set_mode, tree};
 use crate::scan::Scene;
 
-/// Names that sort around the slash, that rules are about, and that are files here and directories there.
+/// Names that sort around the slash, that patterns match, and that are both files and directories.
 const NAMES: [&str; 8] = ["a", "a-b", "build", "f", "g.o", "k.o", ".env", "z"];
 
-/// Which lines the ignore files have.
+/// Lines of the ignore files.
 #[derive(Clone, Debug)]
 struct Rules {
     outer: Vec<&'static str>,
-    /// In `a/.gitignore`.
+    /// Lines of `a/.gitignore`.
     inner: Vec<&'static str>,
 }
 
@@ -32,15 +32,15 @@ impl Rules {
     }
 }
 
-/// Whether an entry is left out, with no regard to the directories it is in.
+/// `true` if patterns omit an entry, ignoring its directories.
 fn is_named(tree: &Tree, path: &str) -> bool {
     let is_directory = is_directory(tree, path);
     match path.rsplit('/').next().unwrap() {
-        // The inner file may have been moved along with its directory.
+        // The inner ignore file may have moved with its directory.
         "k.o" if above(path).any(|part| has_line(tree, &format!("{part}/.gitignore"), "!k.o")) => false,
         "g.o" | "k.o" => has_line(tree, ".gitignore", "*.o"),
         "build" => is_directory && has_line(tree, ".gitignore", "build/"),
-        // A directory of this name is nobody's secret.
+        // A directory is never precious.
         ".env" => is_directory && has_line(tree, ".gitignore", ".env"),
         _ => false,
     }
@@ -51,12 +51,12 @@ fn has_line(tree: &Tree, file: &str, line: &str) -> bool {
     String::from_utf8_lossy(bytes).lines().any(|other| other == line)
 }
 
-/// The directories that a path is in.
+/// Returns the parent directories of a path.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }
 
-/// The same, and itself.
+/// Returns the path and its parents.
 fn lineage(path: &str) -> impl Iterator<Item = &str> {
     above(path).chain([path])
 }
@@ -69,7 +69,7 @@ fn is_directory(tree: &Tree, path: &str) -> bool {
     matches!(tree.get(path), Some(Thing::Directory))
 }
 
-/// Whether it may have been there before without being seen: in an ignored directory, or as an ignored thing of the same kind.
+/// `true` if a path may have existed without being seen: in an ignored directory, or ignored itself.
 fn was_hidden(before: &Tree, after: &Tree, path: &str) -> bool {
     let is_here = before.contains_key(path) && is_directory(before, path) == is_directory(after, path);
     let mut hidden = lineage(path).filter(|part| is_named(before, part));
@@ -80,7 +80,7 @@ fn is_seen(tree: &Tree, path: &str) -> bool {
     tree.contains_key(path) && !is_left_out(tree, path)
 }
 
-/// Whether nobody looks for a directory any more: it is in an ignored one from which nothing was known.
+/// `true` if a directory is in an ignored one without known files.
 fn is_out_of_sight(before: &Tree, after: &Tree, path: &str) -> bool {
     let is_known_below = |part: &str| {
         let below = format!("{part}/");
@@ -101,17 +101,17 @@ fn fingerprint(thing: Option<&Thing>) -> Fingerprint {
     }
 }
 
-/// What happened, by reading everything.
+/// Computes the changes from full reads.
 fn expected(before: &Tree, after: &Tree) -> TreeChanges {
     let mut changes = TreeChanges::default();
     let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for path in all {
-        // What was seen is followed to where it is now, ignored or not; what was ignored is not new.
+        // Seen files are followed, ignored or not; formerly ignored files are not new.
         let counts = is_seen(before, path) || (is_seen(after, path) && !was_hidden(before, after, path));
         if !counts {
             continue;
         }
-        // Of what was ignored, and is another kind of thing now, nothing is known.
+        // A formerly ignored path of another kind has no known state.
         let was = fingerprint(before.get(path).filter(|_| is_seen(before, path)));
         let is = fingerprint(after.get(path));
         if was != is {
@@ -131,7 +131,7 @@ fn expected(before: &Tree, after: &Tree) -> TreeChanges {
 #[derive(Clone, Debug)]
 enum Act {
     Write(String, u8),
-    /// The same size and the same time as before.
+    /// An edit with the same size and time.
     Sneak(String),
     Mode(String, bool),
     Delete(String),
@@ -164,7 +164,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Does what can be done; the rest fails, as commands do. No path goes through a link, which might lead round in circles.
+/// Runs the step; errors are ignored, as with commands. Paths never go through links, which could form cycles.
 fn perform(root: &Path, act: &Act) {
     let plain = |path: &str| lineage(path).all(|part| !root.join(part).is_symlink());
     let make_parent = |path: &str| {
@@ -210,24 +210,24 @@ fn perform(root: &Path, act: &Act) {
     }
 }
 
-/// As a set, since a walk meets directories in another order than it tells them.
+/// As a set, because a walk has another order.
 fn by_path(changes: &TreeChanges) -> BTreeMap<WsPath, (Fingerprint, Fingerprint)> {
     changes.steps.iter().map(|step| (step.path.clone(), (step.before.clone(), step.after.clone()))).collect()
 }
 
-/// What is before the checksum, and that.
+/// Length of the header with the checksum.
 const HEAD: usize = 13 + 32;
 
-fn decode_body(body: &[u8]) -> Known {
+fn decode_body(body: &[u8]) -> ScanIndex {
     let sum = ContentHash::of(body);
-    Known::decode(&[b"sayso tree 1\n", sum.as_bytes().as_slice(), body].concat()).unwrap_or_default()
+    ScanIndex::decode(&[b"sayso tree 1\n", sum.as_bytes().as_slice(), body].concat()).unwrap_or_default()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn two_scans_tell_what_a_full_read_tells(
+    fn scan_difference_matches_full_read(
         start in prop::collection::vec(act(), 0..25),
         first in rules(),
         commands in prop::collection::vec(prop::collection::vec(act(), 0..8), 1..4),
@@ -239,17 +239,17 @@ proptest! {
             perform(&root, act);
         }
         first.write(&root);
-        let mut known = Known::default();
+        let mut known = ScanIndex::default();
         for command in commands {
-            // As in use: a scan before the command from what is stored, and one after it.
-            let before = (scene.scan(&known).known, tree(&root));
-            // What left in the last round has to be gone by now.
-            let before = (scene.scan(&before.0).known, before.1);
+            // As in production: a scan before the command from the stored index, and one after it.
+            let before = (scene.scan(&known).index, tree(&root));
+            // Files that left in the last round must be gone.
+            let before = (scene.scan(&before.0).index, before.1);
             for act in &command {
                 perform(&root, act);
             }
             let (after, now) = (scene.scan(&before.0), tree(&root));
-            let told = TreeChanges::between(&before.0, &after.known);
+            let told = TreeChanges::between(&before.0, &after.index);
             let expected = expected(&before.1, &now);
             prop_assert_eq!(by_path(&told), by_path(&expected));
             prop_assert!(told.steps.is_sorted_by(|one, two| one.path < two.path));
@@ -264,15 +264,15 @@ proptest! {
                     }
                 }
             }
-            let bytes = after.known.encode();
-            known = Known::decode(&bytes).unwrap();
+            let bytes = after.index.encode();
+            known = ScanIndex::decode(&bytes).unwrap();
             prop_assert_eq!(known.encode(), bytes);
-            prop_assert!(TreeChanges::between(&after.known, &known).is_empty());
+            prop_assert!(TreeChanges::between(&after.index, &known).is_empty());
         }
     }
 
     #[test]
-    fn damaged_bytes_mean_that_nothing_is_known(
+    fn damaged_index_decodes_to_none(
         acts in prop::collection::vec(act(), 1..20),
         flip in any::<prop::sample::Index>(),
         bit in 0..8u8,
@@ -284,29 +284,29 @@ proptest! {
         for act in &acts {
             perform(&scene.root(), act);
         }
-        let bytes = scene.first().known.encode();
-        prop_assert!(Known::decode(&bytes).is_some());
+        let bytes = scene.first().index.encode();
+        prop_assert!(ScanIndex::decode(&bytes).is_some());
         let mut flipped = bytes.clone();
         flipped[flip.index(bytes.len())] ^= 1 << bit;
         let longer = [bytes.as_slice(), &more].concat();
         for damaged in [flipped.as_slice(), &bytes[..cut.index(bytes.len())], &longer] {
-            prop_assert!(Known::decode(damaged).is_none());
+            prop_assert!(ScanIndex::decode(damaged).is_none());
         }
-        // Under a checksum that is right as well: it is understood or it is not, and what is understood stays the same.
+        // Even with a correct checksum, decoding either fails or is stable.
         let head = bytes.len() - 1 - flip.index(bytes.len() - HEAD);
         let mut changed = bytes[HEAD..].to_vec();
         changed[head - HEAD] ^= 1 << bit;
         for body in [changed.as_slice(), &bytes[HEAD..head]] {
             let known = decode_body(body);
             let again = known.encode();
-            prop_assert_eq!(Known::decode(&again).unwrap().encode(), again);
-            let _ = TreeChanges::between(&known, &scene.scan(&known).known);
+            prop_assert_eq!(ScanIndex::decode(&again).unwrap().encode(), again);
+            let _ = TreeChanges::between(&known, &scene.scan(&known).index);
         }
     }
 
     #[test]
     fn any_bytes_can_be_decoded(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        prop_assert!(Known::decode(&bytes).is_none());
+        prop_assert!(ScanIndex::decode(&bytes).is_none());
         let _ = decode_body(&bytes);
     }
 }

@@ -1,30 +1,31 @@
-//! What Claude Code's Write and Edit do to the bytes of a file, and what to tell them so that they make certain bytes.
+//! Effect of Claude Code's `Write` and `Edit` on bytes, and inputs with which they make given bytes.
 //!
-//! As tried with 2.1.197, for an input that comes from a hook:
+//! Measured with 2.1.197, for an input that a hook has rewritten:
 //!
-//! - A file that starts with the byte order mark of UTF-16 (little endian) is read and written in it, any other in UTF-8. The
-//!   mark is a character of the text. What is no text in that encoding is damaged.
-//! - Write writes the content as it is.
-//! - Edit makes every CRLF an LF first, replaces the first match or all of them, and makes every LF a CRLF in the end if the
-//!   start of the file had more of those. An empty old text stands for the whole file.
-//! - If the new text is empty, the old one does not end with a newline and is somewhere followed by one, that goes too.
-//! - An edit that changes nothing fails.
-//! - Quotation marks that fit no better are matched by their straight forms. Nothing here relies on that.
+//! - A file that starts with the byte order mark of UTF-16LE is read and written in UTF-16LE, any other in UTF-8. The mark is
+//!   part of the text. Bytes that are invalid in that encoding are damaged.
+//! - `Write` writes the content as given.
+//! - `Edit` converts CRLF to LF, and replaces the first match or all matches. It converts LF back to CRLF if the start of the
+//!   file has more CRLF than other LF. An empty `old_string` replaces the whole file.
+//! - If `new_string` is empty and `old_string` does not end with a newline but precedes one somewhere, that newline is
+//!   removed as well.
+//! - An edit without effect fails.
+//! - Curly quotation marks also match straight ones if there is no exact match. This module relies on exact matches only.
 
 use std::borrow::Cow;
 
 use super::{Approved, CannotRewrite};
 use crate::hook::intent::EditCall;
 
-/// One replacement.
+/// Input of `Edit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct Replacement {
     pub(super) old_string: String,
     pub(super) new_string: String,
 }
 
-/// How many UTF-16 units of a file's text decide about its line endings.
-const SAMPLE: usize = 4096;
+/// Length of the text, in UTF-16 code units, from which `Edit` derives the line ending of a file.
+const SAMPLE_UNITS: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Encoding {
@@ -37,7 +38,7 @@ impl Encoding {
         if file.starts_with(&[0xFF, 0xFE]) { Self::Utf16 } else { Self::Utf8 }
     }
 
-    /// The text, byte order mark and all, if reading and writing it changes no byte.
+    /// Decodes a file with its byte order mark. Returns `None` if encoding the text would give other bytes.
     fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
@@ -58,28 +59,28 @@ impl Encoding {
     }
 }
 
-/// What Write makes of a file.
+/// Predicts the file after `Write`.
 pub(super) fn written(before: Option<&[u8]>, content: &str) -> Vec<u8> {
     Encoding::of(before.unwrap_or_default()).encode(content)
 }
 
-/// The content with which Write makes these bytes.
+/// Returns the content with which `Write` makes the approved bytes.
 pub(super) fn content(Approved { before, after, path }: Approved<'_>) -> Result<String, CannotRewrite> {
     let content = Encoding::of(before.unwrap_or_default()).decode(after);
     let content = content.filter(|content| written(before, content) == after);
     content.map(Cow::into_owned).ok_or_else(|| CannotRewrite::NotText { path: path.to_owned() })
 }
 
-/// A file as Edit sees it.
-struct Seen {
+/// A file in the form in which `Edit` searches it.
+struct EditableText {
     encoding: Encoding,
-    /// Its text, in which every CRLF is an LF.
+    /// The text with CRLF converted to LF.
     text: String,
-    /// Whether every LF becomes a CRLF in the end.
+    /// `true` if `Edit` converts every LF to CRLF when it writes.
     crlf: bool,
 }
 
-impl Seen {
+impl EditableText {
     fn new(before: Option<&[u8]>) -> Option<Self> {
         let before = before.unwrap_or_default();
         let encoding = Encoding::of(before);
@@ -96,23 +97,23 @@ impl Seen {
     }
 }
 
-/// Whether the start of a text has more CRLF than other LF.
+/// `true` if the first [`SAMPLE_UNITS`] of a text have more CRLF than other LF.
 fn has_more_crlf(text: &str) -> bool {
     let mut units = 0;
     let start = text.char_indices().find(|(_, character)| {
         units += character.len_utf16();
-        units > SAMPLE
+        units > SAMPLE_UNITS
     });
     let sample = start.map_or(text, |(end, _)| &text[..end]);
     let crlf = sample.matches("\r\n").count();
     crlf > sample.matches('\n').count() - crlf
 }
 
-/// What Edit makes of a file; nothing where it fails or that is not sure.
+/// Predicts the file after `Edit`. Returns `None` if the edit fails or the result is not certain.
 pub(super) fn edited(before: Option<&[u8]>, edit: &EditCall<'_>) -> Option<Vec<u8>> {
-    let seen = Seen::new(before)?;
-    let text = replaced(&seen.text, edit)?;
-    (text != seen.text).then(|| seen.write(&text))
+    let file = EditableText::new(before)?;
+    let text = replaced(&file.text, edit)?;
+    (text != file.text).then(|| file.write(&text))
 }
 
 fn replaced(text: &str, edit: &EditCall<'_>) -> Option<String> {
@@ -128,47 +129,49 @@ fn replaced(text: &str, edit: &EditCall<'_>) -> Option<String> {
     Some(if replace_all { text.replace(old, new) } else { text.replacen(old, new, 1) })
 }
 
-/// The replacement with which Edit makes these bytes.
-pub(super) fn edit(Approved { before, after, path }: Approved<'_>) -> Result<Edit, CannotRewrite> {
+/// Returns a replacement with which `Edit` makes the approved bytes. It starts with the lines that differ, and adds context until
+/// the replacement is unique.
+pub(super) fn edit(Approved { before, after, path }: Approved<'_>) -> Result<Replacement, CannotRewrite> {
     let not_text = || CannotRewrite::NotText { path: path.to_owned() };
-    let seen = Seen::new(before).ok_or_else(not_text)?;
-    let wanted = seen.encoding.decode(after).ok_or_else(not_text)?;
-    let wanted = if seen.crlf { wanted.replace("\r\n", "\n") } else { wanted.into_owned() };
-    if seen.write(&wanted) != after {
+    let file = EditableText::new(before).ok_or_else(not_text)?;
+    let wanted = file.encoding.decode(after).ok_or_else(not_text)?;
+    let wanted = if file.crlf { wanted.replace("\r\n", "\n") } else { wanted.into_owned() };
+    if file.write(&wanted) != after {
         return Err(CannotRewrite::LineEndings { path: path.to_owned() });
     }
-    let mut region = Region::new(&seen.text, &wanted);
+    let mut region = Region::new(&file.text, &wanted);
     loop {
-        let edit = Edit { old_string: region.old().to_owned(), new_string: region.new_text().to_owned() };
-        if is_right(before, &seen.text, after, &edit) {
+        let edit = Replacement { old_string: region.old().to_owned(), new_string: region.new_text().to_owned() };
+        if is_exact(before, &file.text, after, &edit) {
             return Ok(edit);
         }
         if !region.grow() {
-            // The whole text was not right either, so the text is not what differs.
+            // The replacement of the whole text fails too, so the difference is in the line endings.
             return Err(CannotRewrite::LineEndings { path: path.to_owned() });
         }
     }
 }
 
-/// Whether a replacement makes these bytes, and could be about no other place: not all versions take the first of several.
-fn is_right(before: Option<&[u8]>, text: &str, after: &[u8], edit: &Edit) -> bool {
-    let Edit { old_string, new_string } = edit;
-    let is_one = if old_string.is_empty() {
+/// `true` if a replacement makes these bytes and matches once. Versions differ in the treatment of several matches.
+fn is_exact(before: Option<&[u8]>, text: &str, after: &[u8], edit: &Replacement) -> bool {
+    let Replacement { old_string, new_string } = edit;
+    let is_unique = if old_string.is_empty() {
         text.is_empty()
     } else {
         text.find(old_string) == text.rfind(old_string) && text.contains(old_string)
     };
-    is_one && edited(before, &EditCall { old_string, new_string, replace_all: false }).as_deref() == Some(after)
+    is_unique && edited(before, &EditCall { old_string, new_string, replace_all: false }).as_deref() == Some(after)
 }
 
-/// The lines in which two texts differ, with more and more of what they share around them.
+/// The lines in which two texts differ, with a growing number of context lines.
 struct Region<'t> {
     before: &'t str,
     after: &'t str,
-    /// Bytes that both share at the start, and those that both share at the end, outside of the region.
+    /// Length of the common start outside the region, in bytes.
     prefix: usize,
+    /// Length of the common end outside the region, in bytes.
     suffix: usize,
-    /// How many lines the next step adds on either side.
+    /// Number of lines that the next [`Region::grow`] adds on either side.
     step: usize,
 }
 
@@ -191,7 +194,7 @@ impl<'t> Region<'t> {
         &self.after[self.prefix..self.after.len() - self.suffix]
     }
 
-    /// Takes in more lines on either side, twice as many each time; false where there are no more.
+    /// Adds context lines on either side, twice as many each time. Returns `false` if the region is already the whole text.
     fn grow(&mut self) -> bool {
         if self.prefix == 0 && self.suffix == 0 {
             return false;

@@ -1,14 +1,14 @@
-//! What Codex's apply_patch does to the bytes of files, and the patch with which it makes certain bytes.
+//! Effect of Codex's `apply_patch` on bytes, and patches with which it makes given bytes.
 //!
-//! As tried with 0.166.0:
+//! Measured with 0.166.0:
 //!
-//! - Files are UTF-8, or the patch is refused. A line ends with LF, CRLF or a lone CR.
-//! - The old lines of a chunk are looked for from where the last one ended; the first place where they are found exactly is taken. (Then
-//!   less exact places; nothing here relies on that.) A chunk without old lines goes to the end.
-//! - Lines that stay keep their endings. A line that is added gets the ending of the file's first line, as does a last line without
-//!   one. A CR at the end of a patch's line is not part of it.
+//! - A patch of a file that is not UTF-8 is rejected. A line ends with LF, CRLF or a lone CR.
+//! - The old lines of a chunk are searched from the end of the previous chunk; the first exact match wins. (If there is none,
+//!   Codex searches less exactly. This module relies on exact matches only.) A chunk without old lines is appended to the file.
+//! - Unchanged lines keep their endings. An added line gets the ending of the file's first line, and so does a last line without
+//!   an ending. A CR at the end of a line of the patch is dropped.
 //! - A new file has LF endings.
-//! - A file that is moved is written anew, with the permissions of a new file.
+//! - A moved file is created again, with the permissions of a new file.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,11 @@ use sayso_review::{FileState, PlanStep, WsPath};
 use super::CannotRewrite;
 use crate::hook::intent::beneath;
 
-/// Lines of context around a change, where that is enough to find it.
-const CONTEXT: usize = 3;
+/// Lines of context around a change, unless more are needed to find it.
+const CONTEXT_LINES: usize = 3;
 
-/// The patch that makes what was approved.
+/// Returns the patch that makes the approved content. Fails if Codex might write other bytes. `directory` is the directory of the call,
+/// `root` the workspace; both are absolute.
 pub(super) fn patch(steps: &[PlanStep], directory: &str, root: &str) -> Result<String, CannotRewrite> {
     let mut patch = "*** Begin Patch\n".to_owned();
     for step in steps {
@@ -47,7 +48,8 @@ pub(super) fn patch(steps: &[PlanStep], directory: &str, root: &str) -> Result<S
     Ok(patch)
 }
 
-/// Lines that a patch is to add, without their endings, which must be this one.
+/// Splits added content into lines without their endings. Fails if the content is not UTF-8, or if a line has another ending than the
+/// given one or none.
 fn new_lines<'b>(bytes: &'b [u8], ending: &str, path: &str) -> Result<Vec<&'b str>, CannotRewrite> {
     let text = std::str::from_utf8(bytes).map_err(|_| CannotRewrite::NotText { path: path.to_owned() })?;
     let line = |line: &'b str| {
@@ -64,11 +66,11 @@ fn new_lines<'b>(bytes: &'b [u8], ending: &str, path: &str) -> Result<Vec<&'b st
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// The chunks that make one content of another.
+/// Returns the chunks that turn `before` into `after`, and checks them with [`PatchableFile::patched`].
 fn chunks(before: &[u8], after: &[u8], path: &str) -> Result<String, CannotRewrite> {
     let not_text = |_| CannotRewrite::NotText { path: path.to_owned() };
     let line_endings = || CannotRewrite::LineEndings { path: path.to_owned() };
-    let file = File::new(std::str::from_utf8(before).map_err(not_text)?).ok_or_else(line_endings)?;
+    let file = PatchableFile::new(std::str::from_utf8(before).map_err(not_text)?).ok_or_else(line_endings)?;
     if !after.is_empty() && !after.ends_with(b"\n") {
         return Err(CannotRewrite::FinalNewline { path: path.to_owned() });
     }
@@ -76,19 +78,21 @@ fn chunks(before: &[u8], after: &[u8], path: &str) -> Result<String, CannotRewri
     let changes = diff.changes();
     let mut text = String::new();
     let mut done = Vec::new();
-    // The first line that a chunk may be about: the one after the last chunk.
+    // The first line that no chunk has used yet.
     let mut free = 0;
     let mut index = 0;
     while index < changes.len() {
-        // Changes that share context are one chunk.
+        // Changes with overlapping context form one chunk.
         let mut last = index;
-        while changes.get(last + 1).is_some_and(|next| next.old.start.line - changes[last].old.end.line <= 2 * CONTEXT)
+        while changes
+            .get(last + 1)
+            .is_some_and(|next| next.old.start.line - changes[last].old.end.line <= 2 * CONTEXT_LINES)
         {
             last += 1;
         }
         let (group, rest) = (&changes[index..=last], &changes[last + 1..]);
         let end = rest.first().map_or(file.lines.len(), |next| next.old.start.line);
-        let (start, end) = file.place(free, &group[0], group[last - index].old.end.line, end);
+        let (start, end) = file.chunk_range(free, &group[0], group[last - index].old.end.line, end);
         let chunk = chunk(&file, (start, end), group, after, path)?;
         text += "@@\n";
         for line in &chunk.lines {
@@ -105,9 +109,9 @@ fn chunks(before: &[u8], after: &[u8], path: &str) -> Result<String, CannotRewri
     if file.patched(&done).as_deref() == Some(after) { Ok(text) } else { Err(line_endings()) }
 }
 
-/// A chunk of some changes, with the lines of the file from `start` to `end`.
+/// Builds the chunk of some changes from the lines `start..end` of the file.
 fn chunk(
-    file: &File<'_>,
+    file: &PatchableFile<'_>,
     (start, end): (usize, usize),
     changes: &[Change],
     after: &[u8],
@@ -128,10 +132,10 @@ fn chunk(
     Ok(chunk)
 }
 
-/// A file as apply_patch sees it.
-struct File<'f> {
+/// A file in the form in which `apply_patch` searches it.
+struct PatchableFile<'f> {
     lines: Vec<FileLine<'f>>,
-    /// What an added line ends with.
+    /// Ending of added lines.
     ending: &'static str,
 }
 
@@ -141,8 +145,8 @@ struct FileLine<'f> {
     ending: &'static str,
 }
 
-impl<'f> File<'f> {
-    /// The lines of a text; nothing where a lone CR makes it unlike what others call lines.
+impl<'f> PatchableFile<'f> {
+    /// Splits a text into lines. Returns `None` for a lone CR, which ends a line in Codex but not in sayso's diff.
     fn new(text: &'f str) -> Option<Self> {
         let line = |line: &'f str| {
             let (text, ending) = match line.strip_suffix('\n') {
@@ -156,13 +160,15 @@ impl<'f> File<'f> {
         Some(Self { lines, ending })
     }
 
-    /// Which lines a chunk about some changes has to hold to be found where it belongs, from `free` on and before `limit`.
-    fn place(&self, free: usize, first: &Change, last: usize, limit: usize) -> (usize, usize) {
-        let end = limit.min(last + CONTEXT);
-        let mut context = CONTEXT;
+    /// Returns the lines `start..end` that a chunk needs so that Codex finds it at its place. The chunk has the changes from `first` to
+    /// the line `changed_end`. The lines lie between `free`, the end of the previous chunk, and `limit`, the next change or the end of
+    /// the file. More context is added above the changes only.
+    fn chunk_range(&self, free: usize, first: &Change, changed_end: usize, limit: usize) -> (usize, usize) {
+        let end = limit.min(changed_end + CONTEXT_LINES);
+        let mut context = CONTEXT_LINES;
         loop {
             let start = free.max(first.old.start.line.saturating_sub(context));
-            // From the first line that it may be about, it is found at once.
+            // The search starts at `free`, so a chunk that starts there is found at once.
             if start == free || self.find(&self.texts(start, end), free) == Some(start) {
                 return (start, end);
             }
@@ -174,9 +180,9 @@ impl<'f> File<'f> {
         self.slice(start, end).iter().map(|line| line.text).collect()
     }
 
-    /// The first place of some lines from a line on, in time linear in both (Knuth, Morris and Pratt).
+    /// Finds the first occurrence of some lines at or after `from`, in linear time (Knuth, Morris and Pratt).
     fn find(&self, wanted: &[&str], from: usize) -> Option<usize> {
-        // How many lines of the start are also the end of the first so many.
+        // `borders[n]` is the length of the longest proper prefix of `wanted[..=n]` that is also its suffix.
         let mut borders = vec![0; wanted.len()];
         let advance = |borders: &[usize], mut length: usize, text: &str| {
             while length > 0 && wanted.get(length) != Some(&text) {
@@ -197,16 +203,17 @@ impl<'f> File<'f> {
         None
     }
 
+    /// `true` if the file has these lines at `at`.
     fn fits(&self, wanted: &[&str], at: usize) -> bool {
         self.slice(at, at + wanted.len()).iter().map(|line| line.text).eq(wanted.iter().copied())
     }
 
-    /// The lines from one to before another.
+    /// Returns the lines `start..end`, and none if the range exceeds the file.
     fn slice(&self, start: usize, end: usize) -> &[FileLine<'f>] {
         self.lines.get(start..end).unwrap_or_default()
     }
 
-    /// What apply_patch makes of the file; nothing where it fails, or that is not sure.
+    /// Predicts the file after these chunks. Returns `None` if `apply_patch` fails or the result is not certain.
     fn patched(&self, chunks: &[SectionChunk]) -> Option<Vec<u8>> {
         let mut out: Vec<FileLine<'_>> = Vec::new();
         let mut free = 0;
@@ -247,23 +254,23 @@ impl<'f> File<'f> {
     }
 }
 
-/// Whether a patch as the model wrote it makes exactly what was approved.
+/// `true` if the model's own patch makes exactly the approved content.
 pub(super) fn makes(patch: &str, directory: &str, steps: &[PlanStep], root: &str) -> bool {
     let wanted: BTreeMap<&WsPath, Option<&[u8]>> = steps.iter().map(|step| (&step.path, step.after.bytes())).collect();
-    made(patch, directory, steps, root).is_some_and(|made| {
+    predict(patch, directory, steps, root).is_some_and(|made| {
         made.len() == wanted.len()
             && made.iter().all(|(path, bytes)| wanted.get(path).is_some_and(|wanted| *wanted == bytes.as_deref()))
     })
 }
 
-/// What a patch makes of the files that were approved to change; nothing where that is not sure.
-fn made(patch: &str, directory: &str, steps: &[PlanStep], root: &str) -> Option<BTreeMap<WsPath, Option<Vec<u8>>>> {
+/// Predicts the files after a patch. Returns `None` if the result is not certain, or if the patch changes a file without a step.
+fn predict(patch: &str, directory: &str, steps: &[PlanStep], root: &str) -> Option<BTreeMap<WsPath, Option<Vec<u8>>>> {
     let parsed = SectionPatch::parse(patch);
     if !parsed.problems.is_empty() || patch.contains('\r') {
         return None;
     }
     let mut made = BTreeMap::new();
-    // A second word about a file is refused by Codex.
+    // Codex rejects a second section about the same file.
     let mut put = |path: WsPath, bytes: Option<Vec<u8>>| made.insert(path, bytes).is_none().then_some(());
     for section in parsed.sections {
         let locate = |path: &str| within(root, &beneath(directory, path));
@@ -275,7 +282,7 @@ fn made(patch: &str, directory: &str, steps: &[PlanStep], root: &str) -> Option<
             SectionAction::Delete => put(path, None)?,
             SectionAction::Update { move_to, chunks } => {
                 let FileState::File { content, mode } = before else { return None };
-                let new = File::new(std::str::from_utf8(content.bytes()).ok()?)?.patched(&chunks)?;
+                let new = PatchableFile::new(std::str::from_utf8(content.bytes()).ok()?)?.patched(&chunks)?;
                 match move_to {
                     None => put(path, Some(new))?,
                     Some(_) if mode.is_executable() || chunks.is_empty() => return None,
@@ -290,7 +297,7 @@ fn made(patch: &str, directory: &str, steps: &[PlanStep], root: &str) -> Option<
     Some(made)
 }
 
-/// A path beneath the root, by its text alone.
+/// Converts an absolute path below the root into a workspace path, textually.
 fn within(root: &str, path: &str) -> Option<WsPath> {
     let inside = path.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/')?;
     WsPath::parse(inside).ok().filter(|path| !path.is_root())

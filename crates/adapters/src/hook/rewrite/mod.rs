@@ -1,9 +1,13 @@
-//! What was approved, as an input with which the agent's own tool makes exactly that.
+//! Tool inputs with which an agent's own tool makes exactly the approved content.
 //!
-//! An agent's tools have habits: Claude Code's Edit makes all line endings of a file the same, Codex ends every file with a
-//! newline. So each tool has a model here of what it does to bytes (`claude.rs`, `codex.rs`). An input is let through only where the
-//! model gives exactly what was approved, and what is compiled is checked against the model before it is handed out. Where the
-//! model is not sure it says so, and the answer is a rewritten input, or that there is none.
+//! The tools do not write bytes as given. `Edit` of Claude Code normalizes the line endings of a file, and Codex ends every file
+//! with a newline. `claude.rs` and `codex.rs` model the effect of each tool on bytes.
+//!
+//! 1. If the model predicts the approved bytes for the original input, the input stays unchanged.
+//! 2. Otherwise an input is compiled from the approved bytes, and checked against the model.
+//! 3. If no input makes these bytes, the call is denied.
+//!
+//! A model that cannot predict the result with certainty returns `None`, which leads to step 2.
 
 mod claude;
 mod codex;
@@ -15,78 +19,45 @@ use thiserror::Error;
 use super::intent::{FileCall, PatchForm};
 use super::parse::HookCall;
 use super::{HookEvent, here_document};
-use claude::Edit;
+use claude::Replacement;
 
-/// What to do with a tool's input, so that what was approved happens.
+/// Input of a tool that makes the approved content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rewrite {
-    /// Its own input makes exactly that.
+    /// The original input.
     AsIs,
-    /// This input does.
+    /// A replacement for the original input.
     Input(Value),
 }
 
-/// Why an agent's tool cannot make what was approved. The text is for the model, which is denied the call.
+/// Reason why an agent's tool cannot make the approved content. The text is shown to the model with the denial.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CannotRewrite {
-    /// Nothing was approved.
     #[error("nothing of this change was approved")]
     Nothing,
-    /// The call changes no files.
-    #[error("this call is not about the content of files")]
+    #[error("this call does not change the content of files")]
     NotFiles,
-    /// The tool changes one file, and what was approved is about others.
-    #[error("what was approved is about {count} files, and this tool changes one")]
-    OtherFiles {
-        /// How many.
-        count: usize,
-    },
-    /// A file would have to go.
-    #[error("`{path}` was approved to be removed, which this tool cannot do")]
-    Removal {
-        /// The file.
-        path: String,
-    },
-    /// A link, or a file in place of one.
-    #[error("`{path}` is a symbolic link, before or after, and this tool writes files")]
-    Link {
-        /// The file.
-        path: String,
-    },
-    /// Permissions that the tool does not set.
-    #[error("`{path}` was approved with permissions that this tool would not give it")]
-    Permissions {
-        /// The file.
-        path: String,
-    },
-    /// Bytes that are no text to the tool.
-    #[error("`{path}` is not in an encoding that this tool keeps")]
-    NotText {
-        /// The file.
-        path: String,
-    },
-    /// A last line without its newline.
+    /// The tool changes one file, and the approved change has another number of files.
+    #[error("the approved change is about {count} files, and this tool changes one")]
+    OtherFiles { count: usize },
+    #[error("the removal of `{path}` was approved, and this tool cannot remove files")]
+    Removal { path: String },
+    /// The path is a symbolic link before or after the change.
+    #[error("`{path}` is a symbolic link, before or after, and this tool writes files only")]
+    Link { path: String },
+    #[error("`{path}` was approved with permissions that this tool does not set")]
+    Permissions { path: String },
+    #[error("`{path}` is not in an encoding that this tool preserves")]
+    NotText { path: String },
     #[error("`{path}` was approved without a newline at its end, and this tool always writes one")]
-    FinalNewline {
-        /// The file.
-        path: String,
-    },
-    /// Line endings that the tool does not keep.
-    #[error("`{path}` was approved with line endings that this tool would not write")]
-    LineEndings {
-        /// The file.
-        path: String,
-    },
-    /// A name that the tool's format has no way to say.
+    FinalNewline { path: String },
+    #[error("`{path}` was approved with line endings that this tool does not write")]
+    LineEndings { path: String },
     #[error("the name `{path}` cannot be written in a patch")]
-    Name {
-        /// The file.
-        path: String,
-    },
+    Name { path: String },
 }
 
 impl CannotRewrite {
-    /// What sort of failure it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Nothing => ErrorKind::ToolDenied,
@@ -95,10 +66,10 @@ impl CannotRewrite {
         }
     }
 
-    /// What a model can do about it.
+    /// Advice for the model.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Nothing => "do not repeat it; ask the user what they want instead",
+            Self::Nothing => "do not repeat it; ask the user for another instruction",
             Self::NotFiles | Self::OtherFiles { .. } => "change one file at a time",
             Self::Removal { .. } | Self::Permissions { .. } | Self::Link { .. } | Self::Name { .. } => {
                 "use a shell command for it, which is reviewed as well"
@@ -110,9 +81,9 @@ impl CannotRewrite {
     }
 }
 
-/// Compiles what was approved of a call's files into an input for the agent's own tool.
+/// Returns an input with which the agent's own tool makes the content of an approved [`Plan`](sayso_review::Plan).
 ///
-/// `steps` are those of the approved [`Plan`](sayso_review::Plan), and `root` is the directory of the workspace.
+/// `steps` are the steps of the plan, and `root` is the root of the workspace.
 pub fn rewrite(call: &HookCall, steps: &[PlanStep], root: &str) -> Result<Rewrite, CannotRewrite> {
     let file_call = call.file_call().ok_or(CannotRewrite::NotFiles)?;
     if steps.is_empty() {
@@ -123,14 +94,13 @@ pub fn rewrite(call: &HookCall, steps: &[PlanStep], root: &str) -> Result<Rewrit
     }
     match file_call {
         FileCall::Patch { patch, directory, form, .. } => {
-            // Where a script's directory is hidden in it, the paths of the patch are written out instead.
-            let is_as_approved = || codex::makes(patch, &directory, steps, root);
-            if form != PatchForm::Script && is_as_approved() {
+            // A script in another form may change the directory, so its patch is always rewritten with absolute paths.
+            if form != PatchForm::Script && codex::makes(patch, &directory, steps, root) {
                 return Ok(Rewrite::AsIs);
             }
             let patch = codex::patch(steps, &directory, root)?;
             let command = if form == PatchForm::Tool { patch } else { here_document::script(&patch) };
-            Ok(Rewrite::Input(with(call, "command", command.into())))
+            Ok(Rewrite::Input(with_field(call, "command", command.into())))
         }
         FileCall::Write { content, .. } => {
             let approved = one_file(steps)?;
@@ -138,37 +108,37 @@ pub fn rewrite(call: &HookCall, steps: &[PlanStep], root: &str) -> Result<Rewrit
                 return Ok(Rewrite::AsIs);
             }
             let content = claude::content(approved)?;
-            Ok(Rewrite::Input(with(call, "content", content.into())))
+            Ok(Rewrite::Input(with_field(call, "content", content.into())))
         }
         FileCall::Edit { edit, .. } => {
             let approved = one_file(steps)?;
             if claude::edited(approved.before, &edit).as_deref() == Some(approved.after) {
                 return Ok(Rewrite::AsIs);
             }
-            let Edit { old_string, new_string } = claude::edit(approved)?;
-            let mut input = with(call, "old_string", old_string.into());
+            let Replacement { old_string, new_string } = claude::edit(approved)?;
+            let mut input = with_field(call, "old_string", old_string.into());
             input["new_string"] = new_string.into();
             input["replace_all"] = false.into();
             Ok(Rewrite::Input(input))
         }
-        // Of a version that was not tried: nothing is said about what its own input makes.
+        // Not measured, so the original input is never left unchanged.
         FileCall::MultiEdit { .. } => {
             let approved = one_file(steps)?;
-            let Edit { old_string, new_string } = claude::edit(approved)?;
+            let Replacement { old_string, new_string } = claude::edit(approved)?;
             let edit = json!({"old_string": old_string, "new_string": new_string, "replace_all": false});
-            Ok(Rewrite::Input(with(call, "edits", json!([edit]))))
+            Ok(Rewrite::Input(with_field(call, "edits", json!([edit]))))
         }
     }
 }
 
-/// The call's input with another value for one field.
-fn with(call: &HookCall, field: &str, value: Value) -> Value {
-    let mut input = if let HookEvent::Before { input, .. } = &call.event { input.clone() } else { json!({}) };
+/// Returns the call's input with another value of one field.
+fn with_field(call: &HookCall, field: &str, value: Value) -> Value {
+    let mut input = if let HookEvent::PreToolUse { input, .. } = &call.event { input.clone() } else { json!({}) };
     input[field] = value;
     input
 }
 
-/// Refuses what no tool of an agent does: links and permissions.
+/// Rejects changes of links and permissions, which no tool makes.
 fn check_kind(step: &PlanStep) -> Result<(), CannotRewrite> {
     let path = || step.path.to_string();
     match (&step.before, &step.after) {
@@ -183,15 +153,16 @@ fn check_kind(step: &PlanStep) -> Result<(), CannotRewrite> {
     }
 }
 
-/// What was approved of one file.
+/// Approved content of one file.
 #[derive(Clone, Copy)]
 struct Approved<'s> {
+    /// `None` for a new file.
     before: Option<&'s [u8]>,
     after: &'s [u8],
     path: &'s str,
 }
 
-/// What was approved, where it is about one file that is there afterwards.
+/// Returns the only step, if it does not remove the file.
 fn one_file(steps: &[PlanStep]) -> Result<Approved<'_>, CannotRewrite> {
     let [step] = steps else { return Err(CannotRewrite::OtherFiles { count: steps.len() }) };
     let path = step.path.as_str();

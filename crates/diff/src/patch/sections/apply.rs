@@ -7,84 +7,80 @@ use super::{Section, SectionAction, SectionChunk};
 use crate::hunk::LineKind;
 use crate::patch::search::occurrences;
 
-/// How many places are named where a chunk fits at several.
+/// Maximum number of reported positions of an ambiguous chunk.
 const PLACES: usize = 10;
 
-/// What a section makes of a file.
+/// The result of applying a section to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionApplied {
-    /// The file's new text, or `None` if there is no file afterwards.
+    /// New text; `None` if the file is deleted.
     pub text: Option<String>,
-    /// What was not found as it stands in the patch. The lines that stay are the file's own.
+    /// Chunks that matched loosely. Context lines keep the file's own text.
     pub loosened: Vec<Loosened>,
-    /// The chunks that fit at other places as well.
+    /// Chunks that match at several positions.
     pub ambiguous: Vec<Ambiguity>,
 }
 
-/// A chunk of which something was only found with some looseness.
+/// A chunk that matched only loosely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loosened {
-    /// The chunk's 1-based number.
+    /// Number of the chunk, from 1.
     pub chunk: usize,
-    /// The 1-based line of the file it was found at.
+    /// Matched line of the file, from 1.
     pub line: usize,
-    /// What had to be overlooked.
+    /// Ignored difference.
     pub looseness: Looseness,
 }
 
-/// What may be overlooked when looking for lines.
+/// A difference that may be ignored when matching lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Looseness {
-    /// Whitespace at the end of lines.
+    /// White space at the end of lines.
     TrailingWhitespace,
-    /// Whitespace at both ends of lines.
+    /// White space at both ends of lines.
     SurroundingWhitespace,
-    /// That, and whether quotes, dashes and blanks are plain or typographic.
+    /// White space at both ends, and typographic quotes, dashes and blanks.
     Punctuation,
-    /// An empty context line at the end of the chunk, which may be no more than the space to the next one.
+    /// An empty context line at the end of the chunk, which may only separate it from the next chunk.
     FinalEmptyLine,
 }
 
-/// A chunk that fits at several places, of which the first was taken.
+/// A chunk that matches at several positions, of which the first was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ambiguity {
-    /// The chunk's 1-based number.
+    /// Number of the chunk, from 1.
     pub chunk: usize,
-    /// The 1-based lines of the file it would fit at, the one taken first; of many, the first ten.
+    /// Matching lines of the file, from 1, the used one first; at most ten.
     pub lines: Vec<usize>,
 }
 
-/// A chunk that could not be applied.
+/// A chunk that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionRejection {
-    /// The chunk's 1-based number; 0 for the file as a whole.
+    /// Number of the chunk, from 1; 0 for the whole file.
     pub chunk: usize,
-    /// Why.
     pub reason: SectionReason,
 }
 
-/// Why a chunk could not be applied.
+/// The reason why a chunk was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SectionReason {
-    /// Part of what the patch says about the file could not be read; see the patch's problems.
+    /// A part of the patch for this file was not understood; see the problems of the patch.
     NotUnderstood,
     /// The patch changes or deletes a file that does not exist.
     NoSuchFile,
-    /// The line after `@@` is not in the file, or only before the chunk that precedes.
-    AnchorNotFound {
-        /// The line.
-        anchor: String,
-    },
-    /// The old lines are not in the file after the chunk that precedes.
+    /// The line after `@@` was not found after the previous chunk.
+    AnchorNotFound { anchor: String },
+    /// The old lines were not found after the previous chunk.
     LinesNotFound {
-        /// The first of them.
+        /// First old line.
         first: String,
-        /// The 1-based line of the file at which they do stand, but too early.
+        /// Matching line of the file, from 1, that precedes the allowed range.
         earlier: Option<usize>,
     },
-    /// The old lines are not the last lines of the file.
+    /// The old lines are not at the end of the file.
     NotAtEnd {
-        /// The first of them.
+        /// First old line.
         first: String,
     },
 }
@@ -126,10 +122,11 @@ impl fmt::Display for Looseness {
 }
 
 impl Section {
-    /// Applies it to the text of a file, or says of each chunk that has no place why. `None` stands for no file.
+    /// Applies the section to the text of a file, or returns the reason for each chunk that does not match. `None` is
+    /// an absent file.
     ///
-    /// A chunk without old lines goes after its `@@` line, or without one to the end. A file without a final newline is left
-    /// without, whatever its last line becomes: the form cannot say what is meant.
+    /// A chunk without old lines is inserted after its `@@` line, or else at the end. A file without a final newline
+    /// stays without one, because this format cannot express a change of it.
     pub fn apply(&self, base: Option<&str>) -> Result<SectionApplied, Vec<SectionRejection>> {
         let refused = |reason| Err(vec![SectionRejection { chunk: 0, reason }]);
         if self.incomplete {
@@ -163,7 +160,7 @@ fn update(base: &str, chunks: &[SectionChunk]) -> Result<SectionApplied, Vec<Sec
     if !rejections.is_empty() {
         return Err(rejections);
     }
-    // In order already, but for what goes to the end.
+    // The chunks are in order, except for insertions at the end.
     places.sort_by_key(|(place, _)| place.start);
     let mut result: Vec<&str> = Vec::with_capacity(lines.len());
     let mut done = 0;
@@ -189,7 +186,7 @@ fn update(base: &str, chunks: &[SectionChunk]) -> Result<SectionApplied, Vec<Sec
     Ok(SectionApplied { text: Some(text), ..placing.applied })
 }
 
-/// Where a chunk goes, as a 0-based line of the base, and how many of its lines count.
+/// The position of a chunk, as a 0-based line of the base, with the number of matched lines.
 struct Place {
     start: usize,
     lines: usize,
@@ -197,9 +194,9 @@ struct Place {
 
 struct Placing<'b> {
     searched: Searched<'b>,
-    /// The first line that no earlier chunk has taken.
+    /// First line after the previous chunk.
     cursor: usize,
-    /// The number of the chunk being placed.
+    /// Number of the current chunk.
     chunk: usize,
     applied: SectionApplied,
 }
@@ -236,7 +233,7 @@ impl Placing<'_> {
             (places, shorter.len())
         };
         let start = places[0];
-        // What goes to the end for want of a place leaves the cursor to those that have one.
+        // An insertion at the end does not move the cursor of the following chunks.
         self.cursor = if old.is_empty() { from } else { start + covered };
         let number = self.chunk;
         let loosened = loosened.into_iter();
@@ -270,18 +267,18 @@ impl Placing<'_> {
     }
 }
 
-/// The lines of a base, as they are and with less and less to tell them apart, each made when first needed.
+/// The lines of a base in increasingly normalized forms, each computed on first use.
 struct Searched<'b> {
     exact: Vec<&'b str>,
     looser: Vec<Vec<Cow<'b, str>>>,
 }
 
-/// In the order in which they are tried.
+/// Levels of looseness, in order of the attempts.
 const LOOSER: [Looseness; 3] =
     [Looseness::TrailingWhitespace, Looseness::SurroundingWhitespace, Looseness::Punctuation];
 
 impl Searched<'_> {
-    /// Up to `limit` places from the line `from` on at which `wanted` stands, as strictly as possible.
+    /// Returns up to `limit` positions of `wanted` from the line `from` on, with the least looseness that matches.
     fn find(&mut self, wanted: &[&str], from: usize, limit: usize) -> Option<(Vec<usize>, Option<Looseness>)> {
         let found = places(wanted, &self.exact, from, limit);
         if !found.is_empty() {
@@ -307,7 +304,7 @@ fn places<T: PartialEq>(wanted: &[T], lines: &[T], from: usize, limit: usize) ->
 }
 
 impl Looseness {
-    /// What is left of a line to recognise it by.
+    /// Normalizes a line for comparison.
     fn overlook(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::TrailingWhitespace | Self::FinalEmptyLine => Cow::Borrowed(line.trim_end()),
@@ -317,7 +314,7 @@ impl Looseness {
     }
 }
 
-/// What people type where programs put something finer.
+/// Replaces a typographic character by its plain form.
 fn plain(character: char) -> char {
     match character {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',

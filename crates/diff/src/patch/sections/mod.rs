@@ -1,4 +1,4 @@
-//! The `*** Begin Patch` form, which names lines by what they say and not by their numbers.
+//! The `*** Begin Patch` form, which locates lines by their content instead of their numbers.
 //!
 //! ```text
 //! *** Begin Patch
@@ -15,16 +15,16 @@
 //! *** End Patch
 //! ```
 //!
-//! A model that writes it sees a file as [`plain_text`](crate::plain_text), so that is what it is applied to, and
-//! [`like`](crate::like()) writes the result in the file's own form.
+//! A model that writes a patch sees the file as [`plain_text`](crate::plain_text). The patch is applied to this text, and
+//! [`encode_like`](crate::encode_like()) writes the result in the file's own format.
 //!
-//! Chunks are looked for in order, each after the one before, and less and less strictly; the first place is taken, as the
-//! model was told. Where that took looseness or there were other places, the result says so, for a person to look at.
+//! Each chunk is searched after the previous one, with increasing looseness. The first match is used, as models expect. The
+//! result reports loose and ambiguous matches for a person to check.
 //!
 //! # Limits
 //!
-//! - Each chunk is searched for in time linear in the file. A patch of very many chunks that fit only loosely pays for each.
-//! - The form cannot say that a file has no final newline. A file that is updated keeps what it has; a new one has it.
+//! - Searching a chunk takes time linear in the file size. A patch with many loosely matching chunks pays for each of them.
+//! - The format cannot express a missing final newline. An updated file keeps its own; a new file has one.
 
 mod apply;
 mod parse;
@@ -34,55 +34,52 @@ pub use apply::{Ambiguity, Loosened, Looseness, SectionApplied, SectionReason, S
 use super::Problem;
 use crate::hunk::LineKind;
 
-/// A patch in the `*** Begin Patch` form that was read.
+/// A parsed patch in the `*** Begin Patch` form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionPatch {
-    /// What it does to each file, in order. A file may come more than once, each time as the one before left it.
+    /// Changes by file, in order. A file may occur more than once; each section applies to the previous result.
     pub sections: Vec<Section>,
-    /// What was not as it should be.
+    /// Problems found while parsing.
     pub problems: Vec<Problem>,
 }
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The file's name as written.
+    /// Path as written.
     pub path: String,
-    /// What happens to it.
     pub action: SectionAction,
-    /// Whether the patch says more about this file than could be read, which keeps it from being applied.
+    /// `true` if a part for this file was not understood, so the section is not applied.
     pub incomplete: bool,
 }
 
-/// What can happen to a file.
+/// The kinds of file changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SectionAction {
-    /// It is written anew. The form does not say whether it may exist already.
+    /// Writes the whole file. The format does not state whether the file exists.
     Add {
-        /// All of its text; every line has its break.
+        /// Whole text; every line has a break.
         content: String,
     },
-    /// It goes.
+    /// Deletes the file.
     Delete,
-    /// Parts of it change, or its name.
+    /// Changes parts of the file, or its name.
     Update {
-        /// Its new name.
+        /// New path of a renamed file.
         move_to: Option<String>,
-        /// The changes in order.
         chunks: Vec<SectionChunk>,
     },
 }
 
-/// A place of a file and what changes there.
+/// A position in a file with its changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SectionChunk {
-    /// The 1-based line of the patch it starts at.
+    /// First line of the chunk in the patch, from 1.
     pub line: usize,
-    /// What follows each `@@`: lines of the file that come before, each after the last, not necessarily directly.
+    /// Lines after `@@`. Each is searched in the file after the previous one, not necessarily directly.
     pub anchors: Vec<String>,
-    /// Its lines.
     pub lines: Vec<SectionLine>,
-    /// Whether its old lines are the last of the file.
+    /// `true` if the old lines must be at the end of the file.
     pub at_end: bool,
 }
 
@@ -91,18 +88,19 @@ pub struct SectionChunk {
 pub struct SectionLine {
     /// Added, removed or context.
     pub kind: LineKind,
-    /// Its text after the marker, without a break.
+    /// Text after the marker, without a break.
     pub text: String,
 }
 
 impl SectionPatch {
-    /// Reads a patch, with whatever stands before and after it. Never fails: what was not understood is a problem.
+    /// Parses a patch, ignoring the text around it. Parsing never fails; parts that are not understood are reported as
+    /// problems.
     pub fn parse(text: &str) -> Self {
         parse::parse(text)
     }
 }
 
-/// Whether a text is a patch in this form and not, say, a unified diff of a file that has one in it.
+/// `true` if a text is a patch in this form, rather than a unified diff that contains one.
 pub fn is_begin_patch(text: &str) -> bool {
     let telling = |line: &str| {
         parse::is_marker(line, parse::BEGIN)

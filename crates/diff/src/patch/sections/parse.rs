@@ -1,4 +1,4 @@
-//! Reads the `*** Begin Patch` form.
+//! The parser for the `*** Begin Patch` form.
 
 use super::{Section, SectionAction, SectionChunk, SectionLine, SectionPatch};
 use crate::hunk::LineKind;
@@ -9,7 +9,7 @@ const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 const MOVE: &str = "*** Move to:";
 
-/// Whether a line is this marker, with blanks around it or without.
+/// `true` if a line is this marker, surrounding blanks ignored.
 pub(super) fn is_marker(line: &str, marker: &str) -> bool {
     line.trim() == marker
 }
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> SectionPatch {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut reader = Reader { patch: SectionPatch::default(), number: 0, state: State::Outside };
     let mut at = 0;
-    // Usually one patch; what stands around it is a shell's or a chat's.
+    // Usually there is one patch, surrounded by shell or chat text.
     while let Some(begin) = lines[at..].iter().position(|line| is_marker(line, BEGIN)).map(|begin| at + begin) {
         reader.leftovers(&lines[at..begin], at);
         let end = end(&lines, begin + 1);
@@ -37,44 +37,44 @@ pub(super) fn parse(text: &str) -> SectionPatch {
     reader.patch
 }
 
-/// The line at which the patch ends, or the number of lines if it does not.
+/// Returns the line at which the patch ends, or the number of lines.
 fn end(lines: &[&str], start: usize) -> usize {
     let find = |is_end: fn(&str) -> bool| lines[start..].iter().position(|line| is_end(line)).map(|end| start + end);
-    // With a blank before it, it may be a context line; it is the end if there is no other.
+    // An indented end marker may be a context line. It counts only if there is no other.
     let indented = || lines[start..].iter().rposition(|line| is_marker(line, END)).map(|end| start + end);
     find(|line| line.trim_end() == END).or_else(indented).unwrap_or(lines.len())
 }
 
 struct Reader {
     patch: SectionPatch,
-    /// The 1-based line of the patch being read.
+    /// Current line of the patch, from 1.
     number: usize,
     state: State,
 }
 
-/// What the next line may be part of.
+/// The context of the next line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// No section.
+    /// Outside of any section.
     Outside,
-    /// The lines of a new file; the line number of an unmarked empty one, if the last was.
+    /// Within a new file; holds the number of an unmarked empty last line.
     Adding { empty: Option<usize> },
-    /// Nothing may follow.
+    /// After a deletion, which has no lines.
     Deleting,
-    /// The first line of an update, before any chunk.
+    /// At the start of an update, before any chunk.
     Updating,
-    /// The lines of a chunk.
+    /// Within a chunk.
     InChunk,
-    /// After the chunk that ends the file.
+    /// After the chunk at the end of the file.
     Ended,
 }
 
 impl Reader {
-    /// Reads the lines from `*** Begin Patch` up to, but not including, its end.
+    /// Parses the lines from `*** Begin Patch` up to its end, exclusive.
     fn block(&mut self, lines: &[&str], offset: usize) {
         let (begin, lines) = lines.split_first().map_or(("", lines), |(begin, lines)| (*begin, lines));
-        // The first line tells in which way all of it is written: by a program with `\r\n`, or indented as a whole. A `\r` in
-        // a patch that has none there is part of its line.
+        // The first line determines the notation of the whole patch: with `\r\n`, or indented. A `\r` in a patch
+        // without `\r\n` belongs to its line.
         let returns = begin.ends_with('\r');
         let indent = &begin[..begin.len() - begin.trim_start().len()];
         let all_indented = lines.iter().all(|line| line.trim().is_empty() || line.starts_with(indent));
@@ -88,7 +88,7 @@ impl Reader {
     }
 
     fn line(&mut self, line: &str) {
-        // Within a chunk, a blank before it makes it a context line.
+        // Within a chunk, a leading blank marks a context line.
         let in_chunk = self.state == State::InChunk;
         let marker = if in_chunk { line } else { line.trim_start() };
         if marker.starts_with("***") {
@@ -144,7 +144,7 @@ impl Reader {
         if let (Some(text), Some(SectionAction::Add { content })) = (line.strip_prefix('+'), self.action()) {
             content.push_str(text);
             content.push('\n');
-            // Between lines of the file it may have been meant as one of them, or not.
+            // An unmarked empty line between lines of a new file is ambiguous.
             if let Some(number) = empty {
                 self.not_understood_at(number, ProblemKind::UnmarkedLine);
             }
@@ -162,7 +162,7 @@ impl Reader {
                 return self.not_understood(ProblemKind::UnmarkedLine);
             }
             let anchor = anchor.strip_prefix(' ').filter(|anchor| !anchor.trim().is_empty());
-            // Several in a row belong to one chunk.
+            // Consecutive `@@` lines belong to one chunk.
             let narrows = self.state == State::InChunk && self.chunk().is_some_and(|chunk| chunk.lines.is_empty());
             if !narrows {
                 self.open_chunk();
@@ -200,14 +200,14 @@ impl Reader {
         self.state = State::InChunk;
     }
 
-    /// A chunk that is over has to have lines.
+    /// Reports a finished chunk without lines.
     fn check_chunk(&mut self) {
         if let Some(line) = self.chunk().filter(|chunk| chunk.lines.is_empty()).map(|chunk| chunk.line) {
             self.not_understood_at(line, ProblemKind::Empty);
         }
     }
 
-    /// Ends the section.
+    /// Ends the current section.
     fn close(&mut self) {
         match self.state {
             State::InChunk => self.check_chunk(),
@@ -221,7 +221,7 @@ impl Reader {
         self.state = State::Outside;
     }
 
-    /// The patch stops without its end. The last file may lack what it needs.
+    /// Handles a missing end marker; the last file may be truncated.
     fn no_end(&mut self) {
         self.problem_at(self.number, ProblemKind::NoEnd);
         if let Some(section) = self.patch.sections.last_mut() {
@@ -229,7 +229,7 @@ impl Reader {
         }
     }
 
-    /// What stands outside of a patch must not be part of one.
+    /// Reports patch lines outside of any patch.
     fn leftovers(&mut self, lines: &[&str], offset: usize) {
         let starts = ["*** Add File:", "*** Delete File:", "*** Update File:"];
         for (index, line) in lines.iter().enumerate() {
@@ -258,7 +258,7 @@ impl Reader {
         self.not_understood_at(self.number, kind);
     }
 
-    /// Notes a line that says something which is lost, about the file of the section if there is one.
+    /// Reports a line that was not understood, and marks the current file as incomplete.
     fn not_understood_at(&mut self, line: usize, kind: ProblemKind) {
         self.problem_at(line, kind);
         if let (true, Some(section)) = (self.state != State::Outside, self.patch.sections.last_mut()) {

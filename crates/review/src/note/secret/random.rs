@@ -1,6 +1,6 @@
-//! Whether a text was drawn by chance or thought up by a person.
+//! Distinguishes random text from text written by a person.
 
-/// Words that a person writes where a secret would stand.
+/// Placeholder words in examples.
 const STAND_INS: [&str; 22] = [
     "xxxx",
     "...",
@@ -26,7 +26,7 @@ const STAND_INS: [&str; 22] = [
     "secret-here",
 ];
 
-/// Whether a text stands for a secret instead of being one.
+/// `true` if a text is a placeholder for a secret.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     STAND_INS.iter().any(|word| lower.contains(word))
@@ -34,16 +34,16 @@ pub(super) fn is_placeholder(text: &str) -> bool {
         || distinct(text.as_bytes()) < 4
 }
 
-/// Whether what follows an issuer's prefix can be a token.
+/// `true` if the text after an issuer's prefix can be a token.
 pub(super) fn is_token(body: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| body.as_bytes().iter().any(kind);
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && distinct(body.as_bytes()) >= 8 && !is_placeholder(body)
 }
 
-/// Whether a value with no shape of its own is long and random enough to be a secret.
+/// `true` if a value without an issuer's prefix is long and random enough to be a secret.
 ///
-/// A text that people make up consists of words; one that is drawn changes between small letters, capitals and digits all the
-/// time. So its longest piece between separators counts, and how often the class changes in it.
+/// Text written by a person consists of words, while random text changes often between lower case, upper case and
+/// digits. The check uses the length of the longest piece between separators and the number of class changes in it.
 pub(super) fn is_random(value: &str) -> bool {
     const SEPARATORS: [char; 7] = ['-', '_', '.', '/', ':', ' ', ','];
     if value.len() < 16 || value.len() > 512 || !value.is_ascii() || value.contains([' ', '\\']) || is_uuid(value) {
@@ -90,7 +90,7 @@ pub(crate) fn distinct(bytes: &[u8]) -> usize {
     counts(bytes).iter().filter(|count| **count > 0).count()
 }
 
-/// Bits per character, after Shannon.
+/// Returns the Shannon entropy in bits per character.
 fn entropy(bytes: &[u8]) -> f64 {
     let length = bytes.len() as f64;
     let share = |count: u32| f64::from(count) / length;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_is_told_from_words() {
+    fn random_text_differs_from_words() {
         for value in ["aB3dE5gH7jK9mN1pQ3sT5", "9f86d081884c7d659a2feaa0c55ad015", "wJalrXUtnFEMI7K7MDENGbPxRfiCYz9q"] {
             assert!(is_random(value), "{value}");
         }

@@ -1,4 +1,4 @@
-//! The credentials here are put together when the tests run: written out they would alarm every scanner that reads this file.
+//! The credentials are assembled at run time, so that secret scanners ignore this file.
 
 use super::SecretKind::{
     AnthropicKey, AwsAccessKey, BearerToken, GithubToken, GitlabToken, GoogleKey, JsonWebToken, Literal, OpenaiKey,
@@ -6,7 +6,7 @@ use super::SecretKind::{
 };
 use super::*;
 
-/// Letters and digits that look drawn and are the same in every run.
+/// Returns random-looking letters and digits, the same in every run.
 fn drawn(length: usize) -> String {
     let alphabet = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz23456789";
     (0..length).map(|at| char::from(alphabet[(at * at * 7 + at * 31 + 11) % alphabet.len()])).collect()
@@ -23,7 +23,7 @@ fn check(lines: &str, expected: &[SecretKind]) {
 }
 
 #[test]
-fn issuers_shapes_are_recognised_wherever_they_stand() {
+fn issuer_tokens_are_found_anywhere() {
     for (prefix, length, kind) in [
         ("ghp_", 36, GithubToken),
         ("github_pat_", 82, GithubToken),
@@ -51,7 +51,7 @@ fn issuers_shapes_are_recognised_wherever_they_stand() {
 }
 
 #[test]
-fn keys_tokens_and_passwords() {
+fn private_keys_jwts_and_passwords_are_found() {
     let begin = |kind: &str| format!("-----BEGIN {kind}PRIVATE KEY-----");
     let body = drawn(64);
     check(&format!("{}\n{body}\n", begin("RSA ")), &[PrivateKey]);
@@ -79,7 +79,7 @@ fn keys_tokens_and_passwords() {
 }
 
 #[test]
-fn what_is_called_a_secret_and_is_random() {
+fn random_named_values_are_found() {
     let value = "k9Xv2LqR8sW4tZ7bN3mP";
     for line in [
         "password = \"{}\"",
@@ -102,7 +102,7 @@ fn what_is_called_a_secret_and_is_random() {
 }
 
 #[test]
-fn what_only_looks_like_one_is_let_pass() {
+fn placeholders_are_ignored() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     for line in [
         "",

@@ -1,15 +1,14 @@
-//! How requests to models are treated, and who says so.
+//! Settings and rules for requests to models.
 
 use sayso_proxy::{Keep, Pause, PauseRule};
 use sayso_wire::Scope;
 use serde_json::{Value, json};
 
-use super::super::request::Requests;
-use super::super::{Origin, Valued};
+use super::super::request::RequestSettings;
+use super::super::{ValueOrigin, Valued};
 use super::{bytes, span};
 
-/// Adds the settings.
-pub(super) fn settings(requests: &Requests, add: &mut impl FnMut(&str, String, Value, &Origin)) {
+pub(super) fn settings(requests: &RequestSettings, add: &mut impl FnMut(&str, String, Value, &ValueOrigin)) {
     for (key, Valued { value, origin }) in
         [("request.grace", &requests.grace), ("request.keep_alive", &requests.keep_alive)]
     {
@@ -20,10 +19,10 @@ pub(super) fn settings(requests: &Requests, add: &mut impl FnMut(&str, String, V
     add("request.log", name.to_owned(), json!(name), origin);
     let Valued { value, origin } = &requests.monitor;
     add("request.monitor", value.to_string(), json!(value), origin);
-    let Valued { value, origin } = &requests.largest_body;
-    add("request.largest_body", bytes(*value as u64), json!(value), origin);
-    let Valued { value, origin } = &requests.most_at_once;
-    add("request.most_at_once", value.to_string(), json!(value), origin);
+    let Valued { value, origin } = &requests.max_body_size;
+    add("request.max_body_size", bytes(*value as u64), json!(value), origin);
+    let Valued { value, origin } = &requests.max_concurrent;
+    add("request.max_concurrent", value.to_string(), json!(value), origin);
     let Valued { value, origin } = &requests.preview_limit;
     add("request.preview_limit", value.map_or("all".to_owned(), |limit| limit.to_string()), json!(value), origin);
     let Valued { value, origin } = &requests.scope;
@@ -37,6 +36,10 @@ pub(super) fn settings(requests: &Requests, add: &mut impl FnMut(&str, String, V
     if let Some(Valued { origin, .. }) = requests.hold_tools.last() {
         add("request.hold_tools", held.join(", "), json!(held), origin);
     }
+    for Valued { value, origin } in &requests.prices {
+        let text = format!("${} in, ${} out per million tokens", value.input, value.output);
+        add(&format!("request.price.{}", value.model), text, json!(value), origin);
+    }
     for (name, Valued { value, origin }) in &requests.upstreams {
         let key = value.key_variable.as_ref().map(|key| format!(", key in {key}")).unwrap_or_default();
         let object = json!({ "url": value.url.to_string(), "key_variable": value.key_variable });
@@ -44,8 +47,8 @@ pub(super) fn settings(requests: &Requests, add: &mut impl FnMut(&str, String, V
     }
 }
 
-/// What a rule fits, in one line.
-fn about(rule: &PauseRule) -> String {
+/// Summarises the requests that a rule matches.
+fn rule_summary(rule: &PauseRule) -> String {
     let parts = [
         rule.agent.as_ref().map(|agent| format!("by {agent}")),
         rule.subagent.map(|subagent| if subagent { "by a subagent" } else { "by no subagent" }.to_owned()),
@@ -57,24 +60,24 @@ fn about(rule: &PauseRule) -> String {
     if parts.is_empty() { "every request".to_owned() } else { parts.join(", ") }
 }
 
-/// The rules line by line, if there are any.
-pub(super) fn rules_text(requests: &Requests) -> String {
+/// Formats the rules line by line. Empty without rules.
+pub(super) fn rules_text(requests: &RequestSettings) -> String {
     let mut text = String::new();
     if !requests.rules.is_empty() {
-        text.push_str("\nRequests that wait, or do not, by rule; the first that fits decides:\n");
+        text.push_str("\nRules that pause requests, or do not; the first match decides:\n");
     }
     for Valued { value, origin } in &requests.rules {
         let verb = if value.pause == Pause::Yes { "pause" } else { "send" };
-        let file = if let Origin::File(file) = origin { file } else { "default" };
-        text.push_str(&format!("  {verb:<5}  {}\n         {} in {file}\n", about(value), value.name));
+        let file = if let ValueOrigin::File(file) = origin { file } else { "default" };
+        text.push_str(&format!("  {verb:<5}  {}\n         {} in {file}\n", rule_summary(value), value.name));
     }
     text
 }
 
-/// The rules as data.
-pub(super) fn rules_object(requests: &Requests) -> Vec<Value> {
+/// Returns the rules for JSON.
+pub(super) fn rules_object(requests: &RequestSettings) -> Vec<Value> {
     let rule = |Valued { value, origin }: &Valued<PauseRule>| {
-        let file = if let Origin::File(file) = origin { Some(file) } else { None };
+        let file = if let ValueOrigin::File(file) = origin { Some(file) } else { None };
         json!({
             "name": value.name,
             "pause": value.pause == Pause::Yes,

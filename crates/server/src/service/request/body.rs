@@ -1,8 +1,8 @@
-//! Bodies, byte for byte.
+//! Byte ranges of bodies.
 
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
-use sayso_proxy::desk::Looked;
+use sayso_proxy::interceptor::RequestView;
 use sayso_review::{BodyRecord, RequestRecord, redact};
 use sayso_wire::ModelRequest;
 
@@ -10,29 +10,30 @@ use super::missing;
 use crate::failure::Failure;
 use crate::host::Host;
 
-/// Bytes that are read where nobody says how many, and at most.
-const SOME: u32 = 1 << 20;
-const MOST: u32 = 4 << 20;
+const DEFAULT_BYTES: u32 = 1 << 20;
+const MAX_BYTES: u32 = 4 << 20;
 
-/// A part of a body.
+/// Reads the requested range of the requested body.
 pub(super) fn part(
     host: &Host,
     asked: &proto::GetRequestBodyRequest,
 ) -> Result<proto::GetRequestBodyResponse, Failure> {
-    let record = host.proxy.desk.record(asked.request)?;
-    let (bytes, cut, content_type) = match enumeration::<_, proto::RequestBody>(asked.body, "body")? {
+    let record = host.proxy.interceptor.record(asked.request)?;
+    let (bytes, truncated, content_type) = match enumeration::<_, proto::RequestBody>(asked.body, "body")? {
         proto::RequestBody::Unspecified | proto::RequestBody::AsSent => {
-            let now = host.proxy.desk.look_if_waiting(record.request, |request| {
+            let held = host.proxy.interceptor.view_if_held(record.request, |request| {
                 let exact = request.to_bytes();
                 if asked.exact { exact.into_owned() } else { redact::masked(&exact).into_owned() }
             });
             let sent = record.latest();
-            (now.map_or_else(|| recorded(host, sent), Ok)?, sent.cut, of_requests(&record))
+            (held.map_or_else(|| recorded(host, sent), Ok)?, sent.truncated, request_content_type(&record))
         }
-        proto::RequestBody::AsCame => (recorded(host, &record.seen.body)?, record.seen.body.cut, of_requests(&record)),
+        proto::RequestBody::AsReceived => {
+            (recorded(host, &record.received.body)?, record.received.body.truncated, request_content_type(&record))
+        }
         proto::RequestBody::Answer => {
-            let answer = record.answer.as_ref().ok_or_else(|| unanswered(&record))?;
-            (recorded(host, &answer.body)?, answer.body.cut, answer.content_type.clone())
+            let answer = record.answer.as_ref().ok_or_else(|| no_answer(&record))?;
+            (recorded(host, &answer.body)?, answer.body.truncated, answer.content_type.clone())
         }
         proto::RequestBody::Patch => {
             (patch(host, record.request)?, false, Some("application/json-patch+json".to_owned()))
@@ -40,14 +41,14 @@ pub(super) fn part(
     };
     let size = bytes.len() as u64;
     let start = usize::try_from(asked.offset).unwrap_or(usize::MAX).min(bytes.len());
-    let limit = if asked.limit == 0 { SOME } else { asked.limit.min(MOST) } as usize;
+    let limit = if asked.limit == 0 { DEFAULT_BYTES } else { asked.limit.min(MAX_BYTES) } as usize;
     let end = start.saturating_add(limit).min(bytes.len());
     let content = bytes.get(start..end).unwrap_or_default().to_vec();
     Ok(proto::GetRequestBodyResponse {
         content,
         size,
         has_more: end < bytes.len(),
-        cut,
+        truncated,
         content_type,
         ..Default::default()
     })
@@ -57,29 +58,29 @@ pub(super) fn recorded(host: &Host, body: &BodyRecord) -> Result<Vec<u8>, Failur
     Ok(host.gate.read(|history| history.body(body))?)
 }
 
-fn of_requests(record: &RequestRecord) -> Option<String> {
-    let header = record.seen.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+fn request_content_type(record: &RequestRecord) -> Option<String> {
+    let header = record.received.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     header.map(|(_, value)| value.clone())
 }
 
-fn unanswered(record: &RequestRecord) -> Failure {
-    let why = record.ended.as_ref().map(|end| format!(": {}", end.message())).unwrap_or_default();
-    missing(format!("request {} has no answer{why}", record.request))
-        .hint(format!("`sayso request show {}` says how it stands", record.request))
+fn no_answer(record: &RequestRecord) -> Failure {
+    let reason = record.ended.as_ref().map(|end| format!(": {}", end.message())).unwrap_or_default();
+    missing(format!("request {} has no response{reason}", record.request))
+        .hint(format!("run `sayso request show {}` for its status", record.request))
 }
 
 fn patch(host: &Host, request: u64) -> Result<Vec<u8>, Failure> {
-    let record = host.proxy.desk.record(request)?;
-    let made = host.proxy.desk.look(request, |Looked { request, waiting, .. }| {
-        // Of one that was recorded before edits were, they are not known.
-        let known = waiting.is_some() || request.is_dirty() || !record.is_edited();
+    let record = host.proxy.interceptor.record(request)?;
+    let patch = host.proxy.interceptor.view(request, |RequestView { request, hold, .. }| {
+        // Records of old versions contain the edited body without its edits.
+        let known = hold.is_some() || request.is_dirty() || !record.is_edited();
         known.then(|| request.to_patch())
     })?;
-    let made = made.ok_or_else(|| {
-        missing(format!("the edits of request {request} are not on record by themselves"))
-            .hint(format!("`sayso request diff {request}` shows how it differs from what came"))
+    let patch = patch.ok_or_else(|| {
+        missing(format!("the edits of request {request} are not recorded separately"))
+            .hint(format!("run `sayso request diff {request}` to compare it with the received request"))
     })?;
-    made.map(|patch| redact::masked(&patch).into_owned()).map_err(|error| {
+    patch.map(|patch| redact::masked(&patch).into_owned()).map_err(|error| {
         let failure = missing(error.to_string());
         match error.hint() {
             Some(hint) => failure.hint(hint),
@@ -88,9 +89,9 @@ fn patch(host: &Host, request: u64) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// A request as it came.
-pub(super) fn as_it_came(host: &Host, record: &RequestRecord) -> Result<ModelRequest, Failure> {
-    let body = recorded(host, &record.seen.body)?;
-    let head = sayso_wire::Head { path: record.seen.path.clone(), headers: record.seen.headers.clone() };
+/// Parses a request as received.
+pub(super) fn as_received(host: &Host, record: &RequestRecord) -> Result<ModelRequest, Failure> {
+    let body = recorded(host, &record.received.body)?;
+    let head = sayso_wire::RequestHead { path: record.received.path.clone(), headers: record.received.headers.clone() };
     Ok(ModelRequest::new(record.request.to_string(), head, body))
 }

@@ -1,25 +1,26 @@
-//! How requests are treated, and what is saved.
+//! Request modes and overrides.
 
 use sayso_api::convert::conversation;
 use sayso_api::proto;
 use sayso_api::proto::get_modes_response::{Choice, Session};
 use sayso_api::proto::mode_state::AutoApply;
-use sayso_proxy::desk::{OverrideView, SessionView};
+use sayso_proxy::interceptor::{OverrideView, SessionView};
 use sayso_review::RequestMode;
 
 use super::{scope_message, section};
 use crate::host::Host;
 
-/// What counts for a session, or for all that have no mode of their own.
+/// State of a session, or of all sessions without a mode of their own.
 pub(super) fn state(host: &Host, session: Option<&str>) -> proto::ModeState {
-    let desk = &host.proxy.desk;
-    let effective = desk.effective(session);
-    // Those that cannot be read are there all the same; whoever asks for them is told.
-    let (saved, readable) = desk.saved(session).map_or_else(|_| (Vec::new(), false), |saved| (saved, true));
-    let auto = effective.mode == RequestMode::AutoOverride;
-    let auto_apply = if effective.capture_next || (auto && readable && saved.is_empty()) {
+    let interceptor = &host.proxy.interceptor;
+    let effective = interceptor.effective(session);
+    // Unreadable overrides do not count as none, which would start a capture. Listing them reports the error.
+    let (overrides, readable) =
+        interceptor.overrides(session).map_or_else(|_| (Vec::new(), false), |overrides| (overrides, true));
+    let is_auto = effective.mode == RequestMode::AutoOverride;
+    let auto_apply = if effective.capture_next || (is_auto && readable && overrides.is_empty()) {
         AutoApply::Capturing
-    } else if auto {
+    } else if is_auto {
         AutoApply::Applying
     } else {
         AutoApply::Unspecified
@@ -30,17 +31,17 @@ pub(super) fn state(host: &Host, session: Option<&str>) -> proto::ModeState {
         pause_next: effective.pause_next,
         capture_next: effective.capture_next,
         auto_apply: auto_apply.into(),
-        saved_ms: saved.iter().map(|view| view.edit.updated_at).max(),
-        saved: saved.len() as u64,
+        saved_ms: overrides.iter().map(|view| view.edit.updated_at).max(),
+        saved: overrides.len() as u64,
         ..Default::default()
     }
 }
 
 pub(super) fn all(host: &Host) -> proto::GetModesResponse {
     host.refresh_if_readable();
-    let desk = &host.proxy.desk;
+    let interceptor = &host.proxy.interceptor;
     let mut sessions = Vec::new();
-    for view in desk.sessions() {
+    for view in interceptor.sessions() {
         let state = state(host, Some(&view.session));
         sessions.push(session(view, state));
     }
@@ -49,12 +50,12 @@ pub(super) fn all(host: &Host) -> proto::GetModesResponse {
         label: mode.label().to_owned(),
         ..Default::default()
     };
-    let settings = desk.settings();
+    let settings = interceptor.settings();
     proto::GetModesResponse {
-        all: state(host, None).into(),
+        default_state: state(host, None).into(),
         sessions,
         choices: RequestMode::ALL.into_iter().map(choice).collect(),
-        scope: scope_message(settings.scope).into(),
+        capture_scope: scope_message(settings.scope).into(),
         preview_limit: settings.preview_limit.map(|limit| limit as u64),
         ..Default::default()
     }
@@ -68,15 +69,14 @@ fn session(view: SessionView, state: proto::ModeState) -> Session {
         model: view.model,
         last_ms: view.last,
         requests: view.requests,
-        waiting: view.waiting as u64,
+        held: view.held as u64,
         state: state.into(),
-        own: view.own,
+        has_own_mode: view.has_own_mode,
         ..Default::default()
     }
 }
 
-/// A saved edit as it is sent.
-pub(super) fn saved_edit(view: &OverrideView) -> proto::Override {
+pub(super) fn override_message(view: &OverrideView) -> proto::Override {
     let OverrideView { session, edit } = view;
     proto::Override {
         scope: scope_message(edit.scope).into(),

@@ -1,40 +1,40 @@
-//! Sections, problems and consequences as they are sent.
+//! Sections, problems and edit impacts as messages.
 
 use sayso_api::proto;
 use sayso_api::proto::section;
 use sayso_wire::json::Target;
 use sayso_wire::tokens::{Exactness, TokenCounter, Tokens};
 use sayso_wire::{
-    Consequences, ContentKind, Editable, ModelRequest, NodeType, Override, Problem, Repair, Section, SectionKind,
+    ContentKind, EditImpact, Editable, ModelRequest, NodeType, Override, Repair, RequestProblem, Section, SectionKind,
 };
 
-use super::veil::Veil;
+use super::mask::CredentialMask;
 
-/// What saved edits there are, and which of them were applied to a request.
+/// Overrides of a request.
 #[derive(Debug, Default)]
-pub(super) struct SavedHere {
-    /// Those that count for its session.
+pub(super) struct RequestOverrides {
+    /// All overrides that apply to its session.
     pub(super) edits: Vec<Override>,
-    /// Where some of them were applied: where they were made.
+    /// Paths, as saved, of the applied ones.
     pub(super) applied: Vec<String>,
 }
 
-impl SavedHere {
-    /// The saved edit that made a section what it is; of several, the narrowest.
-    pub(super) fn of(&self, request: &ModelRequest, section: &Section) -> Option<section::Saved> {
+impl RequestOverrides {
+    /// The applied override of a section: the narrowest of several.
+    pub(super) fn of(&self, request: &ModelRequest, section: &Section) -> Option<section::AppliedOverride> {
         let edited = section.deleted || request.is_edited(section.leaf.unwrap_or(section.id.target));
         if self.applied.is_empty() || !edited {
             return None;
         }
-        let made = |edit: &&Override| {
-            let same = match &edit.content {
+        let is_applied = |edit: &&Override| {
+            let has_content = match &edit.content {
                 Some(content) => !section.deleted && *request.content(section) == **content,
                 None => section.deleted,
             };
-            same && edit.anchor.node == section.node && self.applied.contains(&edit.anchor.path)
+            has_content && edit.anchor.node == section.node && self.applied.contains(&edit.anchor.path)
         };
-        let edit = self.edits.iter().filter(made).max_by_key(|edit| edit.scope)?;
-        Some(section::Saved {
+        let edit = self.edits.iter().filter(is_applied).max_by_key(|edit| edit.scope)?;
+        Some(section::AppliedOverride {
             scope: super::scope_message(edit.scope).into(),
             saved_ms: edit.updated_at,
             ..Default::default()
@@ -46,24 +46,24 @@ pub(super) fn tokens(tokens: Tokens) -> proto::Tokens {
     proto::Tokens { count: tokens.count, exact: tokens.exactness == Exactness::Exact, ..Default::default() }
 }
 
-/// As much of a text as is wanted, cut at a character.
-fn cut(text: &str, limit: usize) -> String {
+/// Truncates a text to a number of bytes, at a character boundary.
+fn truncated(text: &str, limit: usize) -> String {
     text[..text.floor_char_boundary(limit.min(text.len()))].to_owned()
 }
 
-/// A section as it is sent.
+/// Builds the message of a section. `limit` is in bytes and applies to each text.
 pub(super) fn section(
     request: &ModelRequest,
     section: &Section,
     counter: &mut TokenCounter,
     total: Tokens,
     limit: usize,
-    (saved, veil): (&SavedHere, &Veil),
+    (overrides, mask): (&RequestOverrides, &CredentialMask),
 ) -> proto::Section {
     let content = request.content(section);
     let raw_path = request.raw_path(section);
     let target = section.leaf.unwrap_or(section.id.target);
-    // A tag is a piece of a text that is counted as a whole.
+    // A tag section is a part of a text, so the cached count of the text does not apply.
     let own = match (&section.range, section.deleted) {
         (_, true) => Tokens::ZERO,
         (Some(_), false) => counter.count_bytes(request.tokenizer(), content.as_bytes()),
@@ -71,10 +71,10 @@ pub(super) fn section(
     };
     #[expect(clippy::cast_precision_loss, reason = "a share is shown in percent")]
     let share = if total.count == 0 { 0.0 } else { own.count as f64 / total.count as f64 };
-    let (editable, why) = match section.editable {
+    let (editable, read_only_reason) = match section.editable {
         Editable::Yes => (section::Editable::Yes, None),
         Editable::InParts => (section::Editable::InParts, None),
-        Editable::No(why) => (section::Editable::No, Some(why.to_owned())),
+        Editable::No(reason) => (section::Editable::No, Some(reason.to_owned())),
     };
     let index = |index: Option<usize>| index.and_then(|index| u32::try_from(index).ok());
     let tool = section.tool.as_ref().map(|tool| section::Invocation {
@@ -83,7 +83,7 @@ pub(super) fn section(
         arguments: tool
             .arguments
             .and_then(|target| arguments(request, target))
-            .map(|text| cut(&veil.hide(&text), limit)),
+            .map(|text| truncated(&mask.mask(&text), limit)),
         ..Default::default()
     });
     proto::Section {
@@ -94,18 +94,18 @@ pub(super) fn section(
         label: section.label.clone(),
         raw_path: raw_path.clone(),
         content_kind: content_kind(section.content).into(),
-        content: cut(&veil.hide_at(&raw_path, &content), limit),
+        content: truncated(&mask.mask_at(&raw_path, &content), limit),
         content_size: content.len() as u64,
         tokens: tokens(own).into(),
         share,
         editable: editable.into(),
-        fixed_because: why,
+        read_only_reason,
         deletable: section.deletable,
         deleted: section.deleted,
         pinned: request.is_pinned(section.id),
-        collapsed: request.is_collapsed(section.id),
+        collapsed: section.collapsed,
         edited: request.is_edited(target),
-        saved: saved.of(request, section).into(),
+        applied_override: overrides.of(request, section).into(),
         tool: tool.into(),
         message_index: index(section.message_index),
         content_index: index(section.content_index),
@@ -115,7 +115,7 @@ pub(super) fn section(
 }
 
 fn arguments(request: &ModelRequest, target: Target) -> Option<String> {
-    let document = request.document().filter(|document| document.knows(target))?;
+    let document = request.document().filter(|document| document.contains(target))?;
     let text = document.text(target).map(std::borrow::Cow::into_owned);
     Some(text.unwrap_or_else(|| String::from_utf8_lossy(&document.value_bytes(target)).into_owned()))
 }
@@ -158,23 +158,24 @@ fn content_kind(kind: ContentKind) -> section::ContentKind {
 }
 
 fn path(request: &ModelRequest, target: Target) -> String {
-    request.document().filter(|document| document.knows(target)).map(|body| body.path(target)).unwrap_or_default()
+    request.document().filter(|document| document.contains(target)).map(|body| body.path(target)).unwrap_or_default()
 }
 
-/// What is wrong with a request, as it would be sent.
+/// Problems of a request with its edits.
 pub(super) fn problems(request: &ModelRequest) -> Vec<proto::RequestProblem> {
-    let blocking = request.blocking();
-    let blocks =
-        |problem: &Problem| blocking.iter().any(|one| one.kind == problem.kind && one.target == problem.target);
-    let message = |problem: &Problem| proto::RequestProblem {
+    let blocking = request.blocking_problems();
+    let is_blocking = |problem: &RequestProblem| {
+        blocking.iter().any(|other| other.kind == problem.kind && other.target == problem.target)
+    };
+    let message = |problem: &RequestProblem| proto::RequestProblem {
         kind: serde_json::to_value(problem.kind)
             .ok()
             .and_then(|name| Some(name.as_str()?.to_owned()))
             .unwrap_or_default(),
         path: path(request, problem.target),
         message: problem.message.clone(),
-        blocks: blocks(problem),
-        repairs: problem.repairs.iter().map(|mend| repair(request, mend)).collect(),
+        blocking: is_blocking(problem),
+        repairs: problem.repairs.iter().map(|found| repair(request, found)).collect(),
         ..Default::default()
     };
     request.problems().iter().map(message).collect()
@@ -187,24 +188,23 @@ fn repair(request: &ModelRequest, repair: &Repair) -> proto::Repair {
         Repair::Restore(target) => (*target, Choice::Restore(target.to_string())),
         Repair::MoveBefore(target, before) => {
             let moved =
-                proto::repair::Move { what: target.to_string(), before: before.to_string(), ..Default::default() };
+                proto::repair::Move { section: target.to_string(), before: before.to_string(), ..Default::default() };
             (*target, Choice::Move(Box::new(moved)))
         }
     };
-    let (name, path) = (repair.name().to_owned(), path(request, target));
+    let (name, path) = (repair.label().to_owned(), path(request, target));
     proto::Repair { name, path, repair: Some(choice), ..Default::default() }
 }
 
-/// What the edits of a request mean.
-pub(super) fn consequences(request: &ModelRequest, found: &Consequences) -> proto::RequestConsequences {
+pub(super) fn edit_impact(request: &ModelRequest, impact: &EditImpact) -> proto::EditImpact {
     let paths = |targets: &[Target]| targets.iter().map(|target| path(request, *target)).collect();
-    proto::RequestConsequences {
-        before: tokens(found.before).into(),
-        after: tokens(found.after).into(),
-        reread: tokens(found.reread).into(),
-        breakpoints_lost: paths(&found.breakpoints_lost),
-        sealed_after: paths(&found.sealed_after),
-        alternative: found.alternative().map(str::to_owned),
+    proto::EditImpact {
+        before: tokens(impact.before).into(),
+        after: tokens(impact.after).into(),
+        reread: tokens(impact.reread).into(),
+        breakpoints_lost: paths(&impact.breakpoints_lost),
+        sealed_after: paths(&impact.sealed_after),
+        alternative: impact.alternative().map(str::to_owned),
         ..Default::default()
     }
 }

@@ -1,10 +1,10 @@
 //! Words as far as they can be expanded before a run.
 
-use crate::program::{Part, Wildcard, Word};
+use crate::program::{UnexpandedWord, Wildcard, WordPart};
 use crate::{Certainty, Word as ScriptWord};
 
 use super::values::{Value, Values};
-use super::{Forecast, Standing};
+use super::{CommandContext, Forecast};
 
 /// Words that one word may become in a forecast.
 const MAX_FIELDS: usize = 1000;
@@ -22,15 +22,15 @@ impl Forecast<'_> {
     /// Lists the commands in a word's substitutions, then gives the words that it becomes.
     pub(super) fn word(
         &mut self,
-        word: &Word,
+        word: &UnexpandedWord,
         splitting: Splitting,
         values: &Values<'_>,
-        standing: Standing,
+        context: CommandContext,
     ) -> Vec<ScriptWord> {
         for part in &word.parts {
-            if let Part::Substitution { body, .. } = part {
-                let shell = self.output.shell_within(standing.shell);
-                self.list(body, &mut values.clone(), Standing { shell, ..standing });
+            if let WordPart::Substitution { body, .. } = part {
+                let shell = self.builder.shell_within(context.shell);
+                self.list(body, &mut values.clone(), CommandContext { shell, ..context });
             }
         }
         let splitting = if word.is_assignment { Splitting::Single } else { splitting };
@@ -40,7 +40,7 @@ impl Forecast<'_> {
             let mut choice = choice.into_iter();
             for part in &word.parts {
                 match part {
-                    Part::Braces(_) => draft.literal(choice.next().unwrap_or_default(), false),
+                    WordPart::Braces(_) => draft.literal(choice.next().unwrap_or_default(), false),
                     _ => draft.part(part, values),
                 }
             }
@@ -51,10 +51,10 @@ impl Forecast<'_> {
 }
 
 /// All ways to pick one text of each pair of braces; the last pair varies fastest.
-fn choices(parts: &[Part]) -> Vec<Vec<&str>> {
+fn choices(parts: &[WordPart]) -> Vec<Vec<&str>> {
     let mut choices: Vec<Vec<&str>> = vec![Vec::new()];
     for part in parts {
-        let Part::Braces(texts) = part else { continue };
+        let WordPart::Braces(texts) = part else { continue };
         choices = choices
             .iter()
             .flat_map(|choice| texts.iter().map(move |text| [choice.as_slice(), &[text.as_str()]].concat()))
@@ -79,13 +79,13 @@ impl Fields {
         Self { splitting, done: Vec::new(), text: String::new(), certainty: Certainty::Literal, exists: false }
     }
 
-    fn part(&mut self, part: &Part, values: &Values<'_>) {
+    fn part(&mut self, part: &WordPart, values: &Values<'_>) {
         match part {
-            Part::Literal { text, is_quoted } => self.literal(text, *is_quoted),
-            Part::Variable { name, is_quoted } => self.variable(name, *is_quoted, values),
-            Part::Status { .. } => self.uncertain("$?", Certainty::Unknown),
-            Part::Substitution { .. } => self.uncertain("$(…)", Certainty::Unknown),
-            Part::Wildcard(wildcard) => {
+            WordPart::Literal { text, is_quoted } => self.literal(text, *is_quoted),
+            WordPart::Variable { name, is_quoted } => self.variable(name, *is_quoted, values),
+            WordPart::Status { .. } => self.uncertain("$?", Certainty::Unknown),
+            WordPart::Substitution { .. } => self.uncertain("$(…)", Certainty::Unknown),
+            WordPart::Wildcard(wildcard) => {
                 let sign = match wildcard {
                     Wildcard::Any => "*",
                     Wildcard::One => "?",
@@ -93,8 +93,8 @@ impl Fields {
                 };
                 self.uncertain(sign, Certainty::Pattern);
             }
-            Part::Braces(_) => {}
-            Part::Tilde => match values.get("HOME") {
+            WordPart::Braces(_) => {}
+            WordPart::Tilde => match values.get("HOME") {
                 Value::Literal(home) if home.starts_with('/') => self.literal(&home, true),
                 _ => self.uncertain("~", Certainty::Pattern),
             },

@@ -122,8 +122,8 @@ impl<'k> Values<'k> {
     }
 
     /// Forgets the variable that a word names, in case the command is `export` or `unset`.
-    fn forget_declared(&mut self, word: &crate::program::Word) {
-        let Some(crate::program::Part::Literal { text, .. }) = word.parts.first() else { return };
+    fn forget_declared(&mut self, word: &crate::program::UnexpandedWord) {
+        let Some(crate::program::WordPart::Literal { text, .. }) = word.parts.first() else { return };
         let name = text.split('=').next().unwrap_or_default();
         if word.is_assignment || self.changed.contains_key(name) || self.known.get(name).is_some() {
             self.set(name, Value::Unknown);

@@ -1,34 +1,37 @@
-//! What a chunk of Chat Completions has, of what matters.
+//! The relevant members of a Chat Completions chunk.
 
 use std::borrow::Cow;
 
 use super::super::event::Usage;
-use super::super::scan::{Broken, Scan, members};
+use super::super::openai::{UsageNames, usage};
+use super::super::scan::{JsonCursor, ScanError, members};
+
+const USAGE: UsageNames = UsageNames { input: "prompt_tokens", output: "completion_tokens" };
 
 #[derive(Default)]
-pub(super) struct Parts<'a> {
+pub(super) struct ChatChunk<'a> {
     pub(super) id: Cow<'a, str>,
     pub(super) model: Cow<'a, str>,
-    pub(super) choice: Choice<'a>,
-    /// What there is beyond the first choice.
-    pub(super) more: Vec<Choice<'a>>,
+    pub(super) choice: ChatChoice<'a>,
+    /// Choices after the first.
+    pub(super) more: Vec<ChatChoice<'a>>,
     pub(super) usage: Option<Usage>,
     pub(super) error: Option<&'a str>,
     pub(super) known: bool,
 }
 
 #[derive(Default)]
-pub(super) struct Choice<'a> {
+pub(super) struct ChatChoice<'a> {
     pub(super) number: u64,
     pub(super) text: Option<Cow<'a, str>>,
     pub(super) refusal: Option<Cow<'a, str>>,
     pub(super) thinking: Option<Cow<'a, str>>,
     pub(super) finish: Option<Cow<'a, str>>,
-    pub(super) calls: Vec<CallPart<'a>>,
+    pub(super) calls: Vec<ToolCallDelta<'a>>,
 }
 
 #[derive(Default)]
-pub(super) struct CallPart<'a> {
+pub(super) struct ToolCallDelta<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,
@@ -36,8 +39,8 @@ pub(super) struct CallPart<'a> {
     pub(super) custom: bool,
 }
 
-impl<'a> Parts<'a> {
-    pub(super) fn parse(data: &'a str) -> Result<Self, Broken> {
+impl<'a> ChatChunk<'a> {
+    pub(super) fn parse(data: &'a str) -> Result<Self, ScanError> {
         let mut parts = Self::default();
         members(data, |key, scan| {
             match key {
@@ -47,7 +50,7 @@ impl<'a> Parts<'a> {
                     parts.known = true;
                     let mut place = 0;
                     scan.elements(&mut |scan| {
-                        let choice = Choice::parse(scan, place)?;
+                        let choice = ChatChoice::parse(scan, place)?;
                         place += 1;
                         if choice.number == 0 {
                             parts.choice = choice;
@@ -57,7 +60,7 @@ impl<'a> Parts<'a> {
                         Ok(())
                     })?;
                 }
-                "usage" => parts.usage = usage(scan)?,
+                "usage" => parts.usage = usage(scan, &USAGE)?,
                 "error" => parts.error = Some(scan.raw()?).filter(|raw| *raw != "null"),
                 _ => scan.skip()?,
             }
@@ -67,29 +70,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn usage(scan: &mut Scan<'_>) -> Result<Option<Usage>, Broken> {
-    let mut usage = Usage::default();
-    scan.members(&mut |key, scan| {
-        match key {
-            "prompt_tokens" => usage.input = scan.number()?,
-            "completion_tokens" => usage.output = scan.number()?,
-            "prompt_tokens_details" | "completion_tokens_details" => scan.members(&mut |key, scan| {
-                match key {
-                    "cached_tokens" => usage.cache_read = scan.number()?,
-                    "reasoning_tokens" => usage.reasoning = scan.number()?,
-                    _ => scan.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(usage).filter(|usage| *usage != Usage::default()))
-}
-
-impl<'a> Choice<'a> {
-    fn parse(scan: &mut Scan<'a>, place: u64) -> Result<Self, Broken> {
+impl<'a> ChatChoice<'a> {
+    fn parse(scan: &mut JsonCursor<'a>, place: u64) -> Result<Self, ScanError> {
         let mut choice = Self { number: place, ..Self::default() };
         scan.members(&mut |key, scan| {
             match key {
@@ -102,10 +84,10 @@ impl<'a> Choice<'a> {
                             choice.thinking = scan.string()?.or(choice.thinking.take());
                         }
                         "tool_calls" => scan.elements(&mut |scan| {
-                            choice.calls.push(CallPart::parse(scan)?);
+                            choice.calls.push(ToolCallDelta::parse(scan)?);
                             Ok(())
                         })?,
-                        "function_call" => choice.calls.extend(CallPart::legacy(scan)?),
+                        "function_call" => choice.calls.extend(ToolCallDelta::legacy(scan)?),
                         _ => scan.skip()?,
                     }
                     Ok(())
@@ -119,11 +101,11 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The index of the one call that there was before there could be several.
-const LEGACY: u64 = u32::MAX as u64;
+/// Index of the call in the legacy `function_call` form, which allows only one.
+const LEGACY_CALL_INDEX: u64 = u32::MAX as u64;
 
-impl<'a> CallPart<'a> {
-    pub(super) fn parse(scan: &mut Scan<'a>) -> Result<Self, Broken> {
+impl<'a> ToolCallDelta<'a> {
+    pub(super) fn parse(scan: &mut JsonCursor<'a>) -> Result<Self, ScanError> {
         let mut part = Self::default();
         scan.members(&mut |key, scan| {
             match key {
@@ -140,14 +122,14 @@ impl<'a> CallPart<'a> {
         Ok(part)
     }
 
-    /// The one call of an answer in the form without an id; `null` is none.
-    fn legacy(scan: &mut Scan<'a>) -> Result<Option<Self>, Broken> {
-        let mut part = Self { index: Some(LEGACY), ..Self::default() };
+    /// Reads a call in the legacy form without an id; `null` is no call.
+    fn legacy(scan: &mut JsonCursor<'a>) -> Result<Option<Self>, ScanError> {
+        let mut part = Self { index: Some(LEGACY_CALL_INDEX), ..Self::default() };
         part.function(scan)?;
         Ok((!part.name.is_empty() || !part.piece.is_empty()).then_some(part))
     }
 
-    fn function(&mut self, scan: &mut Scan<'a>) -> Result<(), Broken> {
+    fn function(&mut self, scan: &mut JsonCursor<'a>) -> Result<(), ScanError> {
         scan.members(&mut |key, scan| {
             match key {
                 "name" => self.name = scan.string()?.unwrap_or_default(),
@@ -157,19 +139,4 @@ impl<'a> CallPart<'a> {
             Ok(())
         })
     }
-}
-
-/// The type or code, and the message, of an error object.
-pub(in crate::stream) fn error_parts(raw: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Broken> {
-    let (mut kind, mut code, mut message) = (None, None, Cow::default());
-    members(raw, |key, scan| {
-        match key {
-            "type" => kind = scan.string()?,
-            "code" => code = scan.string()?,
-            "message" => message = scan.string()?.unwrap_or_default(),
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok((code.or(kind).unwrap_or_default(), message))
 }

@@ -1,46 +1,46 @@
-//! What Anthropic Messages writes.
+//! Encodes scripted responses for Anthropic Messages.
 
 use serde_json::{Value, json};
 
-use super::super::anthropic::Anthropic;
-use super::{Script, ScriptBlock, arguments, named};
-use crate::stream::event::{Finish, Usage};
+use super::super::anthropic::AnthropicStream;
+use super::{ModelScript, ScriptBlock, arguments, named};
+use crate::stream::event::{FinishReason, Usage};
 
-/// The events of a stream.
-pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
+/// Returns the events of a stream.
+pub(in crate::stream) fn stream(script: &ModelScript) -> Vec<Vec<u8>> {
     let mut events = Vec::new();
-    let mut say = |event: Value| {
+    let mut push = |event: Value| {
         let name = event["type"].as_str().unwrap_or_default().to_owned();
         events.push(named(&name, &event));
     };
     let mut message = message(script, &json!([]), &Value::Null);
     message["usage"]["output_tokens"] = json!(0);
-    say(json!({"type": "message_start", "message": message}));
+    push(json!({"type": "message_start", "message": message}));
     for (index, block) in script.blocks.iter().enumerate() {
-        say(json!({"type": "content_block_start", "index": index, "content_block": start(block)}));
+        push(json!({"type": "content_block_start", "index": index, "content_block": start(block)}));
         for delta in deltas(block) {
-            say(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+            push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
         }
-        say(json!({"type": "content_block_stop", "index": index}));
+        push(json!({"type": "content_block_stop", "index": index}));
     }
     if let Some(finish) = script.finish() {
         let usage = json!({"output_tokens": script.usage.output.unwrap_or(0)});
         let delta = json!({"stop_reason": reason(finish), "stop_sequence": null});
-        say(json!({"type": "message_delta", "delta": delta, "usage": usage}));
-        say(json!({"type": "message_stop"}));
+        push(json!({"type": "message_delta", "delta": delta, "usage": usage}));
+        push(json!({"type": "message_stop"}));
     }
-    events.extend(script.failure(&Anthropic));
+    events.extend(script.failure(&AnthropicStream));
     events
 }
 
-/// The answer that is not streamed.
-pub(in crate::stream) fn body(script: &Script) -> Value {
+/// Returns the body of a response that is not streamed.
+pub(in crate::stream) fn body(script: &ModelScript) -> Value {
     let content: Vec<Value> = script.blocks.iter().map(whole).collect();
     message(script, &content.into(), &script.finish().map_or(Value::Null, |finish| reason(finish).into()))
 }
 
-fn message(script: &Script, content: &Value, stop_reason: &Value) -> Value {
-    let Script { id, model, usage, .. } = script;
+fn message(script: &ModelScript, content: &Value, stop_reason: &Value) -> Value {
+    let ModelScript { id, model, usage, .. } = script;
     json!({
         "id": id, "type": "message", "role": "assistant", "model": model, "content": content,
         "stop_reason": stop_reason, "stop_sequence": null, "usage": counts(*usage),
@@ -99,13 +99,13 @@ fn whole(block: &ScriptBlock) -> Value {
     whole
 }
 
-fn reason(finish: Finish) -> &'static str {
+fn reason(finish: FinishReason) -> &'static str {
     match finish {
-        Finish::ToolUse => "tool_use",
-        Finish::MaxTokens => "max_tokens",
-        Finish::StopSequence => "stop_sequence",
-        Finish::Refusal => "refusal",
-        Finish::Paused => "pause_turn",
+        FinishReason::ToolUse => "tool_use",
+        FinishReason::MaxTokens => "max_tokens",
+        FinishReason::StopSequence => "stop_sequence",
+        FinishReason::Refusal => "refusal",
+        FinishReason::Paused => "pause_turn",
         _ => "end_turn",
     }
 }

@@ -1,15 +1,15 @@
-//! What OpenAI Chat Completions writes.
+//! Encodes scripted responses for OpenAI Chat Completions.
 
 use serde_json::{Value, json};
 
-use super::super::chat::Chat;
-use super::{Script, ScriptBlock, unnamed};
-use crate::stream::event::{Finish, ToolKind, Usage};
+use super::super::chat::ChatStream;
+use super::{ModelScript, ScriptBlock, unnamed};
+use crate::stream::event::{FinishReason, ToolKind, Usage};
 
-/// The events of a stream. Usage comes in a last chunk without choices, as when `include_usage` is asked for.
-pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
+/// Returns the events of a stream. Usage is in a last chunk without choices, as with `include_usage`.
+pub(in crate::stream) fn stream(script: &ModelScript) -> Vec<Vec<u8>> {
     let chunk = |choices: Value, usage: Value| {
-        let Script { id, model, .. } = script;
+        let ModelScript { id, model, .. } = script;
         let chunk = json!({
             "id": id, "object": "chat.completion.chunk", "created": 0, "model": model, "system_fingerprint": null,
             "choices": choices, "usage": usage,
@@ -31,7 +31,7 @@ pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
             }
             ScriptBlock::Redacted { .. } => {}
             ScriptBlock::ToolCall { id, name, kind, pieces, .. } => {
-                let (kind, key) = words(*kind);
+                let (kind, key) = field_names(*kind);
                 let start = json!({"index": calls, "id": id, "type": kind, kind: {"name": name, key: ""}});
                 events.push(choice(json!({"tool_calls": [start]}), Value::Null));
                 for piece in pieces {
@@ -47,12 +47,12 @@ pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
         events.push(chunk(json!([]), counts(script.usage)));
         events.push(b"data: [DONE]\n\n".to_vec());
     }
-    events.extend(script.failure(&Chat));
+    events.extend(script.failure(&ChatStream));
     events
 }
 
-/// The answer that is not streamed.
-pub(in crate::stream) fn body(script: &Script) -> Value {
+/// Returns the body of a response that is not streamed.
+pub(in crate::stream) fn body(script: &ModelScript) -> Value {
     let mut message = json!({"role": "assistant", "content": null, "refusal": null});
     let (mut text, mut thinking, mut calls) = (None, None, Vec::new());
     for block in &script.blocks {
@@ -63,7 +63,7 @@ pub(in crate::stream) fn body(script: &Script) -> Value {
             }
             ScriptBlock::Redacted { .. } => {}
             ScriptBlock::ToolCall { id, name, kind, pieces, .. } => {
-                let (kind, key) = words(*kind);
+                let (kind, key) = field_names(*kind);
                 calls.push(json!({"id": id, "type": kind, kind: {"name": name, key: pieces.concat()}}));
             }
         }
@@ -76,7 +76,7 @@ pub(in crate::stream) fn body(script: &Script) -> Value {
         message["tool_calls"] = calls.into();
     }
     let reason = script.finish().map_or(Value::Null, |finish| reason(finish).into());
-    let Script { id, model, usage, .. } = script;
+    let ModelScript { id, model, usage, .. } = script;
     json!({
         "id": id, "object": "chat.completion", "created": 0, "model": model, "system_fingerprint": null,
         "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": reason}],
@@ -84,7 +84,7 @@ pub(in crate::stream) fn body(script: &Script) -> Value {
     })
 }
 
-fn words(kind: ToolKind) -> (&'static str, &'static str) {
+fn field_names(kind: ToolKind) -> (&'static str, &'static str) {
     match kind {
         ToolKind::Function => ("function", "arguments"),
         ToolKind::Custom => ("custom", "input"),
@@ -104,11 +104,11 @@ fn counts(usage: Usage) -> Value {
     counts
 }
 
-fn reason(finish: Finish) -> &'static str {
+fn reason(finish: FinishReason) -> &'static str {
     match finish {
-        Finish::ToolUse => "tool_calls",
-        Finish::MaxTokens => "length",
-        Finish::Refusal => "content_filter",
+        FinishReason::ToolUse => "tool_calls",
+        FinishReason::MaxTokens => "length",
+        FinishReason::Refusal => "content_filter",
         _ => "stop",
     }
 }

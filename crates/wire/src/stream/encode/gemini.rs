@@ -1,13 +1,13 @@
-//! What Gemini writes.
+//! Encodes scripted responses for Gemini.
 
 use serde_json::{Value, json};
 
-use super::super::gemini::Gemini;
-use super::{Script, ScriptBlock, arguments};
-use crate::stream::event::{Finish, Usage};
+use super::super::gemini::GeminiStream;
+use super::{ModelScript, ScriptBlock, arguments};
+use crate::stream::event::{FinishReason, Usage};
 
-/// The events of a stream: one for each piece of text, and one for each call. Lines end as Google's do.
-pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
+/// Returns the events of a stream: one per piece of text and one per call, with Google's line ends.
+pub(in crate::stream) fn stream(script: &ModelScript) -> Vec<Vec<u8>> {
     let mut parts: Vec<Value> = script.blocks.iter().flat_map(parts).collect();
     let last = script.finish().map(|finish| (parts.pop().unwrap_or_else(|| json!({"text": ""})), finish));
     let mut events: Vec<Vec<u8>> = parts
@@ -17,12 +17,12 @@ pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
     if let Some((part, finish)) = last {
         events.push(event(&answer(script, &json!([part]), Some(finish), &counts(script.usage))));
     }
-    events.extend(script.failure(&Gemini));
+    events.extend(script.failure(&GeminiStream));
     events
 }
 
-/// The answer that is not streamed.
-pub(in crate::stream) fn body(script: &Script) -> Value {
+/// Returns the body of a response that is not streamed.
+pub(in crate::stream) fn body(script: &ModelScript) -> Value {
     let parts: Vec<Value> = script.blocks.iter().filter_map(|block| parts(&joined(block)).into_iter().next()).collect();
     answer(script, &parts.into(), script.finish(), &counts(script.usage))
 }
@@ -39,12 +39,12 @@ fn event(data: &Value) -> Vec<u8> {
     format!("data: {data}\r\n\r\n").into_bytes()
 }
 
-fn answer(script: &Script, parts: &Value, finish: Option<Finish>, usage: &Value) -> Value {
+fn answer(script: &ModelScript, parts: &Value, finish: Option<FinishReason>, usage: &Value) -> Value {
     let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
     if let Some(finish) = finish {
         candidate["finishReason"] = reason(finish).into();
     }
-    let Script { id, model, .. } = script;
+    let ModelScript { id, model, .. } = script;
     json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": id})
 }
 
@@ -87,12 +87,12 @@ fn counts(usage: Usage) -> Value {
     counts
 }
 
-fn reason(finish: Finish) -> &'static str {
+fn reason(finish: FinishReason) -> &'static str {
     match finish {
-        Finish::MaxTokens => "MAX_TOKENS",
-        Finish::Refusal => "SAFETY",
-        Finish::Failed => "MALFORMED_FUNCTION_CALL",
-        Finish::EndTurn | Finish::ToolUse | Finish::StopSequence => "STOP",
+        FinishReason::MaxTokens => "MAX_TOKENS",
+        FinishReason::Refusal => "SAFETY",
+        FinishReason::Failed => "MALFORMED_FUNCTION_CALL",
+        FinishReason::EndTurn | FinishReason::ToolUse | FinishReason::StopSequence => "STOP",
         _ => "OTHER",
     }
 }

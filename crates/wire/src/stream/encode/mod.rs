@@ -1,4 +1,4 @@
-//! The inverse of decoding: what a scripted model says, in each dialect's bytes.
+//! Encoding: scripted responses in the format of each dialect.
 
 pub(super) mod anthropic;
 pub(super) mod chat;
@@ -7,118 +7,107 @@ pub(super) mod responses;
 
 use serde_json::Value;
 
-use super::event::{Finish, ToolKind, Usage};
-use super::reply::Refusal;
+use super::event::{FinishReason, ToolKind, Usage};
+use super::reply::ReplyError;
 use super::{Api, StreamDialect};
 
-/// What a scripted model says.
+/// A scripted response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
-    /// The answer's id.
+pub struct ModelScript {
     pub id: String,
-    /// The model's name.
+    /// Name of the model.
     pub model: String,
-    /// What it says.
     pub blocks: Vec<ScriptBlock>,
-    /// What it says that it cost.
     pub usage: Usage,
-    /// How it ends.
-    pub ending: Ending,
+    pub ending: ScriptEnding,
 }
 
-/// A part of what a scripted model says. Each piece is an event of its own in a stream.
+/// A block of a scripted response. In a stream each piece is a separate event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptBlock {
-    /// Text.
     Text {
-        /// Its pieces.
         pieces: Vec<String>,
     },
-    /// What it thinks.
     Thinking {
-        /// Its pieces.
         pieces: Vec<String>,
-        /// The signature, or the encrypted content in Responses. Chat Completions has no place for it.
+        /// Signature, or encrypted content for Responses. Chat Completions has neither.
         opaque: Option<String>,
     },
-    /// What it thinks and does not tell; for Anthropic Messages alone.
+    /// Redacted reasoning, for Anthropic Messages only.
     Redacted {
-        /// The encrypted content.
         data: String,
     },
-    /// A tool call.
     ToolCall {
-        /// The id that the result will name.
+        /// Id, which the result refers to.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What its arguments are. Only OpenAI's APIs have custom tools.
+        /// Kind of the arguments. Only OpenAI's APIs have custom tools.
         kind: ToolKind,
-        /// The arguments in pieces. Gemini gets them whole, and as they are if they are JSON.
+        /// Pieces of the arguments. Gemini gets them in one part.
         pieces: Vec<String>,
-        /// A signature, for Gemini alone.
+        /// Signature, for Gemini only.
         opaque: Option<String>,
     },
 }
 
-/// How a scripted answer ends.
+/// The end of a scripted response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// As it should.
-    Finished(Finish),
-    /// With an error of the API in the stream.
+pub enum ScriptEnding {
+    /// The response is complete.
+    Finished(FinishReason),
+    /// The API reports an error in the stream.
     Failed {
-        /// The status that the API would have answered with.
+        /// HTTP status of the error.
         status: u16,
-        /// Its words.
         message: String,
     },
-    /// Not at all: the connection breaks.
-    Cut,
+    /// The connection is lost before the end.
+    ConnectionLost,
 }
 
-impl Script {
-    /// Why it finishes, if it does.
-    pub(super) fn finish(&self) -> Option<Finish> {
-        if let Ending::Finished(finish) = self.ending { Some(finish) } else { None }
+impl ModelScript {
+    /// Returns the finish reason of a complete response.
+    pub(super) fn finish(&self) -> Option<FinishReason> {
+        if let ScriptEnding::Finished(finish) = self.ending { Some(finish) } else { None }
     }
 
-    /// The end of a stream that fails.
+    /// Returns the error at the end of a failing stream.
     pub(super) fn failure(&self, dialect: &dyn StreamDialect) -> Option<Vec<u8>> {
-        let Ending::Failed { status, message } = &self.ending else { return None };
+        let ScriptEnding::Failed { status, message } = &self.ending else { return None };
         let body = serde_json::json!({"error": {"message": message}}).to_string();
-        Some(dialect.break_off(&Refusal::Upstream { status: *status, body: body.as_bytes() }))
+        Some(dialect.retryable_end(&ReplyError::Upstream { status: *status, body: body.as_bytes() }))
     }
 }
 
 impl Api {
-    /// The server-sent events that say a script, each with its empty line.
-    pub fn encode_events(self, script: &Script) -> Vec<Vec<u8>> {
+    /// Encodes a script as server-sent events, each with its empty line.
+    pub fn encode_events(self, script: &ModelScript) -> Vec<Vec<u8>> {
         self.dialect().stream(script)
     }
 
-    /// The bytes of a stream that says a script.
-    pub fn encode(self, script: &Script) -> Vec<u8> {
+    /// Encodes a script as the bytes of a stream.
+    pub fn encode(self, script: &ModelScript) -> Vec<u8> {
         self.encode_events(script).concat()
     }
 
-    /// The body that says a script without a stream.
-    pub fn encode_body(self, script: &Script) -> Vec<u8> {
+    /// Encodes a script as a body.
+    pub fn encode_body(self, script: &ModelScript) -> Vec<u8> {
         self.dialect().body(script).to_string().into_bytes()
     }
 }
 
-/// An event with a name.
+/// Formats an event with a name.
 pub(super) fn named(name: &str, data: &Value) -> Vec<u8> {
     format!("event: {name}\ndata: {data}\n\n").into_bytes()
 }
 
-/// An event without a name.
+/// Formats an event without a name.
 pub(super) fn unnamed(data: &Value) -> Vec<u8> {
     format!("data: {data}\n\n").into_bytes()
 }
 
-/// Arguments as JSON, or in a string where they are not.
+/// Returns the arguments as JSON, or as a string if they are not valid JSON.
 fn arguments(pieces: &[String]) -> Value {
     let whole = pieces.concat();
     serde_json::from_str(&whole).unwrap_or(if whole.is_empty() { serde_json::json!({}) } else { Value::String(whole) })

@@ -1,16 +1,16 @@
-//! What OpenAI Responses writes.
+//! Encodes scripted responses for OpenAI Responses.
 
 use serde_json::{Map, Value, json};
 
-use super::super::responses::Responses;
-use super::{Script, ScriptBlock, named};
-use crate::stream::event::{Finish, ToolKind, Usage};
+use super::super::responses::ResponsesStream;
+use super::{ModelScript, ScriptBlock, named};
+use crate::stream::event::{FinishReason, ToolKind, Usage};
 
-/// Events with the numbers that the API gives them.
+/// Events with their sequence numbers.
 struct Events(Vec<Vec<u8>>);
 
 impl Events {
-    fn say(&mut self, kind: &str, fields: Value) {
+    fn push(&mut self, kind: &str, fields: Value) {
         let mut event = Map::new();
         event.insert("type".to_owned(), kind.into());
         event.insert("sequence_number".to_owned(), self.0.len().into());
@@ -21,32 +21,34 @@ impl Events {
     }
 }
 
-/// The events of a stream.
-pub(in crate::stream) fn stream(script: &Script) -> Vec<Vec<u8>> {
+/// Returns the events of a stream.
+pub(in crate::stream) fn stream(script: &ModelScript) -> Vec<Vec<u8>> {
     let mut events = Events(Vec::new());
     for kind in ["response.created", "response.in_progress"] {
-        events.say(kind, json!({"response": response(script, "in_progress", &json!([]), &Value::Null)}));
+        events.push(kind, json!({"response": response(script, "in_progress", &json!([]), &Value::Null)}));
     }
     let blocks = script.blocks.iter().filter(|block| !matches!(block, ScriptBlock::Redacted { .. }));
     for (index, block) in blocks.enumerate() {
-        events.say(
+        events.push(
             "response.output_item.added",
-            json!({"output_index": index, "item": item(index, block, State::Added)}),
+            json!({"output_index": index, "item": item(index, block, ItemState::Added)}),
         );
-        inside(&mut events, index, block);
-        events
-            .say("response.output_item.done", json!({"output_index": index, "item": item(index, block, State::Done)}));
+        push_content_events(&mut events, index, block);
+        events.push(
+            "response.output_item.done",
+            json!({"output_index": index, "item": item(index, block, ItemState::Done)}),
+        );
     }
     if let Some(finish) = script.finish() {
         let (status, _) = status(finish);
-        events.say(&format!("response.{status}"), json!({"response": body(script)}));
+        events.push(&format!("response.{status}"), json!({"response": body(script)}));
     }
-    events.0.extend(script.failure(&Responses));
+    events.0.extend(script.failure(&ResponsesStream));
     events.0
 }
 
-/// The events between an item's first and last.
-fn inside(events: &mut Events, index: usize, block: &ScriptBlock) {
+/// Adds the events between the start and the end of an item.
+fn push_content_events(events: &mut Events, index: usize, block: &ScriptBlock) {
     let place = |rest: Value| {
         let mut place = json!({"item_id": item_id(index, block), "output_index": index});
         if let (Some(place), Value::Object(rest)) = (place.as_object_mut(), rest) {
@@ -58,25 +60,25 @@ fn inside(events: &mut Events, index: usize, block: &ScriptBlock) {
         ScriptBlock::Text { pieces } => {
             let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
             let whole = pieces.concat();
-            events.say("response.content_part.added", place(json!({"content_index": 0, "part": part("")})));
+            events.push("response.content_part.added", place(json!({"content_index": 0, "part": part("")})));
             for piece in pieces {
                 let delta = place(json!({"content_index": 0, "delta": piece, "logprobs": []}));
-                events.say("response.output_text.delta", delta);
+                events.push("response.output_text.delta", delta);
             }
             let done = place(json!({"content_index": 0, "text": whole, "logprobs": []}));
-            events.say("response.output_text.done", done);
-            events.say("response.content_part.done", place(json!({"content_index": 0, "part": part(&whole)})));
+            events.push("response.output_text.done", done);
+            events.push("response.content_part.done", place(json!({"content_index": 0, "part": part(&whole)})));
         }
         ScriptBlock::Thinking { pieces, .. } => {
             let part = |text: &str| json!({"type": "summary_text", "text": text});
             let whole = pieces.concat();
             let kind = |end: &str| format!("response.reasoning_summary_{end}");
-            events.say(&kind("part.added"), place(json!({"summary_index": 0, "part": part("")})));
+            events.push(&kind("part.added"), place(json!({"summary_index": 0, "part": part("")})));
             for piece in pieces {
-                events.say(&kind("text.delta"), place(json!({"summary_index": 0, "delta": piece})));
+                events.push(&kind("text.delta"), place(json!({"summary_index": 0, "delta": piece})));
             }
-            events.say(&kind("text.done"), place(json!({"summary_index": 0, "text": whole})));
-            events.say(&kind("part.done"), place(json!({"summary_index": 0, "part": part(&whole)})));
+            events.push(&kind("text.done"), place(json!({"summary_index": 0, "text": whole})));
+            events.push(&kind("part.done"), place(json!({"summary_index": 0, "part": part(&whole)})));
         }
         ScriptBlock::Redacted { .. } => {}
         ScriptBlock::ToolCall { kind, pieces, name, .. } => {
@@ -85,25 +87,25 @@ fn inside(events: &mut Events, index: usize, block: &ScriptBlock) {
                 ToolKind::Custom => ("response.custom_tool_call_input", "input"),
             };
             for piece in pieces {
-                events.say(&format!("{event}.delta"), place(json!({"delta": piece})));
+                events.push(&format!("{event}.delta"), place(json!({"delta": piece})));
             }
-            events.say(&format!("{event}.done"), place(json!({"name": name, key: pieces.concat()})));
+            events.push(&format!("{event}.done"), place(json!({"name": name, key: pieces.concat()})));
         }
     }
 }
 
-/// The answer that is not streamed.
-pub(in crate::stream) fn body(script: &Script) -> Value {
+/// Returns the body of a response that is not streamed.
+pub(in crate::stream) fn body(script: &ModelScript) -> Value {
     let blocks = script.blocks.iter().filter(|block| !matches!(block, ScriptBlock::Redacted { .. }));
-    let items: Vec<Value> = blocks.enumerate().map(|(index, block)| item(index, block, State::Done)).collect();
+    let items: Vec<Value> = blocks.enumerate().map(|(index, block)| item(index, block, ItemState::Done)).collect();
     let (status, details) = script.finish().map_or(("in_progress", Value::Null), status);
     let mut response = response(script, status, &items.into(), &counts(script.usage));
     response["incomplete_details"] = details;
     response
 }
 
-fn response(script: &Script, status: &str, output: &Value, usage: &Value) -> Value {
-    let Script { id, model, .. } = script;
+fn response(script: &ModelScript, status: &str, output: &Value, usage: &Value) -> Value {
+    let ModelScript { id, model, .. } = script;
     json!({
         "id": id, "object": "response", "created_at": 0, "status": status, "error": null, "incomplete_details": null,
         "instructions": null, "metadata": {}, "model": model, "output": output, "parallel_tool_calls": true,
@@ -112,7 +114,7 @@ fn response(script: &Script, status: &str, output: &Value, usage: &Value) -> Val
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ItemState {
     Added,
     Done,
 }
@@ -127,9 +129,9 @@ fn item_id(index: usize, block: &ScriptBlock) -> String {
     format!("{prefix}_{index}")
 }
 
-fn item(index: usize, block: &ScriptBlock, state: State) -> Value {
+fn item(index: usize, block: &ScriptBlock, state: ItemState) -> Value {
     let id = item_id(index, block);
-    let done = state == State::Done;
+    let done = state == ItemState::Done;
     let status = if done { "completed" } else { "in_progress" };
     match block {
         ScriptBlock::Text { pieces } => {
@@ -168,13 +170,13 @@ fn counts(usage: Usage) -> Value {
     })
 }
 
-/// The status and the details of why it is incomplete.
-fn status(finish: Finish) -> (&'static str, Value) {
+/// Returns the status with the details of an incomplete response.
+fn status(finish: FinishReason) -> (&'static str, Value) {
     match finish {
-        Finish::MaxTokens => ("incomplete", json!({"reason": "max_output_tokens"})),
-        Finish::Refusal => ("incomplete", json!({"reason": "content_filter"})),
-        Finish::Cancelled => ("cancelled", Value::Null),
-        Finish::Failed => ("failed", Value::Null),
+        FinishReason::MaxTokens => ("incomplete", json!({"reason": "max_output_tokens"})),
+        FinishReason::Refusal => ("incomplete", json!({"reason": "content_filter"})),
+        FinishReason::Cancelled => ("cancelled", Value::Null),
+        FinishReason::Failed => ("failed", Value::Null),
         _ => ("completed", Value::Null),
     }
 }

@@ -1,12 +1,15 @@
-//! What an event of Responses has, of what matters.
+//! The relevant members of a Responses event.
 
 use std::borrow::Cow;
 
 use super::super::event::{ToolKind, Usage};
-use super::super::scan::{Broken, elements, members};
+use super::super::openai::{UsageNames, usage};
+use super::super::scan::{ScanError, elements, members};
+
+const USAGE: UsageNames = UsageNames { input: "input_tokens", output: "output_tokens" };
 
 #[derive(Default)]
-pub(super) struct Parts<'a> {
+pub(super) struct ResponsesEvent<'a> {
     pub(super) kind: Cow<'a, str>,
     pub(super) index: Option<u32>,
     pub(super) delta: Option<Cow<'a, str>>,
@@ -18,8 +21,8 @@ pub(super) struct Parts<'a> {
     pub(super) error: Option<&'a str>,
 }
 
-impl<'a> Parts<'a> {
-    pub(super) fn parse(name: &'a str, data: &'a str) -> Result<Self, Broken> {
+impl<'a> ResponsesEvent<'a> {
+    pub(super) fn parse(name: &'a str, data: &'a str) -> Result<Self, ScanError> {
         let mut parts = Self { kind: Cow::Borrowed(name), item: "null", response: "null", ..Self::default() };
         members(data, |key, scan| {
             match key {
@@ -40,9 +43,9 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The members of an item or a response that matter.
+/// The relevant members of an item or a response.
 #[derive(Default)]
-pub(super) struct Inner<'a> {
+pub(super) struct ResponsesObject<'a> {
     pub(super) kind: Cow<'a, str>,
     pub(super) id: Cow<'a, str>,
     pub(super) call_id: Cow<'a, str>,
@@ -57,8 +60,8 @@ pub(super) struct Inner<'a> {
     pub(super) error: Option<&'a str>,
 }
 
-impl<'a> Inner<'a> {
-    pub(super) fn parse(raw: &'a str) -> Result<Self, Broken> {
+impl<'a> ResponsesObject<'a> {
+    pub(super) fn parse(raw: &'a str) -> Result<Self, ScanError> {
         let mut inner = Self { texts: ["[]"; 2], ..Self::default() };
         members(raw, |key, scan| {
             match key {
@@ -72,7 +75,7 @@ impl<'a> Inner<'a> {
                 "summary" => inner.texts[0] = scan.raw()?,
                 "content" => inner.texts[1] = scan.raw()?,
                 "status" => inner.status = scan.string()?.unwrap_or_default(),
-                "usage" => inner.usage = usage(scan.raw()?)?,
+                "usage" => inner.usage = usage(scan, &USAGE)?,
                 "incomplete_details" => scan.members(&mut |key, scan| {
                     match key {
                         "reason" => inner.incomplete = scan.string()?,
@@ -88,8 +91,8 @@ impl<'a> Inner<'a> {
         Ok(inner)
     }
 
-    /// The texts of its parts.
-    pub(super) fn texts(&self) -> Result<Vec<Cow<'a, str>>, Broken> {
+    /// Returns the texts of the content parts.
+    pub(super) fn texts(&self) -> Result<Vec<Cow<'a, str>>, ScanError> {
         let mut texts = Vec::new();
         for list in self.texts {
             elements(list, |scan| {
@@ -112,25 +115,4 @@ impl<'a> Inner<'a> {
             _ => None,
         }
     }
-}
-
-fn usage(raw: &str) -> Result<Option<Usage>, Broken> {
-    let mut usage = Usage::default();
-    members(raw, |key, scan| {
-        match key {
-            "input_tokens" => usage.input = scan.number()?,
-            "output_tokens" => usage.output = scan.number()?,
-            "input_tokens_details" | "output_tokens_details" => scan.members(&mut |key, scan| {
-                match key {
-                    "cached_tokens" => usage.cache_read = scan.number()?,
-                    "reasoning_tokens" => usage.reasoning = scan.number()?,
-                    _ => scan.skip()?,
-                }
-                Ok(())
-            })?,
-            _ => scan.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(Some(usage).filter(|usage| *usage != Usage::default()))
 }

@@ -1,0 +1,180 @@
+//! Conversations of sessions, decoded from their recorded model traffic.
+//!
+//! A conversation is folded on demand: each call reads the requests recorded since the last one, and appends their blocks. Blocks
+//! never change, so a client can continue after any block. The folds of the sessions read last are kept in memory.
+//!
+//! The main agent and each subagent have a [`Transcript`] of their own, because each sends its own history. Requests that are no
+//! turn of a conversation, such as titles and token counts, are left out.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sayso_proxy::interceptor::no_turn_because;
+use sayso_review::{RequestId, RequestRecord, RequestStatus, SubagentMark};
+use sayso_wire::stream::{Api, ModelResponse, collect};
+use sayso_wire::{ModelRequest, RequestHead, Transcript, TranscriptBlock};
+
+use crate::failure::Failure;
+use crate::host::Host;
+
+/// Sessions whose conversations are kept in memory.
+const MAX_CACHED_SESSIONS: usize = 8;
+/// Longest text that a block keeps, in bytes.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+/// Requests read from the journal at a time.
+const PAGE_SIZE: usize = 200;
+
+/// A block with its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct ConversationBlock {
+    pub(crate) block: TranscriptBlock,
+    pub(crate) request: RequestId,
+    /// `None` for the main agent.
+    pub(crate) subagent: Option<SubagentMark>,
+    /// In milliseconds since 1970.
+    pub(crate) time: i64,
+}
+
+/// The conversation of one session so far.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    /// Block number 1 is at index 0.
+    blocks: Vec<Arc<ConversationBlock>>,
+    /// Transcripts by the id of the subagent. Subagents without an id share one.
+    transcripts: BTreeMap<Option<String>, Transcript>,
+    /// Number of the newest request that was read.
+    through: RequestId,
+    /// Requests that were read before their response was complete.
+    unanswered: Vec<RequestId>,
+}
+
+/// The conversations read last.
+#[derive(Debug, Default)]
+pub(crate) struct Conversations {
+    /// The one read last is at the end.
+    sessions: Mutex<Vec<(String, Arc<Mutex<Conversation>>)>>,
+}
+
+impl Conversations {
+    /// Brings the conversation of a session up to date and passes it to a closure.
+    pub(crate) fn read<T>(
+        &self,
+        host: &Host,
+        session: &str,
+        read: impl FnOnce(&Conversation) -> T,
+    ) -> Result<T, Failure> {
+        let conversation = self.find(session);
+        let mut conversation = lock(&conversation);
+        conversation.update(host, session)?;
+        Ok(read(&conversation))
+    }
+
+    fn find(&self, session: &str) -> Arc<Mutex<Conversation>> {
+        let mut sessions = lock(&self.sessions);
+        let known = sessions.iter().position(|(known, _)| known == session);
+        let entry = known.map_or_else(|| (session.to_owned(), Arc::default()), |index| sessions.remove(index));
+        let conversation = Arc::clone(&entry.1);
+        sessions.push(entry);
+        if sessions.len() > MAX_CACHED_SESSIONS {
+            sessions.remove(0);
+        }
+        conversation
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Conversation {
+    pub(crate) fn len(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// Returns the blocks after a number with their numbers, oldest first.
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<ConversationBlock>)> {
+        let start = usize::try_from(number).unwrap_or(usize::MAX).min(self.blocks.len());
+        (start as u64 + 1..).zip(&self.blocks[start..])
+    }
+
+    /// Appends what was recorded since the last call.
+    fn update(&mut self, host: &Host, session: &str) -> Result<(), Failure> {
+        let interceptor = &host.proxy.interceptor;
+        // Responses first: a later request of the same conversation repeats them.
+        for request in std::mem::take(&mut self.unanswered) {
+            let record = interceptor.record(request)?;
+            self.push_response(host, &record);
+        }
+        let mut new: Vec<RequestRecord> = Vec::new();
+        let mut before = None;
+        loop {
+            let page = interceptor.records(Some(session), before, PAGE_SIZE)?;
+            before = page.last().map(|record| record.request);
+            let is_last = page.len() < PAGE_SIZE || before.is_some_and(|oldest| oldest <= self.through);
+            new.extend(page.into_iter().filter(|record| record.request > self.through));
+            if is_last {
+                break;
+            }
+        }
+        for record in new.iter().rev() {
+            self.through = record.request;
+            if self.push_request(host, record) {
+                self.push_response(host, record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the new blocks of a request. Returns `false` if it is no turn of a conversation.
+    fn push_request(&mut self, host: &Host, record: &RequestRecord) -> bool {
+        let received = &record.received;
+        // Retention removes old bodies; their blocks are lost.
+        let Ok(body) = host.gate.read(|history| history.body(&received.body)) else { return false };
+        let head = RequestHead { path: received.path.clone(), headers: received.headers.clone() };
+        let request = ModelRequest::new(record.request.to_string(), head, body);
+        // A replay of a person is no part of the agent's conversation.
+        if received.replay_of.is_some() || no_turn_because(false, &request).is_some() {
+            return false;
+        }
+        let blocks = self.transcript(record).push_request(&request);
+        self.append(record, record.time, blocks);
+        true
+    }
+
+    /// Appends the blocks of a response, or remembers that the response is not complete.
+    fn push_response(&mut self, host: &Host, record: &RequestRecord) {
+        let Some(answer) = &record.answer else {
+            if record.status != RequestStatus::Ended {
+                self.unanswered.push(record.request);
+            }
+            return;
+        };
+        let Some(response) = response(host, record) else { return };
+        let arrived = record.time + i64::try_from(answer.total_ms).unwrap_or(0);
+        let blocks = self.transcript(record).push_response(&response);
+        self.append(record, arrived, blocks);
+    }
+
+    fn transcript(&mut self, record: &RequestRecord) -> &mut Transcript {
+        let key = record.received.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default());
+        self.transcripts.entry(key).or_default()
+    }
+
+    fn append(&mut self, record: &RequestRecord, time: i64, blocks: Vec<TranscriptBlock>) {
+        for mut block in blocks {
+            let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
+            block.text.truncate(end);
+            let subagent = record.received.subagent.clone();
+            self.blocks.push(Arc::new(ConversationBlock { block, request: record.request, subagent, time }));
+        }
+    }
+}
+
+/// Decodes the recorded response of a request. Returns `None` for an error response, and if the body is no longer stored.
+fn response(host: &Host, record: &RequestRecord) -> Option<ModelResponse> {
+    let answer = record.answer.as_ref().filter(|answer| (200..300).contains(&answer.status))?;
+    let api: Api = serde_json::from_value(serde_json::Value::String(record.received.api.clone()?)).ok()?;
+    let body = host.gate.read(|history| history.body(&answer.body)).ok()?;
+    let is_stream = answer.content_type.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream"));
+    if is_stream { Some(collect::from_stream(api, &body)) } else { collect::from_body(api, &body).ok() }
+}

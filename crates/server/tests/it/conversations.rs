@@ -1,0 +1,211 @@
+//! Conversations and costs, decoded from requests that pass the proxy.
+
+use std::collections::HashMap;
+
+use sayso_api::client::Client;
+use sayso_api::proto;
+use sayso_testkit::model::{ModelServer, Turn};
+use serde_json::{Value, json};
+
+use crate::raw::exchange;
+use crate::scene::{Running, Scene};
+
+const SESSION: &str = "0d6a3f0e-5b1c-4c3e-9a57-2f6f0a9b7c11";
+
+/// An agent that talks to a scripted model through the proxy.
+struct Agent {
+    running: Running,
+    client: Client,
+    capability: String,
+    messages: Vec<Value>,
+    system: String,
+    // Kept until the end, because the proxy forwards to it.
+    model: ModelServer,
+}
+
+impl Agent {
+    async fn start(scene: &Scene, script: impl IntoIterator<Item = Turn>) -> Self {
+        let model = ModelServer::start(script);
+        let running = scene.serve();
+        let client = running.verdict_client();
+        let upstreams = HashMap::from([("anthropic".to_owned(), model.url())]).into_iter().collect();
+        let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), upstreams, ..Default::default() };
+        let endpoint = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
+        let system = "You are careful.".to_owned();
+        Self { running, client, capability: endpoint.capability, messages: Vec::new(), system, model }
+    }
+
+    fn say(&mut self, role: &str, content: &Value) {
+        self.messages.push(json!({ "role": role, "content": content }));
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.say("user", &json!([{"type": "text", "text": text}]));
+    }
+
+    /// Sends the conversation so far, and adds the response to it.
+    fn send(&mut self) {
+        let body = json!({
+            "model": "claude-sonnet-4-5", "max_tokens": 100,
+            "system": [{"type": "text", "text": self.system}],
+            "tools": [{"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}],
+            "messages": self.messages,
+        });
+        let body = body.to_string();
+        let head = format!(
+            "POST /p/{}/anthropic/v1/messages HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+             x-claude-code-session-id: {SESSION}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            self.capability,
+            self.running.address,
+            body.len(),
+        );
+        let answer = exchange(self.running.address, &[head.as_bytes(), body.as_bytes()].concat());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let start = answer.body.find('{').unwrap();
+        let end = answer.body.rfind('}').unwrap();
+        let answer: Value = serde_json::from_str(&answer.body[start..=end]).unwrap();
+        self.say("assistant", &answer["content"]);
+    }
+
+    async fn blocks(&self, after: u64) -> proto::GetConversationPreviewResponse {
+        let session = SESSION.to_owned();
+        let request = proto::GetConversationPreviewRequest { session, after, ..Default::default() };
+        self.client.conversation(request).await.unwrap()
+    }
+}
+
+fn drawn(blocks: &[proto::ConversationBlock]) -> Vec<String> {
+    let kind = |block: &proto::ConversationBlock| {
+        let name = format!("{:?}", block.kind.as_known().unwrap());
+        let name = name.strip_prefix("KIND_").unwrap_or(&name).to_lowercase();
+        block.tool.as_ref().map_or(name.clone(), |tool| format!("{name} {tool}"))
+    };
+    blocks.iter().map(|block| format!("{} {}: {}", block.number, kind(block), block.text)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conversation_has_each_block_once_in_order() {
+    let scene = Scene::new();
+    let script = [Turn::calls("Read", json!({"path": "a"})), Turn::says("It has 12 rows."), Turn::says("Bye.")];
+    let mut agent = Agent::start(&scene, script).await;
+    agent.prompt("Count the rows.");
+    agent.send();
+    // The first page is read while the conversation goes on.
+    let first = agent.blocks(0).await;
+    assert_eq!(first.last, first.blocks.len() as u64);
+    let call = first.blocks.iter().find_map(|block| block.call.clone()).expect("a tool call");
+    agent.say("user", &json!([{"type": "tool_result", "tool_use_id": call, "content": "12\u{202e} rows\nthe end"}]));
+    agent.send();
+    agent.prompt("Count the rows.");
+    agent.send();
+    let all = agent.blocks(0).await;
+    assert_eq!(
+        drawn(&all.blocks),
+        [
+            "1 prompt: Count the rows.",
+            "2 tool_call Read: {\"path\":\"a\"}",
+            "3 tool_result Read: 12⟨U+202E⟩ rows\nthe end",
+            "4 assistant_text: It has 12 rows.",
+            "5 prompt: Count the rows.",
+            "6 assistant_text: Bye.",
+        ],
+    );
+    let rest = agent.blocks(first.last).await;
+    assert_eq!(drawn(&rest.blocks), drawn(&all.blocks)[first.blocks.len()..]);
+    assert_eq!(agent.model.requests().len(), 3);
+    agent.running.end();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_block_is_shortened_and_returned_whole() {
+    let scene = Scene::new();
+    let mut agent = Agent::start(&scene, [Turn::says("Done.")]).await;
+    let long = "é".repeat(10_000);
+    agent.prompt(&long);
+    agent.send();
+    let preview = agent.blocks(0).await;
+    assert_eq!(preview.blocks[0].text, "é".repeat(4_096));
+    assert_eq!(preview.blocks[0].text_size, 20_000);
+    let block =
+        |number| proto::GetConversationBlockRequest { session: SESSION.to_owned(), number, ..Default::default() };
+    let whole = agent.client.conversation_block(block(1)).await.unwrap();
+    assert_eq!(whole.block.into_option().unwrap().text, long);
+    for missing in [0, 3] {
+        let error = agent.client.conversation_block(block(missing)).await.unwrap_err();
+        assert!(error.to_string().contains("has 2 blocks"), "{error}");
+    }
+    agent.running.end();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn conversation_is_the_same_after_a_restart() {
+    let scene = Scene::new();
+    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    for prompt in ["First", "Second"] {
+        agent.prompt(prompt);
+        agent.send();
+    }
+    let before = drawn(&agent.blocks(0).await.blocks);
+    assert_eq!(before.len(), 4);
+    agent.running.end();
+    let running = scene.serve();
+    let request = proto::GetConversationPreviewRequest { session: SESSION.to_owned(), ..Default::default() };
+    let after = running.verdict_client().conversation(request).await.unwrap();
+    assert_eq!(drawn(&after.blocks), before);
+    running.end();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cost_is_summed_per_turn_session_and_total() {
+    let scene = Scene::new();
+    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    for prompt in ["First", "Second"] {
+        agent.prompt(prompt);
+        agent.send();
+    }
+    let list = agent.client.list_requests(proto::ListRequestsRequest::default()).await.unwrap();
+    let costs: Vec<proto::RequestCost> =
+        list.requests.iter().map(|request| request.cost.as_option().cloned().expect("a cost")).collect();
+    assert_eq!(costs.len(), 2);
+    let price = |cost: &proto::RequestCost| {
+        (cost.input * 3_000)
+            + (cost.output + cost.reasoning) * 15_000
+            + cost.cache_read * 300
+            + cost.cache_written * 3_750
+    };
+    for cost in &costs {
+        assert!(cost.input + cost.cache_read > 0, "{cost:?}");
+        assert_eq!(cost.nano_dollars, Some(price(cost)), "{cost:?}");
+        assert!(cost.context_share.is_some_and(|share| share > 0.0 && share < 1.0));
+    }
+    let sums = agent.client.request_costs(proto::GetCostRequest::default()).await.unwrap();
+    let total: u64 = costs.iter().filter_map(|cost| cost.nano_dollars).sum();
+    assert_eq!(sums.total.as_option().and_then(|cost| cost.nano_dollars), Some(total));
+    assert_eq!(sums.sessions.len(), 1);
+    assert_eq!((sums.sessions[0].session.as_deref(), sums.sessions[0].requests), (Some(SESSION), 2));
+    assert_eq!(sums.turns.iter().map(|turn| turn.requests).sum::<u64>(), 2);
+    let later = proto::GetCostRequest { since_ms: i64::MAX, ..Default::default() };
+    assert_eq!(agent.client.request_costs(later).await.unwrap().sessions.len(), 0);
+    agent.running.end();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cache_miss_names_the_first_difference() {
+    let scene = Scene::new();
+    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    agent.prompt("First");
+    agent.system = "You are careful. Today is Monday.".to_owned();
+    agent.send();
+    agent.prompt("Second");
+    agent.system = "You are careful. Today is Tuesday.".to_owned();
+    agent.send();
+    let show = |request| proto::ShowRequestRequest { request, ..Default::default() };
+    let first = agent.client.show_request(show(1)).await.unwrap();
+    assert!(first.cache_miss.as_option().is_none(), "{:?}", first.cache_miss);
+    let second = agent.client.show_request(show(2)).await.unwrap();
+    let miss = second.cache_miss.into_option().expect("a miss");
+    assert_eq!(miss.cause.as_known(), Some(proto::cache_miss::Cause::UnstablePrefix));
+    assert_eq!((miss.path.as_deref(), miss.previous_request), (Some("system[0].text"), 1));
+    assert!(miss.new.unwrap().contains("Tuesday"));
+    agent.running.end();
+}
