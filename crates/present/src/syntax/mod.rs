@@ -1,6 +1,6 @@
 //! Syntax of source text as classes of tokens, without colours.
 //!
-//! [`LineParser`] classifies the lines of a text in order. [`SyntaxCache`] classifies any line of a text of bounded size: it parses
+//! `LineParser` classifies the lines of a text in order. [`SyntaxCache`] classifies any line of a text of bounded size: it parses
 //! blocks of lines, each from some lines before its start, and keeps the blocks that were used last. The classes of a line therefore
 //! depend on the text only, and not on the lines that were asked for before.
 //!

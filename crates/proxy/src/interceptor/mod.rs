@@ -6,7 +6,7 @@
 //!
 //! # Locks
 //!
-//! One mutex guards the [`State`], so that admission, decisions and mode changes are atomic. It is held for map operations only.
+//! One mutex guards the `State`, so that admission, decisions and mode changes are atomic. It is held for map operations only.
 //! Parsing, hashing, token counting and disk access happen before it is taken or after it is released; the revision of a held request
 //! then tells whether it was edited in between.
 
