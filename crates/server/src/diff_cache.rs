@@ -23,12 +23,12 @@ pub(crate) enum Compared {
 
 /// A comparison of two or three versions.
 #[derive(Clone, Debug)]
-pub(crate) enum Comparison {
+pub(crate) enum CachedComparison {
     Two(Arc<DiffRows<Content>>),
     Three(Arc<ConflictRows<Content>>),
 }
 
-impl Comparison {
+impl CachedComparison {
     fn bytes(&self) -> usize {
         let size = |content: Option<&Content>| content.map_or(0, |content| content.bytes().len());
         match self {
@@ -44,7 +44,7 @@ impl Comparison {
 #[derive(Debug)]
 struct CachedRows {
     key: (Compared, RowOptions),
-    comparison: Comparison,
+    comparison: CachedComparison,
     bytes: usize,
 }
 
@@ -63,7 +63,7 @@ impl Default for DiffCache {
 }
 
 impl DiffCache {
-    pub(crate) fn find(&self, compared: Compared, options: RowOptions) -> Option<Comparison> {
+    pub(crate) fn find(&self, compared: Compared, options: RowOptions) -> Option<CachedComparison> {
         let mut entries = self.lock();
         let at = entries.iter().rposition(|entry| entry.key == (compared, options))?;
         let entry = entries.remove(at);
@@ -73,7 +73,7 @@ impl DiffCache {
     }
 
     /// Adds a comparison and removes the ones used longest ago. The new one stays even if it is larger than the limit.
-    pub(crate) fn add(&self, compared: Compared, options: RowOptions, comparison: Comparison) {
+    pub(crate) fn add(&self, compared: Compared, options: RowOptions, comparison: CachedComparison) {
         let mut entries = self.lock();
         // Another call may have compared the same contents meanwhile.
         entries.retain(|entry| entry.key != (compared, options));
@@ -99,7 +99,7 @@ mod tests {
         let content = Content::new(bytes);
         let compared = Compared::Two([None, Some(content.hash())]);
         let rows = DiffRows::new(None, Some(content), RowOptions::default());
-        cache.add(compared, RowOptions::default(), Comparison::Two(Arc::new(rows)));
+        cache.add(compared, RowOptions::default(), CachedComparison::Two(Arc::new(rows)));
         compared
     }
 

@@ -22,7 +22,7 @@ use crate::caller::Peer;
 use crate::conversation::Conversations;
 use crate::diff_cache::DiffCache;
 use crate::failure::Failure;
-use crate::inbox::Inbox;
+use crate::inbox::InboxBoard;
 use crate::kernel_marks;
 use crate::login::Logins;
 use crate::settings::Settings;
@@ -72,7 +72,7 @@ pub(crate) struct Host {
     pub(crate) stop_reason: OnceLock<String>,
     pub(crate) logins: Logins,
     pub(crate) conversations: Conversations,
-    pub(crate) inbox: Inbox,
+    pub(crate) inbox: InboxBoard,
     pub(crate) surfaces: Arc<Surfaces>,
     pub(crate) diffs: DiffCache,
 }
@@ -130,7 +130,7 @@ impl Host {
             stop_reason: OnceLock::new(),
             logins: Logins::default(),
             conversations: Conversations::default(),
-            inbox: Inbox::default(),
+            inbox: InboxBoard::default(),
             surfaces: Arc::default(),
             diffs: DiffCache::default(),
         })

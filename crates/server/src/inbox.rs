@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sayso_api::inbox::InboxPosition;
 use sayso_api::proto::InboxItem;
 
-pub(crate) use board::Inbox;
+pub(crate) use board::InboxBoard;
 
 /// A list of the inbox at one time.
 #[derive(Debug, Default)]

@@ -23,7 +23,7 @@ type TurnId = (String, String);
 
 /// The inbox of one engine.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct InboxBoard {
     state: Mutex<BoardState>,
     current: watch::Sender<Arc<InboxSnapshot>>,
     /// `true` once a task keeps the list current for watchers.
@@ -46,13 +46,13 @@ struct BoardState {
     locations: HashMap<String, Option<String>>,
 }
 
-impl Default for Inbox {
+impl Default for InboxBoard {
     fn default() -> Self {
         Self { state: Mutex::default(), current: watch::Sender::default(), has_task: AtomicBool::new(false) }
     }
 }
 
-impl Inbox {
+impl InboxBoard {
     /// Brings the list up to date. Returns it with the number of the last event that it includes. Reads the journal.
     pub(crate) fn update(&self, host: &Host) -> Result<(Arc<InboxSnapshot>, u64), Failure> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

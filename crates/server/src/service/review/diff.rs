@@ -13,10 +13,10 @@ use sayso_diff::{ConflictRows, Counts, DiffRows, RowLayout, RowOptions};
 use sayso_gate::GateError;
 use sayso_review::{Content, ErrorKind, Operation};
 
-use self::rows::{PageRange, Sides};
+use self::rows::{DiffSides, PageRange};
 use self::subject::SubjectFile;
 use crate::caller::Peer;
-use crate::diff_cache::{Compared, Comparison};
+use crate::diff_cache::{CachedComparison, Compared};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::service::workspace::may_read;
@@ -146,7 +146,7 @@ impl DiffCall<'_> {
         response: &mut proto::GetDiffResponse,
         message: &mut proto::DiffFile,
         file: &SubjectFile,
-        comparison: &Comparison,
+        comparison: &CachedComparison,
         request: &proto::GetDiffRequest,
     ) -> Result<(), Failure> {
         let shows_rows = match message.no_diff_reason.as_known().unwrap_or_default() {
@@ -160,7 +160,7 @@ impl DiffCall<'_> {
         }
         let from = match (request.from_hunk, comparison, self.layout) {
             (None, ..) => count(request.from_row, "from_row")?,
-            (Some(hunk), Comparison::Two(rows), Some(layout)) => match rows.hunk(hunk as usize, layout) {
+            (Some(hunk), CachedComparison::Two(rows), Some(layout)) => match rows.hunk(hunk as usize, layout) {
                 Some(hunk) => hunk.rows.start,
                 None => return Err(BadMessage::new("from_hunk", format!("the file has no hunk {hunk}")).into()),
             },
@@ -170,15 +170,15 @@ impl DiffCall<'_> {
         let range = PageRange { from, rows: limit as usize };
         let syntax = &self.host.diffs.syntax;
         match comparison {
-            Comparison::Two(compared) => {
+            CachedComparison::Two(compared) => {
                 let layout = self.layout.unwrap_or(RowLayout::Unified);
                 let old_path =
                     if let Operation::Rename { from } = &file.operation { from.as_str() } else { &file.path };
-                let sides = Sides::new(syntax, compared, old_path, &file.path);
+                let sides = DiffSides::new(syntax, compared, old_path, &file.path);
                 rows::add_page(response, compared, layout, range, sides);
                 message.total_rows = Some(compared.row_count(layout) as u64);
             }
-            Comparison::Three(compared) => {
+            CachedComparison::Three(compared) => {
                 rows::add_conflict_page(response, compared, range, syntax, &file.path);
                 message.total_rows = Some(compared.row_count() as u64);
             }
@@ -198,13 +198,13 @@ impl DiffCall<'_> {
             return Ok(counts);
         }
         Ok(match self.compare(file)? {
-            Some(Comparison::Two(rows)) => rows.facts().counts,
-            Some(Comparison::Three(_)) | None => Counts::default(),
+            Some(CachedComparison::Two(rows)) => rows.facts().counts,
+            Some(CachedComparison::Three(_)) | None => Counts::default(),
         })
     }
 
     /// Compares the versions of a file, or finds the earlier comparison. `None` if a content is gone.
-    fn compare(&self, file: &SubjectFile) -> Result<Option<Comparison>, Failure> {
+    fn compare(&self, file: &SubjectFile) -> Result<Option<CachedComparison>, Failure> {
         let cache = &self.host.diffs;
         let compared = match &file.base {
             None => Compared::Two([file.before.hash(), file.after.hash()]),
@@ -223,8 +223,8 @@ impl DiffCall<'_> {
             Err(error) => return Err(error.into()),
         };
         let comparison = match base {
-            None => Comparison::Two(Arc::new(DiffRows::new(before, after, self.options))),
-            Some(base) => Comparison::Three(Arc::new(ConflictRows::new(base, before, after, self.options))),
+            None => CachedComparison::Two(Arc::new(DiffRows::new(before, after, self.options))),
+            Some(base) => CachedComparison::Three(Arc::new(ConflictRows::new(base, before, after, self.options))),
         };
         cache.add(compared, self.options, comparison.clone());
         Ok(Some(comparison))
@@ -246,10 +246,10 @@ fn message(file: &SubjectFile) -> proto::DiffFile {
 }
 
 /// Adds the text formats and the numbers of hunks and conflicts.
-fn add_facts(message: &mut proto::DiffFile, comparison: &Comparison) {
+fn add_facts(message: &mut proto::DiffFile, comparison: &CachedComparison) {
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     match comparison {
-        Comparison::Two(rows) => {
+        CachedComparison::Two(rows) => {
             let facts = rows.facts();
             message.old_format = facts.old.as_ref().map(proto::TextFormat::from).into();
             message.new_format = facts.new.as_ref().map(proto::TextFormat::from).into();
@@ -261,7 +261,7 @@ fn add_facts(message: &mut proto::DiffFile, comparison: &Comparison) {
                 message.no_diff_reason = NoDiffReason::Binary.into();
             }
         }
-        Comparison::Three(rows) => message.conflicts = number(rows.conflicts()),
+        CachedComparison::Three(rows) => message.conflicts = number(rows.conflicts()),
     }
 }
 

@@ -22,12 +22,12 @@ impl PageRange {
 }
 
 /// The syntax of the sides of a file.
-pub(super) struct Sides<'t> {
+pub(super) struct DiffSides<'t> {
     old: Option<SyntaxReader<'t>>,
     new: Option<SyntaxReader<'t>>,
 }
 
-impl<'t> Sides<'t> {
+impl<'t> DiffSides<'t> {
     pub(super) fn new(cache: &'t SyntaxCache, rows: &'t DiffRows<Content>, old_path: &str, path: &str) -> Self {
         let (old, new) = rows.contents();
         Self { old: reader(cache, old, old_path), new: reader(cache, new, path) }
@@ -81,7 +81,7 @@ pub(super) fn add_page(
     rows: &DiffRows<Content>,
     layout: RowLayout,
     range: PageRange,
-    mut sides: Sides<'_>,
+    mut sides: DiffSides<'_>,
 ) {
     let mut shown: Vec<usize> = Vec::new();
     let mut note = |row: &DiffRow| {
