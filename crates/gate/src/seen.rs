@@ -1,4 +1,4 @@
-//! What a person has seen: hunks of pending changes, and events.
+//! Marks of a person: hunks of pending changes that were on screen, and the last event that was read.
 
 use sayso_review::{ChangeId, ChangeRecord, Event, EventBody, SeenMarks, VerdictError, WsPath};
 

@@ -20,7 +20,7 @@ const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 pub(super) struct Ranks {
     /// All tokens one after another, by rank.
     tokens: &'static [u8],
-    /// Where each token starts in `tokens`, and where the last one ends.
+    /// Start of each token in `tokens`, followed by the end of the last one.
     starts: Box<[u32]>,
     /// Hash table whose size is a power of two, at most half full.
     slots: Box<[u32]>,
