@@ -22,9 +22,25 @@ use Authority::{Admit, Decide, Inspect, Propose, Read};
 
 /// Every method of every service, sorted.
 const METHODS: &[(&str, Authority)] = &[
+    ("AgentService/Attach", Inspect),
+    ("AgentService/ClearSession", Decide),
+    ("AgentService/GetSettings", Inspect),
+    ("AgentService/GetTodos", Inspect),
+    ("AgentService/Interrupt", Decide),
+    ("AgentService/Invoke", Decide),
+    ("AgentService/ListScenarios", Inspect),
+    ("AgentService/ListSessions", Inspect),
+    ("AgentService/SetSettings", Decide),
+    ("AgentService/StartSession", Decide),
+    ("AgentService/SubmitClientEvent", Decide),
+    ("AgentService/WriteTodos", Decide),
     ("ConversationService/GetConversationBlock", Inspect),
     ("ConversationService/GetConversationPreview", Inspect),
     ("ConversationService/WatchConversation", Inspect),
+    // An editor's answers become the text that a person decides about.
+    ("EditorService/AnswerEditorRequest", Decide),
+    ("EditorService/RegisterEditor", Decide),
+    ("EditorService/ReportDirtyFiles", Decide),
     ("IntentService/AcknowledgeMessages", Propose),
     ("IntentService/Await", Propose),
     ("IntentService/Capture", Propose),
