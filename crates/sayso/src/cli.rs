@@ -33,7 +33,7 @@ pub(crate) use request::{
     ExportFormat, ModeChoice, OverridesAction, RequestArguments, RequestCommand, SaveOptions, ScopeChoice,
     WaitingChoice,
 };
-pub(crate) use serve::{DoctorArguments, LogFormat, LoginArguments, ServeArguments};
+pub(crate) use serve::{DoctorArguments, LogFormat, LoginArguments, OpenArguments, ServeArguments};
 pub(crate) use watch::WatchArguments;
 
 /// Nothing your coding agent does happens without your say-so.
@@ -92,6 +92,7 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     Request(RequestArguments),
     Serve(ServeArguments),
+    Open(OpenArguments),
     Login(LoginArguments),
     Doctor(DoctorArguments),
     Config(ConfigArguments),
@@ -160,6 +161,7 @@ impl Command {
             Self::Branch(arguments) => arguments.common.json,
             Self::Gc(arguments) => arguments.common.json,
             Self::Serve(arguments) => arguments.common.json,
+            Self::Open(arguments) => arguments.common.json,
             Self::Login(arguments) => arguments.common.json,
             Self::Doctor(arguments) => arguments.common.json,
             Self::Diff(arguments) => arguments.json,

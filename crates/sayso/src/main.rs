@@ -25,6 +25,7 @@ mod history;
 mod hook;
 mod log;
 mod login;
+mod open;
 mod output;
 mod pending;
 mod policy;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Open(arguments) => open::run(&arguments),
         Command::Login(arguments) => login::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode, CliError> {
             }
         }
     });
-    announce(arguments, &location, &server.url, token.as_ref())?;
+    announce(arguments, &location, &server, token.as_ref())?;
     let served = server.run();
     log.flush_lines();
     served?;
@@ -117,14 +117,16 @@ fn http(arguments: &ServeArguments, token: Option<Token>) -> HttpOptions {
 fn announce(
     arguments: &ServeArguments,
     location: &WorkspaceLocation,
-    url: &str,
+    server: &Server,
     token: Option<&Token>,
 ) -> Result<(), CliError> {
+    let (url, link) = (server.url.as_str(), server.login_link()?);
     let mut output = Output::stdout();
     let socket = EngineSocket::new(&location.folder).path();
     if arguments.common.json {
         let object = json!({
             "url": url,
+            "link": link,
             "token": token.map(Token::reveal),
             "socket": socket.to_string_lossy(),
             "workspace": location.root.to_string_lossy(),
@@ -138,6 +140,9 @@ fn announce(
         say(&format!("note: port {PORT} is taken, so this is the next one that is free"));
     }
     let mut text = format!("Serving {} at {url}\n", location.root.display());
+    text.push_str(&format!(
+        "Open    {link}\n        opens the web app once, within five minutes; sayso open makes a new link\n"
+    ));
     let header = token.map(|token| format!(" -H 'Authorization: Bearer {}'", token.reveal())).unwrap_or_default();
     if let Some(token) = token {
         text.push_str(&format!("Token   {}\n", token.reveal()));
@@ -146,7 +151,8 @@ fn announce(
     if !arguments.listen.is_loopback() {
         let port = url.rsplit(':').next().unwrap_or_default();
         text.push_str(&format!(
-            "Others  reach it at this machine's addresses, port {port}; under a name with --allow-host NAME\n"
+            "Others  reach it at this machine's addresses, port {port}; under a name with --allow-host NAME\n\
+             warning: plain HTTP can be read and changed on the way; docs/server.md shows how to put TLS before it\n"
         ));
     }
     text.push_str(&format!(
@@ -170,7 +176,9 @@ fn already(arguments: &ServeArguments, location: &WorkspaceLocation, note: &Serv
         output.write(format!("{object}\n").as_bytes())?;
     } else {
         let (root, url, process) = (location.root.display(), &note.url, note.process);
-        output.write(format!("{root} is served already, at {url} by process {process}.\n").as_bytes())?;
+        output.write(
+            format!("{root} is served already, at {url} by process {process}.\nOpen    sayso open\n").as_bytes(),
+        )?;
         if let Some(token) = &note.token {
             output.write(format!("Token   {token}\n").as_bytes())?;
         }

@@ -22,6 +22,7 @@ use crate::caller::Credential;
 use crate::host::now;
 use crate::login::Logins;
 use crate::token::Token;
+use crate::web_app;
 
 /// Wrong tokens within [`WRONG_TOKEN_WINDOW`] after which further wrong tokens are rejected as too many.
 const MAX_WRONG_TOKENS: usize = 20;
@@ -63,7 +64,7 @@ impl Guard {
         match self.origin(request, ours) {
             Err(error) => Admission::Reject(error, None),
             Ok(Some(origin)) if is_preflight(request) => Admission::Preflight(origin),
-            Ok(origin) => match self.check(request.headers()) {
+            Ok(origin) => match self.check(request.headers(), ours.port()) {
                 Ok(credential) => Admission::Accept(origin, credential),
                 Err(error) => Admission::Reject(error, origin),
             },
@@ -89,25 +90,27 @@ impl Guard {
             rejection(ErrorCode::Internal, &format!("cannot create a login: {error}"), "run `sayso login` again")
         };
         let login = self.logins.redeem(code.as_bytes()).map_err(system)?;
-        login.ok_or_else(|| forbidden("this login link is used or expired", "run `sayso login` for a new link"))
+        login.ok_or_else(|| forbidden("this login link is used or expired", "run `sayso open` for a new link"))
+    }
+
+    /// Checks a request for a page or file of the web app, which needs no credential. A link on another site may open a page: the page
+    /// is not in a frame, and its calls are those of this origin.
+    pub(crate) fn admit_page<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<(), ConnectError> {
+        if web_app::is_navigation(request.headers()) {
+            return self.check_host(request, ours);
+        }
+        self.origin(request, ours).map(drop)
+    }
+
+    /// `true` if the request has a login cookie and names this server.
+    pub(crate) fn is_logged_in<B>(&self, request: &Request<B>, ours: SocketAddr) -> bool {
+        self.origin(request, ours).is_ok() && self.logins.accepts_cookie(request.headers(), ours.port())
     }
 
     /// Checks the host and the origin. Returns the origin of a page that may call, or `None` if no page sent the request.
     fn origin<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<Option<HeaderValue>, ConnectError> {
+        self.check_host(request, ours)?;
         let headers = request.headers();
-        let host = request.uri().authority().map(http::uri::Authority::as_str);
-        let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()));
-        if headers.get_all(HOST).iter().nth(1).is_some() {
-            let message = "the request has two Host headers";
-            return Err(rejection(ErrorCode::InvalidArgument, message, "send one Host header"));
-        }
-        if !host.is_some_and(|host| self.is_own_host(host, ours.ip())) {
-            let message = "the Host header does not name this server";
-            return Err(forbidden(
-                message,
-                "use the address that `sayso serve` printed, or restart it with `--allow-host NAME`",
-            ));
-        }
         let origin = match headers.get(ORIGIN) {
             None => None,
             Some(origin) if self.is_allowed_origin(origin, ours) => Some(origin.clone()),
@@ -123,6 +126,24 @@ impl Guard {
             return Err(forbidden(message, "restart `sayso serve` with `--allow-origin ORIGIN` to allow it"));
         }
         Ok(origin)
+    }
+
+    fn check_host<B>(&self, request: &Request<B>, ours: SocketAddr) -> Result<(), ConnectError> {
+        let headers = request.headers();
+        let host = request.uri().authority().map(http::uri::Authority::as_str);
+        let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()));
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            let message = "the request has two Host headers";
+            return Err(rejection(ErrorCode::InvalidArgument, message, "send one Host header"));
+        }
+        if !host.is_some_and(|host| self.is_own_host(host, ours.ip())) {
+            let message = "the Host header does not name this server";
+            return Err(forbidden(
+                message,
+                "use the address that `sayso serve` printed, or restart it with `--allow-host NAME`",
+            ));
+        }
+        Ok(())
     }
 
     /// `true` if a host, with or without a port, names this server. The local address of the connection does: unlike a host name, a
@@ -152,12 +173,12 @@ impl Guard {
             || self.origins.iter().any(|allowed| allowed == origin)
     }
 
-    fn check(&self, headers: &HeaderMap) -> Result<Credential, ConnectError> {
+    fn check(&self, headers: &HeaderMap, port: u16) -> Result<Credential, ConnectError> {
         let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let shown = shown
             .and_then(|value| value.split_at_checked(7))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-        if shown.is_some_and(|(_, shown)| self.logins.accepts(shown)) || self.logins.accepts_cookie(headers) {
+        if shown.is_some_and(|(_, shown)| self.logins.accepts(shown)) || self.logins.accepts_cookie(headers, port) {
             return Ok(Credential::Login);
         }
         // Checked before the limit, so that wrong tokens of other clients do not lock this one out.
@@ -287,7 +308,7 @@ mod tests {
         }
         let guard = guard();
         guard.wrong.lock().unwrap().extend(vec![now(); MAX_WRONG_TOKENS]);
-        let error = RemoteError::from(guard.check(&HeaderMap::new()).unwrap_err());
+        let error = RemoteError::from(guard.check(&HeaderMap::new(), 7777).unwrap_err());
         assert_eq!((error.kind, error.hint.is_some()), (ErrorKind::Unavailable, true), "{error:?}");
     }
 

@@ -43,6 +43,7 @@ mod start;
 mod surfaces;
 mod takeover;
 mod token;
+mod web_app;
 
 pub use call_files::{CallFiles, CallReport};
 pub use engine_socket::{EngineSocket, ServerNote};

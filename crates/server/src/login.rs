@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::COOKIE;
 
 use crate::host::now;
+use crate::respond::LOGIN_PATH;
 use crate::token::Token;
 
 /// Limit on valid logins. A new one replaces the oldest.
@@ -16,7 +17,8 @@ const MAX_LOGINS: usize = 64;
 /// Limit on redeemable links. A new one replaces the oldest.
 const MAX_LINKS: usize = 16;
 pub(crate) const LINK_LIFETIME: Duration = Duration::from_mins(5);
-const COOKIE_NAME: &str = "sayso-login";
+/// Followed by the port: browsers send a cookie to all ports of a host, so engines need names of their own.
+const COOKIE_PREFIX: &str = "sayso-login-";
 
 /// Logins of an engine. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -44,11 +46,16 @@ impl Logins {
     }
 
     /// Creates the code of a login link. Redeemable once, within [`LINK_LIFETIME`].
-    pub(crate) fn create_link(&self) -> io::Result<Token> {
+    fn create_link(&self) -> io::Result<Token> {
         let code = Token::random()?;
         let expires = now().saturating_add(i64::try_from(LINK_LIFETIME.as_millis()).unwrap_or(i64::MAX));
         push(&mut self.issued().links, Link { code: code.clone(), expires }, MAX_LINKS);
         Ok(code)
+    }
+
+    /// Creates a login link to the server at this address.
+    pub(crate) fn create_link_to(&self, url: &str) -> io::Result<String> {
+        Ok(format!("{}{LOGIN_PATH}{}", url.trim_end_matches('/'), self.create_link()?.reveal()))
     }
 
     /// Exchanges the code of a link for a login. `None` if it is used, expired or unknown.
@@ -69,10 +76,11 @@ impl Logins {
     }
 
     /// `true` if a cookie contains a valid login.
-    pub(crate) fn accepts_cookie(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn accepts_cookie(&self, headers: &HeaderMap, port: u16) -> bool {
+        let is_ours = |name: &str| name.strip_prefix(COOKIE_PREFIX).is_some_and(|of| of.parse() == Ok(port));
         let cookies = headers.get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
         let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(name, value)| name == COOKIE_NAME && self.accepts(value.as_bytes()))
+        pairs.any(|(name, value)| is_ours(name) && self.accepts(value.as_bytes()))
     }
 
     fn issued(&self) -> MutexGuard<'_, Issued> {
@@ -82,8 +90,8 @@ impl Logins {
 }
 
 /// Value of `Set-Cookie`. Scripts cannot read the cookie, and requests from other sites do not send it.
-pub(crate) fn cookie(login: &Token) -> String {
-    format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", login.reveal())
+pub(crate) fn cookie(login: &Token, port: u16) -> String {
+    format!("{COOKIE_PREFIX}{port}={}; Path=/; HttpOnly; SameSite=Strict", login.reveal())
 }
 
 fn push<T>(list: &mut VecDeque<T>, new: T, limit: usize) {
@@ -122,15 +130,16 @@ mod tests {
     fn login_cookie_is_found_among_others() {
         let logins = Logins::default();
         let login = logins.create().unwrap();
-        let pair = cookie(&login).split(';').next().unwrap().to_owned();
+        let pair = cookie(&login, 7777).split(';').next().unwrap().to_owned();
         let accepts = |cookies: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(COOKIE, cookies.parse().unwrap());
-            logins.accepts_cookie(&headers)
+            logins.accepts_cookie(&headers, 7777)
         };
         assert!(accepts(&format!("theme=dark; {pair}")));
-        assert!(!accepts("theme=dark; sayso-login=0000"));
-        assert!(!accepts("sayso-login"));
+        assert!(!accepts("theme=dark; sayso-login-7777=0000"));
+        assert!(!accepts("sayso-login-7777"));
+        assert!(!accepts(&pair.replace("7777", "7778")), "the cookie of another engine on this machine");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use connectrpc::{ConnectError, ConnectRpcBody, ConnectRpcService, ErrorCode};
-use http::header::{HeaderName, LOCATION, SET_COOKIE};
+use http::header::HeaderName;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::{Either, Full};
@@ -23,8 +23,7 @@ use crate::caller::Peer;
 use crate::failure::Failure;
 use crate::guard::{self, Admission, Guard};
 use crate::kernel_marks;
-use crate::login;
-use crate::token::Token;
+use crate::web_app;
 
 /// Path prefix of login links, followed by the code.
 pub(crate) const LOGIN_PATH: &str = "/login/";
@@ -74,11 +73,21 @@ pub(crate) async fn respond(
 ) -> Result<Response<ResponseBody>, Infallible> {
     let id = guard::request_id();
     let Responder { mut peer, guard, process } = responder;
-    if let (Some(code), Some((guard, ours))) = (login_code(&request), &guard) {
-        return Ok(match guard.redeem(&request, *ours, code) {
-            Ok(login) => logged_in(&login),
-            Err(error) => reject(request, error, None, id),
-        });
+    if let Some((guard, ours)) = &guard {
+        if let Some(code) = login_code(&request) {
+            return Ok(match guard.redeem(&request, *ours, code) {
+                Ok(login) => web_app::logged_in(&login, ours.port(), next_view(&request)),
+                Err(_) if guard.is_logged_in(&request, *ours) => web_app::redirect(next_view(&request)),
+                Err(_) if web_app::accepts_html(request.headers()) => web_app::login_failed(),
+                Err(error) => reject(request, error, None, id),
+            });
+        }
+        if let Some(page) = web_app::find(&request) {
+            return Ok(match guard.admit_page(&request, *ours) {
+                Ok(()) => page,
+                Err(error) => reject(request, error, None, id),
+            });
+        }
     }
     // Adds the request id to all log lines of the call.
     let span = tracing::error_span!("call", id);
@@ -135,16 +144,9 @@ fn login_code<B>(request: &Request<B>) -> Option<&str> {
     (*request.method() == Method::GET).then_some(code)
 }
 
-/// Sets the login cookie and redirects, so that the link does not stay in the address bar.
-fn logged_in(login: &Token) -> Response<ResponseBody> {
-    let mut response = Response::new(bytes_body(Bytes::new()));
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    response.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
-    if let Ok(mut cookie) = HeaderValue::try_from(login::cookie(login)) {
-        cookie.set_sensitive(true);
-        response.headers_mut().insert(SET_COOKIE, cookie);
-    }
-    response
+/// Extracts the view to open after a login.
+fn next_view<B>(request: &Request<B>) -> Option<&str> {
+    request.uri().query()?.strip_prefix("next=")
 }
 
 /// The loggable form of a path. Hides all paths except calls of services: others may contain a capability.

@@ -318,6 +318,11 @@ impl Server {
         self.opened.host.logins.clone()
     }
 
+    /// Creates a link that logs a browser in, once, within five minutes.
+    pub fn login_link(&self) -> Result<String, StartError> {
+        Ok(self.opened.host.logins.create_link_to(&self.url)?)
+    }
+
     /// Returns a handle that stops the server.
     pub fn stopper(&self) -> Stop {
         Stop(Arc::clone(&self.opened.host))

@@ -1,4 +1,4 @@
-//! Arguments of `serve`, `login` and `doctor`.
+//! Arguments of `serve`, `open`, `login` and `doctor`.
 
 use std::net::IpAddr;
 
@@ -65,6 +65,22 @@ pub(crate) struct LoginArguments {
     pub(crate) common: CommonOptions,
 }
 
+/// Open the web app in a browser, logged in
+///
+/// Creates a link that opens once, within five minutes, and becomes a cookie of the browser. Starts $BROWSER or the browser of the
+/// desktop, and prints the link. Needs a running `sayso serve`. Processes under the gate get no link.
+#[derive(Args)]
+pub(crate) struct OpenArguments {
+    /// View to open, such as /change/3, /request/7 or /history
+    #[arg(value_name = "VIEW", value_parser = view)]
+    pub(crate) view: Option<String>,
+    /// Print the link and start no browser
+    #[arg(long)]
+    pub(crate) print: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
 /// Check the installation, and say how to fix problems
 ///
 /// Checks the configuration, the agents on the PATH with their versions and their trust in sayso's hooks, running engines, the kernel's
@@ -75,6 +91,17 @@ pub(crate) struct LoginArguments {
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
     pub(crate) common: CommonOptions,
+}
+
+/// Reads the path of a view of the web app.
+fn view(text: &str) -> Result<String, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte));
+    let path = text.trim_start_matches('/');
+    let views = ["session", "change", "request", "turn", "history", "requests", "sessions"];
+    if is_plain && (path.is_empty() || path.split('/').next().is_some_and(|first| views.contains(&first))) {
+        return Ok(format!("/{path}"));
+    }
+    Err("a view is /change/NUMBER, /request/NUMBER, /session/ID, /history, /requests or /sessions".to_owned())
 }
 
 /// Reads an origin as browsers send it.

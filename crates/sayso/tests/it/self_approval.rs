@@ -116,6 +116,7 @@ impl Ground {
             ("@SOCKET", self.served.text("socket")),
             ("@VERDICTS", &self.served.verdict_socket()),
             ("@URL", self.served.text("url")),
+            ("@PORT", self.served.text("url").rsplit(':').next().unwrap()),
             ("@TOKEN", self.served.text("token")),
             ("@ENGINE", &self.served.id().to_string()),
             ("@STATE", state.to_str().unwrap()),
@@ -231,7 +232,7 @@ const CALLS: &[Way] = ways! {
         "T=$(sed 's/.*\"token\":\"\\([^\"]*\\)\".*/\\1/' \"$(dirname @SOCKET)/server.json\"); \
          @CALL -H \"authorization: Bearer $T\" @URL/sayso.v1.ReviewService/Decide";
     "TCP with a stolen login", Decides, "@CALL -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
-    "TCP with a stolen cookie", Decides, "@CALL -H 'cookie: sayso-login=@LOGIN' @URL/sayso.v1.ReviewService/Decide";
+    "TCP with a stolen cookie", Decides, "@CALL -H 'cookie: sayso-login-@PORT=@LOGIN' @URL/sayso.v1.ReviewService/Decide";
     "TCP with a login from another address", Decides,
         "@CALL --interface 127.0.0.3 -H 'authorization: Bearer @LOGIN' @URL/sayso.v1.ReviewService/Decide";
     "login link", Decides, "curl -sS -c jar @LINK; @CALL -b jar @URL/sayso.v1.ReviewService/Decide";

@@ -178,3 +178,56 @@ fn log_lines_have_response_request_id() {
     served.ask_to_end();
     assert_eq!(served.ended(), "");
 }
+
+/// A login link in a text.
+fn link_in(text: &str) -> &str {
+    text.split_whitespace().find(|word| word.contains("/login/")).unwrap_or_else(|| panic!("no link: {text}"))
+}
+
+/// Status line and headers of the answer to a browser.
+fn browse(link: &str) -> String {
+    let output = Command::new("curl").args(["-sSi", "-m", "60", "-H", "accept: text/html", link]).output().unwrap();
+    said(&output).to_ascii_lowercase()
+}
+
+#[test]
+fn serve_prints_link_that_logs_a_browser_in_once() {
+    let scene = Scene::new(&[]);
+    let spoken = Spoken::start(&scene, &["--port", "0"]);
+    let link = link_in(&spoken.text);
+    let opened = browse(link);
+    assert!(opened.starts_with("http/1.1 303") && opened.contains("set-cookie: sayso-login-"), "{opened}");
+    let again = browse(link);
+    assert!(again.starts_with("http/1.1 403") && again.contains("sayso open"), "{again}");
+    spoken.end();
+}
+
+#[test]
+fn open_starts_browser_with_link_to_view() {
+    let scene = Scene::new(&[("browser", b"#!/bin/sh\nprintf '%s' \"$1\" > opened\n")]);
+    let browser = scene.path("browser");
+    std::fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(Command::new("mkfifo").arg(scene.path("opened")).status().unwrap().success());
+    let without = scene.run(&["open"], b"");
+    assert_eq!(without.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&without.stderr).contains("start `sayso serve`"), "{without:?}");
+    let served = Served::start(&scene, &[]);
+    let output = Command::new(env!("CARGO_BIN_EXE_sayso"))
+        .args(["open", "change/12"])
+        .current_dir(scene.directory.path())
+        .env_clear()
+        .envs(scene.environment())
+        .env("BROWSER", &browser)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // Blocks until the browser, which outlives the command, has written to the pipe.
+    let opened = std::fs::read_to_string(scene.path("opened")).unwrap();
+    assert_eq!(opened, said(&output).trim());
+    assert!(opened.starts_with(served.text("url")) && opened.ends_with("?next=/change/12"), "{opened}");
+    assert!(browse(&opened).contains("\r\nlocation: /change/12\r\n"), "{opened}");
+    let printed = scene.run(&["open", "--print"], b"");
+    assert!(printed.stderr.is_empty() && browse(said(&printed).trim()).starts_with("http/1.1 303"), "{printed:?}");
+    let elsewhere = scene.run(&["open", "//evil.example"], b"");
+    assert_eq!(elsewhere.status.code(), Some(2), "{elsewhere:?}");
+}

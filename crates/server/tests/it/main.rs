@@ -26,3 +26,4 @@ mod sessions;
 mod users;
 mod verdicts;
 mod watchers;
+mod web_pages;

@@ -6,7 +6,7 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in ARCHITECTURE.md's order. A crate may depend on crates before it.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "base",
     "diff",
     "wire",
@@ -23,6 +23,7 @@ const ORDER: [&str; 21] = [
     "agent",
     "api",
     "present",
+    "web",
     "server",
     "tui",
     "adapters",
@@ -60,6 +61,7 @@ const WIRING: &[&str] = &[
     "gc.rs",
     "hook.rs",
     "login.rs",
+    "open.rs",
     "records.rs",
     "run.rs",
     "serve.rs",

@@ -6,7 +6,6 @@ use sayso_review::ErrorKind;
 use super::MAX_LIMIT;
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::respond::LOGIN_PATH;
 
 pub(super) fn status(host: &Host, request: &proto::StatusRequest) -> Result<proto::StatusResponse, Failure> {
     let gate = &host.gate;
@@ -57,8 +56,7 @@ pub(super) fn create_login(host: &Host, link: bool) -> Result<proto::CreateLogin
     };
     let mut response = proto::CreateLoginResponse { url: url.clone(), ..Default::default() };
     if link {
-        let code = host.logins.create_link().map_err(failed)?;
-        response.link = Some(format!("{}{LOGIN_PATH}{}", url.trim_end_matches('/'), code.reveal()));
+        response.link = Some(host.logins.create_link_to(url).map_err(failed)?);
     } else {
         response.token = Some(host.logins.create().map_err(failed)?.reveal().to_owned());
     }
