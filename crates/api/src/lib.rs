@@ -9,7 +9,9 @@
 //!   dropped, and unknown events keep their number only.
 
 pub mod client;
+pub mod conversation;
 pub mod convert;
+pub mod diff;
 pub mod error;
 pub mod inbox;
 mod local;

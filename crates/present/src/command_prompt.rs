@@ -1,12 +1,8 @@
 //! The question about a command or a tool call: which answers it takes, and what each one leads to.
 
-use sayso_review::{
-    Answer, ChangeRecord, CommandPreview, ErrorKind, PolicyQuery, Principal, RememberAs, Rule, RuleScope, Ruling,
-    Script, Subject, WsPath,
-};
+use sayso_review::{Answer, ChangeRecord, CommandPreview, ErrorKind, RememberAs, RuleScope, Ruling, Subject, WsPath};
 
 use crate::command::command_directory;
-use crate::escape::escape_unprintable;
 use crate::file_review::{Leave, unknown_key};
 
 const HELP: &str = "\
@@ -15,7 +11,7 @@ n  no; you are asked why
 e  edit the command; the one that is to run instead is shown before it runs
 d  show what a dry run says, where one is possible
 s  yes, and by the rule that is shown for the rest of the session
-a  yes, and by the rule that is shown always: it is written to your configuration
+a  yes, and by the rule that is shown always: you see the rule and its file before it is written
 j  not now: ask again after the others
 k  go back to the one before
 q  decide nothing now; it waits
@@ -25,11 +21,19 @@ q  decide nothing now; it waits
 /// The question for the reason of a denial.
 pub const REASON_QUESTION: &str = "Why? The agent is told (Enter for no reason): ";
 
+/// The rule of the key `a`.
+pub const ALWAYS: RememberAs = RememberAs { scope: RuleScope::Always, ruling: Ruling::Allow };
+
+/// The question below a suggested rule.
+pub const ALWAYS_QUESTION: &str = "Write this rule, and go ahead [y,n]? ";
+
 /// A person's choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandChoice {
     /// Approve. With a rule, similar commands run without a question later.
     Approve(Option<RememberAs>),
+    /// Show the suggested rule, ask with [`ALWAYS_QUESTION`], then approve with [`ALWAYS`].
+    Always,
     /// Ask for a reason, then deny.
     Deny,
     /// Let the person edit the command, then show it again.
@@ -77,18 +81,6 @@ impl<'c> CommandPrompt<'c> {
         self.command.map(|(command, _, _)| command)
     }
 
-    /// Describes the rule that the keys `a` and `s` create, for display before the question. `None` for a tool call.
-    pub fn rule_offer(&self) -> Option<String> {
-        let (command, _, preview) = self.command?;
-        let script = Script { uncertainties: preview.uncertainties.clone(), ..CommandPreview::read(command) };
-        let query = PolicyQuery::Run { script: &script, reads: &preview.reads(), writes: &preview.writes() };
-        let always = RememberAs { scope: RuleScope::Always, ruling: Ruling::Allow };
-        Some(match Rule::remember(&query, &Principal::default(), always) {
-            Ok(rule) => format!("rule of a and s: allow {}", escape_unprintable(&rule.summary())),
-            Err(error) => format!("rule of a and s: none, {}", escape_unprintable(&error.to_string())),
-        })
-    }
-
     /// Reads a line.
     pub fn parse(&self, line: &str) -> CommandChoice {
         let remember = |scope| CommandChoice::Approve(Some(RememberAs { scope, ruling: Ruling::Allow }));
@@ -99,7 +91,7 @@ impl<'c> CommandPrompt<'c> {
             "e" => CommandChoice::Edit,
             "d" => CommandChoice::DryRun,
             "s" => remember(RuleScope::Session),
-            "a" => remember(RuleScope::Always),
+            "a" => CommandChoice::Always,
             "j" => CommandChoice::Leave(Leave::Later),
             "k" => CommandChoice::Leave(Leave::Back),
             "q" => CommandChoice::Leave(Leave::Quit),

@@ -1,9 +1,11 @@
 //! The inbox of a reviewer: pending changes in the order in which they are asked about.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use sayso_api::proto::RequestSummary;
-use sayso_review::{Cause, ChangeId, ChangeRecord, Event, RequestId, RequestStep, Ruling};
+use sayso_api::inbox::{InboxList, InboxUpdate};
+use sayso_api::proto::oneof::inbox_item::Subject;
+use sayso_api::proto::{InboxItem, RequestSummary};
+use sayso_review::{Cause, ChangeId, ChangeRecord, RequestId, Ruling};
 
 use crate::change::{applied_file_summary, change_summary, list_files};
 use crate::escape::escape_unprintable;
@@ -11,29 +13,130 @@ use crate::file_review::Leave;
 use crate::request::pause_reason_text;
 use crate::words::{count, format_size, join_numbers};
 
-/// An event that concerns the inbox.
+/// A change of the inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxEvent {
-    /// A change was proposed.
+    /// A change or the review of a turn awaits a verdict.
     Arrived(ChangeId),
-    /// A change is no longer pending.
+    /// A change no longer awaits a verdict.
     Settled(ChangeId),
     /// A request to a model is held. Requests are decided elsewhere.
     RequestHeld(RequestId),
 }
 
-impl InboxEvent {
-    /// Returns the effect of an event on the inbox, if it has one.
-    pub fn of(event: &Event) -> Option<Self> {
-        match event {
-            Event::Proposed { change, .. } => Some(Self::Arrived(*change)),
-            Event::Decided { change, .. } | Event::Ended { change, .. } => Some(Self::Settled(*change)),
-            Event::Request(event) if matches!(event.step, RequestStep::Paused { .. }) => {
-                Some(Self::RequestHeld(event.request))
-            }
-            _ => None,
+/// Tells what is new in the engine's list.
+#[derive(Debug, Default)]
+pub struct InboxTracker {
+    /// Start of a session id. `None` is all sessions.
+    session: Option<String>,
+    /// The listed items that a person can be asked about or pointed to, by key.
+    listed: BTreeMap<String, ListedItem>,
+    /// All changes that were ever listed.
+    known: BTreeSet<ChangeId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListedItem {
+    Change(ChangeId),
+    Request(RequestId),
+}
+
+impl ListedItem {
+    /// `None` for a turn whose review is not open.
+    fn of(item: &InboxItem) -> Option<Self> {
+        match item.subject.as_ref()? {
+            Subject::Change(subject) => Some(Self::Change(subject.change)),
+            Subject::Turn(subject) => subject.review.map(Self::Change),
+            Subject::Request(subject) => Some(Self::Request(subject.request)),
         }
     }
+}
+
+impl InboxTracker {
+    /// Follows the sessions whose ids start with `session`. The requests of `list` are not reported.
+    pub fn new(session: Option<String>, list: &InboxList) -> Self {
+        let mut tracker = Self { session, ..Self::default() };
+        for item in list.items() {
+            if let Some(request @ ListedItem::Request(_)) = ListedItem::of(item) {
+                tracker.listed.insert(item.key.clone(), request);
+            }
+        }
+        tracker
+    }
+
+    /// `true` if a change was listed at any time.
+    pub fn has_listed(&self, change: ChangeId) -> bool {
+        self.known.contains(&change)
+    }
+
+    /// Returns the effects of an update of the list.
+    pub fn apply(&mut self, update: &InboxUpdate, list: &InboxList) -> Vec<InboxEvent> {
+        let mut events = Vec::new();
+        match update {
+            InboxUpdate::Unchanged => {}
+            InboxUpdate::Removed { key } => self.remove(key, &mut events),
+            InboxUpdate::Set { key } => {
+                if let Some(item) = list.get(key) {
+                    self.set(item, &mut events);
+                }
+            }
+            InboxUpdate::Listed => {
+                let keys: BTreeSet<&str> = list.items().iter().map(|item| item.key.as_str()).collect();
+                let gone: Vec<String> =
+                    self.listed.keys().filter(|key| !keys.contains(key.as_str())).cloned().collect();
+                gone.iter().for_each(|key| self.remove(key, &mut events));
+                list.items().iter().for_each(|item| self.set(item, &mut events));
+            }
+        }
+        events
+    }
+
+    fn set(&mut self, item: &InboxItem, events: &mut Vec<InboxEvent>) {
+        let is_followed = |session: &String| item.session.as_ref().is_some_and(|of| of.starts_with(session.as_str()));
+        let now = ListedItem::of(item).filter(|_| self.session.as_ref().is_none_or(is_followed));
+        if self.listed.get(&item.key).copied() == now {
+            return;
+        }
+        self.remove(&item.key, events);
+        match now {
+            None => return,
+            Some(ListedItem::Change(change)) => {
+                self.known.insert(change);
+                events.push(InboxEvent::Arrived(change));
+            }
+            Some(ListedItem::Request(request)) => events.push(InboxEvent::RequestHeld(request)),
+        }
+        self.listed.extend(now.map(|now| (item.key.clone(), now)));
+    }
+
+    fn remove(&mut self, key: &str, events: &mut Vec<InboxEvent>) {
+        if let Some(ListedItem::Change(change)) = self.listed.remove(key) {
+            events.push(InboxEvent::Settled(change));
+        }
+    }
+}
+
+/// Returns the pending changes of a list, without the reviews of turns.
+pub fn pending_changes(list: &InboxList) -> Vec<ChangeId> {
+    let changes = list.items().iter().filter_map(|item| match item.subject.as_ref()? {
+        Subject::Change(subject) => Some(subject.change),
+        Subject::Turn(_) | Subject::Request(_) => None,
+    });
+    changes.collect()
+}
+
+/// Returns the turns to review of a list, each as a session and a turn.
+pub fn turns_to_review(list: &InboxList) -> Vec<(String, String)> {
+    let turns = list.items().iter().filter_map(|item| match item.subject.as_ref()? {
+        Subject::Turn(subject) => Some((subject.session.clone(), subject.turn.clone())),
+        Subject::Change(_) | Subject::Request(_) => None,
+    });
+    turns.collect()
+}
+
+/// Counts the held requests of a list.
+pub fn held_requests(list: &InboxList) -> u64 {
+    list.items().iter().filter(|item| matches!(item.subject, Some(Subject::Request(_)))).count() as u64
 }
 
 /// The answer of [`Inbox::leave`].
@@ -186,7 +289,57 @@ pub fn waits_text(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sayso_api::proto::inbox_item::{ChangeSubject, RequestSubject, TurnSubject};
+    use sayso_api::proto::oneof::watch_inbox_response::Kind;
+    use sayso_api::proto::watch_inbox_response::Page;
+
     use super::*;
+
+    fn item(key: &str, session: &str, subject: impl Into<Subject>) -> InboxItem {
+        let (key, session) = (key.to_owned(), Some(session.to_owned()));
+        InboxItem { key, session, subject: Some(subject.into()), ..Default::default() }
+    }
+
+    fn change(change: u64, session: &str) -> InboxItem {
+        item(&format!("change:{change}"), session, ChangeSubject { change, ..Default::default() })
+    }
+
+    fn turn(review: Option<u64>) -> InboxItem {
+        item("turn:s/t", "s", TurnSubject { review, ..Default::default() })
+    }
+
+    fn request(request: u64) -> InboxItem {
+        item(&format!("request:{request}"), "s", RequestSubject { request, ..Default::default() })
+    }
+
+    #[test]
+    fn tracker_reports_what_is_new() {
+        use InboxEvent::{Arrived, RequestHeld, Settled};
+        let mut list = InboxList::new(vec![request(4)]);
+        let mut tracker = InboxTracker::new(Some("s".to_owned()), &list);
+        let apply = |tracker: &mut InboxTracker, list: &mut InboxList, message: Kind| {
+            let update = list.apply(message);
+            tracker.apply(&update, list)
+        };
+        let page = |items: Vec<InboxItem>| Kind::Page(Box::new(Page { items, ..Default::default() }));
+        let mut send = |message| apply(&mut tracker, &mut list, message);
+        let listed = page(vec![change(1, "s1"), change(2, "other"), turn(None), request(4), request(5)]);
+        assert_eq!(send(listed), [Arrived(1), RequestHeld(5)]);
+        assert_eq!(send(Kind::Updated(Box::new(change(1, "s1")))), []);
+        assert_eq!(send(Kind::Updated(Box::new(turn(Some(7))))), [Arrived(7)]);
+        assert_eq!(send(Kind::Updated(Box::new(turn(Some(8))))), [Settled(7), Arrived(8)]);
+        assert_eq!(send(Kind::Removed("request:5".to_owned())), []);
+        assert_eq!(send(page(vec![turn(Some(8)), change(3, "s")])), [Settled(1), Arrived(3)]);
+        assert_eq!([1, 2, 3, 7].map(|change| tracker.has_listed(change)), [true, false, true, true]);
+    }
+
+    #[test]
+    fn list_divides_into_changes_turns_and_requests() {
+        let list = InboxList::new(vec![change(1, "s"), turn(Some(7)), request(4), change(2, "s")]);
+        assert_eq!(pending_changes(&list), [1, 2]);
+        assert_eq!(turns_to_review(&list), [(String::new(), String::new())]);
+        assert_eq!(held_requests(&list), 1);
+    }
 
     #[test]
     fn arrival_during_listing_is_shown_once() {

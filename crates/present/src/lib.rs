@@ -28,6 +28,7 @@ pub mod inbox;
 pub mod path_match;
 pub mod preview;
 pub mod request;
+pub mod rule_suggestion;
 pub mod span;
 pub mod syntax;
 pub mod words;

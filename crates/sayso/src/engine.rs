@@ -19,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::CliError;
 use crate::settings::engine_options;
+use crate::terminal;
 use crate::workspace_location::{WorkspaceLocation, check_clock, report_recovery};
 
 /// Time for another sayso process to start its engine or to hand it over.
@@ -133,7 +134,8 @@ pub(crate) struct EngineLocator {
 impl EngineLocator {
     /// Returns a client with connections of its own.
     pub(crate) fn client(self: &Arc<Self>) -> Client {
-        Client::new(Arc::new(EngineDialer(Arc::clone(self))), None).with_retry_budget(RETRY_BUDGET)
+        let client = Client::new(Arc::new(EngineDialer(Arc::clone(self))), None);
+        client.with_retry_budget(RETRY_BUDGET).with_surface(terminal::surface())
     }
 
     fn connect_first(&self) -> Result<bool, CliError> {

@@ -3,14 +3,20 @@
 use std::process::ExitCode;
 
 use sayso_api::client::{PreviewOf, Status, StatusDetail};
-use sayso_present::change::{change_summary, origin_label, render_change, status_style, status_text};
+use sayso_api::diff::DiffSubject;
+use sayso_present::change::{
+    change_summary, content_gone_text, origin_label, render_agent_message, render_change_heading, status_style,
+    status_text,
+};
 use sayso_present::escape::escape_unprintable;
+use sayso_present::preview::render_preview;
 use sayso_present::span::{Style, StyledText};
 use sayso_present::words::{count, format_age, format_size};
-use sayso_review::ChangeRecord;
+use sayso_review::{ChangeRecord, Performer};
 use serde_json::json;
 
 use crate::ansi::highlighting;
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::cli::{CommonOptions, LogArguments, ShowArguments, StatusArguments};
 use crate::engine::EngineConnection;
 use crate::error::{CliError, no_such_change};
@@ -112,21 +118,57 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<ExitCode, CliError> {
         return Err(no_such_change(arguments.change));
     }
     let records = Records::open(&location)?;
-    // JSON has the applied effect in the record already.
-    let preview_of = if arguments.common.json { PreviewOf::Proposed } else { PreviewOf::Applied };
-    let (record, preview) = records.change(arguments.change, preview_of)?;
     let mut output = Output::stdout();
     if arguments.common.json {
+        // The record has the applied effect already.
+        let (record, preview) = records.change_with_preview(arguments.change, PreviewOf::Proposed)?;
         let mut value = json!(record);
         value["preview"] = json!(preview.map(|preview| preview.object()));
         output.json(&value)?;
     } else {
-        let terminal = terminal(&arguments.common);
-        let text = render_change(&record, preview.as_ref(), now(), highlighting(terminal));
-        output.styled(&text, terminal)?;
+        draw_change(&records, arguments, &mut output)?;
     }
     output.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Draws all of a change: its facts, what it did to files, and the message to the agent.
+fn draw_change(records: &Records, arguments: &ShowArguments, output: &mut Output) -> Result<(), CliError> {
+    let terminal = terminal(&arguments.common);
+    let record = match records {
+        Records::Engine(engine) => {
+            let record = records.change(arguments.change)?;
+            output.styled(&render_change_heading(&record, now()), terminal)?;
+            let diff = ChangeDiff::open(engine, terminal, DiffSubject::AppliedChange(record.change), None)?;
+            // Notes about the effects of a command or an agent come with the effects, not with the proposal.
+            let is_observed =
+                record.applied.is_some() && (record.performer == Performer::Agent || !record.subject.is_files());
+            let observed = if is_observed && !diff.is_gone() {
+                records.change_with_preview(arguments.change, PreviewOf::Applied)?.1
+            } else {
+                None
+            };
+            if diff.is_gone() {
+                output.write(content_gone_text(&record).as_bytes())?;
+            } else {
+                diff.draw(output, |path| match &observed {
+                    Some(observed) => FileFacts::planned(observed, path),
+                    None => FileFacts::recorded(&record.files, path),
+                })?;
+            }
+            record
+        }
+        Records::File(_) => {
+            let (record, preview) = records.change_with_preview(arguments.change, PreviewOf::Applied)?;
+            output.styled(&render_change_heading(&record, now()), terminal)?;
+            match &preview {
+                Some(preview) => output.styled(&render_preview(preview, highlighting(terminal)), terminal)?,
+                None => output.write(content_gone_text(&record).as_bytes())?,
+            }
+            record
+        }
+    };
+    output.styled(&render_agent_message(&record), terminal)
 }
 
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, CliError> {

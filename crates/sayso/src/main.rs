@@ -9,6 +9,7 @@ mod agents;
 mod ansi;
 mod branch;
 mod call;
+mod change_diff;
 mod child;
 mod cli;
 mod completions;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sayso_api::client::{ChangeDetails, PreviewDetail, PreviewOf};
 use sayso_present::change::decided_elsewhere_text;
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, ErrorKind, Preview, Verdict};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, Comment, Decider, ErrorKind, Placement, Preview, Verdict};
 
 use crate::engine::{DEADLINE_RULE, EngineConnection};
 use crate::error::CliError;
@@ -13,26 +13,39 @@ use crate::output::say;
 /// Time for a decided change to reach the tree.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A change with its preview.
+/// A change that a person is asked about. Its diff is fetched when it is drawn.
 pub(crate) struct Pending {
     pub(crate) record: ChangeRecord,
-    pub(crate) preview: Preview,
+    /// The contents, if the call that returned the change had them.
+    preview: Option<Preview>,
 }
 
 impl Pending {
     /// Fetches a change. It may be decided by now.
     pub(crate) fn get(engine: &EngineConnection, change: u64) -> Result<Self, CliError> {
-        let details = engine.client().get_change(change, PreviewDetail::Contents, PreviewOf::Proposed);
-        Self::from_details(engine.block(details)?)
+        let details = engine.client().get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
+        Ok(Self::from_details(engine.block(details)?))
     }
 
-    pub(crate) fn from_details(details: ChangeDetails) -> Result<Self, CliError> {
-        let ChangeDetails { record, preview, .. } = details;
-        let preview = preview.ok_or_else(|| {
-            let message = format!("the content of change {} is no longer stored", record.change);
+    pub(crate) fn from_details(details: ChangeDetails) -> Self {
+        Self { record: details.record, preview: details.preview }
+    }
+
+    /// Returns the preview with its contents. Fails if they are no longer stored.
+    pub(crate) fn preview(&self, engine: &EngineConnection) -> Result<Preview, CliError> {
+        if let Some(preview) = &self.preview {
+            return Ok(preview.clone());
+        }
+        let details = engine.client().get_change(self.change(), PreviewDetail::Contents, PreviewOf::Proposed);
+        engine.block(details)?.preview.ok_or_else(|| {
+            let message = format!("the content of change {} is no longer stored", self.change());
             CliError::new(ErrorKind::Stale, message).hint("contents are dropped by `sayso gc` when they are old")
-        })?;
-        Ok(Self { record, preview })
+        })
+    }
+
+    /// The place where the proposed content is.
+    pub(crate) fn placement(&self) -> Placement {
+        if self.record.is_review() { Placement::InPlace } else { Placement::Proposed }
     }
 
     pub(crate) fn is_pending(&self) -> bool {

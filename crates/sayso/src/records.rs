@@ -54,8 +54,19 @@ impl Records {
         }
     }
 
+    /// Returns a change.
+    pub(crate) fn change(&self, change: u64) -> Result<ChangeRecord, CliError> {
+        match self {
+            Self::Engine(engine) => {
+                let details = engine.client().get_change(change, PreviewDetail::Omitted, PreviewOf::Applied);
+                Ok(engine.block(details)?.record)
+            }
+            Self::File(reader) => Ok(History::new(reader).change(change)?),
+        }
+    }
+
     /// Returns a change and its preview. No preview if its contents are no longer stored.
-    pub(crate) fn change(
+    pub(crate) fn change_with_preview(
         &self,
         change: u64,
         preview_of: PreviewOf,

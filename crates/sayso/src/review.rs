@@ -5,19 +5,21 @@ mod follow;
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_api::client::{PreviewDetail, PreviewOf, StatusDetail};
+use sayso_api::client::{PreviewDetail, PreviewOf};
+use sayso_api::inbox::InboxList;
 use sayso_present::change::{change_summary, review_heading};
 use sayso_present::command::render_subject;
 use sayso_present::command_prompt::deny;
 use sayso_present::escape::escape_unprintable;
 use sayso_present::file_review::Leave;
-use sayso_present::inbox::{Inbox, LeaveResult, held_requests_text, still_pending_text};
-use sayso_present::preview::render_preview;
-use sayso_review::{Answer, ChangeStatus, ErrorKind, Subject};
+use sayso_present::inbox::{
+    Inbox, LeaveResult, held_requests, held_requests_text, pending_changes, still_pending_text, turns_to_review,
+};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Subject};
 use serde_json::json;
 
 use crate::agents;
-use crate::ansi::highlighting;
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::cli::{ReviewArguments, VerdictOptions};
 use crate::engine::EngineConnection;
 use crate::error::{CliError, DENIED};
@@ -75,14 +77,12 @@ fn review_workspace(location: &WorkspaceLocation, arguments: &ReviewArguments) -
         let message = format!("`--approve {given}` can only be about one change; nothing was decided");
         return Err(CliError::invalid_input(message).hint("name one change, or give all or none"));
     }
-    let changes = if arguments.changes.is_empty() {
-        pending_changes(&engine, session)?
-    } else {
-        named_changes(&engine, arguments)?
-    };
+    let list = list_inbox(&engine, session)?;
+    let changes =
+        if arguments.changes.is_empty() { pending_changes(&list) } else { named_changes(&engine, arguments)? };
     if arguments.common.json && !has_answer {
         let mut changes = changes;
-        changes.extend(turn_reviews(&engine, session)?);
+        changes.extend(turn_reviews(&engine, &list)?.iter().map(|review| review.change));
         changes.sort_unstable();
         changes.dedup();
         return print_json(&engine, &changes);
@@ -90,7 +90,7 @@ fn review_workspace(location: &WorkspaceLocation, arguments: &ReviewArguments) -
     let mut reviewer = Reviewer::new(location, &engine, arguments);
     if has_answer {
         // Only changes that were pending when the command started are answered.
-        let changes = if arguments.changes.is_empty() { only_change(&engine, changes, session)? } else { changes };
+        let changes = if arguments.changes.is_empty() { only_change(&engine, &list)? } else { changes };
         let pending = changes.into_iter().map(|change| Pending::get(&engine, change));
         for pending in pending.collect::<Result<Vec<_>, _>>()? {
             reviewer.review(pending, None)?;
@@ -101,7 +101,7 @@ fn review_workspace(location: &WorkspaceLocation, arguments: &ReviewArguments) -
             reviewer.review_turns(session)?;
         }
     }
-    let held = engine.block(engine.client().status(StatusDetail::Counts))?.held_requests;
+    let held = held_requests(&list_inbox(&engine, None)?);
     report_held_requests(held);
     if held == 0 && !reviewer.has_reviewed {
         say("Nothing waits.");
@@ -116,11 +116,9 @@ fn report_held_requests(held: u64) {
     }
 }
 
-/// Lists the turns with changes to review.
-fn turns_to_review(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<(String, String)>, CliError> {
-    let mut turns = engine.block(engine.client().status(StatusDetail::Counts))?.turns_to_review;
-    turns.retain(|(of, _)| session.is_none_or(|session| session == of));
-    Ok(turns)
+/// Lists what waits for a person. `None` is all sessions.
+fn list_inbox(engine: &EngineConnection, session: Option<&str>) -> Result<InboxList, CliError> {
+    engine.block(engine.client().list_inbox(session))
 }
 
 /// Returns the changes of the command line. Fails unless all are pending.
@@ -138,45 +136,42 @@ fn named_changes(engine: &EngineConnection, arguments: &ReviewArguments) -> Resu
     Ok(arguments.changes.clone())
 }
 
-/// Opens the reviews of all turns, and returns their numbers.
-fn turn_reviews(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<u64>, CliError> {
-    let mut changes = Vec::new();
-    for (session, turn) in turns_to_review(engine, session)? {
+/// Opens the reviews of all turns of a list.
+fn turn_reviews(engine: &EngineConnection, list: &InboxList) -> Result<Vec<ChangeRecord>, CliError> {
+    let mut reviews = Vec::new();
+    for (session, turn) in turns_to_review(list) {
         let review = engine.block(engine.client().review_turn(&session, &turn, PreviewDetail::Omitted))?;
-        changes.extend(review.map(|review| review.record.change));
+        reviews.extend(review.map(|review| review.record));
     }
-    Ok(changes)
+    Ok(reviews)
 }
 
 /// Returns the change that an answer without a number is about. Fails if several are pending.
-fn only_change(engine: &EngineConnection, pending: Vec<u64>, session: Option<&str>) -> Result<Vec<u64>, CliError> {
-    let mut changes = pending;
-    changes.extend(turn_reviews(engine, session)?);
+fn only_change(engine: &EngineConnection, list: &InboxList) -> Result<Vec<u64>, CliError> {
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    for change in pending_changes(list) {
+        let item = list.get(&format!("change:{change}"));
+        lines.push((change, item.map(|item| item.summary.clone()).unwrap_or_default()));
+    }
+    lines.extend(turn_reviews(engine, list)?.iter().map(|review| (review.change, change_summary(review))));
+    let changes: Vec<u64> = lines.iter().map(|(change, _)| *change).collect();
     if changes.len() < 2 {
         return Ok(changes);
     }
     let mut text = format!("{} changes wait, and none is named; nothing was decided", changes.len());
-    for &change in &changes {
-        let details = engine.client().get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
-        let record = engine.block(details)?.record;
-        text.push_str(&format!("\n  {change}  {}", change_summary(&record)));
+    for (change, summary) in lines {
+        text.push_str(&format!("\n  {change}  {summary}"));
     }
     let numbers = changes.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     Err(CliError::invalid_input(text).hint(format!("name the changes to decide: `sayso review {numbers} …`")))
 }
 
-/// Lists pending changes without turn reviews, which come with their turns.
-fn pending_changes(engine: &EngineConnection, session: Option<&str>) -> Result<Vec<u64>, CliError> {
-    let pending = engine.block(engine.client().list_pending(session, PreviewDetail::Omitted))?;
-    let records = pending.into_iter().map(|details| details.record);
-    Ok(records.filter(|record| !record.is_review()).map(|record| record.change).collect())
-}
-
 fn print_json(engine: &EngineConnection, changes: &[u64]) -> Result<ExitCode, CliError> {
     let mut objects = Vec::new();
     for &change in changes {
-        let Pending { record, preview } = Pending::get(engine, change)?;
-        objects.push(json!({ "change": change, "subject": record.subject, "preview": preview.object() }));
+        let pending = Pending::get(engine, change)?;
+        let preview = pending.preview(engine)?.object();
+        objects.push(json!({ "change": change, "subject": pending.record.subject, "preview": preview }));
     }
     let mut output = Output::stdout();
     output.json(&json!(objects))?;
@@ -233,7 +228,7 @@ impl<'a> Reviewer<'a> {
     /// Reviews turns one after the other, because a denied part of one turn may change the next review.
     fn review_turns(&mut self, session: Option<&str>) -> Result<(), CliError> {
         let client = self.engine.client();
-        for (session, turn) in turns_to_review(self.engine, session)? {
+        for (session, turn) in turns_to_review(&list_inbox(self.engine, session)?) {
             let review = self.engine.block(client.review_turn(&session, &turn, PreviewDetail::Omitted))?;
             if let Some(review) = review
                 && self.review(Pending::get(self.engine, review.record.change)?, None)? == Some(Leave::Quit)
@@ -265,7 +260,7 @@ impl<'a> Reviewer<'a> {
         let Self { engine, arguments, terminal, .. } = *self;
         let mut output = Output::stdout();
         if !arguments.common.json {
-            output.write(review_heading(&pending.record, &pending.preview).as_bytes())?;
+            output.write(review_heading(&pending.record).as_bytes())?;
         }
         if pending.record.subject.is_files() {
             let mut review = FileReview::new(engine, &arguments.verdict, &arguments.common, Path::new(""), output);
@@ -276,7 +271,10 @@ impl<'a> Reviewer<'a> {
         }
         let answer = action_answer(&pending, &arguments.verdict)?;
         output.styled(&render_subject(&pending.record.subject), terminal)?;
-        output.styled(&render_preview(&pending.preview, highlighting(terminal)), terminal)?;
+        if !pending.record.files.is_empty() {
+            let diff = ChangeDiff::of_pending(engine, terminal, &pending)?;
+            diff.draw(&mut output, |path| FileFacts::recorded(&pending.record.files, path))?;
+        }
         let Some(answer) = answer else {
             let mut own;
             let prompter = if let Some(prompter) = prompter {

@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use sayso_api::client::{ToolCall, UndoPlan};
+use sayso_api::diff::DiffSubject;
 use sayso_api::proto::capture_response::captured_file::State as CaptureState;
 use sayso_present::escape::escape_unprintable;
-use sayso_present::preview::render_preview;
 use sayso_present::words::format_age;
 use sayso_review::{ChangeStatus, ErrorKind, Fingerprint, SnapshotRecord, Tier};
 use serde_json::json;
 
 use crate::agents;
-use crate::ansi::highlighting;
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::cli::{SnapshotArguments, SnapshotCommand, TierChoice};
 use crate::engine::EngineConnection;
 use crate::error::{CliError, exit_code, no_such_snapshot};
@@ -136,7 +136,9 @@ fn restore(
     for snapshot in snapshots {
         let plan = engine.block(engine.client().plan_restore(snapshot))?;
         if !arguments.common.json {
-            output.styled(&render_preview(&plan.preview, highlighting(terminal)), terminal)?;
+            let subject = DiffSubject::Restore(snapshot);
+            let diff = ChangeDiff::open(&engine, terminal, subject, Some(plan.hash))?;
+            diff.draw(&mut output, |path| FileFacts::planned(&plan.preview, path))?;
             output.flush()?;
         }
         let (restored, outcome, text) = restore_one(&engine, snapshot, &plan, dry_run)?;

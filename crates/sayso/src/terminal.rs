@@ -5,8 +5,8 @@ use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{Ansi256Color, Color, RgbColor};
-
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use sayso_review::{Surface, SurfaceKind};
 
 use crate::cli::{ThemeChoice, When};
 
@@ -29,6 +29,13 @@ pub(crate) fn lend<T>(run: impl FnOnce() -> T) -> T {
 /// `true` while another program has the terminal. Ctrl-C is for that program.
 pub(crate) fn is_lent() -> bool {
     LENT.load(Ordering::Acquire)
+}
+
+/// The surface of this process, named by the terminal in which answers are typed, such as `pts/3`.
+pub(crate) fn surface() -> Surface {
+    let input = if std::io::stdin().is_terminal() { std::fs::read_link("/proc/self/fd/0").ok() } else { None };
+    let name = input.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Surface::new(SurfaceKind::CommandLine, name.strip_prefix("/dev/").unwrap_or_default())
 }
 
 /// Capabilities of standard output.

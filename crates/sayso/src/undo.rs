@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use sayso_api::client::{ChangeDetails, UndoPlan};
+use sayso_api::diff::DiffSubject;
 use sayso_present::change::{uncaptured_notes, undo_title};
-use sayso_present::preview::render_preview;
 use sayso_present::words::count;
 use sayso_review::{ChangeStatus, ErrorKind, IfChanged, Problem, Target, WsPath};
 use serde_json::json;
 
 use crate::agents;
-use crate::ansi::highlighting;
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::cli::UndoArguments;
 use crate::engine::EngineConnection;
 use crate::error::{CliError, exit_code};
@@ -81,7 +81,12 @@ pub(crate) fn run(arguments: &UndoArguments, direction: Direction) -> Result<Exi
         let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
         let title = undo_title(direction.title_verb(), &plan.changes);
         output.write(format!("{title}\n").as_bytes())?;
-        output.styled(&render_preview(&plan.preview, highlighting(terminal)), terminal)?;
+        let subject = match direction {
+            Direction::Undo => DiffSubject::Undo { target: target.clone(), if_changed },
+            Direction::Redo => DiffSubject::Redo { target: target.clone(), if_changed },
+        };
+        let diff = ChangeDiff::open(&engine, terminal, subject, Some(plan.hash))?;
+        diff.draw(&mut output, |path| FileFacts::planned(&plan.preview, path))?;
         output.write(uncaptured_notes(&plan.uncaptured).as_bytes())?;
         output.flush()?;
     }

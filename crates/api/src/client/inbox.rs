@@ -34,6 +34,51 @@ impl From<proto::AttachedSurface> for AttachedSurface {
     }
 }
 
+/// A rule that a verdict would create, and the past decisions that it would have covered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSuggestion {
+    /// The rule as it is written in a configuration file.
+    pub toml: String,
+    /// Configuration file that the rule goes to. `None` for a rule of the session.
+    pub file: Option<String>,
+    /// Session that the rule goes to. `None` for a rule in a file.
+    pub session: Option<String>,
+    /// The rule in words.
+    pub explanation: String,
+    /// Number of inspected decisions, the latest ones.
+    pub inspected: u32,
+    /// Newest first.
+    pub covered: Vec<CoveredDecision>,
+}
+
+/// A decision that a rule would have covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoveredDecision {
+    pub change: ChangeId,
+    /// `true` if the change was approved, at least in part.
+    pub approved: bool,
+    /// `true` if a person decided, `false` if a rule did.
+    pub by_person: bool,
+}
+
+impl From<proto::SuggestRuleResponse> for RuleSuggestion {
+    fn from(response: proto::SuggestRuleResponse) -> Self {
+        let covered = response.covered.into_iter().map(|decision| CoveredDecision {
+            change: decision.change,
+            approved: decision.approved,
+            by_person: decision.by_person,
+        });
+        Self {
+            toml: response.rule_toml,
+            file: response.file,
+            session: response.session,
+            explanation: response.explanation,
+            inspected: response.inspected,
+            covered: covered.collect(),
+        }
+    }
+}
+
 /// The inbox, kept current across lost connections and restarted engines.
 #[derive(Debug)]
 pub struct InboxWatch {
@@ -180,16 +225,14 @@ impl Client {
         Ok(response.surfaces.into_iter().map(AttachedSurface::from).collect())
     }
 
-    /// Returns the rule that a verdict on a pending change would create.
-    pub async fn suggest_rule(
-        &self,
-        change: ChangeId,
-        remember_as: RememberAs,
-    ) -> Result<proto::SuggestRuleResponse, ClientError> {
+    /// Returns the rule that a verdict on a pending change would create. Changes nothing.
+    pub async fn suggest_rule(&self, change: ChangeId, remember_as: RememberAs) -> Result<RuleSuggestion, ClientError> {
         let remember_as = Some((&remember_as).into()).into();
         let request = proto::SuggestRuleRequest { change, remember_as, ..Default::default() };
-        self.call::<_, view::SuggestRuleResponseView<'static>, _>(proto::REVIEW_SERVICE_SUGGEST_RULE_SPEC, request)
-            .await
+        let response = self
+            .call::<_, view::SuggestRuleResponseView<'static>, _>(proto::REVIEW_SERVICE_SUGGEST_RULE_SPEC, request)
+            .await?;
+        Ok(response.into())
     }
 }
 

@@ -9,9 +9,11 @@
 //! - A response is buffered in memory.
 
 mod call;
+mod conversation;
 mod decide;
 mod delivery;
 mod dial;
+mod diff;
 mod error;
 mod inbox;
 mod intent;
@@ -32,9 +34,11 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 use sayso_review::Surface;
 
+pub use conversation::ConversationWatch;
 pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
+pub use diff::DiffQuery;
 pub use error::{ClientError, SideEffect};
-pub use inbox::{AttachedSurface, InboxWatch};
+pub use inbox::{AttachedSurface, CoveredDecision, InboxWatch, RuleSuggestion};
 pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};
 pub use responses::{ChangeDetails, Finished, PreviewDetail, RememberedRule, Status, UndoPlan};
 pub use retry::RetryBudget;

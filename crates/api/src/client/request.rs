@@ -68,12 +68,6 @@ calls! {
         REQUEST_SERVICE_REPLAY_REQUEST_SPEC;
     /// Sums the cost of requests per turn, per session and in total.
     request_costs(GetCostRequest) -> GetCostResponse, GetCostResponseView, REQUEST_SERVICE_GET_COST_SPEC;
-    /// Returns blocks of a session's conversation, oldest first.
-    conversation(GetConversationPreviewRequest) -> GetConversationPreviewResponse, GetConversationPreviewResponseView,
-        CONVERSATION_SERVICE_GET_CONVERSATION_PREVIEW_SPEC;
-    /// Returns one block of a conversation with its whole text.
-    conversation_block(GetConversationBlockRequest) -> GetConversationBlockResponse, GetConversationBlockResponseView,
-        CONVERSATION_SERVICE_GET_CONVERSATION_BLOCK_SPEC;
     /// Opens an endpoint for one run of an agent.
     open_endpoint(OpenEndpointRequest) -> OpenEndpointResponse, OpenEndpointResponseView,
         REQUEST_SERVICE_OPEN_ENDPOINT_SPEC;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use buffa::MessageField;
 use sayso_diff::{
-    ConflictRow, ConflictRowKind, DiffRow, Encoding, Escape, EscapedOriginal, HunkRows, Kind, LineEnding,
-    LineTerminator, RowContent, RowKind, RowNote, SideBySideCell, SideBySideRow, SideFacts,
+    ConflictRow, ConflictRowKind, DiffRow, Escape, EscapedOriginal, LineTerminator, RowContent, RowKind, RowNote,
+    SideBySideCell, SideBySideRow,
 };
 
 use super::field::{count, enumeration, missing, oneof, optional, required, unspecified};
@@ -14,7 +14,7 @@ use crate::proto;
 use crate::proto::oneof::escaped_span::Original;
 
 /// Offsets within a line and numbers of hunks. Both are far below the limit.
-fn small(number: usize) -> u32 {
+pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
@@ -23,7 +23,7 @@ fn line_number(number: Option<u64>, name: &str) -> Result<Option<usize>, BadMess
 }
 
 /// Reads a span of a text, which starts and ends between characters.
-fn span(text: &str, start: u32, end: u32) -> Result<Range<usize>, BadMessage> {
+pub(super) fn span(text: &str, start: u32, end: u32) -> Result<Range<usize>, BadMessage> {
     let range = start as usize..end as usize;
     if text.get(range.clone()).is_some() {
         return Ok(range);
@@ -242,50 +242,5 @@ impl TryFrom<proto::ConflictRow> for ConflictRow {
             theirs: optional(row.theirs, "theirs")?,
             yours: optional(row.yours, "yours")?,
         })
-    }
-}
-
-impl From<&HunkRows> for proto::DiffHunk {
-    fn from(hunk: &HunkRows) -> Self {
-        Self {
-            number: small(hunk.number),
-            parts: small(hunk.parts),
-            added: hunk.counts.added as u64,
-            removed: hunk.counts.removed as u64,
-            old_start: hunk.old_lines.start as u64 + 1,
-            old_lines: hunk.old_lines.len() as u64,
-            new_start: hunk.new_lines.start as u64 + 1,
-            new_lines: hunk.new_lines.len() as u64,
-            first_row: hunk.rows.start as u64,
-            rows: hunk.rows.len() as u64,
-            ..Default::default()
-        }
-    }
-}
-
-impl From<&SideFacts> for proto::TextFormat {
-    fn from(facts: &SideFacts) -> Self {
-        use proto::text_format::{Encoding as Encoded, LineEnding as Ending};
-        let encoding = match (facts.format.kind, facts.format.encoding) {
-            (Kind::Binary, _) => Encoded::Unspecified,
-            (Kind::Text, Encoding::Utf8) => Encoded::Utf8,
-            (Kind::Text, Encoding::Utf16Le) => Encoded::Utf16Le,
-            (Kind::Text, Encoding::Utf16Be) => Encoded::Utf16Be,
-            (Kind::Text, Encoding::Latin1) => Encoded::Latin1,
-        };
-        let line_ending = match facts.format.line_ending {
-            LineEnding::None => Ending::Unspecified,
-            LineEnding::Lf => Ending::Lf,
-            LineEnding::Crlf => Ending::Crlf,
-            LineEnding::Mixed => Ending::Mixed,
-        };
-        Self {
-            encoding: encoding.into(),
-            line_ending: line_ending.into(),
-            bom: facts.format.bom,
-            final_newline: facts.format.final_newline,
-            lines: facts.lines as u64,
-            ..Default::default()
-        }
     }
 }

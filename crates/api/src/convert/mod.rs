@@ -11,8 +11,10 @@
 mod bad_message;
 mod change;
 mod command_preview;
+mod conversation;
 mod described;
 mod diff;
+mod diff_file;
 mod dry_run;
 mod event;
 pub mod field;

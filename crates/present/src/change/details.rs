@@ -1,24 +1,15 @@
 //! All of a change as text.
 
-use sayso_review::{Cause, ChangeRecord, ChangeStatus, Placement, Preview};
+use sayso_review::{Cause, ChangeRecord, ChangeStatus};
 
 use super::summary::{applied_file_summary, status_style, status_text};
 use crate::command::render_subject;
-use crate::diff::Highlighting;
 use crate::escape::escape_unprintable;
-use crate::preview::render_preview;
 use crate::span::{Style, StyledText};
 use crate::words::{format_age, join_numbers};
 
-/// Renders all of a change: status, origin, cause, notes, command, preview and the message to the agent.
-///
-/// Without a preview, because its contents are no longer kept, the files are summarised. `now` is in milliseconds since 1970.
-pub fn render_change(
-    record: &ChangeRecord,
-    preview: Option<&Preview>,
-    now: i64,
-    highlighting: Highlighting,
-) -> StyledText {
+/// Renders what comes above the diff of a change: status, origin, cause, notes and command. `now` is in milliseconds since 1970.
+pub fn render_change_heading(record: &ChangeRecord, now: i64) -> StyledText {
     let mut text = StyledText::new();
     text.push(Style::Title, format!("Change {}", record.change));
     text.push(status_style(&record.status), format!("  {}", status_text(record)));
@@ -31,12 +22,18 @@ pub fn render_change(
     if record.applied.is_some() && !record.subject.is_files() {
         text.plain("\nChanged while it ran:\n");
     }
-    if let Some(preview) = preview {
-        text.append(render_preview(preview, highlighting));
-    } else {
-        let files: Vec<String> = record.files.iter().map(|file| applied_file_summary(record, file)).collect();
-        text.plain(format!("{}\n(its content is no longer stored)\n", files.join("\n")));
-    }
+    text
+}
+
+/// Summarises the files of a change whose contents are no longer stored.
+pub fn content_gone_text(record: &ChangeRecord) -> String {
+    let files: Vec<String> = record.files.iter().map(|file| applied_file_summary(record, file)).collect();
+    format!("{}\n(its content is no longer stored)\n", files.join("\n"))
+}
+
+/// Renders the message to the agent about a change, for the place below its diff. Empty without one.
+pub fn render_agent_message(record: &ChangeRecord) -> StyledText {
+    let mut text = StyledText::new();
     let delivered = record.delivered().map(|message| ("The agent was told:", message));
     let pending = || record.undelivered().map(|message| ("The agent has not been told yet:", message));
     if let Some((title, message)) = delivered.or_else(pending) {
@@ -117,7 +114,7 @@ fn denied_dependency_notes(record: &ChangeRecord) -> String {
 }
 
 /// The heading above a pending change in a review: its number, its origin and its notes.
-pub fn review_heading(record: &ChangeRecord, preview: &Preview) -> String {
+pub fn review_heading(record: &ChangeRecord) -> String {
     let origin = match (&record.origin.agent, &record.origin.session) {
         (Some(agent), Some(session)) => {
             format!(" by {} in session {}", escape_unprintable(agent), escape_unprintable(session))
@@ -126,11 +123,10 @@ pub fn review_heading(record: &ChangeRecord, preview: &Preview) -> String {
         (None, Some(session)) => format!(" in session {}", escape_unprintable(session)),
         (None, None) => String::new(),
     };
-    let mut text = match preview.placement() {
-        Placement::InPlace if record.subject.is_files() => {
-            format!("Change {}: what happened at once{origin}. What you refuse is taken back.\n", record.change)
-        }
-        _ => format!("Change {}{origin} waits:\n", record.change),
+    let mut text = if record.is_review() {
+        format!("Change {}: what happened at once{origin}. What you refuse is taken back.\n", record.change)
+    } else {
+        format!("Change {}{origin} waits:\n", record.change)
     };
     text.push_str(&denied_dependency_notes(record));
     text

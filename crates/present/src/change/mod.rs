@@ -5,7 +5,7 @@ mod event;
 mod outcome;
 mod summary;
 
-pub use details::{render_change, review_heading};
+pub use details::{content_gone_text, render_agent_message, render_change_heading, review_heading};
 pub use event::{describe_event, render_event, surface_text};
 pub use outcome::{
     applied_text, decided_elsewhere_text, policy_decision_text, run_summary, uncaptured_notes, undo_title,

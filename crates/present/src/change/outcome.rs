@@ -1,8 +1,7 @@
 //! Outcomes as sentences: what a verdict, a policy decision, a run or an undo led to.
 
 use sayso_review::{
-    Acceptance, ChangeId, ChangeRecord, ChangeStatus, Decider, Decision, FileDecision, Fingerprint, Placement, Preview,
-    RecordedStep, Uncaptured,
+    AppliedPart, ChangeId, ChangeRecord, ChangeStatus, Decider, FileRecord, Fingerprint, RecordedStep, Uncaptured,
 };
 
 use super::summary::change_summary;
@@ -13,29 +12,30 @@ use crate::words::{count, join_numbers};
 /// Files and uncaptured paths that a run's summary lists.
 const MAX_LISTED_FILES: usize = 10;
 
-/// Describes the result of an applied verdict. The first value is `true` if everything was approved.
-pub fn applied_text(change: ChangeId, preview: &Preview, decision: &Decision) -> (bool, String) {
-    let is_whole = decision.files.iter().all(|file| file.acceptance == Acceptance::All);
-    let is_changed = |file: &&FileDecision| !matches!(file.acceptance, Acceptance::Denied { .. });
-    let files = if decision.plan.is_empty() { 0 } else { decision.files.iter().filter(is_changed).count() };
-    let text = match files {
-        _ if preview.placement() == Placement::InPlace => reviewed_text(change, decision),
-        0 => "Nothing had to be changed.".to_owned(),
+/// Describes the result of an applied verdict.
+pub fn applied_text(record: &ChangeRecord) -> String {
+    let change = record.change;
+    let steps = record.applied.as_ref().map_or(0, |applied| applied.steps.len());
+    if record.is_review() {
+        return reviewed_text(change, steps);
+    }
+    let is_changed = |file: &&FileRecord| record.applied_part(file) != AppliedPart::Nothing;
+    match record.files.iter().filter(is_changed).count() {
+        _ if steps == 0 => "Nothing had to be changed.".to_owned(),
         files => {
-            let part = if is_whole { "" } else { " in part" };
+            let part = if record.partial { " in part" } else { "" };
             let files = count(files as u64, "file");
             format!("Applied{part} as change {change}: {files}. `sayso undo {change}` takes it back.")
         }
-    };
-    (is_whole, text)
+    }
 }
 
-/// Describes the result of a turn review.
-fn reviewed_text(change: ChangeId, decision: &Decision) -> String {
-    if decision.plan.is_empty() {
+/// Describes the result of a turn review that wrote some files.
+fn reviewed_text(change: ChangeId, files: usize) -> String {
+    if files == 0 {
         return "Kept all of it.".to_owned();
     }
-    let files = count(decision.plan.steps().len() as u64, "file");
+    let files = count(files as u64, "file");
     format!(
         "Took back what you refused, as change {change}: {files}. The agent is told; `sayso undo {change}` takes that back."
     )

@@ -1,12 +1,12 @@
-//! A diff as styled text: line numbers, markers, syntax, changed words.
+//! Rows of a diff as styled text: line numbers, markers, syntax, changed words.
 
 use std::ops::Range;
 
-use sayso_diff::{Block, Diff, Encoding, Hunk, LineEnding, LineKind, MarkedLine, Side, TextFormat};
+use sayso_api::diff::{DiffHunk, DiffSide, HighlightedRow, SyntaxToken};
+use sayso_diff::{Counts, LineEnding, LineTerminator, RowKind};
 
-use super::highlight::{self, Highlight};
 use crate::escape::escape_unprintable;
-use crate::span::{CodeStyle, LineChange, Style, StyledText};
+use crate::span::{CodeStyle, LineChange, Style, StyledText, SyntaxClass};
 use crate::syntax::LineClasses;
 
 /// The heading above a file's hunks.
@@ -15,13 +15,6 @@ pub enum DiffTitle<'a> {
     Files { old: &'a str, new: &'a str },
     /// A file of two trees, and the event that happened to it, such as `deleted`. The event may be empty.
     Tree { path: &'a str, event: &'a str },
-}
-
-/// Syntax highlighting. A surface without colours saves its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Highlighting {
-    On,
-    Off,
 }
 
 /// The treatment of changed lines that are too long to read.
@@ -42,145 +35,142 @@ pub fn title_line(path: &str, event: &str) -> StyledText {
     text
 }
 
-/// Renders a diff piece by piece. Hunks have to come in the file's order, because syntax is parsed from the top.
-pub struct DiffRenderer<'a> {
-    text: StyledText,
+/// Renders a heading with the counts of added and removed lines.
+pub fn render_title(title: &DiffTitle<'_>, counts: Counts) -> StyledText {
+    let mut text = StyledText::new();
+    match title {
+        DiffTitle::Files { old, new } => {
+            text.push(Style::Title, format!("{} → {}", escape_unprintable(old), escape_unprintable(new)));
+        }
+        DiffTitle::Tree { path, event } => {
+            text.push(Style::Title, escape_unprintable(path));
+            if !event.is_empty() {
+                text.push(Style::Dim, format!("  {event}"));
+            }
+        }
+    }
+    if counts.added + counts.removed > 0 {
+        text.push(Style::Added, format!("  +{}", counts.added));
+        text.push(Style::Removed, format!(" -{}", counts.removed));
+    }
+    text.plain("\n");
+    text
+}
+
+/// Renders the rows of one file.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRenderer {
     /// Width of a line number.
     digits: usize,
-    encodings: (Encoding, Encoding),
     /// `true` if all lines of both sides end with `\r\n`, so that `\r` need not be shown.
     all_crlf: bool,
     long_lines: LongLines,
-    old: Option<Highlight<'a>>,
-    new: Option<Highlight<'a>>,
 }
 
-impl<'a> DiffRenderer<'a> {
-    /// Prepares to render a diff. `name` tells the language.
-    pub fn new(diff: &Diff<'a>, name: &str, highlighting: Highlighting, long_lines: LongLines) -> Self {
-        let (old_lines, new_lines) = diff.line_counts();
-        let start = |text: &'a str| Highlight::new(text, name);
-        let sides = if highlighting == Highlighting::Off { None } else { highlight::sides(diff) };
-        let (old, new) = sides.map_or((None, None), |(old, new)| (start(old), start(new)));
-        let encoding = |side| match side {
-            Side::Absent => Encoding::Utf8,
-            Side::Present(bytes) => Encoding::of(bytes),
-        };
-        let is_crlf = |form: Option<TextFormat>| form.is_none_or(|form| form.line_ending == LineEnding::Crlf);
-        let (old_form, new_form) = diff.formats();
-        Self {
-            text: StyledText::new(),
-            long_lines,
-            all_crlf: is_crlf(old_form) && is_crlf(new_form),
-            digits: old_lines.max(new_lines).max(1).ilog10() as usize + 1,
-            encodings: (encoding(diff.old_side()), encoding(diff.new_side())),
-            old,
-            new,
-        }
-    }
-
-    /// Returns the text rendered since the last call.
-    pub fn take(&mut self) -> StyledText {
-        std::mem::take(&mut self.text)
-    }
-
-    /// Renders a heading with the counts of added and removed lines.
-    pub fn title(&mut self, diff: &Diff<'_>, title: &DiffTitle<'_>) {
-        let text = &mut self.text;
-        match title {
-            DiffTitle::Files { old, new } => {
-                text.push(Style::Title, format!("{} → {}", escape_unprintable(old), escape_unprintable(new)));
-            }
-            DiffTitle::Tree { path, event } => {
-                text.push(Style::Title, escape_unprintable(path));
-                if !event.is_empty() {
-                    text.push(Style::Dim, format!("  {event}"));
-                }
-            }
-        }
-        let counts = diff.counts();
-        if counts.added + counts.removed > 0 {
-            text.push(Style::Added, format!("  +{}", counts.added));
-            text.push(Style::Removed, format!(" -{}", counts.removed));
-        }
-        text.plain("\n");
-    }
-
-    /// Renders a note about the file.
-    pub fn note(&mut self, note: &str) {
-        self.text.line(Style::Note, format!("note: {note}"));
+impl RowRenderer {
+    /// Prepares to render a file by the facts about its sides.
+    pub fn new(old: Option<DiffSide>, new: Option<DiffSide>, long_lines: LongLines) -> Self {
+        let lines = |side: Option<DiffSide>| side.map_or(0, |side| side.lines);
+        let is_crlf = |side: Option<DiffSide>| side.is_none_or(|side| side.format.line_ending == LineEnding::Crlf);
+        let digits = lines(old).max(lines(new)).max(1).ilog10() as usize + 1;
+        Self { digits, all_crlf: is_crlf(old) && is_crlf(new), long_lines }
     }
 
     /// Renders a hunk below its header. `name` follows the line numbers in the header; it may be empty.
-    pub fn hunk(&mut self, hunk: &Hunk<'_, '_>, name: &str) {
-        let range = |block: &Block| match block.lines() {
-            0 => format!("{},0", block.start.line),
-            1 => format!("{}", block.start.line + 1),
-            lines => format!("{},{lines}", block.start.line + 1),
-        };
-        let blank = if name.is_empty() { "" } else { " " };
-        self.text.line(Style::Accent, format!("@@ -{} +{} @@{blank}{name}", range(&hunk.old), range(&hunk.new)));
-        for line in hunk.marked_lines() {
-            self.line(&line);
-        }
+    pub fn hunk(self, hunk: &DiffHunk, name: &str) -> StyledText {
+        let mut text = self.header(&hunk.place.old_lines, &hunk.place.new_lines, name);
+        text.append(self.rows(&hunk.rows));
+        text
     }
 
-    fn line(&mut self, marked: &MarkedLine<'_>) {
-        let line = &marked.line;
-        let (highlight, number, encoding, marker, change) = match line.kind {
-            LineKind::Add => (&mut self.new, line.new_number, self.encodings.1, '+', Some(LineChange::Added)),
-            LineKind::Remove => (&mut self.old, line.old_number, self.encodings.0, '-', Some(LineChange::Removed)),
-            LineKind::Context => (&mut self.old, line.old_number, self.encodings.0, ' ', None),
+    /// Renders the header of some lines of both sides, counted from 0.
+    pub fn header(self, old: &Range<usize>, new: &Range<usize>, name: &str) -> StyledText {
+        let range = |lines: &Range<usize>| match lines.len() {
+            0 => format!("{},0", lines.start),
+            1 => format!("{}", lines.start + 1),
+            length => format!("{},{length}", lines.start + 1),
         };
-        let classes = highlight.as_mut().zip(number).and_then(|(highlight, number)| highlight.line(number - 1));
-        let digits = self.digits;
-        let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
-        let gutter = format!("{:>digits$} {:>digits$} ", number(line.old_number), number(line.new_number));
-        self.text.push(Style::Dim, gutter);
-        self.text.push(change_style(change), format!("{marker} "));
+        let blank = if name.is_empty() { "" } else { " " };
+        let mut text = StyledText::new();
+        text.line(Style::Accent, format!("@@ -{} +{} @@{blank}{name}", range(old), range(new)));
+        text
+    }
 
-        let decoded = encoding.decode(line.bytes);
-        let has_newline = decoded.ends_with('\n');
-        let content = decoded.strip_suffix('\n').unwrap_or(&decoded);
-        // A carriage return matters only where the line changed.
-        let hides_return = line.kind == LineKind::Context || self.all_crlf;
-        let content = if hides_return { content.strip_suffix('\r').unwrap_or(content) } else { content };
-        // Word spans count bytes of the file. After decoding they fit UTF-8 only.
-        let words: &[Range<usize>] =
-            if encoding == Encoding::Utf8 && decoded.len() == line.bytes.len() { &marked.spans } else { &[] };
-        let (windows, omitted) = match line.kind {
-            LineKind::Add | LineKind::Remove if self.long_lines == LongLines::Whole || !words.is_empty() => {
-                (windows_around(content, words), String::new())
-            }
-            _ => {
-                let (shown, omitted) = shorten(content);
-                (whole(shown), omitted)
+    /// Renders rows.
+    pub fn rows(self, rows: &[HighlightedRow]) -> StyledText {
+        let mut text = StyledText::new();
+        for row in rows {
+            self.row(&mut text, row);
+        }
+        text
+    }
+
+    fn row(self, text: &mut StyledText, highlighted: &HighlightedRow) {
+        let row = &highlighted.row;
+        let digits = self.digits;
+        let (marker, change) = match row.kind {
+            RowKind::Added => ('+', Some(LineChange::Added)),
+            RowKind::Removed => ('-', Some(LineChange::Removed)),
+            RowKind::Context => (' ', None),
+            RowKind::Fold { .. } => return,
+            RowKind::Note(_) => {
+                let blank = " ".repeat(2 * digits + 2);
+                return text.line(Style::Dim, format!("{blank}\\ No newline at end of file"));
             }
         };
-        for (range, style) in pieces(content.len(), &classes.unwrap_or_default(), words, &windows, change) {
+        let number = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
+        text.push(Style::Dim, format!("{:>digits$} {:>digits$} ", number(row.old_line), number(row.new_line)));
+        text.push(change_style(change), format!("{marker} "));
+        let (content, words) = (&row.content.text, &row.content.words);
+        let is_whole = self.long_lines == LongLines::Whole || !words.is_empty();
+        let (windows, omitted) = if change.is_some() && is_whole {
+            (windows_around(content, words), String::new())
+        } else {
+            let (shown, omitted) = shorten(content);
+            (whole(shown), omitted)
+        };
+        for (range, style) in
+            pieces(content.len(), &classes(&highlighted.syntax, content.len()), words, &windows, change)
+        {
             let Some(range) = intersect(&range, &windows) else { continue };
             if range.start > 0 && windows.iter().any(|window| window.start == range.start) {
-                self.text.push(Style::Dim, "…");
+                text.push(Style::Dim, "…");
             }
             // Tokens and words end between characters. If one did not, replacement characters are shown instead of a panic.
             let piece = match content.get(range.clone()) {
                 Some(piece) => piece.into(),
                 None => String::from_utf8_lossy(&content.as_bytes()[range]),
             };
-            self.text.push(Style::Code(style), escape_unprintable(&piece));
+            text.push(Style::Code(style), escape_unprintable(&piece));
+        }
+        // A carriage return matters only where the line changed.
+        if change.is_some() && !self.all_crlf && row.content.terminator == LineTerminator::CrLf {
+            text.push(Style::Code(CodeStyle { change, is_changed_word: false, syntax: None }), "␍");
         }
         let end = windows.last().map_or(0, |window| window.end);
         let omitted = if omitted.is_empty() && end < content.len() { "…".to_owned() } else { omitted };
-        self.text.push(Style::Dim, omitted);
+        text.push(Style::Dim, omitted);
         if let Some(change) = change {
-            self.text.push(Style::LineEnd(change), "");
+            text.push(Style::LineEnd(change), "");
         }
-        self.text.plain("\n");
-        if !has_newline {
-            let blank = " ".repeat(2 * digits + 2);
-            self.text.line(Style::Dim, format!("{blank}\\ No newline at end of file"));
-        }
+        text.plain("\n");
     }
+}
+
+/// The classes of a row's text. Text between tokens is plain.
+fn classes(tokens: &[SyntaxToken], length: usize) -> LineClasses {
+    let (mut classes, mut at) = (LineClasses::new(), 0);
+    for SyntaxToken { range, class } in tokens {
+        if at < range.start {
+            classes.push((at..range.start, SyntaxClass::Text));
+        }
+        classes.push((range.clone(), (*class).into()));
+        at = range.end;
+    }
+    if !tokens.is_empty() && at < length {
+        classes.push((at..length, SyntaxClass::Text));
+    }
+    classes
 }
 
 /// The style of a changed line's marker.

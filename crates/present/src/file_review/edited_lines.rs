@@ -1,11 +1,11 @@
 //! The new lines of a hunk as a text for an editor.
 
-use sayso_diff::{Diff, Encoding, Hunk};
+use sayso_diff::{Diff, Encoding};
 use sayso_review::{CONTEXT, FilePreview, FileState};
 use thiserror::Error;
 
-use super::hunks::changed_ranges;
-use crate::diff::{DiffRenderer, Highlighting, LongLines};
+use super::unit::{ChangedLines, bytes_of};
+use crate::diff::{Highlighting, LocalDiff, LongLines};
 use crate::span::StyledText;
 
 /// The reason why the lines of a hunk cannot be edited.
@@ -32,7 +32,7 @@ pub struct EditableLines<'f> {
 
 impl<'f> EditableLines<'f> {
     /// Extracts the new lines of a hunk.
-    pub fn new(file: &'f FilePreview, hunk: &Hunk<'_, '_>) -> Result<Self, NotEditable> {
+    pub fn new(file: &'f FilePreview, changed: &ChangedLines) -> Result<Self, NotEditable> {
         let is_file = |state: &FileState| !matches!(state, FileState::Link { .. });
         let (true, true, Some(content)) = (is_file(&file.before), is_file(&file.after), file.after.bytes()) else {
             return Err(NotEditable::NoLines);
@@ -40,7 +40,8 @@ impl<'f> EditableLines<'f> {
         if !matches!(Encoding::of(content), Encoding::Utf8) {
             return Err(NotEditable::NotUtf8);
         }
-        let (removed, added) = changed_ranges(hunk);
+        let old = file.before.bytes().unwrap_or_default();
+        let (removed, added) = (bytes_of(old, &changed.old), bytes_of(content, &changed.new));
         let is_last = added.end == content.len();
         let lines = &content[added];
         let has_crlf = lines.windows(2).any(|pair| pair == b"\r\n");
@@ -48,7 +49,7 @@ impl<'f> EditableLines<'f> {
             if has_crlf { String::from_utf8_lossy(lines).replace("\r\n", "\n").into_bytes() } else { lines.to_vec() };
         Ok(Self {
             file,
-            old: &file.before.bytes().unwrap_or_default()[removed],
+            old: &old[removed],
             name: file.path.names().next_back().unwrap_or("lines"),
             text,
             has_crlf,
@@ -68,11 +69,8 @@ impl<'f> EditableLines<'f> {
     /// Renders a diff of the old lines and the edited lines, for confirmation.
     pub fn render(&self, restored: &[u8], highlighting: Highlighting) -> StyledText {
         let diff = Diff::new(self.old, restored);
-        let mut renderer = DiffRenderer::new(&diff, self.file.path.as_str(), highlighting, LongLines::Whole);
-        for hunk in diff.hunks(CONTEXT) {
-            renderer.hunk(&hunk, "as edited, counted from the first changed line");
-        }
-        renderer.take()
+        let mut local = LocalDiff::new(&diff, self.file.path.as_str(), CONTEXT, highlighting);
+        local.render(LongLines::Whole, |_| "as edited, counted from the first changed line".to_owned())
     }
 }
 

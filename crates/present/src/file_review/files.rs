@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sayso_review::{Answer, Comment, FileAnswer, FilePreview, Preview, WsPath};
+use sayso_review::{Answer, Comment, FileAnswer, FileRecord, WsPath};
 
 use super::hunks::FileOutcome;
 use super::keys::Leave;
@@ -14,20 +14,23 @@ pub struct ChangeAnswer {
     pub comments: Vec<Comment>,
 }
 
+/// Returns the files that need a decision.
+pub fn asked(files: &[FileRecord]) -> impl Iterator<Item = &FileRecord> {
+    files.iter().filter(|file| !file.settled)
+}
+
 /// A file to show.
 #[derive(Clone, Copy, Debug)]
-pub struct FileTurn<'p> {
-    pub file: &'p FilePreview,
-    /// `true` if it was approved before.
-    pub is_settled: bool,
+pub struct FileTurn<'r> {
+    pub file: &'r FileRecord,
     /// `false` if the file is shown only: settled, impossible, or denied with all the rest.
     pub needs_answer: bool,
 }
 
-/// Collects the answers about the files of a preview, in its order.
+/// Collects the answers about the files of a change, in its order.
 #[derive(Debug)]
-pub struct ChangeReview<'p> {
-    preview: &'p Preview,
+pub struct ChangeReview<'r> {
+    files: &'r [FileRecord],
     /// Index of the file after the current one.
     next: usize,
     answers: BTreeMap<WsPath, FileAnswer>,
@@ -35,19 +38,18 @@ pub struct ChangeReview<'p> {
     is_rest_denied: bool,
 }
 
-impl<'p> ChangeReview<'p> {
+impl<'r> ChangeReview<'r> {
     /// Starts before the first file.
-    pub fn new(preview: &'p Preview) -> Self {
-        Self { preview, next: 0, answers: BTreeMap::new(), comments: Vec::new(), is_rest_denied: false }
+    pub fn new(files: &'r [FileRecord]) -> Self {
+        Self { files, next: 0, answers: BTreeMap::new(), comments: Vec::new(), is_rest_denied: false }
     }
 
     /// Goes to the next file. `None` after the last one.
-    pub fn next_file(&mut self) -> Option<FileTurn<'p>> {
-        let file = self.preview.files().get(self.next)?;
+    pub fn next_file(&mut self) -> Option<FileTurn<'r>> {
+        let file = self.files.get(self.next)?;
         self.next += 1;
-        let is_settled = self.preview.is_settled(&file.path);
-        let needs_answer = !is_settled && file.problem.is_none() && !self.is_rest_denied;
-        Some(FileTurn { file, is_settled, needs_answer })
+        let needs_answer = !file.settled && file.problem.is_none() && !self.is_rest_denied;
+        Some(FileTurn { file, needs_answer })
     }
 
     /// Adds a comment on the current file.
@@ -57,7 +59,7 @@ impl<'p> ChangeReview<'p> {
 
     /// Records the outcome of the current file. Returns the direction if the person leaves the change.
     pub fn finish_file(&mut self, outcome: FileOutcome) -> Option<Leave> {
-        let files = self.preview.files();
+        let files = self.files;
         let current = self.next.saturating_sub(1);
         match outcome {
             FileOutcome::Answered(answer) => {
@@ -80,19 +82,19 @@ impl<'p> ChangeReview<'p> {
 
     /// `true` if a part was denied, so that the agent may be given a reason.
     pub fn denies(&self) -> bool {
-        !self.preview.asked().all(|file| self.answers.get(&file.path) == Some(&FileAnswer::Approve))
+        !asked(self.files).all(|file| self.answers.get(&file.path) == Some(&FileAnswer::Approve))
     }
 
     /// Returns the answer about the whole change.
     pub fn finish(self, reason: Option<String>) -> ChangeAnswer {
         let denies = self.denies();
-        let Self { answers: files, comments, .. } = self;
+        let Self { answers, comments, .. } = self;
         let answer = if !denies {
             Answer::Approve
-        } else if files.values().all(|answer| matches!(answer, FileAnswer::Deny { .. })) {
+        } else if answers.values().all(|answer| matches!(answer, FileAnswer::Deny { .. })) {
             Answer::Deny { reason }
         } else {
-            Answer::Files { files, reason }
+            Answer::Files { files: answers, reason }
         };
         ChangeAnswer { answer, comments }
     }

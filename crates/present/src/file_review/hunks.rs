@@ -1,24 +1,23 @@
 //! The hunks of a file, one after the other.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ops::Range;
 
-use sayso_diff::{Diff, Hunk};
-use sayso_review::{
-    Bytes, CONTEXT, Comment, CommentSide, FileAnswer, FilePreview, HunkId, Operation, Placement, Preview,
-};
+use sayso_api::diff::{DiffFile, DiffHunk};
+use sayso_review::{Bytes, Comment, CommentSide, FileAnswer, FilePreview, FileRecord, Operation, Placement};
 
+use super::files::asked;
 use super::keys::{Key, Leave, Prompt};
+use super::unit::{Unit, bytes_of};
 use crate::escape::escape_unprintable;
-use crate::preview::has_hunks;
 
-/// A hunk, or a part of one after a split.
-#[derive(Debug)]
-pub struct Unit<'d, 'f> {
-    pub id: HunkId,
-    pub hunk: Hunk<'d, 'f>,
-    /// Index of its first change among the changes of the file.
-    first_change: usize,
+/// The diff of a file, as the engine computed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    pub file: DiffFile,
+    /// All hunks. Empty for binary content.
+    pub hunks: Vec<DiffHunk>,
+    /// `true` if a part of the change cannot be taken, because the encoding changes.
+    pub changes_encoding: bool,
 }
 
 /// A decision about a unit.
@@ -54,48 +53,49 @@ pub enum Step {
 
 /// Collects the decisions about the hunks of a file. A file without lines to show is decided as a whole.
 #[derive(Debug)]
-pub struct HunkReview<'d, 'f> {
-    file: &'f FilePreview,
-    diff: &'d Diff<'f>,
+pub struct HunkReview<'r> {
+    file: &'r FileRecord,
     placement: Placement,
+    changes_encoding: bool,
     /// `true` if the change has more files to decide.
     has_other_files: bool,
     /// `true` if the file is decided as a whole.
     is_whole: bool,
     /// Undecided units. The first one is the current one.
-    waiting: VecDeque<Unit<'d, 'f>>,
-    done: Vec<(Unit<'d, 'f>, Choice)>,
+    waiting: VecDeque<Unit>,
+    done: Vec<(Unit, Choice)>,
+    /// The contents of both sides, once lines were edited.
+    contents: Option<FilePreview>,
 }
 
-impl<'d, 'f> HunkReview<'d, 'f> {
-    /// Starts at the first hunk. A file without changes is approved at once: `Err` holds its answer.
-    pub fn new(preview: &Preview, file: &'f FilePreview, diff: &'d Diff<'f>) -> Result<Self, FileAnswer> {
-        if file.is_unchanged() {
+impl<'r> HunkReview<'r> {
+    /// Starts at the first hunk of a file among the files of a change. A file without changes is approved at once: `Err` holds its
+    /// answer.
+    pub fn new(
+        files: &[FileRecord],
+        file: &'r FileRecord,
+        placement: Placement,
+        diff: FileDiff,
+    ) -> Result<Self, FileAnswer> {
+        if diff.file.is_unchanged() {
             return Err(FileAnswer::Approve);
         }
-        let mut waiting: VecDeque<Unit<'d, 'f>> = VecDeque::new();
-        let mut first_change = 0;
-        if has_hunks(diff) {
-            for hunk in diff.hunks(CONTEXT) {
-                let next = first_change + hunk.changes().len();
-                waiting.push_back(Unit { id: HunkId::whole(hunk.number), hunk, first_change });
-                first_change = next;
-            }
-        }
+        let waiting: VecDeque<Unit> = diff.hunks.into_iter().map(Unit::whole).collect();
         Ok(Self {
             file,
-            diff,
-            placement: preview.placement(),
-            has_other_files: preview.asked().count() > 1,
+            placement,
+            changes_encoding: diff.changes_encoding,
+            has_other_files: asked(files).count() > 1,
             // A changed encoding rewrites every line, so that a hunk of it cannot stand alone.
-            is_whole: waiting.is_empty() || file.changes_encoding(),
+            is_whole: waiting.is_empty() || diff.changes_encoding,
             waiting,
             done: Vec::new(),
+            contents: None,
         })
     }
 
     /// The file under review.
-    pub fn file(&self) -> &'f FilePreview {
+    pub fn file(&self) -> &'r FileRecord {
         self.file
     }
 
@@ -104,12 +104,12 @@ impl<'d, 'f> HunkReview<'d, 'f> {
     }
 
     /// The units to show before asking: the current one, or all of a file that is decided as a whole.
-    pub fn shown(&self) -> impl Iterator<Item = &Unit<'d, 'f>> {
+    pub fn shown(&self) -> impl Iterator<Item = &Unit> {
         self.waiting.iter().take(if self.is_whole { usize::MAX } else { 1 })
     }
 
     /// The unit that the prompt is about. `None` for a file that is decided as a whole.
-    pub fn current(&self) -> Option<&Unit<'d, 'f>> {
+    pub fn current(&self) -> Option<&Unit> {
         self.waiting.front().filter(|_| !self.is_whole)
     }
 
@@ -120,7 +120,7 @@ impl<'d, 'f> HunkReview<'d, 'f> {
             let keys = ["y", "n"].into_iter().chain(all_files).chain(["j", "k", "q", "?"]).collect();
             return Prompt::new(&self.whole_question(), keys, self.placement);
         };
-        let split = (unit.id.part.is_none() && unit.hunk.changes().len() > 1).then_some("s");
+        let split = (unit.parts > 1).then_some("s");
         let keys = ["y", "n", "a", "d"].into_iter().chain(all_files).chain(split);
         let keys = keys.chain(["e", "c", "j", "k", "q", "?"]).collect();
         let (number, count) = (self.done.len() + 1, self.done.len() + self.waiting.len());
@@ -146,7 +146,7 @@ impl<'d, 'f> HunkReview<'d, 'f> {
             Operation::Rename { from } => format!("Rename {} to {path}", escape_unprintable(from.as_str())),
             Operation::Create => format!("Create {path}"),
             Operation::Delete => format!("Delete {path}"),
-            Operation::Update if self.file.changes_encoding() => {
+            Operation::Update if self.changes_encoding => {
                 format!("Change all of {path}, since its encoding changes")
             }
             Operation::Update => format!("Change {path}"),
@@ -187,8 +187,9 @@ impl<'d, 'f> HunkReview<'d, 'f> {
         }
     }
 
-    /// Takes the current unit with other lines.
-    pub fn replace(&mut self, lines: Vec<u8>) -> Step {
+    /// Takes the current unit with other lines. `contents` are those that the lines were edited from.
+    pub fn replace(&mut self, lines: Vec<u8>, contents: FilePreview) -> Step {
+        self.contents = Some(contents);
         self.choose(Choice::Replace(lines))
     }
 
@@ -205,21 +206,14 @@ impl<'d, 'f> HunkReview<'d, 'f> {
     /// Replaces the current hunk by its parts.
     fn split(&mut self) {
         let Some(unit) = self.waiting.pop_front() else { return };
-        let part = |part: usize| {
-            let first_change = unit.first_change + part;
-            let hunk = self.diff.part(first_change, CONTEXT)?;
-            Some(Unit { id: HunkId { hunk: unit.id.hunk, part: Some(part + 1) }, hunk, first_change })
-        };
-        let parts: Vec<Unit<'d, 'f>> = (0..unit.hunk.changes().len()).filter_map(part).collect();
-        for part in parts.into_iter().rev() {
+        for part in unit.split().into_iter().rev() {
             self.waiting.push_front(part);
         }
     }
 
     /// The line that a comment on the current unit is about, unless the person names another one.
     pub fn comment_line(&self) -> usize {
-        let change = self.current().and_then(|unit| unit.hunk.changes().first());
-        change.map_or(1, |change| change.new.start.line + 1)
+        self.current().map_or(1, |unit| unit.changed.new.start + 1)
     }
 
     /// Reads a comment: a text, or `LINE: text`. `None` for an empty text.
@@ -231,7 +225,7 @@ impl<'d, 'f> HunkReview<'d, 'f> {
     }
 
     fn answer(&mut self) -> FileAnswer {
-        self.done.sort_by_key(|(unit, _)| unit.first_change);
+        self.done.sort_by_key(|(unit, _)| unit.id);
         let done = &self.done;
         if done.iter().all(|(_, choice)| *choice == Choice::Take) {
             return FileAnswer::Approve;
@@ -239,39 +233,31 @@ impl<'d, 'f> HunkReview<'d, 'f> {
         if done.iter().all(|(_, choice)| *choice == Choice::Leave) {
             return FileAnswer::Deny { reason: None };
         }
-        if done.iter().any(|(_, choice)| matches!(choice, Choice::Replace(_))) {
-            return FileAnswer::EditedBytes { bytes: Bytes::new(self.spliced()) };
+        if let Some(contents) = &self.contents
+            && done.iter().any(|(_, choice)| matches!(choice, Choice::Replace(_)))
+        {
+            return FileAnswer::EditedBytes { bytes: Bytes::new(spliced(done, contents)) };
         }
         let taken = done.iter().filter(|(_, choice)| *choice == Choice::Take).map(|(unit, _)| unit.id);
         FileAnswer::Hunks { hunks: taken.collect::<BTreeSet<_>>() }
     }
-
-    /// The old content with the chosen lines of each unit in place of its old ones.
-    fn spliced(&self) -> Vec<u8> {
-        let (old, new) = (self.file.before.bytes().unwrap_or_default(), self.file.after.bytes().unwrap_or_default());
-        let mut bytes = Vec::with_capacity(new.len());
-        let mut at = 0;
-        for (unit, choice) in &self.done {
-            let (removed, added) = changed_ranges(&unit.hunk);
-            bytes.extend_from_slice(&old[at..removed.start]);
-            bytes.extend_from_slice(match choice {
-                Choice::Leave => &old[removed.clone()],
-                Choice::Take => &new[added],
-                Choice::Replace(lines) => lines,
-            });
-            at = removed.end;
-        }
-        bytes.extend_from_slice(&old[at..]);
-        bytes
-    }
 }
 
-/// The byte ranges of the old and the new content from a hunk's first changed line to its last.
-pub(super) fn changed_ranges(hunk: &Hunk<'_, '_>) -> (Range<usize>, Range<usize>) {
-    match (hunk.changes().first(), hunk.changes().last()) {
-        (Some(first), Some(last)) => {
-            (first.old.start.offset..last.old.end.offset, first.new.start.offset..last.new.end.offset)
-        }
-        _ => (0..0, 0..0),
+/// The old content with the chosen lines of each unit in place of its old ones.
+fn spliced(done: &[(Unit, Choice)], contents: &FilePreview) -> Vec<u8> {
+    let (old, new) = (contents.before.bytes().unwrap_or_default(), contents.after.bytes().unwrap_or_default());
+    let mut bytes = Vec::with_capacity(new.len());
+    let mut at = 0;
+    for (unit, choice) in done {
+        let removed = bytes_of(old, &unit.changed.old);
+        bytes.extend_from_slice(old.get(at..removed.start).unwrap_or_default());
+        bytes.extend_from_slice(match choice {
+            Choice::Leave => &old[removed.clone()],
+            Choice::Take => &new[bytes_of(new, &unit.changed.new)],
+            Choice::Replace(lines) => lines,
+        });
+        at = removed.end;
     }
+    bytes.extend_from_slice(old.get(at..).unwrap_or_default());
+    bytes
 }

@@ -2,29 +2,76 @@
 
 use std::collections::BTreeSet;
 
+use sayso_diff::Diff;
 use sayso_review::{
-    Answer, Bytes, ErrorKind, FileAnswer, FileMode, FileState, Observation, ObservedFile, Preview, Proposal, WsPath,
+    Answer, Bytes, CONTEXT, ErrorKind, FileAnswer, FileMode, FilePreview, FileRecord, FileState, Operation, Placement,
+    WsPath,
 };
 
 use super::*;
+use crate::diff::{Highlighting, LocalDiff};
 
 fn path(text: &str) -> WsPath {
     WsPath::parse(text).unwrap()
 }
 
-/// Previews new contents of existing files.
-fn preview(files: &[(&str, &str, &str)]) -> Preview {
-    let change =
-        |(path, _, new): &(&str, &str, &str)| serde_json::json!({"operation": "write", "path": path, "content": new});
-    let proposal = serde_json::Value::Array(files.iter().map(change).collect()).to_string();
-    let proposal = Proposal::parse(proposal.as_bytes()).unwrap();
-    let draft = proposal.draft(WsPath::parse).unwrap();
-    let mut observation = Observation { umask: 0o022, ..Observation::default() };
-    for (at, old, _) in files {
-        let found = Ok(FileState::file(*old, FileMode::PLAIN));
-        observation.files.insert(path(at), ObservedFile { location: path(at), found, link: None, facts: Vec::new() });
+/// New contents of an existing file.
+fn contents((at, old, new): (&str, &str, &str)) -> FilePreview {
+    let state = |text: &str| FileState::file(text, FileMode::PLAIN);
+    FilePreview {
+        path: path(at),
+        location: path(at),
+        operation: Operation::Update,
+        before: state(old),
+        after: state(new),
+        notes: Vec::new(),
+        problem: None,
     }
-    draft.preview(&observation)
+}
+
+fn record(file: &FilePreview) -> FileRecord {
+    let counts = file.counts();
+    FileRecord {
+        path: file.path.clone(),
+        location: file.location.clone(),
+        operation: file.operation.clone(),
+        before: file.before.fingerprint(),
+        after: file.after.fingerprint(),
+        added: counts.added,
+        removed: counts.removed,
+        notes: Vec::new(),
+        problem: None,
+        settled: false,
+        card: None,
+    }
+}
+
+fn records(files: &[(&str, &str, &str)]) -> Vec<FileRecord> {
+    files.iter().map(|file| record(&contents(*file))).collect()
+}
+
+/// The diff of a file as an engine computes it.
+fn diff(file: &FilePreview) -> FileDiff {
+    let diff: Diff<'_> = file.diff();
+    let mut local = LocalDiff::new(&diff, file.path.as_str(), CONTEXT, Highlighting::Off);
+    let (old_side, new_side) = local.sides();
+    let hunks: Vec<_> = local.hunks().collect();
+    let file = sayso_api::diff::DiffFile {
+        path: file.path.to_string(),
+        label: None,
+        operation: file.operation.clone(),
+        before: file.before.fingerprint(),
+        after: file.after.fingerprint(),
+        old_side,
+        new_side,
+        counts: diff.counts(),
+        hunks: hunks.len(),
+        conflicts: 0,
+        rows: None,
+        problem: None,
+        no_diff: None,
+    };
+    FileDiff { file, hunks, changes_encoding: false }
 }
 
 /// Twenty numbered lines with other texts at some numbers.
@@ -35,10 +82,10 @@ fn lines(changed: &[usize]) -> String {
 }
 
 /// Presses keys in a review of the only file, and returns its outcome.
-fn press(preview: &Preview, keys: &[&str]) -> FileOutcome {
-    let file = &preview.files()[0];
-    let diff = file.diff();
-    let mut review = HunkReview::new(preview, file, &diff).unwrap();
+fn press(file: &FilePreview, keys: &[&str]) -> FileOutcome {
+    let record = record(file);
+    let files = std::slice::from_ref(&record);
+    let mut review = HunkReview::new(files, &record, Placement::Proposed, diff(file)).unwrap();
     for key in keys {
         let key = review.prompt().parse(key).unwrap();
         if let Step::Finished(outcome) = review.decide(key) {
@@ -55,7 +102,7 @@ fn hunks(ids: &[&str]) -> FileOutcome {
 
 #[test]
 fn hunks_are_decided_one_by_one() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2, 18]))]);
+    let preview = contents(("a.txt", &lines(&[]), &lines(&[2, 18])));
     assert_eq!(press(&preview, &["y", "y"]), FileOutcome::Answered(FileAnswer::Approve));
     assert_eq!(press(&preview, &["n", "n"]), FileOutcome::Answered(FileAnswer::Deny { reason: None }));
     assert_eq!(press(&preview, &["n", "y"]), hunks(&["2"]));
@@ -65,31 +112,31 @@ fn hunks_are_decided_one_by_one() {
 
 #[test]
 fn split_hunk_is_decided_in_parts() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2, 4]))]);
+    let preview = contents(("a.txt", &lines(&[]), &lines(&[2, 4])));
     assert_eq!(press(&preview, &["s", "y", "n"]), hunks(&["1.1"]));
     assert_eq!(press(&preview, &["s", "n", "k", "y", "n"]), hunks(&["1.1"]));
 }
 
 #[test]
 fn put_off_hunk_is_asked_about_last() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2, 18]))]);
+    let preview = contents(("a.txt", &lines(&[]), &lines(&[2, 18])));
     assert_eq!(press(&preview, &["j", "y", "n"]), hunks(&["2"]));
     assert_eq!(press(&preview, &["y", "j"]), FileOutcome::Left(Leave::Later));
 }
 
 #[test]
 fn edited_lines_replace_the_hunk() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2, 18]))]);
-    let file = &preview.files()[0];
-    let diff = file.diff();
-    let mut review = HunkReview::new(&preview, file, &diff).unwrap();
+    let file = contents(("a.txt", &lines(&[]), &lines(&[2, 18])));
+    let record = record(&file);
+    let files = std::slice::from_ref(&record);
+    let mut review = HunkReview::new(files, &record, Placement::Proposed, diff(&file)).unwrap();
     assert_eq!(review.decide(Key::Edit), Step::EditLines);
     let edited = {
-        let editable = EditableLines::new(file, &review.current().unwrap().hunk).unwrap();
+        let editable = EditableLines::new(&file, &review.current().unwrap().changed).unwrap();
         assert_eq!(editable.text, b"new 2\n");
         editable.restore(b"other".to_vec())
     };
-    assert_eq!(review.replace(edited), Step::Ask);
+    assert_eq!(review.replace(edited, file.clone()), Step::Ask);
     let expected = lines(&[]).replacen("2\n", "other\n", 1).into_bytes();
     let answer = FileAnswer::EditedBytes { bytes: Bytes::new(expected) };
     assert_eq!(review.decide(Key::No), Step::Finished(FileOutcome::Answered(answer)));
@@ -97,8 +144,8 @@ fn edited_lines_replace_the_hunk() {
 
 #[test]
 fn back_returns_to_the_previous_file() {
-    let preview = preview(&[("a.txt", "1\n", "2\n"), ("b.txt", "1\n", "2\n")]);
-    let mut review = ChangeReview::new(&preview);
+    let files = records(&[("a.txt", "1\n", "2\n"), ("b.txt", "1\n", "2\n")]);
+    let mut review = ChangeReview::new(&files);
     let shown = |review: &mut ChangeReview<'_>| review.next_file().map(|turn| turn.file.path.to_string());
     assert_eq!(shown(&mut review).as_deref(), Some("a.txt"));
     assert_eq!(review.finish_file(FileOutcome::Answered(FileAnswer::Deny { reason: None })), None);
@@ -110,9 +157,9 @@ fn back_returns_to_the_previous_file() {
 
 #[test]
 fn answers_of_all_files_make_one_answer() {
-    let preview = preview(&[("a.txt", "1\n", "2\n"), ("b.txt", "1\n", "2\n")]);
+    let files = records(&[("a.txt", "1\n", "2\n"), ("b.txt", "1\n", "2\n")]);
     let decide = |outcomes: [FileOutcome; 2]| {
-        let mut review = ChangeReview::new(&preview);
+        let mut review = ChangeReview::new(&files);
         for outcome in outcomes {
             if review.next_file().unwrap().needs_answer {
                 review.finish_file(outcome);
@@ -129,10 +176,10 @@ fn answers_of_all_files_make_one_answer() {
 
 #[test]
 fn prompt_explains_offered_keys_only() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2]))]);
-    let file = &preview.files()[0];
-    let diff = file.diff();
-    let prompt = HunkReview::new(&preview, file, &diff).unwrap().prompt();
+    let file = contents(("a.txt", &lines(&[]), &lines(&[2])));
+    let record = record(&file);
+    let files = std::slice::from_ref(&record);
+    let prompt = HunkReview::new(files, &record, Placement::Proposed, diff(&file)).unwrap().prompt();
     assert_eq!(prompt.text, "(1/1) Apply this hunk to a.txt [y,n,a,d,e,c,j,k,q,?]? ");
     let help = prompt.parse("x").unwrap_err();
     assert!(help.starts_with("`x` is not a key here.") && !help.contains("\nD  ") && !help.contains("\ns  "), "{help}");
@@ -141,12 +188,12 @@ fn prompt_explains_offered_keys_only() {
 
 #[test]
 fn approval_names_files_and_hunks() {
-    let preview = preview(&[("a.txt", &lines(&[]), &lines(&[2, 18])), ("1", "1\n", "2\n")]);
-    let parse = |text: &str| parse_approval(text, &preview);
+    let files = records(&[("a.txt", &lines(&[]), &lines(&[2, 18])), ("1", "1\n", "2\n")]);
+    let parse = |text: &str| parse_approval(text, &files);
     assert_eq!(parse("all"), Ok(Answer::Approve));
-    let Ok(Answer::Files { files, .. }) = parse("a.txt:2, 1") else { panic!("files are answered") };
+    let Ok(Answer::Files { files: answers, .. }) = parse("a.txt:2, 1") else { panic!("files are answered") };
     let hunk = FileAnswer::Hunks { hunks: ["2".parse().unwrap()].into() };
-    assert_eq!(files.into_iter().collect::<Vec<_>>(), [(path("1"), FileAnswer::Approve), (path("a.txt"), hunk)]);
+    assert_eq!(answers.into_iter().collect::<Vec<_>>(), [(path("1"), FileAnswer::Approve), (path("a.txt"), hunk)]);
     for (text, message) in [
         ("2", "hunk 2 of which file? There are 2"),
         ("b.txt:1", "`b.txt` is not part of this proposal"),
@@ -156,7 +203,21 @@ fn approval_names_files_and_hunks() {
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::InvalidArgs, message));
     }
     assert_eq!(
-        parse_comment("a.txt:3: why: so", &preview).map(|comment| (comment.line, comment.text)),
+        parse_comment("a.txt:3: why: so", &files).map(|comment| (comment.line, comment.text)),
         Ok((3, "why: so".to_owned()))
     );
+}
+
+#[test]
+fn parts_have_the_lines_around_them() {
+    let file = contents(("a.txt", &lines(&[]), &lines(&[2, 4])));
+    let hunk = Unit::whole(diff(&file).hunks.remove(0));
+    let parts = hunk.split();
+    let lines =
+        |unit: &Unit| (unit.id.to_string(), unit.old_lines.clone(), unit.new_lines.clone(), unit.changed.clone());
+    assert_eq!(lines(&hunk), ("1".to_owned(), 0..7, 0..7, ChangedLines { old: 1..4, new: 1..4 }));
+    assert_eq!(lines(&parts[0]), ("1.1".to_owned(), 0..3, 0..3, ChangedLines { old: 1..2, new: 1..2 }));
+    assert_eq!(lines(&parts[1]), ("1.2".to_owned(), 2..7, 2..7, ChangedLines { old: 3..4, new: 3..4 }));
+    let numbers = |unit: &Unit| unit.rows.iter().map(|row| row.row.old_line).collect::<Vec<_>>();
+    assert_eq!(numbers(&parts[0]), [Some(1), Some(2), None, Some(3)]);
 }

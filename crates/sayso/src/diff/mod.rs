@@ -7,9 +7,9 @@ mod tree;
 use std::process::ExitCode;
 
 use sayso_diff::{Diff, Encoding, Side, one_line};
-use sayso_present::diff::{DiffRenderer, DiffTitle, Escaping, LongLines, render_card};
+use sayso_present::diff::{DiffTitle, Escaping, LocalDiff, LongLines, render_card, render_title};
 use sayso_present::escape::escape_unprintable;
-use sayso_present::span::StyledText;
+use sayso_present::span::{Style, StyledText};
 use sayso_tools::{BinaryContent, diff_object};
 use serde_json::{Value, json};
 
@@ -73,15 +73,13 @@ impl DiffOptions {
     }
 
     fn render(&self, diff: &Diff<'_>, title: &DiffTitle<'_>, name: &str) -> StyledText {
-        let mut renderer = DiffRenderer::new(diff, name, highlighting(self.terminal), LongLines::Shortened);
-        renderer.title(diff, title);
+        let mut text = render_title(title, diff.counts());
         for note in notes(diff) {
-            renderer.note(&note);
+            text.line(Style::Note, format!("note: {note}"));
         }
-        for hunk in diff.hunks(self.context) {
-            renderer.hunk(&hunk, "");
-        }
-        renderer.take()
+        let mut local = LocalDiff::new(diff, name, self.context, highlighting(self.terminal));
+        text.append(local.render(LongLines::Shortened, |_| String::new()));
+        text
     }
 
     fn render_card(&self, diff: &Diff<'_>, lines: usize) -> StyledText {

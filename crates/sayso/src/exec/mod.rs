@@ -148,7 +148,7 @@ impl CommandRun<'_> {
             let outcome = CommandOutcome::of(&details.record);
             return Ok((details.record, outcome));
         }
-        let pending = Pending::from_details(details)?;
+        let pending = Pending::from_details(details);
         let record = pending.record.clone();
         // Registered, so that the engine cancels the change if this process is killed.
         let registration = agents::register(self.location, pending.change())?;

@@ -1,11 +1,13 @@
 //! Asks a person about a command or a tool call, and carries the answer out.
 
-use sayso_api::client::{ChangeDetails, ClientError, PreviewDetail, PreviewOf, RememberedRule};
+use sayso_api::client::{ChangeDetails, ClientError, PreviewDetail, PreviewOf, RememberedRule, RuleSuggestion};
 use sayso_present::command::{render_command, render_dry_run};
 use sayso_present::command_prompt::{
-    CommandChoice, CommandPrompt, REASON_QUESTION, deny, may_answer_again, may_retry_without_rule,
+    ALWAYS, ALWAYS_QUESTION, CommandChoice, CommandPrompt, REASON_QUESTION, deny, may_answer_again,
+    may_retry_without_rule,
 };
 use sayso_present::file_review::Leave;
+use sayso_present::rule_suggestion::{no_rule_offer, render_rule_suggestion, rule_offer};
 use sayso_review::{Answer, ChangeRecord, ChangeStatus, RememberAs, Subject};
 
 use crate::engine::EngineConnection;
@@ -55,15 +57,18 @@ impl CommandReview<'_> {
     /// Asks until there is an answer, and carries it out. Others may decide meanwhile.
     pub(crate) fn decide(&mut self, pending: &Pending, output: &mut Output) -> Result<CommandOutcome, CliError> {
         let prompt = CommandPrompt::new(&pending.record);
-        if let Some(offer) = prompt.rule_offer() {
-            output.write(format!("{offer}\n").as_bytes())?;
-        }
+        let suggestion = self.suggest_rule(pending, output)?;
         loop {
             let Some(line) = self.prompter.line(output, &prompt.text())? else {
                 return self.after_end_of_input(pending);
             };
             let (answer, remember) = match prompt.parse(&line) {
                 CommandChoice::Approve(remember) => (Answer::Approve, remember),
+                CommandChoice::Always => match self.confirm_rule(suggestion.as_ref(), output)? {
+                    Some(true) => (Answer::Approve, Some(ALWAYS)),
+                    Some(false) => continue,
+                    None => return self.after_end_of_input(pending),
+                },
                 CommandChoice::Leave(leave) => return Ok(CommandOutcome::Left(leave)),
                 CommandChoice::Deny => match self.prompter.line(output, REASON_QUESTION)? {
                     Some(reason) => (deny(&reason), None),
@@ -98,6 +103,34 @@ impl CommandReview<'_> {
                 }
             }
         }
+    }
+
+    /// Shows in one line the rule that the keys `a` and `s` create. `None` if there can be none.
+    fn suggest_rule(&self, pending: &Pending, output: &mut Output) -> Result<Option<RuleSuggestion>, CliError> {
+        let suggested = self.engine.wait(self.engine.client().suggest_rule(pending.change(), ALWAYS));
+        let (offer, suggestion) = match suggested {
+            Ok(suggestion) => (rule_offer(&suggestion), Some(suggestion)),
+            Err(ClientError::Remote(error)) if may_retry_without_rule(error.kind) => {
+                (no_rule_offer(&error.message), None)
+            }
+            // Decided elsewhere by now, which the answer will show.
+            Err(ClientError::Remote(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        output.write(format!("{offer}\n").as_bytes())?;
+        Ok(suggestion)
+    }
+
+    /// Shows the rule, its file and the decisions that it would have covered, and asks for confirmation. `None` at the end of input.
+    fn confirm_rule(
+        &mut self,
+        suggestion: Option<&RuleSuggestion>,
+        output: &mut Output,
+    ) -> Result<Option<bool>, CliError> {
+        // Without a rule, the engine tells why when it gets the verdict.
+        let Some(suggestion) = suggestion else { return Ok(Some(true)) };
+        output.styled(&render_rule_suggestion(suggestion), self.terminal)?;
+        Ok(self.prompter.line(output, ALWAYS_QUESTION)?.map(|line| line == "y"))
     }
 
     /// Lets the person edit the command, shows the result, and asks for confirmation. `None` if the old command stands.

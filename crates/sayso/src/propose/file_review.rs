@@ -1,27 +1,27 @@
 //! Decides about a change of files: asks, sends the verdict, and asks again if the files changed meanwhile.
 
+mod report;
+
 use std::path::Path;
 use std::process::ExitCode;
 
-use sayso_api::client::{ChangeDetails, ClientError, PreviewDetail};
-use sayso_present::change::applied_text;
+use sayso_api::client::{ClientError, PreviewDetail};
 use sayso_present::command_prompt::deny;
-use sayso_present::file_review::{ChangeAnswer, Leave, parse_approval, parse_comment};
-use sayso_present::preview::render_preview;
-use sayso_review::{
-    ChangeRecord, ChangeStatus, Comment, ContentHash, ErrorKind, Placement, Preview, Ruling, VerdictError, WsPath,
-};
-use serde_json::{Value, json};
+use sayso_present::file_review::{ChangeAnswer, Leave, asked, parse_approval, parse_comment};
+use sayso_review::{ChangeRecord, ChangeStatus, Comment, ContentHash, ErrorKind, FileRecord, VerdictError};
 
 use super::prompt::{PromptAnswer, Prompter};
-use crate::ansi::highlighting;
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::cli::{CommonOptions, VerdictOptions};
 use crate::engine::EngineConnection;
-use crate::error::{CliError, DENIED, REFUSED, exit_code};
+use crate::error::{CliError, DENIED};
 use crate::output::{Output, say};
 use crate::pending::{Pending, report_decided_elsewhere, withdraw};
 use crate::signals::TerminationSignals;
 use crate::terminal::Terminal;
+
+/// Shown before a change is asked about again.
+const SHOWS_OTHER: &str = "It shows something else by now:";
 
 /// The fate of a change that this process does not decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,41 +102,53 @@ impl<'a> FileReview<'a> {
         }
     }
 
-    fn ask_and_decide(&mut self, pending: Pending) -> Result<Reviewed, CliError> {
-        match self.answer(&pending.preview) {
-            Ok(PromptAnswer::Answered(answer)) => self.decide(pending, answer),
-            Ok(PromptAnswer::Left(leave)) => Ok(Reviewed::Left(leave)),
-            Ok(PromptAnswer::NoInput) if self.on_abandon == OnAbandon::Withdraw => {
-                let signals = TerminationSignals::new()?;
-                self.output.flush()?;
-                let record = signals.wait_for_verdict(self.engine, pending.change())?;
-                self.report_decided(&record).map(Reviewed::Ended)
-            }
-            Ok(PromptAnswer::EndOfInput | PromptAnswer::NoInput) => {
-                self.abandon(&pending);
-                if self.on_abandon == OnAbandon::LeavePending {
-                    let now = Pending::get(self.engine, pending.change())?;
-                    if !now.is_pending() {
-                        let record = report_decided_elsewhere(self.engine, pending.change())?;
-                        return self.report_decided(&record).map(Reviewed::Ended);
+    fn ask_and_decide(&mut self, mut pending: Pending) -> Result<Reviewed, CliError> {
+        loop {
+            match self.answer(&pending) {
+                Ok(PromptAnswer::Answered(answer)) => return self.decide(pending, answer),
+                Ok(PromptAnswer::Left(leave)) => return Ok(Reviewed::Left(leave)),
+                Ok(PromptAnswer::PreviewChanged) => match self.current(pending.change())? {
+                    Overtaken::Decided(record) => return self.report_decided(&record).map(Reviewed::Ended),
+                    Overtaken::PreviewChanged(now) => {
+                        self.output.flush()?;
+                        say(SHOWS_OTHER);
+                        pending = *now;
                     }
+                },
+                Ok(PromptAnswer::NoInput) if self.on_abandon == OnAbandon::Withdraw => {
+                    let signals = TerminationSignals::new()?;
+                    self.output.flush()?;
+                    let record = signals.wait_for_verdict(self.engine, pending.change())?;
+                    return self.report_decided(&record).map(Reviewed::Ended);
                 }
-                Ok(Reviewed::Ended(report_undecided()))
-            }
-            Err(error) => {
-                self.abandon(&pending);
-                Err(error)
+                Ok(PromptAnswer::EndOfInput | PromptAnswer::NoInput) => return self.after_end_of_input(&pending),
+                Err(error) => {
+                    self.abandon(&pending);
+                    return Err(error);
+                }
             }
         }
     }
 
-    /// Returns the answer of the options, checked against a preview.
+    fn after_end_of_input(&mut self, pending: &Pending) -> Result<Reviewed, CliError> {
+        self.abandon(pending);
+        if self.on_abandon == OnAbandon::LeavePending {
+            let now = Pending::get(self.engine, pending.change())?;
+            if !now.is_pending() {
+                let record = report_decided_elsewhere(self.engine, pending.change())?;
+                return self.report_decided(&record).map(Reviewed::Ended);
+            }
+        }
+        Ok(Reviewed::Ended(report_undecided()))
+    }
+
+    /// Returns the answer of the options, checked against a proposal that is not recorded.
     pub(super) fn checked_answer(&mut self, shown: &Pending) -> Result<ChangeAnswer, CliError> {
-        let PromptAnswer::Answered(answer) = self.answer(&shown.preview)? else {
+        let Some(answer) = self.given_answer(&shown.record.files)? else {
             return Err(CliError::invalid_input("there is no answer").hint("give --approve or --deny"));
         };
         let verdict = shown.verdict(answer.answer.clone(), answer.comments.clone());
-        shown.preview.decide(&verdict).map_err(|error| {
+        shown.preview(self.engine)?.decide(&verdict).map_err(|error| {
             let names_unknown = matches!(error, VerdictError::UnknownFile(_) | VerdictError::UnknownHunk { .. });
             let hint = names_unknown.then_some("name hunks as the preview numbers them: 1,3 or path:1,path:3");
             CliError::new(error.kind(), error.to_string()).optional_hint(hint)
@@ -152,6 +164,12 @@ impl<'a> FileReview<'a> {
         answer: ChangeAnswer,
     ) -> Result<ExitCode, CliError> {
         if pending.record.preview == checked {
+            if !self.json
+                && let Err(error) = self.show(&pending)
+            {
+                self.abandon(&pending);
+                return Err(error);
+            }
             return match self.decide(pending, answer)? {
                 Reviewed::Ended(code) => Ok(code),
                 Reviewed::Left(_) => Ok(report_undecided()),
@@ -180,13 +198,15 @@ impl<'a> FileReview<'a> {
                         return Ok(Reviewed::Ended(code));
                     };
                     let merged = Pending::get(self.engine, merged)?;
-                    let names = merged.preview.asked().map(|file| format!("`{}`", file.path)).collect::<Vec<_>>();
+                    let files = &merged.record.files;
+                    let names = asked(files).map(|file| format!("`{}`", file.path)).collect::<Vec<_>>();
                     let names = names.join(", ");
-                    let has_no_question = merged.preview.asked().next().is_none();
-                    if self.verdict.approve.is_some() || has_no_question || merged.preview.problems().next().is_some() {
-                        withdraw(self.engine, merged.change());
+                    let (has_no_question, has_problem) = (asked(files).next().is_none(), has_problem(files));
+                    if self.verdict.approve.is_some() || has_no_question || has_problem {
                         let message = details.record.agent_message.unwrap_or_default();
-                        return self.report_stale(&pending, &merged, &names, &message).map(Reviewed::Ended);
+                        let reported = self.report_stale(&pending, &merged, &names, &message);
+                        withdraw(self.engine, merged.change());
+                        return reported.map(Reviewed::Ended);
                     }
                     let text =
                         format!("{names} changed while you decided; nothing was written. Both changes together:");
@@ -194,7 +214,7 @@ impl<'a> FileReview<'a> {
                 }
                 Err(error) => match self.after_rejection(&pending, error)? {
                     Overtaken::Decided(record) => return self.report_decided(&record).map(Reviewed::Ended),
-                    Overtaken::PreviewChanged(now) => (*now, "It shows something else by now:".to_owned()),
+                    Overtaken::PreviewChanged(now) => (*now, SHOWS_OTHER.to_owned()),
                 },
             };
             match self.ask_again(next, &message)? {
@@ -204,21 +224,42 @@ impl<'a> FileReview<'a> {
         }
     }
 
-    fn ask_again(&mut self, next: Pending, message: &str) -> Result<AskedAgain, CliError> {
+    fn ask_again(&mut self, mut next: Pending, message: &str) -> Result<AskedAgain, CliError> {
         self.output.flush()?;
         say(message);
-        match self.answer(&next.preview) {
-            Ok(PromptAnswer::Answered(answer)) => Ok(AskedAgain::Answered(Box::new((next, answer)))),
-            Ok(PromptAnswer::Left(leave)) => Ok(AskedAgain::Ended(Reviewed::Left(leave))),
-            Ok(PromptAnswer::EndOfInput | PromptAnswer::NoInput) => {
-                self.abandon(&next);
-                Ok(AskedAgain::Ended(Reviewed::Ended(report_undecided())))
-            }
-            Err(error) => {
-                self.abandon(&next);
-                Err(error)
+        loop {
+            match self.answer(&next) {
+                Ok(PromptAnswer::Answered(answer)) => return Ok(AskedAgain::Answered(Box::new((next, answer)))),
+                Ok(PromptAnswer::Left(leave)) => return Ok(AskedAgain::Ended(Reviewed::Left(leave))),
+                Ok(PromptAnswer::PreviewChanged) => match self.current(next.change())? {
+                    Overtaken::Decided(record) => {
+                        return self.report_decided(&record).map(|code| AskedAgain::Ended(Reviewed::Ended(code)));
+                    }
+                    Overtaken::PreviewChanged(now) => {
+                        self.output.flush()?;
+                        say(SHOWS_OTHER);
+                        next = *now;
+                    }
+                },
+                Ok(PromptAnswer::EndOfInput | PromptAnswer::NoInput) => {
+                    self.abandon(&next);
+                    return Ok(AskedAgain::Ended(Reviewed::Ended(report_undecided())));
+                }
+                Err(error) => {
+                    self.abandon(&next);
+                    return Err(error);
+                }
             }
         }
+    }
+
+    /// Returns the present state of a change that was previewed again.
+    fn current(&self, change: u64) -> Result<Overtaken, CliError> {
+        let now = Pending::get(self.engine, change)?;
+        if now.is_pending() {
+            return Ok(Overtaken::PreviewChanged(Box::new(now)));
+        }
+        Ok(Overtaken::Decided(Box::new(report_decided_elsewhere(self.engine, change)?)))
     }
 
     /// Explains a rejected verdict: others decided, or the preview changed. Any other cause is an error.
@@ -238,176 +279,53 @@ impl<'a> FileReview<'a> {
     }
 
     /// Returns the answer of the options, or asks.
-    fn answer(&mut self, preview: &Preview) -> Result<PromptAnswer, CliError> {
-        let comments = self.verdict.comment.iter().map(|text| parse_comment(text, preview));
-        let comments = comments.collect::<Result<Vec<Comment>, _>>()?;
+    fn answer(&mut self, pending: &Pending) -> Result<PromptAnswer, CliError> {
+        if let Some(answer) = self.given_answer(&pending.record.files)? {
+            if !self.json {
+                self.show(pending)?;
+            }
+            return Ok(PromptAnswer::Answered(answer));
+        }
+        let comments = self.given_comments(&pending.record.files)?;
+        let diff = match ChangeDiff::of_pending(self.engine, self.terminal, pending) {
+            Ok(diff) => diff,
+            Err(error) if error.kind() == ErrorKind::Stale => return Ok(PromptAnswer::PreviewChanged),
+            Err(error) => return Err(error.into()),
+        };
+        let mut answer = match &mut self.prompter {
+            Some(prompter) => prompter.ask(pending, &diff, &mut self.output)?,
+            None => Prompter::open(self.proposal, self.terminal).ask(pending, &diff, &mut self.output)?,
+        };
+        if let PromptAnswer::Answered(answer) = &mut answer {
+            answer.comments.splice(0..0, comments);
+        }
+        Ok(answer)
+    }
+
+    /// Returns the answer of the options. `None` without one.
+    fn given_answer(&self, files: &[FileRecord]) -> Result<Option<ChangeAnswer>, CliError> {
         let answer = match (&self.verdict.approve, &self.verdict.deny) {
-            (Some(text), _) => parse_approval(text, preview)?,
+            (Some(text), _) => parse_approval(text, files)?,
             (None, Some(reason)) => deny(reason),
-            (None, None) => {
-                let mut answer = match &mut self.prompter {
-                    Some(prompter) => prompter.ask(preview, &mut self.output)?,
-                    None => Prompter::open(self.proposal, self.terminal).ask(preview, &mut self.output)?,
-                };
-                if let PromptAnswer::Answered(answer) = &mut answer {
-                    answer.comments.splice(0..0, comments);
-                }
-                return Ok(answer);
-            }
+            (None, None) => return Ok(None),
         };
-        if !self.json {
-            self.show(preview)?;
-        }
-        Ok(PromptAnswer::Answered(ChangeAnswer { answer, comments }))
+        Ok(Some(ChangeAnswer { answer, comments: self.given_comments(files)? }))
     }
 
-    fn show(&mut self, preview: &Preview) -> Result<(), CliError> {
-        self.output.styled(&render_preview(preview, highlighting(self.terminal)), self.terminal)
+    fn given_comments(&self, files: &[FileRecord]) -> Result<Vec<Comment>, CliError> {
+        let comments = self.verdict.comment.iter().map(|text| parse_comment(text, files));
+        Ok(comments.collect::<Result<_, _>>()?)
     }
 
-    /// Reports a proposal that policy decided.
-    pub(super) fn report_policy_decision(&mut self, details: ChangeDetails) -> Result<ExitCode, CliError> {
-        let is_later = details.record.ruling.as_ref().is_some_and(|ruling| ruling.ruling == Ruling::Later);
-        let lost_attributes = details.lost_attributes.clone();
-        let decided = Pending::from_details(details)?;
-        let message = decided.record.agent_message.clone().unwrap_or_default();
-        if !self.json {
-            self.show(&decided.preview)?;
-        }
-        match &decided.record.status {
-            ChangeStatus::Failed { .. } if decided.preview.problems().next().is_some() => {
-                if self.json {
-                    self.write_json(&decided, json!({ "outcome": "failed", "agent_message": message }))?;
-                }
-                self.output.flush()?;
-                say(&format!("Error: {message}"));
-                Ok(exit_code(ErrorKind::Conflict))
-            }
-            ChangeStatus::Denied => {
-                if self.json {
-                    self.write_json(&decided, json!({ "outcome": "denied", "agent_message": message }))?;
-                }
-                self.output.flush()?;
-                if !self.json {
-                    say(&format!("Refused; nothing was written. The agent is told: {message}"));
-                }
-                Ok(ExitCode::from(REFUSED))
-            }
-            _ => {
-                let record = decided.record.clone();
-                let code = self.report(&decided, &record, &lost_attributes)?;
-                if is_later && !self.json {
-                    say("It is reviewed at the end of the turn: `sayso review`.");
-                }
-                Ok(code)
-            }
-        }
+    fn show(&mut self, shown: &Pending) -> Result<(), CliError> {
+        let diff = ChangeDiff::of_pending(self.engine, self.terminal, shown)?;
+        diff.draw(&mut self.output, |path| FileFacts::recorded(&shown.record.files, path))
     }
+}
 
-    /// Reports a change that others decided.
-    pub(super) fn report_decided(&mut self, record: &ChangeRecord) -> Result<ExitCode, CliError> {
-        let message = record.agent_message.clone().unwrap_or_default();
-        if self.json {
-            let value = json!({ "outcome": record.status, "change": record.change, "agent_message": message });
-            self.output.json(&value)?;
-        }
-        self.output.flush()?;
-        if !self.json {
-            let told = if message.is_empty() { String::new() } else { format!(" The agent is told: {message}") };
-            say(&format!("Change {} is {}.{told}", record.change, record.status));
-        }
-        Ok(match record.status {
-            ChangeStatus::Applied if !record.partial => ExitCode::SUCCESS,
-            ChangeStatus::Stale => exit_code(ErrorKind::Stale),
-            _ => ExitCode::from(DENIED),
-        })
-    }
-
-    fn report_stale(
-        &mut self,
-        pending: &Pending,
-        merged: &Pending,
-        names: &str,
-        message: &str,
-    ) -> Result<ExitCode, CliError> {
-        if self.json {
-            let merged = merged.preview.object();
-            self.write_json(pending, json!({ "outcome": "stale", "agent_message": message, "merged": merged }))?;
-        } else {
-            self.show(&merged.preview)?;
-            self.output.flush()?;
-            say(&format!(
-                "Error: {names} changed after it was shown; nothing was written\nHint: propose it again to decide about both changes together"
-            ));
-        }
-        self.output.flush()?;
-        Ok(exit_code(ErrorKind::Stale))
-    }
-
-    /// Reports the result of a verdict.
-    fn report(
-        &mut self,
-        shown: &Pending,
-        record: &ChangeRecord,
-        lost_attributes: &[(WsPath, Vec<String>)],
-    ) -> Result<ExitCode, CliError> {
-        let message = record.agent_message.clone().unwrap_or_default();
-        let (code, outcome, text) = match &record.status {
-            ChangeStatus::Applied | ChangeStatus::Undone { .. } => {
-                let decision = record.verdict.as_ref().and_then(|verdict| shown.preview.decide(verdict).ok());
-                let (is_whole, mut text) = match &decision {
-                    Some(decision) => applied_text(record.change, &shown.preview, decision),
-                    None => (!record.partial, format!("Applied as change {}.", record.change)),
-                };
-                for (path, attributes) in lost_attributes {
-                    text.push_str(&format!("\nnote: `{path}` could not keep its {}", attributes.join(" and ")));
-                }
-                let code = if is_whole { ExitCode::SUCCESS } else { ExitCode::from(DENIED) };
-                (code, json!({ "outcome": "applied", "partial": !is_whole, "agent_message": message }), text)
-            }
-            ChangeStatus::Failed { reason } => {
-                let outcome = json!({ "outcome": "failed", "reason": reason, "agent_message": message });
-                (exit_code(ErrorKind::Unavailable), outcome, format!("Error: {reason}"))
-            }
-            ChangeStatus::Permitted => {
-                (ExitCode::SUCCESS, json!({ "outcome": "permitted", "agent_message": message }), message)
-            }
-            ChangeStatus::Stale => (exit_code(ErrorKind::Stale), json!({ "outcome": "stale" }), String::new()),
-            ChangeStatus::Denied | ChangeStatus::Pending | ChangeStatus::Cancelled | ChangeStatus::Interrupted => {
-                let text = format!("Denied; nothing was written. The agent is told: {message}");
-                (ExitCode::from(DENIED), json!({ "outcome": "denied", "agent_message": message }), text)
-            }
-        };
-        if self.json {
-            self.write_json(shown, outcome)?;
-        }
-        self.output.flush()?;
-        if !self.json {
-            say(&text);
-            for message in self.queued_messages(shown)? {
-                say(&format!("The agent is also told: {message}"));
-            }
-        }
-        Ok(code)
-    }
-
-    fn write_json(&mut self, shown: &Pending, mut outcome: Value) -> Result<(), CliError> {
-        outcome["change"] = json!(shown.change());
-        outcome["preview"] = json!(shown.preview.object());
-        let messages = self.queued_messages(shown)?;
-        if !messages.is_empty() {
-            outcome["messages"] = json!(messages);
-        }
-        self.output.json(&outcome)
-    }
-
-    /// Takes the queued messages of the proposing agent, which this output delivers.
-    fn queued_messages(&self, shown: &Pending) -> Result<Vec<String>, CliError> {
-        match shown.session().filter(|_| shown.preview.placement() == Placement::Proposed) {
-            Some(session) => self.engine.block(self.engine.client().take_messages(session)),
-            None => Ok(Vec::new()),
-        }
-    }
+/// `true` if a file cannot be changed as proposed.
+fn has_problem(files: &[FileRecord]) -> bool {
+    files.iter().any(|file| file.problem.is_some())
 }
 
 fn report_undecided() -> ExitCode {

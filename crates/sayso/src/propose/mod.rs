@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, CliError> {
     let on_signal = WithdrawOnSignal::new(&engine)?;
     let mut checked = None;
     if has_answer {
-        let shown = Pending::from_details(submission.send(&engine, ProposeMode::Preview)?)?;
+        let shown = Pending::from_details(submission.send(&engine, ProposeMode::Preview)?);
         if shown.record.ruling.as_ref().is_none_or(|ruling| ruling.ruling != Ruling::Deny) {
             // An answer that does not fit fails before the proposal is recorded.
             checked = Some((shown.record.preview, review.checked_answer(&shown)?));
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &ProposeArguments) -> Result<ExitCode, CliError> {
     }
     on_signal.watch(change);
     let registration = agents::register(&location, change)?;
-    let pending = Pending::from_details(details)?;
+    let pending = Pending::from_details(details);
     let code = match checked {
         Some((preview, answer)) => review.decide_checked(pending, preview, answer),
         None => review.ask(pending),
@@ -89,17 +89,20 @@ struct ProposalText<'a> {
 impl ProposalText<'_> {
     fn send(&self, engine: &EngineConnection, mode: ProposeMode) -> Result<ChangeDetails, CliError> {
         let (text, origin) = (Proposed::Text(self.text.clone()), self.arguments.origin.origin());
-        engine.block(engine.client().propose(text, origin, mode, PreviewDetail::Contents))
+        // A preview is not recorded, so that its contents come with it or not at all.
+        let has_contents = self.arguments.common.json || mode == ProposeMode::Preview;
+        let detail = if has_contents { PreviewDetail::Contents } else { PreviewDetail::Omitted };
+        engine.block(engine.client().propose(text, origin, mode, detail))
     }
 
     /// Prints the preview as JSON, without recording the proposal.
     fn print_preview(&self, location: &WorkspaceLocation) -> Result<ExitCode, CliError> {
         let engine = EngineConnection::read_only(location)?;
-        let shown = Pending::from_details(self.send(&engine, ProposeMode::Preview)?)?;
+        let preview = Pending::from_details(self.send(&engine, ProposeMode::Preview)?).preview(&engine)?;
         let mut output = Output::stdout();
-        output.json(&json!(shown.preview.object()))?;
+        output.json(&json!(preview.object()))?;
         output.finish()?;
-        let has_conflict = shown.preview.problems().next().is_some();
+        let has_conflict = preview.problems().next().is_some();
         Ok(if has_conflict { exit_code(ErrorKind::Conflict) } else { ExitCode::SUCCESS })
     }
 

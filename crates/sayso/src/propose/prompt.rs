@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use sayso_present::command_prompt::REASON_QUESTION;
+use sayso_present::diff::{LongLines, RowRenderer};
 use sayso_present::file_review::{
     ChangeAnswer, ChangeReview, EditableLines, FileOutcome, HunkReview, Key, Leave, Prompt, Step,
 };
-use sayso_present::preview::FileRenderer;
 use sayso_present::span::{Style, StyledText};
-use sayso_review::Preview;
+use sayso_review::{ErrorKind, FilePreview};
 
 use super::editor;
 use crate::ansi::{highlighting, paint};
+use crate::change_diff::{ChangeDiff, FileFacts};
 use crate::error::CliError;
 use crate::output::{Output, say};
+use crate::pending::Pending;
 use crate::terminal::Terminal;
 use crate::typing::{AnswerSource, NoAnswers, Typing};
 
@@ -22,6 +24,8 @@ pub(crate) enum PromptAnswer {
     Answered(ChangeAnswer),
     /// The person left the change without a decision.
     Left(Leave),
+    /// The files changed while the person was asked.
+    PreviewChanged,
     /// Input ended before the last question.
     EndOfInput,
     /// Input ended before the first answer, and it is no terminal: no person is here.
@@ -56,22 +60,41 @@ impl Prompter {
     }
 
     /// Asks about every file of a change.
-    pub(crate) fn ask(&mut self, preview: &Preview, output: &mut Output) -> Result<PromptAnswer, CliError> {
-        let mut review = ChangeReview::new(preview);
+    pub(crate) fn ask(
+        &mut self,
+        pending: &Pending,
+        diff: &ChangeDiff<'_>,
+        output: &mut Output,
+    ) -> Result<PromptAnswer, CliError> {
+        let files = &pending.record.files;
+        let mut review = ChangeReview::new(files);
         while let Some(turn) = review.next_file() {
-            let diff = turn.file.diff();
-            let mut renderer = FileRenderer::new(turn.file, &diff, highlighting(self.terminal));
-            output.styled(&renderer.heading(turn.is_settled), self.terminal)?;
+            let path = turn.file.path.as_str();
+            let Some(file) = diff.file(path) else { return Ok(PromptAnswer::PreviewChanged) };
+            diff.draw_heading(output, file, FileFacts::recorded(files, path))?;
             if !turn.needs_answer {
                 continue;
             }
-            let outcome = match HunkReview::new(preview, turn.file, &diff) {
-                Err(answer) => Some(FileOutcome::Answered(answer)),
-                Ok(mut hunks) => self.ask_about_file(&mut review, &mut hunks, &mut renderer, output)?,
+            let hunks = match diff.hunks(pending.change(), path) {
+                Ok(hunks) => hunks,
+                Err(error) if error.kind() == ErrorKind::Stale => return Ok(PromptAnswer::PreviewChanged),
+                Err(error) => return Err(error.into()),
             };
-            let Some(outcome) = outcome else {
-                let is_silent = self.answer_count == 0 && !self.is_echoed;
-                return Ok(if is_silent { PromptAnswer::NoInput } else { PromptAnswer::EndOfInput });
+            let renderer = RowRenderer::new(hunks.file.old_side, hunks.file.new_side, LongLines::Whole);
+            let ended = match HunkReview::new(files, turn.file, pending.placement(), hunks) {
+                Err(answer) => FileEnd::Outcome(FileOutcome::Answered(answer)),
+                Ok(mut hunks) => {
+                    let contents = || Ok(diff.contents(pending.change(), path)?);
+                    self.ask_about_file(&mut review, &mut hunks, renderer, &contents, output)?
+                }
+            };
+            let outcome = match ended {
+                FileEnd::Outcome(outcome) => outcome,
+                FileEnd::PreviewChanged => return Ok(PromptAnswer::PreviewChanged),
+                FileEnd::EndOfInput => {
+                    let is_silent = self.answer_count == 0 && !self.is_echoed;
+                    return Ok(if is_silent { PromptAnswer::NoInput } else { PromptAnswer::EndOfInput });
+                }
             };
             if let Some(leave) = review.finish_file(outcome) {
                 return Ok(PromptAnswer::Left(leave));
@@ -85,32 +108,36 @@ impl Prompter {
         Ok(PromptAnswer::Answered(review.finish(reason)))
     }
 
-    /// Asks about the hunks of a file. `None` at the end of input.
-    fn ask_about_file<'d, 'f>(
+    /// Asks about the hunks of a file. `contents` fetches both sides for an editor.
+    fn ask_about_file(
         &mut self,
         review: &mut ChangeReview<'_>,
-        hunks: &mut HunkReview<'d, 'f>,
-        renderer: &mut FileRenderer<'f, 'd>,
+        hunks: &mut HunkReview<'_>,
+        renderer: RowRenderer,
+        contents: &dyn Fn() -> Result<Option<FilePreview>, CliError>,
         output: &mut Output,
-    ) -> Result<Option<FileOutcome>, CliError> {
+    ) -> Result<FileEnd, CliError> {
         loop {
             for unit in hunks.shown() {
-                output.styled(&renderer.hunk(&unit.hunk, &unit.id.to_string()), self.terminal)?;
+                let header = renderer.header(&unit.old_lines, &unit.new_lines, &format!("hunk {}", unit.id));
+                output.styled(&header, self.terminal)?;
+                output.styled(&renderer.rows(&unit.rows), self.terminal)?;
             }
-            let Some(key) = self.key(output, &hunks.prompt())? else { return Ok(None) };
+            let Some(key) = self.key(output, &hunks.prompt())? else { return Ok(FileEnd::EndOfInput) };
             let mut step = hunks.decide(key);
             if step == Step::EditLines {
-                step = match self.edit_lines(hunks, output)? {
-                    EditResult::Lines(lines) => hunks.replace(lines),
+                let Some(contents) = contents()? else { return Ok(FileEnd::PreviewChanged) };
+                step = match self.edit_lines(hunks, &contents, output)? {
+                    EditResult::Lines(lines) => hunks.replace(lines, contents),
                     EditResult::Unchanged => Step::Ask,
-                    EditResult::EndOfInput => return Ok(None),
+                    EditResult::EndOfInput => return Ok(FileEnd::EndOfInput),
                 };
             }
             match step {
-                Step::Finished(outcome) => return Ok(Some(outcome)),
+                Step::Finished(outcome) => return Ok(FileEnd::Outcome(outcome)),
                 Step::Comment => {
                     let question = format!("Comment on line {} (or LINE: comment): ", hunks.comment_line());
-                    let Some(line) = self.line(output, &question)? else { return Ok(None) };
+                    let Some(line) = self.line(output, &question)? else { return Ok(FileEnd::EndOfInput) };
                     if let Some(comment) = hunks.parse_comment(&line) {
                         review.comment(comment);
                     }
@@ -121,9 +148,14 @@ impl Prompter {
     }
 
     /// Opens the lines of the current hunk in an editor, shows the result and asks for confirmation.
-    fn edit_lines(&mut self, hunks: &HunkReview<'_, '_>, output: &mut Output) -> Result<EditResult, CliError> {
+    fn edit_lines(
+        &mut self,
+        hunks: &HunkReview<'_>,
+        contents: &FilePreview,
+        output: &mut Output,
+    ) -> Result<EditResult, CliError> {
         let Some(unit) = hunks.current() else { return Ok(EditResult::Unchanged) };
-        let lines = match EditableLines::new(hunks.file(), &unit.hunk) {
+        let lines = match EditableLines::new(contents, &unit.changed) {
             Ok(lines) => lines,
             Err(reason) => {
                 say(&reason.to_string());
@@ -167,6 +199,13 @@ impl Prompter {
         self.answer_count += usize::from(line.is_some());
         Ok(line.map(|line| line.trim().to_owned()))
     }
+}
+
+/// The end of the questions about a file.
+enum FileEnd {
+    Outcome(FileOutcome),
+    PreviewChanged,
+    EndOfInput,
 }
 
 enum EditResult {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use sayso_api::diff::DiffSubject;
 use sayso_api::proto;
 use sayso_api::proto::RequestBody;
 use sayso_api::proto::replay_request_request::Form;
@@ -11,6 +12,7 @@ use sayso_present::request::redacted_text;
 use sayso_present::span::StyledText;
 
 use super::{RequestCommandContext, json_value};
+use crate::change_diff::ChangeDiff;
 use crate::cli::ExportFormat;
 use crate::config::Config;
 use crate::error::CliError;
@@ -24,19 +26,26 @@ const CONNECTION_HEADERS: [&str; 7] =
 
 pub(super) fn diff(context: &RequestCommandContext<'_>, id: u64, lines: usize) -> Result<ExitCode, CliError> {
     let lines = u32::try_from(lines).unwrap_or(u32::MAX);
-    let request = proto::DiffRequestRequest { request: id, context: Some(lines), ..Default::default() };
-    let response = context.engine.block(context.engine.client().diff_request(request))?;
-    let differs = !response.unified.is_empty();
-    if !context.print_json(&response)? {
-        if differs {
-            let mut output = Output::stdout();
-            output.styled(&render_unified(&response.unified), context.terminal())?;
-            output.finish()?;
-        } else {
-            say(&format!("Request {id} is as it came."));
-        }
+    if context.common.json {
+        let request = proto::DiffRequestRequest { request: id, context: Some(lines), ..Default::default() };
+        let response = context.engine.block(context.engine.client().diff_request(request))?;
+        context.print_json(&response)?;
+        return Ok(exit_code_of_diff(!response.unified.is_empty()));
     }
-    Ok(if differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS })
+    let subject = DiffSubject::Request(id);
+    let diff = ChangeDiff::with_context(&context.engine, context.terminal(), subject, Some(lines), None)?;
+    if diff.is_empty() {
+        say(&format!("Request {id} is as it came."));
+    } else {
+        let mut output = Output::stdout();
+        diff.draw_values(&mut output)?;
+        output.finish()?;
+    }
+    Ok(exit_code_of_diff(!diff.is_empty()))
+}
+
+fn exit_code_of_diff(differs: bool) -> ExitCode {
+    if differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS }
 }
 
 pub(super) fn replay(context: &RequestCommandContext<'_>, id: u64, original: bool) -> Result<ExitCode, CliError> {

@@ -17,8 +17,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use sayso_api::client::{Client, PreviewDetail, PreviewOf, RetryBudget, Role, StatusDetail, Watched};
 use sayso_present::change::policy_decision_text;
 use sayso_present::file_review::Leave;
-use sayso_present::inbox::{Inbox, InboxEvent, needs_person};
-use sayso_review::{ChangeRecord, ChangeStatus, EventBody};
+use sayso_present::inbox::{Inbox, InboxEvent, InboxTracker, held_requests, needs_person};
+use sayso_review::{ChangeId, ChangeRecord, ChangeStatus, Decider, Event, EventBody};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 
@@ -152,22 +152,22 @@ pub(super) fn run(location: &WorkspaceLocation, arguments: &ReviewArguments) -> 
     location.announce();
     let engine = EngineConnection::open(location)?;
     let client = engine.client();
-    // The stream starts before the list is read, so that no change falls between. The inbox drops duplicates.
-    let status = engine.block(client.status(StatusDetail::Counts))?;
+    let last_event = engine.block(client.status(StatusDetail::Counts))?.last_event;
     let failed = |error: io::Error| CliError::io("cannot wait for the terminal", &error);
-    let (mut mailbox, sender) = Mailbox::new().map_err(failed)?;
-    let follower = Follower::start(&engine, status.last_event, sender.try_clone().map_err(failed)?)?;
-    end_at_signals(sender)?;
+    let (mailbox, sender) = Mailbox::new().map_err(failed)?;
     let session = session::find_or_given(&engine, arguments.session.as_deref())?;
-    let pending = engine.block(client.list_pending(session.as_deref(), PreviewDetail::Omitted))?;
-    mailbox.inbox = Inbox::new(pending.iter().map(|details| details.record.change));
+    let list = super::list_inbox(&engine, None)?;
+    // Reported before the follower reports further ones.
+    say("Shows what waits as it comes; Ctrl-C ends it.");
+    super::report_held_requests(held_requests(&list));
+    let tracker = InboxTracker::new(session.clone(), &list);
+    let follower = Follower::start(&engine, last_event, tracker, sender.try_clone().map_err(failed)?)?;
+    end_at_signals(sender)?;
     let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
     let is_echoed = mailbox.typing.is_echoed();
     let mailbox = Rc::new(RefCell::new(mailbox));
     let mut prompter = Prompter::new(Box::new(FollowedAnswers(Rc::clone(&mailbox))), is_echoed, terminal);
     let mut reviewer = Reviewer::new(location, &engine, arguments);
-    say("Shows what waits as it comes; Ctrl-C ends it.");
-    super::report_held_requests(status.held_requests);
     while let Some(change) = next_change(&mailbox).map_err(failed)? {
         let details = client.get_change(change, PreviewDetail::Omitted, PreviewOf::Proposed);
         let record = engine.block(details)?.record;
@@ -234,19 +234,24 @@ fn end_at_signals(sender: MessageSender) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A thread that follows the event stream.
+/// A thread that follows the inbox and the event stream.
 struct Follower {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Follower {
-    fn start(engine: &EngineConnection, after: u64, sender: MessageSender) -> Result<Self, CliError> {
+    fn start(
+        engine: &EngineConnection,
+        after: u64,
+        tracker: InboxTracker,
+        sender: MessageSender,
+    ) -> Result<Self, CliError> {
         let (stop, stopped) = oneshot::channel();
         let (runtime, client) = (runtime()?, engine.locator().client());
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
-                match select(Box::pin(follow(client, after, &sender)), stopped).await {
+                match select(Box::pin(follow(client, after, tracker, &sender)), stopped).await {
                     Either::Left((error, _)) => sender.send(Message::End(FollowEnd::Failed(error))),
                     Either::Right(_) => {}
                 }
@@ -265,23 +270,45 @@ impl Drop for Follower {
     }
 }
 
-/// Sends events of the stream until it fails.
-async fn follow(client: Client, after: u64, sender: &MessageSender) -> CliError {
-    let mut watch = client.watch(after, Role::Surface, RetryBudget::Unlimited);
+/// Sends what is new in the inbox, and what rules decide, until a stream fails.
+async fn follow(client: Client, after: u64, mut tracker: InboxTracker, sender: &MessageSender) -> CliError {
+    let mut inbox = client.watch_inbox(None, RetryBudget::Unlimited);
+    // Attaches this surface as well.
+    let mut events = client.watch(after, Role::Surface, RetryBudget::Unlimited);
     loop {
-        let recorded = match watch.next().await {
-            Ok(Watched::Event(recorded)) => recorded,
-            // Heartbeats, and surfaces that attach or detach.
-            Ok(_) => continue,
-            Err(error) => return error.into(),
-        };
-        let EventBody::Known(event) = &recorded.body else { continue };
-        match InboxEvent::of(event) {
-            Some(InboxEvent::RequestHeld(request)) => say(&format!(
-                "Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."
-            )),
-            Some(event) => sender.send(Message::Inbox(event)),
-            None => {}
+        tokio::select! {
+            update = inbox.next() => match update {
+                Ok(update) => tracker.apply(&update, inbox.list()).into_iter().for_each(|event| report(event, sender)),
+                Err(error) => return error.into(),
+            },
+            event = events.next() => match event {
+                Ok(watched) => {
+                    if let Some(change) = ruled_change(&watched).filter(|change| !tracker.has_listed(*change)) {
+                        sender.send(Message::Inbox(InboxEvent::Arrived(change)));
+                    }
+                }
+                Err(error) => return error.into(),
+            },
         }
+    }
+}
+
+fn report(event: InboxEvent, sender: &MessageSender) {
+    match event {
+        InboxEvent::RequestHeld(request) => {
+            say(&format!("Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."));
+        }
+        event => sender.send(Message::Inbox(event)),
+    }
+}
+
+/// Returns the change that a rule has decided.
+fn ruled_change(watched: &Watched) -> Option<ChangeId> {
+    let Watched::Event(recorded) = watched else { return None };
+    match &recorded.body {
+        EventBody::Known(Event::Decided { change, verdict, .. }) if matches!(verdict.by, Decider::Policy { .. }) => {
+            Some(*change)
+        }
+        _ => None,
     }
 }

@@ -389,7 +389,7 @@ fn always_on_a_command_that_writes_is_not_asked_again() {
     };
     let hook = calls("first", "cp a.txt b.txt; touch d.txt");
     waits();
-    let said = talk.scene.dialogue(&["review"], "a\n");
+    let said = talk.scene.dialogue(&["review"], "a\ny\n");
     let rule = said.lines().find(|line| line.contains("rule of a and s: allow ")).unwrap_or_else(|| panic!("{said}"));
     for part in ["run `cp a.txt b.txt $`", "run `touch d.txt $`", "write `b.txt`", "write `d.txt`"] {
         assert!(rule.contains(part), "{rule}");
