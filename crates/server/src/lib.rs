@@ -43,6 +43,7 @@ mod start;
 mod surfaces;
 mod takeover;
 mod token;
+mod work;
 
 pub use call_files::{CallFiles, CallReport};
 pub use engine_socket::{EngineSocket, ServerNote};
@@ -54,3 +55,4 @@ pub use settings::{Current, RuleText, Settings};
 pub use start::{EngineOptions, HttpOptions, InProcessEngine, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use takeover::TakeoverRequest;
 pub use token::{BadToken, Token};
+pub use work::{WorkCounts, WorkMonitor};
