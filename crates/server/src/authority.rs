@@ -84,8 +84,8 @@ const METHODS: &[(&str, Authority)] = &[
     // Contents that an agent may not read are withheld. The edits of a request need a person.
     ("ReviewService/GetDiff", Read),
     ("ReviewService/ListChanges", Read),
-    // Without requests for agents.
-    ("ReviewService/ListInbox", Read),
+    // Shows requests, and what agents of other sessions said.
+    ("ReviewService/ListInbox", Inspect),
     ("ReviewService/ListPending", Read),
     ("ReviewService/ListSessions", Read),
     ("ReviewService/ListSnapshots", Read),
@@ -106,7 +106,7 @@ const METHODS: &[(&str, Authority)] = &[
     ("ReviewService/SuggestRule", Read),
     ("ReviewService/Undo", Decide),
     ("ReviewService/Watch", Read),
-    ("ReviewService/WatchInbox", Read),
+    ("ReviewService/WatchInbox", Inspect),
     ("ToolService/ListTools", Read),
     // Limited to what policy allows. Grants beyond that require a caller that could decide.
     ("ToolService/RunTool", Propose),

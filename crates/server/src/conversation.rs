@@ -127,15 +127,7 @@ impl Conversation {
 
     /// Appends the new blocks of a request. Returns `false` if it is no turn of a conversation.
     fn push_request(&mut self, host: &Host, record: &RequestRecord) -> bool {
-        let received = &record.received;
-        // Retention removes old bodies; their blocks are lost.
-        let Ok(body) = host.gate.read(|history| history.body(&received.body)) else { return false };
-        let head = RequestHead { path: received.path.clone(), headers: received.headers.clone() };
-        let request = ModelRequest::new(record.request.to_string(), head, body);
-        // A replay of a person is no part of the agent's conversation.
-        if received.replay_of.is_some() || no_turn_because(false, &request).is_some() {
-            return false;
-        }
+        let Some(request) = turn_request(host, record) else { return false };
         let blocks = self.transcript(record).push_request(&request);
         self.append(record, record.time, blocks);
         true
@@ -170,11 +162,26 @@ impl Conversation {
     }
 }
 
+/// Decodes a recorded request. Returns `None` if it is no turn of a conversation, or if its body is no longer stored.
+pub(crate) fn turn_request(host: &Host, record: &RequestRecord) -> Option<ModelRequest> {
+    let received = &record.received;
+    // A replay of a person is no part of the agent's conversation.
+    if received.replay_of.is_some() {
+        return None;
+    }
+    let body = host.gate.read(|history| history.body(&received.body)).ok()?;
+    host.work.decoded_bodies.add(1);
+    let head = RequestHead { path: received.path.clone(), headers: received.headers.clone() };
+    let request = ModelRequest::new(record.request.to_string(), head, body);
+    no_turn_because(false, &request).is_none().then_some(request)
+}
+
 /// Decodes the recorded response of a request. Returns `None` for an error response, and if the body is no longer stored.
-fn response(host: &Host, record: &RequestRecord) -> Option<ModelResponse> {
+pub(crate) fn response(host: &Host, record: &RequestRecord) -> Option<ModelResponse> {
     let answer = record.answer.as_ref().filter(|answer| (200..300).contains(&answer.status))?;
     let api: Api = serde_json::from_value(serde_json::Value::String(record.received.api.clone()?)).ok()?;
     let body = host.gate.read(|history| history.body(&answer.body)).ok()?;
+    host.work.decoded_bodies.add(1);
     let is_stream = answer.content_type.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream"));
     if is_stream { Some(collect::from_stream(api, &body)) } else { collect::from_body(api, &body).ok() }
 }

@@ -25,8 +25,10 @@ use crate::failure::Failure;
 use crate::inbox::InboxBoard;
 use crate::kernel_marks;
 use crate::login::Logins;
+use crate::service::review::PlannedSubjects;
 use crate::settings::Settings;
 use crate::surfaces::Surfaces;
+use crate::work::Work;
 
 /// Calls that run inline at the same time. Each occupies one of the runtime's blocking threads, of which tokio has 512.
 const MAX_INLINE_CALLS: usize = 64;
@@ -75,6 +77,8 @@ pub(crate) struct Host {
     pub(crate) inbox: InboxBoard,
     pub(crate) surfaces: Arc<Surfaces>,
     pub(crate) diffs: DiffCache,
+    pub(crate) diff_plans: PlannedSubjects,
+    pub(crate) work: Work,
 }
 
 /// Parts of a [`Host`] that do not depend on its engine.
@@ -133,6 +137,8 @@ impl Host {
             inbox: InboxBoard::default(),
             surfaces: Arc::default(),
             diffs: DiffCache::default(),
+            diff_plans: PlannedSubjects::default(),
+            work: Work::default(),
         })
     }
 

@@ -1,10 +1,13 @@
 //! The inbox: one ordered list of what waits for a person.
 //!
-//! The list is computed once for each event and shared by all calls and watchers. A watcher keeps a reference to the list that it sent
-//! last, and sends the difference to the current one. So a slow watcher costs no memory and misses nothing.
+//! The list is computed once for each event and shared by all calls and watchers, and so are its encoded messages. A watcher keeps a
+//! reference to the list that it sent last, and sends the difference to the current one. So nothing queues up for a slow watcher, and
+//! it misses nothing.
 
 mod board;
+mod encoded;
 mod item;
+mod reason;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,6 +16,8 @@ use sayso_api::inbox::InboxPosition;
 use sayso_api::proto::InboxItem;
 
 pub(crate) use board::InboxBoard;
+use encoded::DeltaKind;
+pub(crate) use encoded::{InboxDelta, MAX_PAGE_ITEMS, encode};
 
 /// A list of the inbox at one time.
 #[derive(Debug, Default)]
@@ -21,48 +26,12 @@ pub(crate) struct InboxSnapshot {
     pub(crate) generation: u64,
     /// In the order of [`InboxPosition`].
     pub(crate) items: Vec<Arc<InboxItem>>,
-    /// Differences from the list before.
-    deltas: Vec<InboxDelta>,
     /// `true` once the engine stops.
     pub(crate) has_ended: bool,
 }
 
-/// A difference between two lists.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum InboxDelta {
-    Added(Arc<InboxItem>),
-    Updated(Arc<InboxItem>),
-    Removed(Arc<InboxItem>),
-}
-
-impl InboxDelta {
-    pub(crate) fn item(&self) -> &InboxItem {
-        match self {
-            Self::Added(item) | Self::Updated(item) | Self::Removed(item) => item,
-        }
-    }
-}
-
-impl InboxSnapshot {
-    /// The next list. `None` if nothing differs.
-    fn next(&self, items: Vec<Arc<InboxItem>>) -> Option<Self> {
-        let deltas = diff(&self.items, &items);
-        let generation = self.generation + 1;
-        (!deltas.is_empty()).then_some(Self { generation, items, deltas, has_ended: false })
-    }
-
-    /// Returns the differences from an earlier list.
-    pub(crate) fn since(&self, earlier: &Self) -> Vec<InboxDelta> {
-        match self.generation - earlier.generation {
-            0 => Vec::new(),
-            1 => self.deltas.clone(),
-            _ => diff(&earlier.items, &self.items),
-        }
-    }
-}
-
 /// Returns the differences between two lists: removals first, then the others in the order of the new list.
-fn diff(old: &[Arc<InboxItem>], new: &[Arc<InboxItem>]) -> Vec<InboxDelta> {
+fn diff(old: &[Arc<InboxItem>], new: &[Arc<InboxItem>]) -> Vec<Arc<InboxDelta>> {
     // Most items are the same objects, and most changes are at the end.
     let same = |(old, new): &(&Arc<InboxItem>, &Arc<InboxItem>)| Arc::ptr_eq(old, new);
     let prefix = old.iter().zip(new).take_while(same).count();
@@ -73,13 +42,13 @@ fn diff(old: &[Arc<InboxItem>], new: &[Arc<InboxItem>]) -> Vec<InboxDelta> {
     let mut set = Vec::new();
     for item in new {
         match before.remove(item.key.as_str()) {
-            None => set.push(InboxDelta::Added(Arc::clone(item))),
+            None => set.push(InboxDelta::new(DeltaKind::Added, item)),
             Some(earlier) if Arc::ptr_eq(earlier, item) || earlier == item => {}
-            Some(_) => set.push(InboxDelta::Updated(Arc::clone(item))),
+            Some(_) => set.push(InboxDelta::new(DeltaKind::Updated, item)),
         }
     }
     let removed = old.iter().filter(|item| before.contains_key(item.key.as_str()));
-    let mut deltas: Vec<InboxDelta> = removed.map(|item| InboxDelta::Removed(Arc::clone(item))).collect();
+    let mut deltas: Vec<Arc<InboxDelta>> = removed.map(|item| InboxDelta::new(DeltaKind::Removed, item)).collect();
     deltas.extend(set);
     deltas
 }
@@ -89,9 +58,16 @@ fn diff(old: &[Arc<InboxItem>], new: &[Arc<InboxItem>]) -> Vec<InboxDelta> {
 struct InboxIndex {
     items: BTreeMap<InboxPosition, Arc<InboxItem>>,
     positions: HashMap<String, InboxPosition>,
+    /// `true` if an item differs from the last call of [`InboxIndex::take_changed`].
+    has_changed: bool,
 }
 
 impl InboxIndex {
+    /// An empty index that replaces one with items.
+    fn changed() -> Self {
+        Self { has_changed: true, ..Self::default() }
+    }
+
     /// Adds an item or replaces the one with its key. An equal item stays the same object.
     fn set(&mut self, item: InboxItem) {
         let position = InboxPosition::of(&item);
@@ -102,13 +78,20 @@ impl InboxIndex {
         if self.items.get(&position).is_some_and(|known| **known == item) {
             return;
         }
+        self.has_changed = true;
         self.items.insert(position, Arc::new(item));
     }
 
     fn remove(&mut self, key: &str) {
         if let Some(position) = self.positions.remove(key) {
             self.items.remove(&position);
+            self.has_changed = true;
         }
+    }
+
+    /// Tells whether an item was added, replaced or removed since the last call.
+    fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
     }
 
     fn list(&self) -> Vec<Arc<InboxItem>> {
@@ -125,6 +108,7 @@ mod tests {
     use sayso_api::proto::oneof::inbox_item::Subject;
     use sayso_api::proto::oneof::watch_inbox_response::Kind;
 
+    use super::board::RecentLists;
     use super::*;
 
     /// Deterministic random numbers (SplitMix64).
@@ -158,19 +142,20 @@ mod tests {
         }
     }
 
-    fn apply(list: &mut InboxList, deltas: Vec<InboxDelta>) {
+    fn apply(list: &mut InboxList, deltas: Vec<Arc<InboxDelta>>) {
         for delta in deltas {
-            let key = delta.item().key.clone();
-            list.apply(match delta {
-                InboxDelta::Added(item) => {
+            let key = delta.item.key.clone();
+            let item = Box::new((*delta.item).clone());
+            list.apply(match delta.kind {
+                DeltaKind::Added => {
                     assert!(list.get(&key).is_none(), "{key} was added twice");
-                    Kind::Added(Box::new((*item).clone()))
+                    Kind::Added(item)
                 }
-                InboxDelta::Updated(item) => {
+                DeltaKind::Updated => {
                     assert_ne!(list.get(&key), Some(&*item), "{key} did not change");
-                    Kind::Updated(Box::new((*item).clone()))
+                    Kind::Updated(item)
                 }
-                InboxDelta::Removed(_) => {
+                DeltaKind::Removed => {
                     assert!(list.get(&key).is_some(), "{key} was removed twice");
                     Kind::Removed(key)
                 }
@@ -184,7 +169,8 @@ mod tests {
             let mut random = Random(seed);
             let mut index = InboxIndex::default();
             let mut model: BTreeMap<String, InboxItem> = BTreeMap::new();
-            let mut current = Arc::new(InboxSnapshot::default());
+            let mut lists = RecentLists::default();
+            let mut current = lists.current();
             // One follower reads every list, the other skips some.
             let mut followers =
                 [(InboxList::default(), Arc::clone(&current)), (InboxList::default(), Arc::clone(&current))];
@@ -199,11 +185,14 @@ mod tests {
                         index.set(item);
                     }
                 }
-                current = current.next(index.list()).map_or(current, Arc::new);
+                if index.take_changed() {
+                    lists.push(index.list());
+                }
+                current = lists.current();
                 let is_read = random.below(3) == 0;
                 for (follower, (list, seen)) in followers.iter_mut().enumerate() {
                     if follower == 0 || is_read {
-                        apply(list, current.since(seen));
+                        apply(list, lists.since(seen, &current));
                         *seen = Arc::clone(&current);
                         let mut expected: Vec<InboxItem> = model.values().cloned().collect();
                         expected.sort_by_cached_key(InboxPosition::of);

@@ -44,6 +44,7 @@ mod surfaces;
 mod takeover;
 mod token;
 mod web_app;
+mod work;
 
 pub use call_files::{CallFiles, CallReport};
 pub use engine_socket::{EngineSocket, ServerNote};
@@ -55,3 +56,4 @@ pub use settings::{Current, RuleText, Settings};
 pub use start::{EngineOptions, HttpOptions, InProcessEngine, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use takeover::TakeoverRequest;
 pub use token::{BadToken, Token};
+pub use work::{WorkCounts, WorkMonitor};

@@ -33,6 +33,7 @@ use crate::login::Logins;
 use crate::proxy_thread::ProxyThread;
 use crate::settings::Settings;
 use crate::token::Token;
+use crate::work::WorkMonitor;
 pub use address::{PORT, PortChoice, loopback};
 use address::{listen, reachable_address};
 pub use error::StartError;
@@ -326,6 +327,11 @@ impl Server {
     /// Returns a handle that stops the server.
     pub fn stopper(&self) -> Stop {
         Stop(Arc::clone(&self.opened.host))
+    }
+
+    /// Returns a handle that reads the server's counters.
+    pub fn work_monitor(&self) -> WorkMonitor {
+        WorkMonitor(Arc::clone(&self.opened.host))
     }
 
     /// Serves until the engine stops. Fails if it stopped by itself.

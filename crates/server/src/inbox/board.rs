@@ -1,31 +1,40 @@
 //! The current inbox of an engine, kept up to date with its events.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use sayso_api::proto::InboxItem;
 use sayso_gate::{GateError, NextEvent, Subscription, needs_turn_review};
 use sayso_present::inbox::needs_person;
 use sayso_review::{Cause, ChangeId, ChangeRecord, ChangeStatus, Event, EventBody, RequestId, SeenMarks};
 use tokio::sync::watch;
 
+use super::encoded::{EncodedPage, InboxDelta, InboxPages};
 use super::item::{change_item, change_key, request_item, request_key, turn_item, turn_key};
-use super::{InboxIndex, InboxSnapshot};
+use super::reason::AgentReasons;
+use super::{InboxIndex, InboxSnapshot, diff};
 use crate::failure::Failure;
 use crate::host::{Host, blocking};
 
 /// Longest time between two updates. Held requests change without an event if their client disconnects.
 const UPDATE_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Lists whose differences are in memory. A watcher that is further behind compares its list with the current one.
+const MAX_RECENT_LISTS: usize = 32;
+
 /// Session and turn.
 type TurnId = (String, String);
 
 /// The inbox of one engine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct InboxBoard {
     state: Mutex<BoardState>,
+    lists: Mutex<RecentLists>,
+    /// The current list.
     current: watch::Sender<Arc<InboxSnapshot>>,
+    pages: InboxPages,
     /// `true` once a task keeps the list current for watchers.
     has_task: AtomicBool,
 }
@@ -44,11 +53,55 @@ struct BoardState {
     held: BTreeSet<RequestId>,
     /// Working directories of sessions.
     locations: HashMap<String, Option<String>>,
+    reasons: AgentReasons,
+    /// Changes whose reason is provisional, by session.
+    unexplained: BTreeMap<String, BTreeSet<ChangeId>>,
 }
 
-impl Default for InboxBoard {
-    fn default() -> Self {
-        Self { state: Mutex::default(), current: watch::Sender::default(), has_task: AtomicBool::new(false) }
+/// The latest lists, with the differences between them.
+#[derive(Debug, Default)]
+pub(super) struct RecentLists {
+    current: Arc<InboxSnapshot>,
+    /// Differences from the list before, by generation. The last one belongs to the current list.
+    deltas: VecDeque<(u64, Vec<Arc<InboxDelta>>)>,
+    /// Lists that a watcher may hold.
+    live: Vec<Weak<InboxSnapshot>>,
+}
+
+impl RecentLists {
+    pub(super) fn current(&self) -> Arc<InboxSnapshot> {
+        Arc::clone(&self.current)
+    }
+
+    /// Adds a list. Returns `false` if it equals the current one.
+    pub(super) fn push(&mut self, items: Vec<Arc<InboxItem>>) -> bool {
+        let deltas = diff(&self.current.items, &items);
+        if deltas.is_empty() {
+            return false;
+        }
+        self.set_current(InboxSnapshot { generation: self.current.generation + 1, items, has_ended: false });
+        if self.deltas.len() == MAX_RECENT_LISTS {
+            self.deltas.pop_front();
+        }
+        self.deltas.push_back((self.current.generation, deltas));
+        true
+    }
+
+    fn set_current(&mut self, list: InboxSnapshot) {
+        self.current = Arc::new(list);
+        self.live.retain(|list| list.strong_count() > 0);
+        self.live.push(Arc::downgrade(&self.current));
+    }
+
+    /// Returns the differences between two lists. A watcher that is far behind gets those of the two lists alone.
+    pub(super) fn since(&self, earlier: &InboxSnapshot, later: &InboxSnapshot) -> Vec<Arc<InboxDelta>> {
+        let first = self.deltas.front().map_or(u64::MAX, |(generation, _)| *generation);
+        if earlier.generation + 1 < first {
+            return diff(&earlier.items, &later.items);
+        }
+        let generations = earlier.generation + 1..=later.generation;
+        let between = self.deltas.iter().filter(|(generation, _)| generations.contains(generation));
+        between.flat_map(|(_, deltas)| deltas).cloned().collect()
     }
 }
 
@@ -60,19 +113,15 @@ impl InboxBoard {
             Ok(last_event) => last_event,
             Err(failure) => {
                 // Events may be lost, so that the next update starts anew.
-                *state = BoardState::default();
+                *state = BoardState { index: InboxIndex::changed(), ..BoardState::default() };
                 return Err(failure);
             }
         };
-        let items = state.index.list();
-        self.current.send_if_modified(|current| match current.next(items) {
-            Some(next) => {
-                *current = Arc::new(next);
-                true
-            }
-            None => false,
-        });
-        Ok((Arc::clone(&self.current.borrow()), last_event))
+        let mut lists = self.lists();
+        if state.index.take_changed() && lists.push(state.index.list()) {
+            self.current.send_replace(lists.current());
+        }
+        Ok((lists.current(), last_event))
     }
 
     /// Follows the list. A task keeps it current from the first call on.
@@ -84,10 +133,37 @@ impl InboxBoard {
         }
         self.current.subscribe()
     }
+
+    /// Returns the differences between two lists.
+    pub(crate) fn since(&self, earlier: &InboxSnapshot, later: &InboxSnapshot) -> Vec<Arc<InboxDelta>> {
+        self.lists().since(earlier, later)
+    }
+
+    /// Returns the page of a list that starts at an index. `session` selects items.
+    pub(crate) fn page(&self, host: &Host, list: &InboxSnapshot, start: usize, session: Option<&str>) -> EncodedPage {
+        self.pages.page(list, start, session, &host.work.inbox_messages)
+    }
+
+    /// Counts the lists in memory.
+    pub(crate) fn live_lists(&self) -> u64 {
+        self.lists().live.iter().filter(|list| list.strong_count() > 0).count() as u64
+    }
+
+    /// Ends the streams of watchers.
+    fn end(&self) {
+        let mut lists = self.lists();
+        let generation = lists.current.generation;
+        lists.set_current(InboxSnapshot { generation, items: Vec::new(), has_ended: true });
+        self.current.send_replace(lists.current());
+    }
+
+    fn lists(&self) -> MutexGuard<'_, RecentLists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Updates the list after events, until the stream of events ends.
-async fn keep_current(host: std::sync::Weak<Host>, mut subscription: Subscription) {
+async fn keep_current(host: Weak<Host>, mut subscription: Subscription) {
     loop {
         let has_ended = match tokio::time::timeout(UPDATE_INTERVAL, subscription.next()).await {
             Ok(Ok(event)) => event.is_none(),
@@ -96,9 +172,7 @@ async fn keep_current(host: std::sync::Weak<Host>, mut subscription: Subscriptio
         };
         let Some(host) = host.upgrade() else { return };
         if has_ended {
-            let current = &host.inbox.current;
-            let generation = current.borrow().generation;
-            current.send_replace(Arc::new(InboxSnapshot { generation, has_ended: true, ..InboxSnapshot::default() }));
+            host.inbox.end();
             return;
         }
         if let Err(error) = blocking(&host, |host| host.inbox.update(host)).await {
@@ -117,6 +191,7 @@ impl BoardState {
         };
         let (mut changes, mut requests) = (BTreeSet::new(), BTreeSet::new());
         while let NextEvent::Event(event) = subscription.try_next()? {
+            host.work.inbox_events.add(1);
             let EventBody::Known(event) = &event.body else { continue };
             changes.extend(event.change());
             requests.extend(event.request());
@@ -124,6 +199,7 @@ impl BoardState {
                 self.locations.remove(session);
             }
         }
+        changes.extend(self.forget_reasons(host, &requests));
         for change in changes {
             self.read_change(host, change)?;
         }
@@ -131,6 +207,22 @@ impl BoardState {
         let last_event = subscription.seen();
         self.subscription = Some(subscription);
         Ok(last_event)
+    }
+
+    /// Forgets what the sessions of requests said. Returns the changes whose reason may differ now.
+    fn forget_reasons(&mut self, host: &Host, requests: &BTreeSet<RequestId>) -> BTreeSet<ChangeId> {
+        let mut changes = BTreeSet::new();
+        for request in requests {
+            let Ok(record) = host.proxy.interceptor.record(*request) else { continue };
+            let origin = record.received.origin;
+            let Some(session) = origin.session else { continue };
+            self.reasons.forget(&session);
+            changes.extend(self.unexplained.get(&session).into_iter().flatten());
+            // The item of a turn has the last text of the turn.
+            let turn = self.later.get(&(session, origin.turn.unwrap_or_default()));
+            changes.extend(turn.and_then(|changes| changes.last_key_value()).map(|(change, _)| change));
+        }
+        changes
     }
 
     /// Reads the whole inbox from the journal.
@@ -173,6 +265,9 @@ impl BoardState {
             }
             touched.insert(turn);
         }
+        if let Some(session) = &record.origin.session {
+            self.set_explained(session, change);
+        }
         if let (Cause::Review { turn, .. }, Some(session)) = (&record.cause, &record.origin.session) {
             let turn = (session.clone(), turn.clone());
             if is_pending {
@@ -183,7 +278,11 @@ impl BoardState {
             touched.insert(turn);
         } else if is_pending && needs_person(&record) {
             let location = self.location(host, record.origin.session.as_deref())?;
-            self.index.set(change_item(&record, marks, location));
+            let reason = self.reasons.of_change(host, &record)?;
+            if let (true, Some(session)) = (reason.is_provisional, &record.origin.session) {
+                self.unexplained.entry(session.clone()).or_default().insert(change);
+            }
+            self.index.set(change_item(&record, marks, location, reason.text));
         } else {
             self.index.remove(&change_key(change));
             if let (true, Some(session)) = (needs_turn_review(&record), &record.origin.session) {
@@ -199,16 +298,26 @@ impl BoardState {
         Ok(())
     }
 
+    fn set_explained(&mut self, session: &str, change: ChangeId) {
+        if let Some(changes) = self.unexplained.get_mut(session) {
+            changes.remove(&change);
+            if changes.is_empty() {
+                self.unexplained.remove(session);
+            }
+        }
+    }
+
     /// Updates the item of a turn. A pending review belongs to the item of its turn.
     fn set_turn(&mut self, host: &Host, turn: &TurnId) -> Result<(), Failure> {
         let location = self.location(host, Some(&turn.0))?;
         let records: Vec<&ChangeRecord> = self.later.get(turn).into_iter().flat_map(BTreeMap::values).collect();
-        if records.is_empty() {
+        if let Some(last) = records.last() {
+            let reason = self.reasons.of_turn(host, turn, last.time)?;
+            let item = turn_item(turn, &records, self.reviews.get(turn), location, reason);
+            self.index.set(item);
+        } else {
             self.later.remove(turn);
             self.index.remove(&turn_key(&turn.0, &turn.1));
-        } else {
-            let item = turn_item(turn, &records, self.reviews.get(turn), location);
-            self.index.set(item);
         }
         Ok(())
     }
@@ -228,7 +337,8 @@ impl BoardState {
             // The record follows the hold. Without it, the next update tries again.
             let Ok(record) = interceptor.record(request) else { continue };
             let location = self.location(host, record.received.origin.session.as_deref())?;
-            self.index.set(request_item(&record, location));
+            let reason = self.reasons.of_request(host, &record)?;
+            self.index.set(request_item(&record, location, reason));
             known.insert(request);
         }
         self.held = known;

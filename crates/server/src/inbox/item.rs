@@ -22,7 +22,13 @@ pub(super) fn request_key(request: RequestId) -> String {
     format!("request:{request}")
 }
 
-pub(super) fn change_item(record: &ChangeRecord, marks: &SeenMarks, location: Option<String>) -> InboxItem {
+/// Builds the item of a change. `reason` is the agent's last text before it.
+pub(super) fn change_item(
+    record: &ChangeRecord,
+    marks: &SeenMarks,
+    location: Option<String>,
+    reason: Option<String>,
+) -> InboxItem {
     let subject =
         ChangeSubject { change: record.change, preview_hash: record.preview.to_string(), ..Default::default() };
     let item = InboxItem {
@@ -32,7 +38,7 @@ pub(super) fn change_item(record: &ChangeRecord, marks: &SeenMarks, location: Op
         agent: record.origin.agent.clone(),
         session: record.origin.session.clone(),
         location,
-        agent_reason: agent_reason(&record.subject),
+        agent_reason: reason.or_else(|| description(&record.subject)),
         deadline_ms: record.deadline,
         since_ms: record.time,
         seen: convert::seen(marks),
@@ -47,6 +53,7 @@ pub(super) fn turn_item(
     records: &[&ChangeRecord],
     review: Option<&ChangeRecord>,
     location: Option<String>,
+    agent_reason: Option<String>,
 ) -> InboxItem {
     let subject = TurnSubject {
         session: session.clone(),
@@ -62,6 +69,7 @@ pub(super) fn turn_item(
         agent: records.iter().find_map(|record| record.origin.agent.clone()),
         session: Some(session.clone()),
         location,
+        agent_reason,
         since_ms: records.first().map_or(0, |record| record.time),
         ..Default::default()
     };
@@ -72,7 +80,11 @@ pub(super) fn turn_item(
     with_files(item, records.iter().flat_map(|record| &record.files), severity.unwrap_or(Severity::Info))
 }
 
-pub(super) fn request_item(record: &RequestRecord, location: Option<String>) -> InboxItem {
+pub(super) fn request_item(
+    record: &RequestRecord,
+    location: Option<String>,
+    agent_reason: Option<String>,
+) -> InboxItem {
     let origin = &record.received.origin;
     InboxItem {
         key: request_key(record.request),
@@ -81,6 +93,7 @@ pub(super) fn request_item(record: &RequestRecord, location: Option<String>) -> 
         agent: origin.agent.clone(),
         session: origin.session.clone(),
         location,
+        agent_reason,
         severity: proto::Severity::Info.into(),
         deadline_ms: record.deadline,
         since_ms: record.time,
@@ -122,7 +135,7 @@ fn subject_severity(subject: &Subject) -> Severity {
 }
 
 /// The agent's own description of a command or tool call.
-fn agent_reason(subject: &Subject) -> Option<String> {
+fn description(subject: &Subject) -> Option<String> {
     match subject {
         Subject::Files => None,
         Subject::Command { description, .. } => description.clone(),

@@ -18,6 +18,7 @@ use sayso_api::proto::{self, PreviewView};
 use sayso_gate::Reversal;
 use sayso_review::ContentHash;
 
+pub(crate) use self::diff::PlannedSubjects;
 use self::inbox::InboxStream;
 use super::stream::{AwaitStream, WatchStream};
 use super::view_of;
@@ -365,17 +366,17 @@ impl proto::ReviewService for Review {
         context: RequestContext,
         request: ServiceRequest<'_, proto::ListInboxRequest>,
     ) -> ServiceResult<proto::ListInboxResponse> {
-        let (request, peer) = (request.to_owned_message(), Peer::of(&context));
-        Response::ok(blocking(&self.0, move |host| inbox::list(host, peer, request)).await?)
+        let request = request.to_owned_message();
+        Response::ok(run_as_person(&self.0, &context, move |host| inbox::list(host, &request)).await?)
     }
 
     async fn watch_inbox(
         &self,
         context: RequestContext,
         request: ServiceRequest<'_, proto::WatchInboxRequest>,
-    ) -> ServiceResult<ServiceStream<proto::WatchInboxResponse>> {
+    ) -> ServiceResult<ServiceStream<PreEncoded<proto::WatchInboxResponse>>> {
         let session = request.to_owned_message().session;
-        let stream = InboxStream::new(&self.0, Peer::of(&context), session).await?;
+        let stream = InboxStream::new(&self.0, &context, session).await?;
         Ok(Response::stream(stream::unfold(stream, InboxStream::next)))
     }
 

@@ -1,80 +1,13 @@
 //! Conversations and costs, decoded from requests that pass the proxy.
 
-use std::collections::HashMap;
-
-use sayso_api::client::Client;
 use sayso_api::proto;
-use sayso_testkit::model::{ModelServer, Turn};
-use serde_json::{Value, json};
+use sayso_testkit::model::Turn;
+use serde_json::json;
 
-use crate::raw::exchange;
-use crate::scene::{Running, Scene};
+use crate::model_agent::{ModelAgent, SESSION};
+use crate::scene::Scene;
 
-const SESSION: &str = "0d6a3f0e-5b1c-4c3e-9a57-2f6f0a9b7c11";
-
-/// An agent that talks to a scripted model through the proxy.
-struct Agent {
-    running: Running,
-    client: Client,
-    capability: String,
-    messages: Vec<Value>,
-    system: String,
-    // Kept until the end, because the proxy forwards to it.
-    model: ModelServer,
-}
-
-impl Agent {
-    async fn start(scene: &Scene, script: impl IntoIterator<Item = Turn>) -> Self {
-        let model = ModelServer::start(script);
-        let running = scene.serve();
-        let client = running.verdict_client();
-        let upstreams = HashMap::from([("anthropic".to_owned(), model.url())]).into_iter().collect();
-        let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), upstreams, ..Default::default() };
-        let endpoint = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
-        let system = "You are careful.".to_owned();
-        Self { running, client, capability: endpoint.capability, messages: Vec::new(), system, model }
-    }
-
-    fn say(&mut self, role: &str, content: &Value) {
-        self.messages.push(json!({ "role": role, "content": content }));
-    }
-
-    fn prompt(&mut self, text: &str) {
-        self.say("user", &json!([{"type": "text", "text": text}]));
-    }
-
-    /// Sends the conversation so far, and adds the response to it.
-    fn send(&mut self) {
-        let body = json!({
-            "model": "claude-sonnet-4-5", "max_tokens": 100,
-            "system": [{"type": "text", "text": self.system}],
-            "tools": [{"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object"}}],
-            "messages": self.messages,
-        });
-        let body = body.to_string();
-        let head = format!(
-            "POST /p/{}/anthropic/v1/messages HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
-             x-claude-code-session-id: {SESSION}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-            self.capability,
-            self.running.address,
-            body.len(),
-        );
-        let answer = exchange(self.running.address, &[head.as_bytes(), body.as_bytes()].concat());
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let start = answer.body.find('{').unwrap();
-        let end = answer.body.rfind('}').unwrap();
-        let answer: Value = serde_json::from_str(&answer.body[start..=end]).unwrap();
-        self.say("assistant", &answer["content"]);
-    }
-
-    async fn blocks(&self, after: u64) -> proto::GetConversationPreviewResponse {
-        let session = SESSION.to_owned();
-        let request = proto::GetConversationPreviewRequest { session, after, ..Default::default() };
-        self.client.conversation(request).await.unwrap()
-    }
-}
-
-fn drawn(blocks: &[proto::ConversationBlock]) -> Vec<String> {
+pub(crate) fn drawn(blocks: &[proto::ConversationBlock]) -> Vec<String> {
     let kind = |block: &proto::ConversationBlock| {
         let name = format!("{:?}", block.kind.as_known().unwrap());
         let name = name.strip_prefix("KIND_").unwrap_or(&name).to_lowercase();
@@ -87,7 +20,7 @@ fn drawn(blocks: &[proto::ConversationBlock]) -> Vec<String> {
 async fn conversation_has_each_block_once_in_order() {
     let scene = Scene::new();
     let script = [Turn::calls("Read", json!({"path": "a"})), Turn::says("It has 12 rows."), Turn::says("Bye.")];
-    let mut agent = Agent::start(&scene, script).await;
+    let mut agent = ModelAgent::start(&scene, script).await;
     agent.prompt("Count the rows.");
     agent.send();
     // The first page is read while the conversation goes on.
@@ -119,7 +52,7 @@ async fn conversation_has_each_block_once_in_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_block_is_shortened_and_returned_whole() {
     let scene = Scene::new();
-    let mut agent = Agent::start(&scene, [Turn::says("Done.")]).await;
+    let mut agent = ModelAgent::start(&scene, [Turn::says("Done.")]).await;
     let long = "é".repeat(10_000);
     agent.prompt(&long);
     agent.send();
@@ -140,7 +73,7 @@ async fn long_block_is_shortened_and_returned_whole() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conversation_is_the_same_after_a_restart() {
     let scene = Scene::new();
-    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    let mut agent = ModelAgent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
     for prompt in ["First", "Second"] {
         agent.prompt(prompt);
         agent.send();
@@ -158,7 +91,7 @@ async fn conversation_is_the_same_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cost_is_summed_per_turn_session_and_total() {
     let scene = Scene::new();
-    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    let mut agent = ModelAgent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
     for prompt in ["First", "Second"] {
         agent.prompt(prompt);
         agent.send();
@@ -192,7 +125,7 @@ async fn cost_is_summed_per_turn_session_and_total() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cache_miss_names_the_first_difference() {
     let scene = Scene::new();
-    let mut agent = Agent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
+    let mut agent = ModelAgent::start(&scene, [Turn::says("One."), Turn::says("Two.")]).await;
     agent.prompt("First");
     agent.system = "You are careful. Today is Monday.".to_owned();
     agent.send();

@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 use crate::agents::{WAYS, Way, assert_refused, call};
 use crate::scene::{Dice, Scene, ask, verdict, write};
 
-fn request(subject: impl Into<Option<Subject>>, path: &str) -> proto::GetDiffRequest {
+pub(crate) fn request(subject: impl Into<Option<Subject>>, path: &str) -> proto::GetDiffRequest {
     let subject = proto::DiffSubject { subject: subject.into(), ..Default::default() };
     proto::GetDiffRequest { subject: Some(subject).into(), path: path.to_owned(), ..Default::default() }
 }
 
-async fn get(client: &Client, request: proto::GetDiffRequest) -> proto::GetDiffResponse {
+pub(crate) async fn get(client: &Client, request: proto::GetDiffRequest) -> proto::GetDiffResponse {
     client.get_diff(request).await.unwrap()
 }
 
-async fn approve(client: &Client, path: &str, content: &str) -> ChangeId {
+pub(crate) async fn approve(client: &Client, path: &str, content: &str) -> ChangeId {
     let record = ask(client, write(path, content)).await.record;
     client.decide(record.change, verdict(&record, Answer::Approve), None, PreviewDetail::Omitted).await.unwrap();
     record.change
 }
 
-fn reversal(change: ChangeId) -> diff_subject::Reversal {
+pub(crate) fn reversal(change: ChangeId) -> diff_subject::Reversal {
     let target = Some(proto::Target::from(&Target::Change { change })).into();
     diff_subject::Reversal { target, ..Default::default() }
 }

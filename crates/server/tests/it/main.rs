@@ -9,14 +9,19 @@
 )]
 
 mod admission;
+mod agent_conversations;
 mod agents;
 mod channels;
 mod confinement;
 mod conversations;
+mod diff_work;
 mod diffs;
 mod dispatch;
 mod inbox;
+mod inbox_requests;
+mod inbox_scale;
 mod limits;
+mod model_agent;
 mod raw;
 mod regressions;
 mod requests;

@@ -15,6 +15,7 @@ use sayso_gate::{NoNotify, Rules, SnapshotLimits};
 use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Verdict};
 use sayso_server::{
     Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server, Settings, Stop, Timing,
+    WorkMonitor,
 };
 use sayso_workspace::git::Environment;
 use tempfile::TempDir;
@@ -28,6 +29,7 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 struct Fixed {
     layers: Vec<Layer>,
+    deadline: Option<Duration>,
     told: AtomicBool,
 }
 
@@ -39,7 +41,7 @@ impl Settings for Fixed {
         Ok(Some(Current {
             rules: Rules::new(self.layers.clone(), Vec::new())?,
             snapshots: SnapshotLimits::DEFAULT,
-            deadline: None,
+            deadline: self.deadline,
             branch_prefix: "sayso/".to_owned(),
             requests: sayso_proxy::Settings::usual(),
         }))
@@ -106,7 +108,7 @@ impl Scene {
             root: self.root(),
             journal: self.journal(),
             home: self.home(),
-            settings: Box::new(Fixed { layers: vec![layer], told: AtomicBool::new(false) }),
+            settings: Box::new(Fixed { layers: vec![layer], deadline: None, told: AtomicBool::new(false) }),
             notify: Box::new(NoNotify),
             environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
@@ -121,6 +123,13 @@ impl Scene {
     /// Starts a server with rules.
     pub(crate) fn serve_under(&self, rules: Vec<Rule>) -> Running {
         self.start(Server::start(self.options_with(rules), Self::http()).unwrap())
+    }
+
+    /// Starts a server that denies changes after a time.
+    pub(crate) fn serve_with_deadline(&self, deadline: Duration) -> Running {
+        let settings = Fixed { layers: Vec::new(), deadline: Some(deadline), told: AtomicBool::new(false) };
+        let options = EngineOptions { settings: Box::new(settings), ..self.options() };
+        self.start(Server::start(options, Self::http()).unwrap())
     }
 
     pub(crate) fn serve_as(&self, change: impl FnOnce(&mut HttpOptions)) -> Running {
@@ -143,12 +152,12 @@ impl Scene {
 
     fn start(&self, server: Server) -> Running {
         let address = server.url.strip_prefix("http://").unwrap().parse().unwrap();
-        let stop = server.stopper();
+        let (stop, work) = (server.stopper(), server.work_monitor());
         let login = server.logins().create().unwrap().reveal().to_owned();
         let socket = EngineSocket::new(&self.journal());
         let thread = std::thread::spawn(move || server.run().unwrap());
         let (socket, verdicts) = (socket.path(), socket.verdict_socket().unwrap());
-        Running { address, socket, verdicts, login, stop, thread: Some(thread) }
+        Running { address, socket, verdicts, login, stop, work, thread: Some(thread) }
     }
 }
 
@@ -162,6 +171,7 @@ pub(crate) struct Running {
     /// Login for verdicts over TCP.
     pub(crate) login: String,
     stop: Stop,
+    pub(crate) work: WorkMonitor,
     thread: Option<JoinHandle<()>>,
 }
 

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Agent;
 use crate::model::ModelServer;
 
 /// Path of Codex's configuration below its home.
 const CODEX_CONFIG: &str = ".codex/config.toml";
+/// Path of Gemini CLI's settings below its home.
+const GEMINI_SETTINGS: &str = ".gemini/settings.json";
+/// Path of opencode's configuration below its home.
+const OPENCODE_CONFIG: &str = ".config/opencode/opencode.json";
 
 /// A temporary home that configures an agent for a scripted model, independent of the user's configuration.
 #[derive(Debug)]
@@ -61,13 +65,47 @@ impl Home {
 
     /// Makes Codex try a WebSocket before plain HTTP.
     pub fn prefer_websockets(&self) {
-        let configuration = std::fs::read_to_string(self.path().join(CODEX_CONFIG)).expect("a home of Codex");
+        let configuration = self.read(CODEX_CONFIG);
         let responses = "wire_api = \"responses\"\n";
         assert!(configuration.contains(responses), "a home of Codex");
         self.write(
             CODEX_CONFIG,
             &configuration.replace(responses, &format!("{responses}supports_websockets = true\n")),
         );
+    }
+
+    /// Configures an agent for tests of long sessions: it compacts its history early and may start subagents.
+    pub fn configure_for_long_sessions(&self, agent: Agent) {
+        match agent {
+            Agent::Codex => self.delegate_and_compact(),
+            Agent::Gemini => self.compact_always(),
+            Agent::Opencode => self.limit_context(),
+            // They have a command for the one and do the other by default.
+            Agent::Claude | Agent::Copilot => {}
+        }
+    }
+
+    /// Lets Codex start subagents, and compact its history after a response that reports more than 5,000 tokens.
+    fn delegate_and_compact(&self) {
+        let configuration = self.read(CODEX_CONFIG);
+        let (limit, features) = ("model_auto_compact_token_limit = 5000", "[features]\nmulti_agent_v2 = true");
+        self.write(CODEX_CONFIG, &format!("{limit}\n{configuration}{features}\n"));
+    }
+
+    /// Lets Gemini CLI compact the history of every continued session.
+    fn compact_always(&self) {
+        let mut settings: Value = serde_json::from_str(&self.read(GEMINI_SETTINGS)).expect("settings are JSON");
+        settings["model"] = json!({"compressionThreshold": 0.0001});
+        self.write(GEMINI_SETTINGS, &settings.to_string());
+    }
+
+    /// Lets opencode compact its history after a response that reports more than 20,000 tokens.
+    fn limit_context(&self) {
+        let mut configuration: Value =
+            serde_json::from_str(&self.read(OPENCODE_CONFIG)).expect("a configuration is JSON");
+        configuration["provider"]["scripted"]["models"]["scripted-1"]["limit"] =
+            json!({"context": 20_000, "output": 1_000});
+        self.write(OPENCODE_CONFIG, &configuration.to_string());
     }
 
     pub fn path(&self) -> &Path {
@@ -77,6 +115,10 @@ impl Home {
     /// Returns the agent's environment, without `PATH`.
     pub fn environment(&self) -> Vec<(&str, &str)> {
         self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path().join(path)).expect("a home of this agent")
     }
 
     fn write(&self, path: &str, content: &str) {
@@ -120,7 +162,7 @@ fn gemini(base_url: &str) -> Home {
         "privacy": {"usageStatisticsEnabled": false},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
     });
-    home.write(".gemini/settings.json", &settings.to_string());
+    home.write(GEMINI_SETTINGS, &settings.to_string());
     home
 }
 
@@ -152,6 +194,6 @@ fn opencode(base_url: &str) -> Home {
         }},
         "permission": {"edit": "allow", "bash": "allow"},
     });
-    home.write(".config/opencode/opencode.json", &configuration.to_string());
+    home.write(OPENCODE_CONFIG, &configuration.to_string());
     home
 }

@@ -123,6 +123,22 @@ impl Agent {
         arguments.iter().map(|argument| (*argument).to_owned()).collect()
     }
 
+    /// Returns arguments for a non-interactive run that continues the last session of a home.
+    pub fn arguments_to_continue(self, prompt: &str) -> Vec<String> {
+        let mut arguments = self.arguments(prompt);
+        // A continued session was trusted at its start.
+        arguments.retain(|argument| argument != "--trust-folder");
+        let at = if self == Self::Codex || self == Self::Opencode { 1 } else { arguments.len() };
+        let more: &[&str] = match self {
+            Self::Claude | Self::Copilot => &["--continue"],
+            Self::Codex => &["resume", "--last"],
+            Self::Gemini => &["--resume", "latest"],
+            Self::Opencode => &["--continue"],
+        };
+        arguments.splice(at..at, more.iter().map(|argument| (*argument).to_owned()));
+        arguments
+    }
+
     /// Creates a temporary home that configures the agent for a base URL and trusts a workspace.
     pub fn home(self, base_url: &str, workspace: &Path) -> Home {
         Home::of(self, base_url, workspace)
@@ -130,9 +146,18 @@ impl Agent {
 
     /// Returns a command for a non-interactive run in a workspace. Its standard input is empty; the caller chooses the outputs.
     pub fn command(self, home: &Home, workspace: &Path, prompt: &str) -> Result<Command, Missing> {
+        self.command_with(&self.arguments(prompt), home, workspace)
+    }
+
+    /// Returns a command like [`Self::command`] that continues the last session of the home.
+    pub fn command_to_continue(self, home: &Home, workspace: &Path, prompt: &str) -> Result<Command, Missing> {
+        self.command_with(&self.arguments_to_continue(prompt), home, workspace)
+    }
+
+    fn command_with(self, arguments: &[String], home: &Home, workspace: &Path) -> Result<Command, Missing> {
         let mut command = Command::new(self.program()?);
         command
-            .args(self.arguments(prompt))
+            .args(arguments)
             .current_dir(workspace)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -1,5 +1,6 @@
 //! `GetDiff`: the files of a diff, and pages of their rows.
 
+mod planned;
 mod rows;
 mod subject;
 
@@ -13,8 +14,9 @@ use sayso_diff::{ConflictRows, Counts, DiffRows, RowLayout, RowOptions};
 use sayso_gate::GateError;
 use sayso_review::{Content, ErrorKind, Operation};
 
+pub(crate) use self::planned::PlannedSubjects;
 use self::rows::{DiffSides, PageRange};
-use self::subject::SubjectFile;
+use self::subject::{PageRequest, SubjectFile};
 use crate::caller::Peer;
 use crate::diff_cache::{CachedComparison, Compared};
 use crate::failure::Failure;
@@ -51,8 +53,13 @@ pub(super) fn get_diff(
         whole_file: request.whole_file,
     };
     let layout = layout(&request, is_conflict)?;
-    let is_first = request.path.is_empty() || (request.from_row == 0 && request.from_hunk.is_none());
-    let subject = subject::resolve(host, peer, subject, is_first)?;
+    let page = match &request.preview_hash {
+        _ if request.path.is_empty() => PageRequest::List,
+        None if request.from_row == 0 && request.from_hunk.is_none() => PageRequest::List,
+        Some(_) if request.from_row == 0 && request.from_hunk.is_none() => PageRequest::First,
+        Some(_) | None => PageRequest::Later,
+    };
+    let subject = subject::resolve(host, peer, subject, page, request.preview_hash.as_deref())?;
     let hash = subject.hash.to_string();
     if request.preview_hash.as_ref().is_some_and(|expected| *expected != hash) {
         return Err(Failure::new(ErrorKind::Stale, "the diff changed since it was listed")
@@ -226,6 +233,7 @@ impl DiffCall<'_> {
             None => CachedComparison::Two(Arc::new(DiffRows::new(before, after, self.options))),
             Some(base) => CachedComparison::Three(Arc::new(ConflictRows::new(base, before, after, self.options))),
         };
+        self.host.work.comparisons.add(1);
         cache.add(compared, self.options, comparison.clone());
         Ok(Some(comparison))
     }

@@ -3,51 +3,24 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use connectrpc::ConnectError;
+use connectrpc::{ConnectError, PreEncoded, RequestContext};
 use sayso_api::convert::field;
-use sayso_api::proto::watch_inbox_response::{Heartbeat, Page};
-use sayso_api::proto::{self, InboxItem, oneof};
+use sayso_api::proto::watch_inbox_response::Heartbeat;
+use sayso_api::proto::{self, InboxItem};
 use sayso_review::ErrorKind;
 use tokio::sync::watch;
 
-use crate::caller::Peer;
 use crate::failure::Failure;
-use crate::host::{Host, blocking, now};
-use crate::inbox::{InboxDelta, InboxSnapshot};
+use crate::host::{Host, now, run_as_person};
+use crate::inbox::{InboxDelta, InboxSnapshot, MAX_PAGE_ITEMS, encode};
 use crate::service::stream::HEARTBEAT_INTERVAL;
 
-/// Largest number of items in one message.
-const MAX_PAGE_ITEMS: usize = 1_000;
-
-/// The items that a caller may see.
-#[derive(Clone, Debug)]
-pub(super) struct Filter {
-    session: Option<String>,
-    /// Requests are for persons only.
-    includes_requests: bool,
-}
-
-impl Filter {
-    fn new(host: &Host, peer: Option<Peer>, session: Option<String>) -> Self {
-        Self { session, includes_requests: Peer::require_person(peer, &host.agents).is_ok() }
-    }
-
-    fn matches(&self, item: &InboxItem) -> bool {
-        let is_request = matches!(item.subject, Some(oneof::inbox_item::Subject::Request(_)));
-        (self.includes_requests || !is_request) && (self.session.is_none() || item.session == self.session)
-    }
-}
-
-pub(super) fn list(
-    host: &Host,
-    peer: Option<Peer>,
-    request: proto::ListInboxRequest,
-) -> Result<proto::ListInboxResponse, Failure> {
+pub(super) fn list(host: &Host, request: &proto::ListInboxRequest) -> Result<proto::ListInboxResponse, Failure> {
     host.finish_abandoned()?;
     host.gate.tick(now())?;
-    let filter = Filter::new(host, peer, request.session);
     let (snapshot, last_event) = host.inbox.update(host)?;
-    let items: Vec<&Arc<InboxItem>> = snapshot.items.iter().filter(|item| filter.matches(item)).collect();
+    let is_listed = |item: &&Arc<InboxItem>| request.session.is_none() || item.session == request.session;
+    let items: Vec<&Arc<InboxItem>> = snapshot.items.iter().filter(is_listed).collect();
     let start = match &request.after_key {
         None => 0,
         Some(key) => {
@@ -78,87 +51,55 @@ pub(super) fn mark_seen(host: &Host, request: &proto::MarkSeenRequest) -> Result
 
 /// The stream of `WatchInbox`.
 pub(super) struct InboxStream {
+    host: Arc<Host>,
     receiver: watch::Receiver<Arc<InboxSnapshot>>,
-    filter: Filter,
+    /// Selects items.
+    session: Option<String>,
     /// The list that the client has, once all its pages and deltas are sent.
     sent: Arc<InboxSnapshot>,
     /// Index of the next item of the first pages. `None` after the last page.
     next_page: Option<usize>,
-    deltas: VecDeque<InboxDelta>,
+    deltas: VecDeque<Arc<InboxDelta>>,
 }
 
 impl InboxStream {
+    /// Creates a stream. Fails if the caller is an agent.
     pub(super) async fn new(
         host: &Arc<Host>,
-        peer: Option<Peer>,
+        context: &RequestContext,
         session: Option<String>,
     ) -> Result<Self, ConnectError> {
         let mut receiver = host.inbox.follow(host);
-        let filter = blocking(host, move |host| {
-            let filter = Filter::new(host, peer, session);
-            host.inbox.update(host)?;
-            Ok(filter)
-        });
-        let filter = filter.await?;
+        run_as_person(host, context, |host| host.inbox.update(host)).await?;
         let sent = Arc::clone(&receiver.borrow_and_update());
-        Ok(Self { receiver, filter, sent, next_page: Some(0), deltas: VecDeque::new() })
+        Ok(Self { host: Arc::clone(host), receiver, session, sent, next_page: Some(0), deltas: VecDeque::new() })
     }
 
     /// Produces the next message: the pages of the list, then its differences.
-    pub(super) async fn next(mut self) -> Option<(Result<proto::WatchInboxResponse, ConnectError>, Self)> {
+    pub(super) async fn next(mut self) -> Option<(Result<PreEncoded<proto::WatchInboxResponse>, ConnectError>, Self)> {
         if let Some(start) = self.next_page {
-            let page = self.page(start);
-            return Some((Ok(response(page)), self));
+            let page = self.host.inbox.page(&self.host, &self.sent, start, self.session.as_deref());
+            self.next_page = page.next;
+            return Some((Ok(page.message), self));
         }
         loop {
             while let Some(delta) = self.deltas.pop_front() {
-                if self.filter.matches(delta.item()) {
-                    return Some((Ok(response(message(&delta))), self));
+                if self.session.is_none() || delta.item.session == self.session {
+                    return Some((Ok(delta.message(&self.host.work.inbox_messages)), self));
                 }
             }
             match tokio::time::timeout(HEARTBEAT_INTERVAL, self.receiver.changed()).await {
-                Err(_) => return Some((Ok(response(Heartbeat::default())), self)),
+                Err(_) => return Some((Ok(encode(Heartbeat::default())), self)),
                 Ok(Err(_)) => return None,
                 Ok(Ok(())) => {
                     let current = Arc::clone(&self.receiver.borrow_and_update());
                     if current.has_ended {
                         return None;
                     }
-                    self.deltas = current.since(&self.sent).into();
+                    self.deltas = self.host.inbox.since(&self.sent, &current).into();
                     self.sent = current;
                 }
             }
         }
     }
-
-    /// Builds the page that starts at an index.
-    fn page(&mut self, start: usize) -> Page {
-        let mut page = Page::default();
-        self.next_page = None;
-        for (index, item) in self.sent.items.iter().enumerate().skip(start) {
-            if !self.filter.matches(item) {
-                continue;
-            }
-            if page.items.len() == MAX_PAGE_ITEMS {
-                page.has_more = true;
-                self.next_page = Some(index);
-                break;
-            }
-            page.items.push(InboxItem::clone(item));
-        }
-        page
-    }
-}
-
-fn message(delta: &InboxDelta) -> oneof::watch_inbox_response::Kind {
-    use oneof::watch_inbox_response::Kind;
-    match delta {
-        InboxDelta::Added(item) => Kind::Added(Box::new(InboxItem::clone(item))),
-        InboxDelta::Updated(item) => Kind::Updated(Box::new(InboxItem::clone(item))),
-        InboxDelta::Removed(item) => Kind::Removed(item.key.clone()),
-    }
-}
-
-fn response(kind: impl Into<oneof::watch_inbox_response::Kind>) -> proto::WatchInboxResponse {
-    proto::WatchInboxResponse { kind: Some(kind.into()), ..Default::default() }
 }

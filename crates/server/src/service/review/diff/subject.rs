@@ -1,5 +1,7 @@
 //! The versions that a diff compares, by its subject.
 
+use std::sync::Arc;
+
 use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::oneof;
 use sayso_api::proto;
@@ -10,13 +12,25 @@ use sayso_review::{
     Performer, Preview, Problem, RecordedStep, WsPath,
 };
 
+use super::planned::PlanKey;
 use crate::caller::Peer;
 use crate::change_details;
 use crate::failure::Failure;
 use crate::host::{Host, now};
 use crate::service::{read_target, request};
 
+/// The part of a diff that is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageRequest {
+    /// The files, or the first page of a file without a list before it.
+    List,
+    /// The first page of a file of a list.
+    First,
+    Later,
+}
+
 /// The files of a diff.
+#[derive(Debug)]
 pub(super) struct Subject {
     /// Hash of the compared versions.
     pub(super) hash: ContentHash,
@@ -25,6 +39,7 @@ pub(super) struct Subject {
 }
 
 /// The versions of one file.
+#[derive(Debug)]
 pub(super) struct SubjectFile {
     pub(super) path: String,
     /// Display name of a request's section.
@@ -42,6 +57,7 @@ pub(super) struct SubjectFile {
 }
 
 /// A state of a file. The content is read when it is compared, unless it is at hand.
+#[derive(Debug)]
 pub(super) struct Version {
     pub(super) fingerprint: Fingerprint,
     content: Option<Content>,
@@ -63,6 +79,11 @@ impl Version {
             Fingerprint::File { size, .. } => *size,
             Fingerprint::Link { target } => target.len() as u64,
         }
+    }
+
+    /// Returns the size of the content in memory.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.content.as_ref().map_or(0, |content| content.bytes().len())
     }
 
     /// Returns the bytes to compare. A link is compared by its target. Fails with `ContentGone` if the content was deleted.
@@ -100,43 +121,70 @@ impl From<Option<String>> for Version {
     }
 }
 
-/// Finds the versions of a subject. `is_first` is `true` for a list and for the first page of a file, which look at the tree.
+/// Finds the versions of a subject. `hash` is that of the list that the client has.
 pub(super) fn resolve(
     host: &Host,
     peer: Option<Peer>,
-    subject: proto::DiffSubject,
-    is_first: bool,
-) -> Result<Subject, Failure> {
+    asked: proto::DiffSubject,
+    page: PageRequest,
+    hash: Option<&str>,
+) -> Result<Arc<Subject>, Failure> {
     use proto::oneof::diff_subject::Subject as Choice;
-    let reversal =
-        |reversal: Box<proto::diff_subject::Reversal>| read_target(reversal.target.into_option(), reversal.if_changed);
-    let plan = |reversal: &Reversal| Ok::<_, Failure>(of_preview(&host.gate.plan(reversal)?.preview));
-    match oneof(subject.subject, "subject")? {
+    Ok(Arc::new(match oneof(asked.subject.clone(), "subject")? {
         Choice::Change(change) => {
-            if is_first {
+            // The later pages of a file do not look at the tree.
+            if page != PageRequest::Later {
                 host.gate.refresh_if_stale(change, now())?;
             }
             let record = host.gate.read(|history| history.change(change))?;
-            Ok(Subject { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() })
+            Subject { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() }
         }
-        Choice::AppliedChange(change) => Ok(applied(&host.gate.read(|history| history.change(change))?)),
-        Choice::Turn(turn) => Ok(of_preview(&host.gate.turn_preview(&turn.session, &turn.turn)?)),
-        Choice::Undo(undo) => {
-            let (target, if_changed) = reversal(undo)?;
-            plan(&Reversal::Undo { target, if_changed })
-        }
-        Choice::Redo(redo) => {
-            let (target, if_changed) = reversal(redo)?;
-            plan(&Reversal::Redo { target, if_changed })
-        }
-        Choice::Restore(snapshot) => plan(&Reversal::Restore { snapshot }),
-        Choice::Conflict(change) => conflict(host, change),
+        Choice::AppliedChange(change) => applied(&host.gate.read(|history| history.change(change))?),
+        Choice::Conflict(change) => conflict(host, change)?,
         Choice::Request(request) => {
             Peer::require_person(peer, &host.agents)?;
-            let edits = request::edited_texts(host, request)?;
-            Ok(of_texts(edits))
+            of_texts(request::edited_texts(host, request)?)
         }
-    }
+        planned @ (Choice::Turn(_) | Choice::Undo(_) | Choice::Redo(_) | Choice::Restore(_)) => {
+            // Read before the plan, which may already include later events.
+            let last_event = host.gate.last_event();
+            let key = hash.map_or(PlanKey::LastEvent(last_event), PlanKey::Hash);
+            if page != PageRequest::List
+                && let Some(found) = host.diff_plans.find(&asked, key)
+            {
+                return Ok(found);
+            }
+            let subject = Arc::new(of_preview(&plan(host, planned)?));
+            host.work.diff_plans.add(1);
+            host.diff_plans.add(asked, last_event, Arc::clone(&subject));
+            return Ok(subject);
+        }
+    }))
+}
+
+/// Computes the net change of a turn, or the plan of a reversal.
+fn plan(host: &Host, planned: proto::oneof::diff_subject::Subject) -> Result<Preview, Failure> {
+    use proto::oneof::diff_subject::Subject as Choice;
+    let target = |reversal: proto::diff_subject::Reversal| {
+        let (target, if_changed) = (reversal.target.into_option(), reversal.if_changed);
+        read_target(target, if_changed)
+    };
+    let reversal = match planned {
+        Choice::Turn(turn) => return Ok(host.gate.turn_preview(&turn.session, &turn.turn)?),
+        Choice::Undo(undo) => {
+            let (target, if_changed) = target(*undo)?;
+            Reversal::Undo { target, if_changed }
+        }
+        Choice::Redo(redo) => {
+            let (target, if_changed) = target(*redo)?;
+            Reversal::Redo { target, if_changed }
+        }
+        Choice::Restore(snapshot) => Reversal::Restore { snapshot },
+        Choice::Change(_) | Choice::AppliedChange(_) | Choice::Conflict(_) | Choice::Request(_) => {
+            return Err(BadMessage::new("subject", "it has no plan").into());
+        }
+    };
+    Ok(host.gate.plan(&reversal)?.preview)
 }
 
 impl From<&FileRecord> for SubjectFile {
