@@ -21,6 +21,7 @@ use crate::call_files::CallFiles;
 use crate::caller::Peer;
 use crate::conversation::Conversations;
 use crate::diff_cache::DiffCache;
+use crate::editors::EditorRegistry;
 use crate::failure::Failure;
 use crate::inbox::InboxBoard;
 use crate::kernel_marks;
@@ -74,6 +75,7 @@ pub(crate) struct Host {
     pub(crate) conversations: Conversations,
     pub(crate) inbox: InboxBoard,
     pub(crate) surfaces: Arc<Surfaces>,
+    pub(crate) editors: Arc<EditorRegistry>,
     pub(crate) diffs: DiffCache,
 }
 
@@ -89,6 +91,7 @@ pub(crate) struct HostOptions {
     pub(crate) environment: sayso_workspace::git::Environment,
     pub(crate) deadline: Option<Duration>,
     pub(crate) branch_prefix: String,
+    pub(crate) editors: Arc<EditorRegistry>,
 }
 
 impl Host {
@@ -104,6 +107,7 @@ impl Host {
             environment,
             deadline,
             branch_prefix,
+            editors,
         } = options;
         Arc::new(Self {
             gate,
@@ -132,6 +136,7 @@ impl Host {
             conversations: Conversations::default(),
             inbox: InboxBoard::default(),
             surfaces: Arc::default(),
+            editors,
             diffs: DiffCache::default(),
         })
     }

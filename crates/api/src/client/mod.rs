@@ -12,6 +12,7 @@ mod call;
 mod decide;
 mod delivery;
 mod dial;
+mod editor;
 mod error;
 mod inbox;
 mod intent;
@@ -33,6 +34,7 @@ use http::header::AUTHORIZATION;
 use sayso_review::Surface;
 
 pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
+pub use editor::{AnswerUse, Editor, EditorBuffer, EditorFile, EditorLineEdit, EditorOperation, EditorRequest};
 pub use error::{ClientError, SideEffect};
 pub use inbox::{AttachedSurface, InboxWatch};
 pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};
