@@ -107,7 +107,7 @@ impl Engine {
             outside.iter().filter_map(|(file, bytes)| Some((file.before?, bytes.as_deref()?))).collect();
         let mut entry = JournalBatch::from_events([decided]);
         let files = outside.iter().map(|(file, _)| file.clone()).collect();
-        entry.push_event_with_blobs(Event::Permitted { change, expected, outside: files }, &blobs, &[]);
+        entry.push_event_with_blobs(Event::Permitted { change, expected, outside: files, editor: None }, &blobs, &[]);
         if (edited || !verdict.comments.is_empty())
             && let Some(message) = self.queued_message(&proposed.origin, proposed.performer, change, &agent_message)?
         {
@@ -134,13 +134,13 @@ impl Engine {
         let fits = |path: &WsPath, before: &FileState| sight.files.get(path).is_some_and(|seen| seen.is(before));
         if let Some(step) = decision.plan.steps().iter().find(|step| !fits(&step.path, &step.before)) {
             let error = ApplyError::Stale { path: step.path.clone() };
-            return self.record_failed_apply(proposed, Some(decided), &decision.plan, error, now);
+            return self.record_failed_apply(proposed, vec![decided], &decision.plan, error, PhaseBefore::Pending, now);
         }
         self.pending_index()?;
         let mut entry = JournalBatch::from_events([decided]);
         let kept = state_contents(decision.plan.steps().iter().map(|step| [&step.before, &step.after]));
         let (expected, outside) = (decision.plan.recorded(), Vec::new());
-        entry.push_event(Event::Permitted { change, expected, outside }, &kept);
+        entry.push_event(Event::Permitted { change, expected, outside, editor: None }, &kept);
         if decision.says_more(&proposed.preview, verdict)
             && let Some(message) =
                 self.queued_message(&proposed.origin, proposed.performer, change, &decision.agent_message)?

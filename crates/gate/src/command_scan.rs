@@ -162,7 +162,7 @@ impl Engine {
             let Some(last) = events.last() else { return Ok(steps) };
             after = last.number;
             for event in events {
-                let EventBody::Known(Event::Applying { change, record } | Event::Observed { change, record, .. }) =
+                let EventBody::Known(Event::Applying { change, record, .. } | Event::Observed { change, record, .. }) =
                     event.body
                 else {
                     continue;

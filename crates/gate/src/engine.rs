@@ -11,6 +11,7 @@ use sayso_workspace::{ApplyError, Recovery, Workspace};
 
 use crate::capture::CaptureCache;
 use crate::command_scan::SnapshotLimits;
+use crate::editor::{Editors, KnownBuffers, NoEditors, OpenOrder, PreviewBase};
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
 use crate::history::History;
@@ -35,6 +36,11 @@ pub struct Engine {
     pub(crate) pending_index: Option<PendingIndex>,
     pub(crate) limits: SnapshotLimits,
     pub(crate) capture_cache: CaptureCache,
+    pub(crate) editors: Arc<dyn Editors>,
+    /// Unsaved texts in editors, as last known.
+    pub(crate) buffers: KnownBuffers,
+    /// Order of the last decision, until the gate sends it.
+    pub(crate) open_order: Option<OpenOrder>,
 }
 
 /// Phase of a change before its end.
@@ -43,8 +49,10 @@ pub(crate) enum PhaseBefore {
     Pending,
     /// A plan is being applied.
     Applying,
-    /// The agent carries the change out.
+    /// The agent or an editor carries the change out.
     Permitted,
+    /// A plan is being applied that an editor was permitted to apply.
+    ApplyingPermitted,
 }
 
 /// Interrupted change that a start settled.
@@ -72,6 +80,9 @@ impl Engine {
             pending_index: None,
             limits: SnapshotLimits::DEFAULT,
             capture_cache: CaptureCache::default(),
+            editors: Arc::new(NoEditors),
+            buffers: KnownBuffers::default(),
+            open_order: None,
         };
         let recovered = engine.recover(now)?;
         Ok((engine, recovered))
@@ -81,6 +92,12 @@ impl Engine {
     #[must_use]
     pub fn with_limits(self, limits: SnapshotLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets the editors of the workspace.
+    #[must_use]
+    pub fn with_editors(self, editors: Arc<dyn Editors>) -> Self {
+        Self { editors, ..self }
     }
 
     /// Returns read access to the journal.
@@ -97,9 +114,10 @@ impl Engine {
         Subscription::new(Arc::clone(&self.feed), after)
     }
 
-    /// Previews a proposal. Does not write to the journal.
-    pub fn preview(&self, proposal: &Proposal) -> Result<Preview, GateError> {
-        preview(&self.workspace, proposal)
+    /// Previews a proposal for its performer. Does not write to the journal.
+    pub fn preview(&self, proposal: &Proposal, performer: Performer) -> Result<Preview, GateError> {
+        let draft = proposal.draft(|text| self.workspace.locate(text))?;
+        Ok(draft.preview(&self.observe(draft.paths(), PreviewBase::of(performer))))
     }
 
     /// Returns a pending change with its preview.
@@ -184,25 +202,42 @@ impl Engine {
         if proposed.performer == Performer::Agent {
             return self.permit_change(proposed, verdict, decision, decided, now);
         }
+        if let Some(order) = self.editor_order(proposed, &decision.plan) {
+            return self.order_editor(proposed, decision, decided, order, now);
+        }
+        self.apply_plan(proposed, decision, vec![decided], None, PhaseBefore::Pending, now)
+    }
+
+    /// Writes an approved plan to the tree. `events` are recorded with its begin. `was` is the phase before it.
+    pub(crate) fn apply_plan(
+        &mut self,
+        proposed: &PendingChange,
+        decision: Decision,
+        events: Vec<Event>,
+        note: Option<String>,
+        was: PhaseBefore,
+        now: i64,
+    ) -> Result<DecisionResult, GateError> {
+        let change = proposed.change;
         let prepared = match self.workspace.prepare(decision.plan.clone(), proposed.emptied.clone()) {
             Ok(prepared) => prepared,
-            Err(error) => {
-                return self.record_failed_apply(proposed, Some(decided), &decision.plan, error, now);
-            }
+            Err(error) => return self.record_failed_apply(proposed, events, &decision.plan, error, was, now),
         };
-        let mut entry = JournalBatch::from_events([decided]);
+        let mut entry = JournalBatch::from_events(events);
         let steps = decision.plan.steps();
         let kept = state_contents(steps.iter().map(|step| [&step.before, &step.after]));
-        entry.push_event(Event::Applying { change, record: prepared.record() }, &kept);
+        entry.push_event(Event::Applying { change, record: prepared.record(), note }, &kept);
         entry.set_counter(PLANS, self.journal.reader().counter(PLANS)? + 1);
         // Read before the tree changes, so that a read error cannot leave it unrecorded.
         let ending = self.outcome_events(proposed, &decision)?;
         let (_, telling) = entry.append_to(&mut self.journal, &self.feed, now)?;
         // For small plans the subscribers wake once, at the end.
         let telling = (steps.len() <= MAX_FILES_FOR_ONE_WAKE).then_some(telling);
+        let applying =
+            if was == PhaseBefore::Permitted { PhaseBefore::ApplyingPermitted } else { PhaseBefore::Applying };
         match prepared.apply() {
             Ok(applied) => {
-                self.finish_change(ending, PhaseBefore::Applying, now)
+                self.finish_change(ending, applying, now)
                     .map_err(|error| GateError::NotRecorded { change, error: Box::new(error) })?;
                 telling.into_iter().for_each(WakeOnDrop::disarm);
                 Ok(DecisionResult::Applied {
@@ -215,7 +250,7 @@ impl Engine {
             Err(error @ ApplyError::Torn { .. }) => {
                 Ok(DecisionResult::Failed { agent_message: failure_message(&error), error })
             }
-            Err(error) => self.record_failed_apply(proposed, None, &decision.plan, error, now),
+            Err(error) => self.record_failed_apply(proposed, Vec::new(), &decision.plan, error, applying, now),
         }
     }
 
@@ -257,14 +292,13 @@ impl Engine {
     pub(crate) fn record_failed_apply(
         &mut self,
         proposed: &PendingChange,
-        decided: Option<Event>,
+        mut events: Vec<Event>,
         plan: &Plan,
         error: ApplyError,
+        was: PhaseBefore,
         now: i64,
     ) -> Result<DecisionResult, GateError> {
         let change = proposed.change;
-        let was = if decided.is_some() { PhaseBefore::Pending } else { PhaseBefore::Applying };
-        let mut events: Vec<Event> = decided.into_iter().collect();
         if !matches!(error, ApplyError::Stale { .. }) || !proposed.cause.can_rebase() {
             let (reason, agent_message) = (error.to_string(), failure_message(&error));
             events.push(Event::Ended {
@@ -302,7 +336,9 @@ impl Engine {
             let preview = self.net_preview(of)?;
             return Ok((preview, crate::turn_review::REVIEW_RESTARTED.to_owned(), proposed.cause.clone()));
         }
-        let sight = self.workspace.observe(plan.steps().iter().map(|step| step.path.clone()), FILE_LIMIT);
+        let applies = self.can_apply_over_buffers(&proposed.cause, plan);
+        let base = if applies { PreviewBase::of(proposed.performer) } else { PreviewBase::SavedFiles };
+        let sight = self.observe(plan.steps().iter().map(|step| step.path.clone()), base);
         let rebased = plan.rebase(&sight.files);
         let agent_message = rebased.agent_message();
         Ok((rebased.preview, agent_message, Cause::Rebase { original: proposed.change }))
@@ -345,10 +381,10 @@ impl Engine {
         let mut entry = JournalBatch::from_events(events);
         let reader = self.journal.reader();
         // A permitted change was counted when it was permitted.
-        if was != PhaseBefore::Permitted {
+        if !matches!(was, PhaseBefore::Permitted | PhaseBefore::ApplyingPermitted) {
             entry.set_counter(ENDED, reader.counter(ENDED)? + 1);
         }
-        if was == PhaseBefore::Applying {
+        if matches!(was, PhaseBefore::Applying | PhaseBefore::ApplyingPermitted) {
             entry.set_counter(PLANS_ENDED, reader.counter(PLANS)?);
         }
         Ok(entry)

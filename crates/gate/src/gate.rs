@@ -6,14 +6,16 @@
 mod commands;
 mod maintenance;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sayso_journal::Reader;
-use sayso_review::{ChangeId, RequestId};
+use sayso_review::{ChangeId, RequestId, WsPath};
 
 pub use self::commands::{Reversal, VerdictResult};
 pub use self::maintenance::MaintenanceReport;
+use crate::editor::{BufferUpdate, Editors};
 use crate::engine::Engine;
 use crate::error::GateError;
 use crate::feed::{Feed, Subscription};
@@ -39,6 +41,7 @@ struct Shared {
     /// Number of paused requests to models.
     paused_requests: AtomicUsize,
     notifier: Box<dyn Notify>,
+    editors: Arc<dyn Editors>,
 }
 
 #[derive(Debug)]
@@ -63,6 +66,8 @@ impl Gate {
     /// Shares an engine. Snapshots that the engine before it took from model answers, and that no tool used, are freed.
     pub fn new(mut engine: Engine, rules: Rules, notifier: Box<dyn Notify>, now: i64) -> Result<Self, GateError> {
         engine.free_answer_orphans(now)?;
+        engine.settle_lost_orders(now)?;
+        let editors = Arc::clone(&engine.editors);
         let feed = Arc::clone(&engine.feed);
         let shared = Shared {
             state: Mutex::new(State { engine, rules }),
@@ -71,6 +76,7 @@ impl Gate {
             surfaces: AtomicUsize::new(0),
             paused_requests: AtomicUsize::new(0),
             notifier,
+            editors,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -78,6 +84,34 @@ impl Gate {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // A panic leaves no half-written state: the journal, which is the truth, takes a batch whole or not at all.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn editors(&self) -> &dyn Editors {
+        &*self.shared.editors
+    }
+
+    /// Returns the engine with the unsaved text of files as it is now. Editors are asked while the engine's lock is free, and only
+    /// about files with unsaved changes.
+    pub(crate) fn state_with_buffers(
+        &self,
+        files: impl FnOnce(&mut Engine) -> Result<BTreeSet<WsPath>, GateError>,
+    ) -> Result<MutexGuard<'_, State>, GateError> {
+        let dirty = self.editors().dirty_files();
+        let mut state = self.state();
+        if dirty.is_empty() {
+            if !state.engine.buffers.is_empty() {
+                state.engine.buffers.update(BufferUpdate::default());
+            }
+            return Ok(state);
+        }
+        let asked: BTreeSet<WsPath> = files(&mut state.engine)?.intersection(&dirty).cloned().collect();
+        if !asked.is_empty() {
+            drop(state);
+            let reads = self.editors().read_buffers(&asked);
+            state = self.state();
+            state.engine.buffers.update(BufferUpdate { dirty, reads });
+        }
+        Ok(state)
     }
 
     /// Reads the journal without waiting for the engine.
@@ -129,12 +163,13 @@ impl Gate {
 
     /// Previews a pending change again if its files changed.
     pub fn refresh_if_stale(&self, change: ChangeId, now: i64) -> Result<(), GateError> {
-        self.state().engine.refresh_if_stale(change, now).map(drop)
+        let mut state = self.state_with_buffers(|engine| engine.paths_of_pending(change))?;
+        state.engine.refresh_if_stale(change, now).map(drop)
     }
 
     /// Denies changes whose deadline passed, and previews changes again whose files changed.
     pub fn tick(&self, now: i64) -> Result<TickReport, GateError> {
-        self.state().engine.tick(now)
+        self.state_with_buffers(Engine::pending_paths)?.engine.tick(now)
     }
 
     /// Returns the earliest deadline of the pending changes, in milliseconds since 1970.
@@ -177,7 +212,11 @@ impl Gate {
     }
 
     /// Notifies the user of a pending change, unless a surface is attached. Releases the engine's lock first.
-    fn notify_pending(&self, mut state: MutexGuard<'_, State>, pending: Option<ChangeId>) -> Result<(), GateError> {
+    pub(crate) fn notify_pending(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        pending: Option<ChangeId>,
+    ) -> Result<(), GateError> {
         if let (Some(change), 0) = (pending, self.surfaces()) {
             let changes = state.engine.pending_count()?;
             drop(state);

@@ -13,6 +13,7 @@ mod call;
 mod capture;
 mod check;
 mod command_scan;
+mod editor;
 mod engine;
 mod error;
 mod feed;
@@ -45,6 +46,10 @@ pub use call::{CallBasis, CallOrder, RuleSet};
 pub use capture::{Capture, CaptureTiming, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};
 pub use command_scan::SnapshotLimits;
+pub use editor::{
+    Buffer, BufferLineBreak, BufferRead, EditorId, EditorName, EditorOrder, EditorReport, Editors, LineReplacement,
+    NoEditors, OrderedFile, OrderedOperation,
+};
 pub use engine::{Engine, RecoveredChange, preview};
 pub use error::GateError;
 pub use feed::{Backlog, BacklogPage, NextEvent, Subscription};

@@ -48,7 +48,9 @@ impl Engine {
         if recovery.finished {
             events.extend(follow_up_events(change, &record.cause));
         }
-        self.finish_change(events, PhaseBefore::Applying, now)?;
+        // A change that an editor was permitted to apply was counted then.
+        let was = if record.permitted_event > 0 { PhaseBefore::ApplyingPermitted } else { PhaseBefore::Applying };
+        self.finish_change(events, was, now)?;
         Ok(Some(RecoveredChange { change, recovery }))
     }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::{
-    Answer, ChangeId, Decider, Event, FileState, Intent, Operation, Outcome, Preview, RefreshReason, Subject, Verdict,
-    WsPath, dependency_denied,
+    Answer, ChangeId, ContentHash, Decider, Event, FileState, Intent, Operation, Outcome, Performer, Preview,
+    RefreshReason, Subject, Verdict, WsPath, dependency_denied,
 };
 use sayso_workspace::Signature;
 
-use crate::FILE_LIMIT;
+use crate::editor::PreviewBase;
 use crate::engine::{Engine, PhaseBefore};
 use crate::error::GateError;
 use crate::history::History;
@@ -38,8 +38,8 @@ struct PendingEntry {
 enum LastStat {
     /// The comparison was before a restart.
     Unknown,
-    /// `None` if the file did not exist.
-    Known(Option<Signature>),
+    /// `None` if the file did not exist. The hash is of unsaved text in an editor.
+    Known(Option<Signature>, Option<ContentHash>),
 }
 
 impl PendingIndex {
@@ -102,9 +102,8 @@ impl Engine {
     }
 
     pub(crate) fn index_pending(&mut self, change: ChangeId, preview: &Preview, deadline: Option<i64>) {
+        let files = preview.files().iter().map(|file| (file.location.clone(), self.stat(&file.location))).collect();
         let Some(index) = &mut self.pending_index else { return };
-        let sign = |path: &WsPath| (path.clone(), LastStat::Known(self.workspace.signature(path)));
-        let files = preview.files().iter().map(|file| sign(&file.location)).collect();
         index.insert(change, PendingEntry { deadline, files });
     }
 
@@ -174,7 +173,8 @@ impl Engine {
             _ => return Ok(None),
         };
         let draft = proposal.draft(|text| self.workspace.locate(text))?;
-        let sight = self.workspace.observe(draft.paths(), FILE_LIMIT);
+        let performer = if record.subject.is_files() { record.performer } else { Performer::Agent };
+        let sight = self.observe(draft.paths(), PreviewBase::of(performer));
         Ok(Some(draft.preview_since(&sight, &self.author_base(record)?)))
     }
 
@@ -232,7 +232,7 @@ impl Engine {
     pub(crate) fn refresh_if_stale(&mut self, change: ChangeId, now: i64) -> Result<bool, GateError> {
         self.pending_index()?;
         let entry = self.pending_index.as_ref().and_then(|index| index.changes.get(&change));
-        let is_stale = |(path, last): &(WsPath, LastStat)| *last != LastStat::Known(self.workspace.signature(path));
+        let is_stale = |(path, last): &(WsPath, LastStat)| *last != self.stat(path);
         if !entry.is_some_and(|entry| entry.files.iter().any(is_stale)) {
             return Ok(false);
         }
@@ -245,12 +245,27 @@ impl Engine {
 
     /// Updates the signatures of a change's files, after a comparison found their contents unchanged.
     fn restat(&mut self, change: ChangeId) {
-        let Some(entry) = self.pending_index.as_mut().and_then(|index| index.changes.get_mut(&change)) else {
-            return;
-        };
-        for (path, last) in &mut entry.files {
-            *last = LastStat::Known(self.workspace.signature(path));
+        let entry = self.pending_index.as_ref().and_then(|index| index.changes.get(&change));
+        let paths = entry.into_iter().flat_map(|entry| &entry.files).map(|(path, _)| path);
+        let files: Vec<(WsPath, LastStat)> = paths.map(|path| (path.clone(), self.stat(path))).collect();
+        if let Some(entry) = self.pending_index.as_mut().and_then(|index| index.changes.get_mut(&change)) {
+            entry.files = files;
         }
+    }
+
+    fn stat(&self, path: &WsPath) -> LastStat {
+        LastStat::Known(self.workspace.signature(path), self.buffers.stamp(path))
+    }
+
+    /// Returns the files of all pending changes.
+    pub(crate) fn pending_paths(&mut self) -> Result<BTreeSet<WsPath>, GateError> {
+        Ok(self.pending_index()?.by_path.keys().cloned().collect())
+    }
+
+    /// Returns the files of a pending change; none if it is not pending.
+    pub(crate) fn paths_of_pending(&mut self, change: ChangeId) -> Result<BTreeSet<WsPath>, GateError> {
+        let files = self.pending_index()?.changes.get(&change).map(|entry| entry.files.iter());
+        Ok(files.into_iter().flatten().map(|(path, _)| path.clone()).collect())
     }
 
     /// Returns the earliest deadline.

@@ -1,8 +1,10 @@
 //! Submission of intents: preview, policy decision, and the record of both.
 
+use std::collections::BTreeSet;
+
 use sayso_review::{
     Answer, Cause, ChangeRecord, CommandPreview, Decider, ErrorKind, Event, EventBody, FileAccess, Intent, Origin,
-    OutsidePath, PathTarget, Performer, PolicyDecision, PolicyQuery, Preview, Principal, Recorded, Ruling,
+    OutsidePath, PathTarget, Performer, PolicyDecision, PolicyQuery, Preview, Principal, Proposal, Recorded, Ruling,
     RulingRecord, Script, Subject, Syntax, ToolPreview, Verdict, WsPath,
 };
 use sayso_workspace::OpenError;
@@ -163,7 +165,7 @@ impl Engine {
         let mut judge = |act: &PolicyQuery<'_>| self.evaluate_query(act, &who, &added, rules);
         let mut judged = match &submission.intent {
             Intent::ChangeFiles(proposal) => {
-                match self.preview(proposal) {
+                match self.preview(proposal, submission.performer) {
                     Ok(preview) => {
                         let ruled = judge(&PolicyQuery::Write { targets: &path_targets(&preview) })?;
                         Assessment { subject: Subject::Files, preview, ruled }
@@ -194,7 +196,8 @@ impl Engine {
                 let shown = ToolPreview::of(name, arguments, submission.schema.as_ref());
                 // The arguments only look like a change, so a failed preview leaves it a tool call with an unknown
                 // target.
-                let changes = shown.changes.as_ref().map(|changes| self.preview(changes));
+                // The agent's own tool makes them.
+                let changes = shown.changes.as_ref().map(|changes| self.preview(changes, Performer::Agent));
                 let (preview, mut writes) = match changes {
                     Some(Ok(preview)) => {
                         let writes = path_targets(&preview);
@@ -239,6 +242,21 @@ impl Engine {
             judged.ruled.ruling = Ruling::Ask;
         }
         Ok(judged)
+    }
+
+    /// Returns the locations of the files that an intent names. Empty if it cannot be read, which its preview reports.
+    pub(crate) fn files_of_intent(&self, intent: &Intent) -> BTreeSet<WsPath> {
+        let of_proposal = |proposal: &Proposal| {
+            let draft = proposal.draft(|text| self.workspace.locate(text));
+            draft.map_or_else(|_| BTreeSet::new(), |draft| self.locations(draft.paths()))
+        };
+        match intent {
+            Intent::ChangeFiles(proposal) => of_proposal(proposal),
+            Intent::CallTool { name, arguments } => {
+                ToolPreview::of(name, arguments, None).changes.as_ref().map(of_proposal).unwrap_or_default()
+            }
+            Intent::RunCommand { .. } | Intent::SendRequest { .. } => BTreeSet::new(),
+        }
     }
 
     /// Returns the targets of paths, as named and with links resolved.

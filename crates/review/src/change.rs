@@ -84,7 +84,7 @@ pub struct ChangeRecord {
     /// Exit code of a command that ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Deviation from a normal run of a command.
+    /// Deviation from a normal run of a command, or from the way in which files are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_note: Option<String>,
     /// Files that were undone one by one, with the change that undid each.
@@ -274,8 +274,9 @@ impl ChangeRecord {
                 }
                 return;
             }
-            Event::Permitted { expected, outside, .. } => {
+            Event::Permitted { expected, outside, editor, .. } => {
                 (self.expected, self.outside, self.permitted_event) = (expected, outside, number);
+                self.run_note = editor.map(|editor| format!("applied by {editor}"));
                 ChangeStatus::Permitted
             }
             Event::Observed { record, differing_files, uncaptured, .. } => {
@@ -300,8 +301,9 @@ impl ChangeRecord {
                 self.delivery = Delivery::Delivered;
                 return;
             }
-            Event::Applying { record, .. } => {
+            Event::Applying { record, note, .. } => {
                 (self.applied, self.applied_event) = (Some(record), number);
+                self.run_note = note;
                 ChangeStatus::Interrupted
             }
             Event::Ended { outcome, agent_message, .. } => {

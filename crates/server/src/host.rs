@@ -21,6 +21,7 @@ use crate::call_files::CallFiles;
 use crate::caller::Peer;
 use crate::conversation::Conversations;
 use crate::diff_cache::DiffCache;
+use crate::editors::EditorRegistry;
 use crate::failure::Failure;
 use crate::inbox::InboxBoard;
 use crate::kernel_marks;
@@ -76,6 +77,7 @@ pub(crate) struct Host {
     pub(crate) conversations: Conversations,
     pub(crate) inbox: InboxBoard,
     pub(crate) surfaces: Arc<Surfaces>,
+    pub(crate) editors: Arc<EditorRegistry>,
     pub(crate) diffs: DiffCache,
     pub(crate) diff_plans: PlannedSubjects,
     pub(crate) work: Work,
@@ -93,6 +95,7 @@ pub(crate) struct HostOptions {
     pub(crate) environment: sayso_workspace::git::Environment,
     pub(crate) deadline: Option<Duration>,
     pub(crate) branch_prefix: String,
+    pub(crate) editors: Arc<EditorRegistry>,
 }
 
 impl Host {
@@ -108,6 +111,7 @@ impl Host {
             environment,
             deadline,
             branch_prefix,
+            editors,
         } = options;
         Arc::new(Self {
             gate,
@@ -136,6 +140,7 @@ impl Host {
             conversations: Conversations::default(),
             inbox: InboxBoard::default(),
             surfaces: Arc::default(),
+            editors,
             diffs: DiffCache::default(),
             diff_plans: PlannedSubjects::default(),
             work: Work::default(),

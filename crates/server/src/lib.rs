@@ -26,6 +26,7 @@ mod caller;
 mod change_details;
 mod conversation;
 mod diff_cache;
+mod editors;
 mod engine_socket;
 mod explain;
 mod failure;
@@ -47,6 +48,7 @@ mod web_app;
 mod work;
 
 pub use call_files::{CallFiles, CallReport};
+pub use editors::EditorTiming;
 pub use engine_socket::{EngineSocket, ServerNote};
 pub use failure::Failure;
 pub use kernel_marks::{is_marked, marked_peer};

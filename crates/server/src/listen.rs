@@ -15,8 +15,8 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use sayso_api::LocalStream;
 use sayso_api::proto::{
-    ConversationServiceExt as _, IntentServiceExt as _, RequestServiceExt as _, ReviewServiceExt as _,
-    ToolServiceExt as _, WorkspaceServiceExt as _,
+    ConversationServiceExt as _, EditorServiceExt as _, IntentServiceExt as _, RequestServiceExt as _,
+    ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
 };
 use sayso_marks::PeerProcess;
 use sayso_proxy::Proxy;
@@ -27,12 +27,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::caller::{Credential, Peer, SocketKind};
+use crate::editors::EditorTiming;
 use crate::guard::{self, Guard};
 use crate::host::Host;
 use crate::login::Logins;
 use crate::proxy_thread::starts_with_model_request;
 use crate::respond::{Responder, bytes_body, reject, respond, respond_to_agent};
 use crate::service::conversation::ConversationReader;
+use crate::service::editor::EditorCalls;
 use crate::service::intent::Intents;
 use crate::service::request::Requests;
 use crate::service::review::Review;
@@ -62,11 +64,17 @@ pub struct Timing {
     pub idle: Duration,
     /// From the head of a request to the end of its body.
     pub body: Duration,
+    /// From a request to an editor to its answer.
+    pub editor: EditorTiming,
 }
 
 impl Timing {
-    pub const DEFAULT: Self =
-        Self { head: Duration::from_secs(10), idle: Duration::from_mins(2), body: Duration::from_mins(1) };
+    pub const DEFAULT: Self = Self {
+        head: Duration::from_secs(10),
+        idle: Duration::from_mins(2),
+        body: Duration::from_mins(1),
+        editor: EditorTiming::DEFAULT,
+    };
 }
 
 /// Path prefix of requests to models.
@@ -121,6 +129,7 @@ impl ConnectionServer {
         let router = Arc::new(Tools(Arc::clone(host))).register(router);
         let router = Arc::new(Requests(Arc::clone(host))).register(router);
         let router = Arc::new(ConversationReader(Arc::clone(host))).register(router);
+        let router = Arc::new(EditorCalls(Arc::clone(host))).register(router);
         let limits =
             Limits::default().with_max_request_body_size(MAX_REQUEST_BYTES).with_max_message_size(MAX_REQUEST_BYTES);
         // A deadline of the client also ends a stream.

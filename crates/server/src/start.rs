@@ -23,6 +23,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::agent_registry::AgentRegistry;
 use crate::call_files::CallFiles;
+use crate::editors::EditorRegistry;
 use crate::engine_socket::{EngineSocket, Listeners};
 use crate::failure::Failure;
 use crate::guard::Guard;
@@ -112,7 +113,9 @@ impl Opened {
             // History and undo work without a readable configuration. Until it is readable, policy denies everything.
             Err(_) => settings.strictest().map_err(StartError::Settings)?,
         };
-        let gate = Gate::new(engine.with_limits(current.snapshots), current.rules, notify, now())?;
+        let editors = Arc::new(EditorRegistry::default());
+        let engine = engine.with_limits(current.snapshots).with_editors(Arc::clone(&editors) as _);
+        let gate = Gate::new(engine, current.rules, notify, now())?;
         let interceptor = Interceptor::open(gate.clone(), current.requests, &directory, &home)?;
         let proxy = Arc::new(Proxy::new(interceptor, AgentEndpoints::load(&directory)));
         let socket = EngineSocket::new(&directory);
@@ -129,6 +132,7 @@ impl Opened {
             environment,
             deadline: current.deadline,
             branch_prefix: current.branch_prefix,
+            editors,
         };
         let host = Host::new(gate, proxy, options);
         if let Err(failure) = host.finish_abandoned() {
@@ -140,6 +144,7 @@ impl Opened {
     /// Serves until the engine is told to stop, and then until open requests have their responses.
     async fn serve(self, http: Option<Http>, timing: Timing) {
         let Self { host, socket, listeners, .. } = self;
+        host.editors.set_timing(timing.editor);
         // Only an engine inside another command yields to `sayso serve`.
         let yields = (http.is_none() || kernel_marks::is_marked()).then(|| socket.clone());
         let runtime = Handle::current();

@@ -81,6 +81,8 @@ pub(crate) fn notes() -> impl Strategy<Value = Note> {
         text().prop_map(|leads_to| Note::Symlink { leads_to }).boxed(),
         (maybe(), maybe()).prop_map(|(old, new)| Note::Link { old, new }).boxed(),
         any::<u8>().prop_map(|percent| Note::LargeRewrite { percent }).boxed(),
+        (text(), any::<bool>()).prop_map(|(editor, applies)| Note::UnsavedText { editor, applies }).boxed(),
+        (text(), text()).prop_map(|(editor, reason)| Note::UnsavedTextIgnored { editor, reason }).boxed(),
         vec(number(), 0..3).prop_map(|lines| Note::Overwrites { lines }).boxed(),
         text().prop_map(|why| Note::Generated { reason: why }).boxed(),
         rights().prop_map(|over| Note::Permission { over }).boxed(),

@@ -94,11 +94,13 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
         (id(), verdicts(), text())
             .prop_map(|(change, verdict, agent_message)| Event::Decided { change, verdict, agent_message })
             .boxed(),
-        (id(), apply_records()).prop_map(|(change, record)| Event::Applying { change, record }).boxed(),
-        (id(), vec(recorded_steps(), 0..3), outside_paths(), option::of(hash()))
-            .prop_map(|(change, expected, outside, before)| {
+        (id(), apply_records(), maybe())
+            .prop_map(|(change, record, note)| Event::Applying { change, record, note })
+            .boxed(),
+        (id(), vec(recorded_steps(), 0..3), outside_paths(), option::of(hash()), maybe())
+            .prop_map(|(change, expected, outside, before, editor)| {
                 let outside = outside.into_iter().map(|path| OutsideFile { path, before }).collect();
-                Event::Permitted { change, expected, outside }
+                Event::Permitted { change, expected, outside, editor }
             })
             .boxed(),
         (id(), apply_records(), paths(), vec(uncaptured(), 0..3))

@@ -45,9 +45,16 @@ impl Gate {
     /// Previews an intent, asks policy and records both. Carries the intent out if policy allows it, else leaves it pending.
     pub fn submit(&self, submission: Submission, now: i64) -> Result<SubmitResult, GateError> {
         let submission = with_syntax(submission);
-        let mut state = self.state();
+        let mut state = self.state_with_buffers(|engine| Ok(engine.files_of_intent(&submission.intent)))?;
         let State { engine, rules } = &mut *state;
-        let submitted = engine.submit(submission, rules, now)?;
+        let mut submitted = engine.submit(submission, rules, now)?;
+        if let SubmitResult::Decided { proposed, decided } = &mut submitted
+            && let Some(order) = engine.take_order(proposed.change)
+        {
+            drop(state);
+            *decided = self.carry_out(order, now)?;
+            return Ok(submitted);
+        }
         let pending = match &submitted {
             SubmitResult::Pending(proposed) => Some(proposed.change),
             _ => None,
@@ -59,7 +66,7 @@ impl Gate {
     /// Returns the preview of an intent and the decision of policy. Does not write to the journal.
     pub fn assess(&self, submission: Submission) -> Result<Assessment, GateError> {
         let submission = with_syntax(submission);
-        let mut state = self.state();
+        let mut state = self.state_with_buffers(|engine| Ok(engine.files_of_intent(&submission.intent)))?;
         let State { engine, rules } = &mut *state;
         engine.assess(&submission, rules)
     }
@@ -93,8 +100,17 @@ impl Gate {
         remember: Option<RememberAs>,
         now: i64,
     ) -> Result<VerdictResult, GateError> {
-        let mut state = self.state();
-        let decided = state.decide(change, verdict, remember, now)?;
+        let mut state = self.state_with_buffers(|engine| engine.paths_of_pending(change))?;
+        if !state.engine.buffers.is_empty() {
+            // Text that was typed since makes another preview, which the verdict does not answer.
+            state.engine.refresh_if_stale(change, now)?;
+        }
+        let mut decided = state.decide(change, verdict, remember, now)?;
+        if let Some(order) = state.engine.take_order(change) {
+            drop(state);
+            decided.result = self.carry_out(order, now)?;
+            return Ok(decided);
+        }
         let pending = match &decided.result {
             DecisionResult::Stale { next, .. } => Some(next.change),
             _ => None,

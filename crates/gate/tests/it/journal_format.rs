@@ -248,8 +248,10 @@ fn change_examples() -> Vec<Event> {
         refreshed(RefreshReason::FilesChanged),
         refreshed(RefreshReason::PredecessorApplied { predecessor: 1 }),
         refreshed(RefreshReason::PredecessorDropped { predecessor: 1 }),
-        Event::Applying { change: 1, record: apply_record() },
-        Event::Permitted { change: 1, expected, outside },
+        Event::Applying { change: 1, record: apply_record(), note: None },
+        Event::Applying { change: 1, record: apply_record(), note: Some("note".to_owned()) },
+        Event::Permitted { change: 1, expected, outside, editor: None },
+        Event::Permitted { change: 1, expected: Vec::new(), outside: Vec::new(), editor: Some("editor".to_owned()) },
         Event::Observed {
             change: 1,
             record: apply_record(),

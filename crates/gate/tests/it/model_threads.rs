@@ -133,7 +133,7 @@ fn check(scene: &Scene, story: &[Arc<Recorded>], won: usize, waiting: &[u64]) {
                 assert!(open.contains_key(change), "{change} was decided after its end");
                 persons += usize::from(verdict.by.is_person());
             }
-            Event::Applying { change, record } => {
+            Event::Applying { change, record, .. } => {
                 let answer = verdicts.get(change).map(|verdict| &verdict.answer);
                 assert!(answer == Some(&Answer::Approve), "{change} was applied and not approved");
                 open.insert(*change, Some(record.clone()));

@@ -371,7 +371,7 @@ impl World {
         let mut told: BTreeMap<WsPath, Fingerprint> = BTreeMap::new();
         for recorded in history.events(None, 0, 100_000).unwrap() {
             match recorded.body {
-                EventBody::Known(Event::Applying { change, record }) => drop(plans.insert(change, record)),
+                EventBody::Known(Event::Applying { change, record, .. }) => drop(plans.insert(change, record)),
                 EventBody::Known(Event::Ended { change, outcome: Outcome::Applied, .. }) => {
                     let steps = plans.remove(&change).map(|record| record.steps).unwrap_or_default();
                     told.extend(steps.into_iter().map(|step| (step.path, step.after)));

@@ -46,8 +46,10 @@ pub fn describe_event(body: &EventBody, now: i64) -> String {
             format!("{} of {} seen", count(hunks.len() as u64, "hunk"), escape_unprintable(path.as_str()))
         }
         Event::ReadThrough { through } => format!("events read up to {through}"),
-        Event::Applying { .. } => "is being applied".to_owned(),
-        Event::Permitted { .. } => "may go ahead".to_owned(),
+        Event::Applying { note: None, .. } => "is being applied".to_owned(),
+        Event::Applying { note: Some(note), .. } => format!("is being applied: {}", first_line(note)),
+        Event::Permitted { editor: None, .. } => "may go ahead".to_owned(),
+        Event::Permitted { editor: Some(editor), .. } => format!("is applied by {}", escape_unprintable(editor)),
         Event::Observed { record, .. } => format!("changed {}", count(record.steps.len() as u64, "file")),
         Event::Reviewed { by, .. } => format!("reviewed by {by}"),
         Event::Ended { outcome, .. } => describe_outcome(outcome),

@@ -84,6 +84,9 @@ pub enum Event {
     Applying {
         change: ChangeId,
         record: ApplyRecord,
+        /// Reason why the engine writes files that an editor was to write.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
     },
     /// An approved change was handed to its performer; the engine observes the files afterwards.
     Permitted {
@@ -94,6 +97,9 @@ pub enum Event {
         /// Files outside the workspace that the performer may write, with their previous content.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<OutsideFile>,
+        /// Name of the editor that applies the change for the engine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        editor: Option<String>,
     },
     /// Changes to files that were observed while the agent or a command ran.
     Observed {

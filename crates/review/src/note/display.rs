@@ -66,6 +66,20 @@ impl Display for Note {
             Self::ChangedSince => {
                 f.write_str("changed by another party since; lines that both changed are shown together")
             }
+            Self::UnsavedText { editor, applies: true } => {
+                write!(f, "compared with the unsaved text in {}, which is saved with the change", quoted(editor))
+            }
+            Self::UnsavedText { editor, applies: false } => {
+                write!(f, "compared with the unsaved text in {}: save it there before you approve", quoted(editor))
+            }
+            Self::UnsavedTextIgnored { editor, reason } => {
+                write!(
+                    f,
+                    "{} has unsaved text that this change is not based on: {}",
+                    quoted(editor),
+                    reason.escape_debug()
+                )
+            }
             Self::Overwrites { lines } => match &lines[..] {
                 [] => f.write_str("edited after this was proposed: that edit would be lost"),
                 [line] => write!(f, "line {line} was edited after this was proposed, and would be lost"),
@@ -223,6 +237,16 @@ mod tests {
             Warning,
             "changed by another party since; lines that both changed are shown together",
         );
+        let unsaved = |applies| Note::UnsavedText { editor: "VS Code".to_owned(), applies };
+        check(&unsaved(true), Warning, "compared with the unsaved text in `VS Code`, which is saved with the change");
+        check(
+            &unsaved(false),
+            Warning,
+            "compared with the unsaved text in `VS Code`: save it there before you approve",
+        );
+        let ignored =
+            Note::UnsavedTextIgnored { editor: "VS Code".to_owned(), reason: "it does not answer".to_owned() };
+        check(&ignored, Warning, "`VS Code` has unsaved text that this change is not based on: it does not answer");
         let overwrites = |lines: &[usize]| Note::Overwrites { lines: lines.to_vec() };
         check(&overwrites(&[]), Critical, "edited after this was proposed: that edit would be lost");
         check(&overwrites(&[4]), Critical, "line 4 was edited after this was proposed, and would be lost");

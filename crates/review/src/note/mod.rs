@@ -148,6 +148,18 @@ pub enum Note {
     Merged,
     /// Another party changed the file after the agent did.
     ChangedSince,
+    /// The change is based on unsaved text in an editor. Added by the caller.
+    UnsavedText {
+        editor: String,
+        /// The editor applies the change to its text. Otherwise the text has to be saved before the approval.
+        applies: bool,
+    },
+    /// An editor has unsaved text that the change is not based on. Added by the caller.
+    UnsavedTextIgnored {
+        editor: String,
+        /// The end of a sentence.
+        reason: String,
+    },
     /// Lines edited after the proposal would be lost. Added by the caller.
     Overwrites {
         /// Lines in the current file, from 1; empty if the file has no lines.
@@ -237,6 +249,8 @@ impl Note {
             | Self::Loosened { .. }
             | Self::Ambiguous { .. }
             | Self::Merged
+            | Self::UnsavedText { .. }
+            | Self::UnsavedTextIgnored { .. }
             | Self::ChangedSince => Severity::Warning,
         }
     }

@@ -72,7 +72,7 @@ fn events() -> Vec<Event> {
         },
         Event::Ended { change: 2, outcome: Outcome::Applied, agent_message: None },
         Event::Undone { change: 1, by: 2, paths: Vec::new() },
-        Event::Permitted { change: 2, expected: Vec::new(), outside: Vec::new() },
+        Event::Permitted { change: 2, expected: Vec::new(), outside: Vec::new(), editor: None },
         Event::Observed { change: 2, record, differing_files: vec![path("a")], uncaptured: vec![uncaptured] },
         Event::Reviewed { change: 1, by: 2 },
         Event::SessionStarted { session: session(), agent: Some("a".to_owned()), location: None, parent: None },

@@ -3,6 +3,8 @@
 #[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod conversation;
 #[allow(refining_impl_trait, reason = "concrete response types")]
+pub(crate) mod editor;
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod intent;
 #[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod request;

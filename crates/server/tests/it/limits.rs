@@ -12,8 +12,12 @@ use crate::scene::{Scene, TIME_LIMIT};
 const HOST: (&str, &str) = ("host", "localhost");
 
 /// Short enough for a test, long enough for a busy machine.
-const SHORT_TIMING: Timing =
-    Timing { head: Duration::from_secs(2), idle: Duration::from_secs(2), body: Duration::from_secs(2) };
+const SHORT_TIMING: Timing = Timing {
+    head: Duration::from_secs(2),
+    idle: Duration::from_secs(2),
+    body: Duration::from_secs(2),
+    ..Timing::DEFAULT
+};
 
 /// More than the server accepts.
 const OVERSIZED_BYTES: usize = 96 << 20;

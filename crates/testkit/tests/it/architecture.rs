@@ -17,6 +17,7 @@ const ORDER: [&str; 22] = [
     "runner",
     "marks",
     "journal",
+    "scripted-model",
     "gate",
     "tools",
     "proxy",
@@ -271,7 +272,7 @@ fn crates_without_io_name_no_io_module() {
 fn named_crates(text: &str) -> BTreeSet<&str> {
     let name = |(at, prefix): (usize, &str)| {
         let (name, _) = text[at + prefix.len()..].split_once("::")?;
-        name.chars().all(|character| character.is_ascii_lowercase()).then_some(name)
+        name.chars().all(|character| character.is_ascii_lowercase() || character == '_').then_some(name)
     };
     text.match_indices("sayso_").filter_map(name).collect()
 }

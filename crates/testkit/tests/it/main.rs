@@ -3,10 +3,7 @@
 
 mod agents;
 mod architecture;
-mod client;
 mod dependencies;
 mod documents;
-mod model;
-mod model_faults;
 mod test_files;
 mod words;

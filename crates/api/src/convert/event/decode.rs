@@ -22,7 +22,8 @@ pub(super) fn event(kind: Kind) -> Result<Event, BadMessage> {
             agent_message: message.agent_message,
         },
         Kind::Applying(message) => {
-            Event::Applying { change: message.change, record: required(message.record, "applying.record")? }
+            let record = required(message.record, "applying.record")?;
+            Event::Applying { change: message.change, record, note: message.note }
         }
         Kind::Permitted(message) => permitted(*message).map_err(within("permitted"))?,
         Kind::Observed(message) => Event::Observed {
@@ -137,7 +138,8 @@ fn refreshed(message: proto::PreviewRefreshed) -> Result<Event, BadMessage> {
 
 fn permitted(message: proto::ChangePermitted) -> Result<Event, BadMessage> {
     let outside = list(message.outside, "outside")?;
-    Ok(Event::Permitted { change: message.change, expected: list(message.expected, "expected")?, outside })
+    let (expected, editor) = (list(message.expected, "expected")?, message.editor);
+    Ok(Event::Permitted { change: message.change, expected, outside, editor })
 }
 
 impl TryFrom<proto::OutsideFile> for OutsideFile {

@@ -46,11 +46,13 @@ impl From<&Event> for Kind {
                 let (verdict, agent_message) = (MessageField::some(verdict.into()), agent_message.clone());
                 proto::ChangeDecided { change: *change, verdict, agent_message, ..Default::default() }.into()
             }
-            Event::Applying { change, record } => {
-                let record = MessageField::some(record.into());
-                proto::ApplyStarted { change: *change, record, ..Default::default() }.into()
+            Event::Applying { change, record, note } => {
+                let (record, note) = (MessageField::some(record.into()), note.clone());
+                proto::ApplyStarted { change: *change, record, note, ..Default::default() }.into()
             }
-            Event::Permitted { change, expected, outside } => permitted(*change, expected, outside),
+            Event::Permitted { change, expected, outside, editor } => {
+                permitted(*change, expected, outside, editor.as_deref())
+            }
             Event::Observed { change, record, differing_files, uncaptured } => {
                 observed(*change, record, differing_files, uncaptured)
             }
@@ -134,14 +136,14 @@ fn refreshed(change: ChangeId, files: &[FileRecord], preview: &ContentHash, reas
     .into()
 }
 
-fn permitted(change: ChangeId, expected: &[RecordedStep], outside: &[OutsideFile]) -> Kind {
+fn permitted(change: ChangeId, expected: &[RecordedStep], outside: &[OutsideFile], editor: Option<&str>) -> Kind {
     let outside = outside.iter().map(|file| proto::OutsideFile {
         path: file.path.to_string(),
         before_hash: file.before.map(|hash| hash.to_string()),
         ..Default::default()
     });
-    let (expected, outside) = (messages(expected), outside.collect());
-    proto::ChangePermitted { change, expected, outside, ..Default::default() }.into()
+    let (expected, outside, editor) = (messages(expected), outside.collect(), editor.map(str::to_owned));
+    proto::ChangePermitted { change, expected, outside, editor, ..Default::default() }.into()
 }
 
 fn observed(change: ChangeId, record: &ApplyRecord, differing: &[WsPath], uncaptured: &[Uncaptured]) -> Kind {

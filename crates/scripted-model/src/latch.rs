@@ -25,7 +25,7 @@ impl Latch {
     }
 
     /// Waits until released.
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         // An open latch is a closed semaphore: `acquire` fails at once instead of waiting for a permit.
         if let Ok(permit) = self.0.acquire().await {
             permit.forget();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sayso_wire::stream::Api;
 use serde_json::Value;
 
-use super::endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// A recorded request.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Received {
     pub decoded: Bytes,
     /// Body as JSON, or null if it is not JSON.
     pub body: Value,
-    pub(super) progress: Arc<Progress>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 /// State of the answer to a request.
@@ -44,23 +44,23 @@ pub enum Delivery {
 
 /// Progress of an answer, shared with its connection.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     delivery: AtomicU8,
     chunks: AtomicUsize,
 }
 
 impl Progress {
-    pub(super) fn set(&self, delivery: Delivery) {
+    pub(crate) fn set(&self, delivery: Delivery) {
         self.delivery.store(delivery as u8, Ordering::SeqCst);
     }
 
-    pub(super) fn delivery(&self) -> Delivery {
+    pub(crate) fn delivery(&self) -> Delivery {
         let delivery = self.delivery.load(Ordering::SeqCst);
         let all = [Delivery::Pending, Delivery::Sending, Delivery::Complete, Delivery::Cut, Delivery::ClientGone];
         all.into_iter().find(|known| *known as u8 == delivery).unwrap_or(Delivery::Pending)
     }
 
-    pub(super) fn count_chunk(&self) {
+    pub(crate) fn count_chunk(&self) {
         self.chunks.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -125,6 +125,26 @@ impl Received {
             names.extend(candidates.into_iter().find_map(Value::as_str));
         }
         names
+    }
+
+    /// Returns the requested model, from the body or, for Gemini, from the path.
+    pub fn model(&self) -> String {
+        let by_path = || {
+            let (_, name) = self.path().rsplit_once("/models/")?;
+            Some(name.split(':').next()?.to_owned())
+        };
+        self.body["model"].as_str().map(str::to_owned).or_else(by_path).unwrap_or_else(|| "scripted".to_owned())
+    }
+
+    /// Returns the text of the system prompt.
+    pub fn system_text(&self) -> String {
+        let body = &self.body;
+        let parts = ["systemInstruction", "system_instruction"].map(|key| &body[key]["parts"]);
+        let own = [&body["system"], &body["instructions"], parts[0], parts[1]].map(text);
+        let is_system = |message: &&Value| message["role"] == "system" || message["role"] == "developer";
+        let messages = ["messages", "input"].map(|key| &body[key]).into_iter().flat_map(items).filter(is_system);
+        let messages = messages.map(|message| text(&message["content"]));
+        own.into_iter().chain(messages).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the text of the last user message that has text.

@@ -5,7 +5,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use sayso_testkit::model::ModelServer;
+use sayso_scripted_model::ModelServer;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;

@@ -3,10 +3,10 @@
 use sayso_wire::stream::Api;
 use serde_json::{Value, json};
 
-use super::Received;
+use crate::Received;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Endpoint {
+pub(crate) enum Endpoint {
     Answer(Api),
     Stream(Api),
     CountTokens(Api),
@@ -18,7 +18,7 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn of(received: &Received) -> Self {
+    pub(crate) fn of(received: &Received) -> Self {
         if received.header("upgrade").is_some() || received.method == "CONNECT" {
             return Self::Upgrade;
         }
@@ -44,7 +44,7 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn api(self) -> Option<Api> {
+    pub(crate) fn api(self) -> Option<Api> {
         match self {
             Self::Answer(api) | Self::Stream(api) | Self::CountTokens(api) => Some(api),
             _ => None,
@@ -56,17 +56,8 @@ fn answer_or_stream(received: &Received, api: Api) -> Endpoint {
     if received.body["stream"] == true { Endpoint::Stream(api) } else { Endpoint::Answer(api) }
 }
 
-/// Returns the requested model, from the body or, for Gemini, from the path.
-pub(super) fn model(received: &Received) -> String {
-    let by_path = || {
-        let (_, name) = received.path().rsplit_once("/models/")?;
-        Some(name.split(':').next()?.to_owned())
-    };
-    received.body["model"].as_str().map(str::to_owned).or_else(by_path).unwrap_or_else(|| "scripted".to_owned())
-}
-
 /// Returns the response of a token counting endpoint, with an estimate.
-pub(super) fn token_count(api: Api, received: &Received) -> Value {
+pub(crate) fn token_count(api: Api, received: &Received) -> Value {
     let count = received.decoded.len() / 4;
     match api {
         Api::AnthropicMessages => json!({"input_tokens": count}),

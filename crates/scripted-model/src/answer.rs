@@ -5,23 +5,37 @@ use std::time::Duration;
 use bytes::Bytes;
 use sayso_wire::stream::{Api, ModelScript};
 
-use super::{Latch, Turn};
+use crate::condition::Condition;
+use crate::{Latch, Turn};
 
 /// Answer to a request.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    pub(super) content: Content,
-    pub(super) headers: Vec<(String, String)>,
+    pub(crate) content: Content,
+    pub(crate) headers: Vec<(String, String)>,
     /// Holds back the status.
-    pub(super) before: Option<Latch>,
-    pub(super) pace: Option<Pace>,
-    pub(super) keep_alives: usize,
-    pub(super) chunk_bytes: Option<usize>,
-    pub(super) cut_after_chunks: Option<usize>,
+    pub(crate) before: Option<Latch>,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) keep_alives: usize,
+    pub(crate) chunk_bytes: Option<usize>,
+    pub(crate) cut_after_chunks: Option<usize>,
+    pub(crate) cut_after_bytes: Option<usize>,
+    /// Replaces `{{user}}`, `{{result}}` and `{{model}}` in the turn.
+    pub(crate) has_placeholders: bool,
+    /// Requirement on the request. If it does not hold, the server answers with an error, and the answer stays the next one.
+    pub(crate) expectation: Option<Expectation>,
+}
+
+/// Requirement of a script on the request that gets an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Expectation {
+    pub(crate) condition: Condition,
+    /// Place in the script, as `FILE:LINE`.
+    pub(crate) place: String,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Turn(Turn),
     Script(ModelScript),
     /// An error in the format of the API.
@@ -31,7 +45,7 @@ pub(super) enum Content {
     },
     Exactly {
         status: u16,
-        content_type: &'static str,
+        content_type: String,
         body: Vec<Bytes>,
     },
     /// Closes the connection without a status.
@@ -40,13 +54,13 @@ pub(super) enum Content {
 
 /// Condition for sending the next chunk.
 #[derive(Clone, Debug)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     Latch(Latch),
     Every(Duration),
 }
 
 impl Answer {
-    fn new(content: Content) -> Self {
+    pub(crate) fn new(content: Content) -> Self {
         Self {
             content,
             headers: Vec::new(),
@@ -55,13 +69,16 @@ impl Answer {
             keep_alives: 0,
             chunk_bytes: None,
             cut_after_chunks: None,
+            cut_after_bytes: None,
+            has_placeholders: false,
+            expectation: None,
         }
     }
 
     /// An answer with this body and the content type of JSON.
     pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = vec![body.into().into()];
-        Self::new(Content::Exactly { status, content_type: "application/json", body })
+        Self::new(Content::Exactly { status, content_type: "application/json".to_owned(), body })
     }
 
     /// An error in the format of the requested API.
@@ -72,7 +89,7 @@ impl Answer {
     /// An event stream of these bytes, which need not be valid events.
     pub fn stream<Chunk: Into<Vec<u8>>>(chunks: impl IntoIterator<Item = Chunk>) -> Self {
         let body = chunks.into_iter().map(|chunk| chunk.into().into()).collect();
-        Self::new(Content::Exactly { status: 200, content_type: "text/event-stream", body })
+        Self::new(Content::Exactly { status: 200, content_type: "text/event-stream".to_owned(), body })
     }
 
     /// Closes the connection without a status.
@@ -129,6 +146,13 @@ impl Answer {
         self.cut_after_chunks = Some(chunks);
         self
     }
+
+    /// Breaks the connection after this many bytes of the body.
+    #[must_use]
+    pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
+        self.cut_after_bytes = Some(bytes);
+        self
+    }
 }
 
 impl From<Turn> for Answer {
@@ -145,7 +169,7 @@ impl From<ModelScript> for Answer {
 }
 
 /// Renders an error in the format of an API. The status determines the error type.
-pub(super) fn error_body(api: Option<Api>, status: u16, message: &str) -> Vec<u8> {
+pub(crate) fn error_body(api: Option<Api>, status: u16, message: &str) -> Vec<u8> {
     let error = match api {
         Some(Api::AnthropicMessages) | None => {
             let kind = match status {

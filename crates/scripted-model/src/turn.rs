@@ -3,6 +3,8 @@
 use sayso_wire::stream::{Api, FinishReason, ModelScript, ScriptBlock, ScriptEnding, ToolKind, Usage};
 use serde_json::Value;
 
+use crate::Received;
+
 /// Length of the text of one event.
 const EVENT_CHARS: usize = 24;
 
@@ -13,6 +15,8 @@ pub struct Turn {
     text: Option<String>,
     calls: Vec<ToolCall>,
     failure: Option<(u16, String)>,
+    usage: Option<Usage>,
+    finish: Option<FinishReason>,
 }
 
 /// Tool call by the model.
@@ -55,13 +59,51 @@ impl Turn {
         self
     }
 
+    /// Reports these token counts in place of 10 and 10.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+
+    /// Ends with this reason. Without it, a turn with calls ends with tool use and any other turn is complete.
+    #[must_use]
+    pub fn finished_by(mut self, finish: FinishReason) -> Self {
+        self.finish = Some(finish);
+        self
+    }
+
+    /// Adds a text to a turn.
+    #[must_use]
+    pub fn and_says(mut self, text: &str) -> Self {
+        self.text = Some(text.to_owned());
+        self
+    }
+
+    /// Replaces the placeholders in the texts and in the strings of tool inputs.
+    pub(crate) fn filled(mut self, received: &Received) -> Self {
+        let last_result = || received.tool_results().pop().map(|result| result.text).unwrap_or_default();
+        let fill = |text: &mut String| {
+            if text.contains("{{") {
+                *text = text
+                    .replace("{{user}}", &received.last_user_text())
+                    .replace("{{result}}", &last_result())
+                    .replace("{{model}}", &received.model());
+            }
+        };
+        self.text.iter_mut().for_each(fill);
+        self.thought.iter_mut().for_each(|(text, _)| fill(text));
+        self.calls.iter_mut().for_each(|call| for_each_string(&mut call.input, &fill));
+        self
+    }
+
     /// Returns the status and message of [`Self::and_fails`].
-    pub(super) fn failure(&self) -> Option<(u16, &str)> {
+    pub(crate) fn failure(&self) -> Option<(u16, &str)> {
         self.failure.as_ref().map(|(status, message)| (*status, message.as_str()))
     }
 
     /// Renders the turn for an API. `id` makes the ids of messages and calls unique.
-    pub(super) fn script(&self, api: Api, id: &str, model: &str) -> ModelScript {
+    pub(crate) fn script(&self, api: Api, id: &str, model: &str) -> ModelScript {
         let thought = self
             .thought
             .iter()
@@ -82,7 +124,8 @@ impl Turn {
             Api::OpenAiResponses => "resp",
             Api::Gemini => "answer",
         };
-        let finish = if self.calls.is_empty() { FinishReason::EndTurn } else { FinishReason::ToolUse };
+        let default = if self.calls.is_empty() { FinishReason::EndTurn } else { FinishReason::ToolUse };
+        let finish = self.finish.unwrap_or(default);
         let ending = self.failure.as_ref().map_or(ScriptEnding::Finished(finish), |(status, message)| {
             ScriptEnding::Failed { status: *status, message: message.clone() }
         });
@@ -90,7 +133,7 @@ impl Turn {
             id: format!("{prefix}_{id}"),
             model: model.to_owned(),
             blocks: thought.chain(text).chain(calls).collect(),
-            usage: Usage { input: Some(10), output: Some(10), ..Usage::default() },
+            usage: self.usage.unwrap_or(Usage { input: Some(10), output: Some(10), ..Usage::default() }),
             ending,
         }
     }
@@ -103,4 +146,14 @@ fn pieces(text: &str) -> Vec<String> {
         return vec![String::new()];
     }
     characters.chunks(EVENT_CHARS).map(|piece| piece.iter().collect()).collect()
+}
+
+/// Calls `change` with each string of a value.
+fn for_each_string(value: &mut Value, change: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| for_each_string(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| for_each_string(field, change)),
+        _ => {}
+    }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use http::{HeaderName, HeaderValue, Request, Response};
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt as _, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -16,15 +16,19 @@ use sayso_wire::stream::ModelScript;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use super::answer::{Content, Pace, error_body};
-use super::encoding;
-use super::endpoint::{self, Endpoint};
-use super::received::{Delivery, Progress, Received};
-use super::shared::{Chosen, Shared};
+use crate::answer::{Content, Pace, error_body};
+use crate::control;
+use crate::encoding;
+use crate::endpoint::Endpoint;
+use crate::received::{Delivery, Progress, Received};
+use crate::shared::{Chosen, Shared};
 
 type Body = StreamBody<BoxStream<'static, io::Result<Frame<Bytes>>>>;
 
-pub(super) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+/// Bytes of a request's body. A longer one closes the connection.
+const MAX_BODY_BYTES: usize = 64 << 20;
+
+pub(crate) async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         // A failed accept does not affect later connections.
         if let Ok((stream, _)) = listener.accept().await {
@@ -43,7 +47,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
 
 async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
-    let raw = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let raw = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(io::Error::other)?.to_bytes();
     let headers = head
         .headers
         .iter()
@@ -64,7 +68,10 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<R
     }
     received.body = serde_json::from_slice(&received.decoded).unwrap_or_default();
     let exchange = Exchange { progress: Arc::clone(&received.progress), shared: Arc::clone(&shared) };
-    let chosen = shared.choose(&received);
+    let chosen = match control::answer(&received, &shared) {
+        Some(answer) => Chosen { answer, id: String::new() },
+        None => shared.choose(&received),
+    };
     if let Some(latch) = &chosen.answer.before {
         latch.pass().await;
     }
@@ -102,10 +109,11 @@ enum Length {
 fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Result<Response<Body>> {
     let Chosen { answer, id } = chosen;
     let endpoint = Endpoint::of(received);
-    let json = |status, body: Vec<u8>| (status, "application/json", vec![Bytes::from(body)]);
+    let json = |status, body: Vec<u8>| (status, "application/json".to_owned(), vec![Bytes::from(body)]);
     let scripted = |script: &ModelScript| match endpoint {
         Endpoint::Stream(api) => {
-            (200, "text/event-stream", api.encode_events(script).into_iter().map(Bytes::from).collect())
+            let events = api.encode_events(script).into_iter().map(Bytes::from).collect();
+            (200, "text/event-stream".to_owned(), events)
         }
         Endpoint::Answer(api) => json(200, api.encode_body(script)),
         _ => json(404, error_body(None, 404, "a script answers only requests to the model")),
@@ -115,13 +123,18 @@ fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Resul
             exchange.set(Delivery::Cut);
             return Err(io::Error::other("scripted hang-up"));
         }
-        Content::Turn(turn) => match (endpoint, turn.failure()) {
-            (Endpoint::Answer(api), Some((status, message))) => json(status, error_body(Some(api), status, message)),
-            (Endpoint::Answer(api) | Endpoint::Stream(api), _) => {
-                scripted(&turn.script(api, &id, &endpoint::model(received)))
+        Content::Turn(turn) => {
+            let turn = if answer.has_placeholders { turn.filled(received) } else { turn };
+            match (endpoint, turn.failure()) {
+                (Endpoint::Answer(api), Some((status, message))) => {
+                    json(status, error_body(Some(api), status, message))
+                }
+                (Endpoint::Answer(api) | Endpoint::Stream(api), _) => {
+                    scripted(&turn.script(api, &id, &received.model()))
+                }
+                _ => json(404, error_body(None, 404, "a turn answers only requests to the model")),
             }
-            _ => json(404, error_body(None, 404, "a turn answers only requests to the model")),
-        },
+        }
         Content::Script(script) => scripted(&script),
         Content::Error { status, message } => json(status, error_body(endpoint.api(), status, &message)),
         Content::Exactly { status, content_type, body } => (status, content_type, body),
@@ -130,7 +143,7 @@ fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Resul
     if let (Length::Open, Some(api)) = (length, endpoint.api()) {
         chunks.splice(0..0, std::iter::repeat_n(Bytes::from_static(api.keep_alive()), answer.keep_alives));
     }
-    let mut response = Response::builder().status(status).header("content-type", content_type);
+    let mut response = Response::builder().status(status).header("content-type", &content_type);
     if length == Length::Known {
         response = response.header("content-length", chunks.iter().map(Bytes::len).sum::<usize>());
     }
@@ -140,13 +153,7 @@ fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Resul
     if received.method == "HEAD" {
         chunks.clear();
     }
-    let end = match answer.cut_after_chunks {
-        Some(after) if after <= chunks.len() => {
-            chunks.truncate(after);
-            Delivery::Cut
-        }
-        _ => Delivery::Complete,
-    };
+    let end = cut(&mut chunks, answer.cut_after_chunks, answer.cut_after_bytes);
     exchange.set(if chunks.is_empty() && end == Delivery::Complete { Delivery::Complete } else { Delivery::Sending });
     let mut response = response
         .body(StreamBody::new(frames(SendState {
@@ -163,6 +170,23 @@ fn respond(received: &Received, chosen: Chosen, exchange: Exchange) -> io::Resul
         response.headers_mut().insert(name, HeaderValue::try_from(value).map_err(io::Error::other)?);
     }
     Ok(response)
+}
+
+/// Truncates the chunks of a body that breaks off. Returns the state after the last chunk.
+fn cut(chunks: &mut Vec<Bytes>, after_chunks: Option<usize>, after_bytes: Option<usize>) -> Delivery {
+    if let Some(after) = after_chunks.filter(|after| *after <= chunks.len()) {
+        chunks.truncate(after);
+        return Delivery::Cut;
+    }
+    let Some(mut left) = after_bytes.filter(|after| *after <= chunks.iter().map(Bytes::len).sum()) else {
+        return Delivery::Complete;
+    };
+    for chunk in chunks.iter_mut() {
+        chunk.truncate(left);
+        left -= chunk.len();
+    }
+    chunks.retain(|chunk| !chunk.is_empty());
+    Delivery::Cut
 }
 
 fn rechunked(chunks: &[Bytes], size: usize) -> Vec<Bytes> {

@@ -5,7 +5,7 @@ use std::io::Read;
 use bytes::Bytes;
 
 /// Removes the encodings of a `content-encoding` header, the last first. Returns `None` for an unknown encoding or invalid data.
-pub(super) fn decode(body: &Bytes, encodings: Option<&str>) -> Option<Bytes> {
+pub(crate) fn decode(body: &Bytes, encodings: Option<&str>) -> Option<Bytes> {
     let mut decoded = body.clone();
     for encoding in encodings.unwrap_or_default().rsplit(',') {
         decoded = match encoding.trim() {
