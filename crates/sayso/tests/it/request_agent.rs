@@ -33,7 +33,7 @@ pub(crate) struct Got {
 impl Stage {
     /// With this configuration besides the upstream. The grace period is longer than every test.
     pub(crate) fn new(configuration: &str) -> Self {
-        Self::behind(configuration, ModelServer::url, &[])
+        Self::behind(configuration, |model| model.url(), &[])
     }
 
     /// With a proxy before the model, and additional variables for the engine.

@@ -174,10 +174,9 @@ impl Conversing {
         }
         let mut conversations = Vec::new();
         for session in sessions {
-            let request = proto::GetConversationPreviewRequest { session, limit: 1_000, ..Default::default() };
-            let blocks = self.client.conversation(request).await.unwrap().blocks;
+            let blocks = self.client.conversation(&session, 0, 1_000, None).await.unwrap().blocks;
             if !blocks.is_empty() {
-                conversations.push(blocks);
+                conversations.push(blocks.iter().map(proto::ConversationBlock::from).collect());
             }
         }
         conversations

@@ -4,7 +4,7 @@ use sayso_api::proto;
 use sayso_testkit::model::Turn;
 use serde_json::json;
 
-use crate::model_agent::{ModelAgent, SESSION};
+use crate::model_agent::{ModelAgent, SESSION, conversation};
 use crate::scene::Scene;
 
 pub(crate) fn drawn(blocks: &[proto::ConversationBlock]) -> Vec<String> {
@@ -59,12 +59,10 @@ async fn long_block_is_shortened_and_returned_whole() {
     let preview = agent.blocks(0).await;
     assert_eq!(preview.blocks[0].text, "é".repeat(4_096));
     assert_eq!(preview.blocks[0].text_size, 20_000);
-    let block =
-        |number| proto::GetConversationBlockRequest { session: SESSION.to_owned(), number, ..Default::default() };
-    let whole = agent.client.conversation_block(block(1)).await.unwrap();
-    assert_eq!(whole.block.into_option().unwrap().text, long);
+    let whole = agent.client.conversation_block(SESSION, 1).await.unwrap();
+    assert_eq!(whole.text, long);
     for missing in [0, 3] {
-        let error = agent.client.conversation_block(block(missing)).await.unwrap_err();
+        let error = agent.client.conversation_block(SESSION, missing).await.unwrap_err();
         assert!(error.to_string().contains("has 2 blocks"), "{error}");
     }
     agent.running.end();
@@ -82,8 +80,7 @@ async fn conversation_is_the_same_after_a_restart() {
     assert_eq!(before.len(), 4);
     agent.running.end();
     let running = scene.serve();
-    let request = proto::GetConversationPreviewRequest { session: SESSION.to_owned(), ..Default::default() };
-    let after = running.verdict_client().conversation(request).await.unwrap();
+    let after = conversation(&running.verdict_client(), 0).await;
     assert_eq!(drawn(&after.blocks), before);
     running.end();
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use sayso_api::client::{
-    AskMode, Client, InboxWatch, PreviewDetail, ProposeMode, Proposed, RetryBudget, Submission,
-};
+use sayso_api::client::{AskMode, Client, InboxWatch, PreviewDetail, ProposeMode, Proposed, RetryBudget, Submission};
 use sayso_api::inbox::InboxUpdate;
 use sayso_api::proto::oneof::inbox_item::Subject;
 use sayso_api::proto::{self, InboxItem};

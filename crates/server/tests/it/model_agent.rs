@@ -106,8 +106,13 @@ impl ModelAgent {
     }
 
     pub(crate) async fn blocks(&self, after: u64) -> proto::GetConversationPreviewResponse {
-        let session = SESSION.to_owned();
-        let request = proto::GetConversationPreviewRequest { session, after, ..Default::default() };
-        self.client.conversation(request).await.unwrap()
+        conversation(&self.client, after).await
     }
+}
+
+/// The conversation of [`SESSION`] as messages of the protocol.
+pub(crate) async fn conversation(client: &Client, after: u64) -> proto::GetConversationPreviewResponse {
+    let page = client.conversation(SESSION, after, 0, None).await.unwrap();
+    let blocks = page.blocks.iter().map(proto::ConversationBlock::from).collect();
+    proto::GetConversationPreviewResponse { blocks, last: page.last, ..Default::default() }
 }
