@@ -5,6 +5,7 @@ mod change;
 mod common;
 mod exec;
 mod help;
+mod model;
 mod number;
 mod policy;
 mod request;
@@ -26,6 +27,7 @@ pub(crate) use change::{
 pub(crate) use common::{CommonOptions, OriginOptions, ThemeChoice, VerdictOptions, When};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use help::command;
+pub(crate) use model::ServeModelArguments;
 pub(crate) use policy::{
     ConfigArguments, ExplainArguments, ExplainedAction, PolicyArguments, PolicyCommand, TrustArguments,
 };
@@ -92,6 +94,7 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     Request(RequestArguments),
     Serve(ServeArguments),
+    ServeModel(ServeModelArguments),
     Open(OpenArguments),
     Login(LoginArguments),
     Doctor(DoctorArguments),
@@ -161,6 +164,7 @@ impl Command {
             Self::Branch(arguments) => arguments.common.json,
             Self::Gc(arguments) => arguments.common.json,
             Self::Serve(arguments) => arguments.common.json,
+            Self::ServeModel(arguments) => arguments.json,
             Self::Open(arguments) => arguments.common.json,
             Self::Login(arguments) => arguments.common.json,
             Self::Doctor(arguments) => arguments.common.json,

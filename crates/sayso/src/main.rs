@@ -36,6 +36,7 @@ mod request;
 mod review;
 mod run;
 mod serve;
+mod serve_model;
 mod session;
 mod settings;
 mod signals;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::ServeModel(arguments) => serve_model::run(&arguments),
         Command::Open(arguments) => open::run(&arguments),
         Command::Login(arguments) => login::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -110,7 +110,7 @@ covers_variants!(
     events_cover_all_variants, many(&arbitrary::events()),
     Event: Proposed, Refreshed, Decided, Applying, Permitted, Observed, Reviewed, Ended, Undone, Redone, Recovered,
     SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, MessageQueued, MessageDelivered, Delivered, SnapshotCaptured,
-    SnapshotCorrelated, SnapshotsFreed, Request, RequestMode, Overrides, RequestViewed, HunksSeen, ReadThrough
+    SnapshotCorrelated, SnapshotsFreed, Request, RequestMode, Overrides, RequestViewed, HunksSeen, ReadThrough, Agent
 );
 covers_variants!(
     outcomes_cover_all_variants,

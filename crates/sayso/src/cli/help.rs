@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Decide", &["review", "policy", "trust"]),
     ("History", &["log", "show", "status", "watch", "undo", "redo", "snapshot", "diff"]),
     ("Requests", &["request"]),
-    ("Set up", &["serve", "open", "login", "doctor", "config", "branch", "gc", "tool", "completions"]),
+    ("Set up", &["serve", "open", "login", "doctor", "config", "branch", "gc", "tool", "serve-model", "completions"]),
 ];
 
 const START_HERE: &str = "\

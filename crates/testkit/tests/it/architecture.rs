@@ -66,6 +66,7 @@ const WIRING: &[&str] = &[
     "records.rs",
     "run.rs",
     "serve.rs",
+    "serve_model.rs",
     "settings.rs",
     "tool.rs",
     "under_gate.rs",
