@@ -6,20 +6,43 @@ use sayso_review::{ErrorKind, Grants, Observation, WsPath, WsPathError};
 use sayso_workspace::{Listing, Opened, ReadLimit, Walk, WalkLimit, Workspace};
 
 use crate::error::ToolError;
+use crate::read_log::ReadLog;
 
 /// Maximum size of a file that a tool reads.
 pub const FILE_LIMIT: ReadLimit = ReadLimit(4 * 1024 * 1024);
 
-/// The granted files of a workspace.
-#[derive(Debug)]
+/// Unsaved texts of editors.
+pub trait UnsavedBuffers: std::fmt::Debug + Send + Sync {
+    /// Returns the unsaved text of a file, or `None` if no editor has one. `location` is the path after all symlinks. Searches
+    /// call it for every file, so it must not wait for an editor.
+    fn text(&self, location: &WsPath) -> Option<String>;
+}
+
+/// The granted files of a workspace, with unsaved texts of editors.
+#[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     workspace: &'a Workspace,
     grants: &'a Grants,
+    buffers: Option<&'a dyn UnsavedBuffers>,
+    reads: Option<&'a ReadLog>,
 }
 
 impl<'a> Context<'a> {
+    /// Creates a context without unsaved texts and without a log of reads.
     pub fn new(workspace: &'a Workspace, grants: &'a Grants) -> Self {
-        Self { workspace, grants }
+        Self { workspace, grants, buffers: None, reads: None }
+    }
+
+    /// Reads files through the unsaved texts of editors.
+    #[must_use]
+    pub fn with_buffers(self, buffers: &'a dyn UnsavedBuffers) -> Self {
+        Self { buffers: Some(buffers), ..self }
+    }
+
+    /// Records reads in a log, and compares files with it before a change.
+    #[must_use]
+    pub fn with_reads(self, reads: &'a ReadLog) -> Self {
+        Self { reads: Some(reads), ..self }
     }
 
     pub(crate) fn grants(&self) -> &Grants {

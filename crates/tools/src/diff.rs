@@ -87,6 +87,11 @@ impl Tool for Diff {
         Needs { capability: Capability::ByName, files: FileAccess::Read }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<crate::step::Step, ToolError> {
+        self.run(arguments, context)
+            .map(|value| crate::step::Step::Done(crate::output::ToolOutput::text(value.to_string())))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let mut arguments: Arguments = arguments::parse(arguments)?;
         let wanted = usize::try_from(arguments.context_lines).ok().filter(|wanted| *wanted <= MAX_CONTEXT_LINES);

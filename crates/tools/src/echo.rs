@@ -35,6 +35,11 @@ impl Tool for Echo {
         Needs { capability: Capability::None, files: FileAccess::None }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<crate::step::Step, ToolError> {
+        self.run(arguments, context)
+            .map(|value| crate::step::Step::Done(crate::output::ToolOutput::text(value.to_string())))
+    }
+
     fn run(&self, arguments: &Value, _: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { text } = arguments::parse(arguments)?;
         Ok(json!({ "text": text }))

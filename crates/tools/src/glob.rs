@@ -43,6 +43,11 @@ impl Tool for Glob {
         Needs { capability: Capability::ByName, files: FileAccess::Read }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<crate::step::Step, ToolError> {
+        self.run(arguments, context)
+            .map(|value| crate::step::Step::Done(crate::output::ToolOutput::text(value.to_string())))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { pattern, path } = arguments::parse(arguments)?;
         let start = context.locate(path.as_deref().unwrap_or("."))?;

@@ -11,14 +11,25 @@ mod context;
 mod diff;
 mod echo;
 mod error;
+mod external;
 mod glob;
 mod list;
+mod output;
 mod propose;
 mod read;
+mod read_log;
 mod registry;
+mod step;
 mod write;
 
-pub use context::{Context, FILE_LIMIT};
+pub use context::{Context, FILE_LIMIT, UnsavedBuffers};
 pub use diff::{BinaryContent, MAX_CONTEXT_LINES, MAX_DIFF_BYTES, diff_object};
 pub use error::ToolError;
-pub use registry::{Capability, Description, FileAccess, Needs, Registry, Tool};
+pub use external::{EXTERNAL_PREFIX, ExternalTool};
+pub use output::{ToolImage, ToolOutput};
+pub use read_log::{ReadLog, ReadLogEntries, ReadState};
+pub use registry::{Capability, Definition, Description, FileAccess, Needs, Registry, Tool};
+pub use step::{
+    CommandMode, CommandStep, Delegation, FetchStep, FileStep, Question, SessionAction, SessionStep, Step, StepNote,
+    TerminalReason, TodoState, TodoWrite,
+};

@@ -56,6 +56,11 @@ impl Tool for ProposeChanges {
         Needs { capability: Capability::ByName, files: FileAccess::Write }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<crate::step::Step, ToolError> {
+        self.run(arguments, context)
+            .map(|value| crate::step::Step::Done(crate::output::ToolOutput::text(value.to_string())))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { changes } = arguments::parse(arguments)?;
         if changes.is_empty() {

@@ -42,6 +42,11 @@ impl Tool for Read {
         Needs { capability: Capability::ByName, files: FileAccess::Read }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<crate::step::Step, ToolError> {
+        self.run(arguments, context)
+            .map(|value| crate::step::Step::Done(crate::output::ToolOutput::text(value.to_string())))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let Arguments { path, offset, limit } = arguments::parse(arguments)?;
         if offset == Some(0) || limit == Some(0) {
