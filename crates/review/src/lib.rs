@@ -39,7 +39,7 @@ pub use change::{AppliedPart, ChangeRecord, ChangeStatus, Delivery};
 pub use decide::{Acceptance, Decision, FileDecision, VerdictError};
 pub use draft::Draft;
 pub use event::{
-    AgentEntry, AgentEntryKind, CardLine, CardLineKind, Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, FreeReason, InlineCard,
+    AgentEntry, AgentEntryKind, BUILT_IN_AGENT, CardLine, CardLineKind, Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, FreeReason, InlineCard,
     Origin, Outcome, OutsideFile, Performer, Recorded, RefreshReason, RulingRecord, Snapshot, SnapshotId,
     SnapshotRecord, Subject, Tier, Uncaptured,
 };

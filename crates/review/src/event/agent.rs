@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use sayso_base::ContentHash;
 
+/// Name of the built-in agent in origins and rules.
+pub const BUILT_IN_AGENT: &str = "sayso";
+
 /// An entry in the log of a session of the built-in agent.
 ///
 /// The writer defines the format of the content and its version. The journal stores it unread, so that an engine keeps entries that a

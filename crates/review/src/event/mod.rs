@@ -12,7 +12,7 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
-pub use agent::{AgentEntry, AgentEntryKind};
+pub use agent::{AgentEntry, AgentEntryKind, BUILT_IN_AGENT};
 pub use card::{CardLine, CardLineKind, InlineCard};
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};

@@ -51,6 +51,7 @@ const WIRING: &[&str] = &[
     "call/mod.rs",
     "child.rs",
     "config/accepted.rs",
+    "config/agent.rs",
     "config/mod.rs",
     "config/request.rs",
     "config/show/request.rs",
