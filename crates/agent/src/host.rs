@@ -82,11 +82,8 @@ pub trait Host: Send + Sync + 'static {
     fn call_tool<'a>(&'a self, call: &'a CallOrigin, request: ToolRequest) -> BoxFuture<'a, ActionResult>;
 
     /// Submits a delegation to a subagent and completes with the decision. The agent runs the subagent.
-    fn permit_delegation<'a>(
-        &'a self,
-        call: &'a CallOrigin,
-        delegation: Delegation,
-    ) -> BoxFuture<'a, DelegationPermit>;
+    fn permit_delegation<'a>(&'a self, call: &'a CallOrigin, delegation: Delegation)
+    -> BoxFuture<'a, DelegationPermit>;
 
     /// Asks a surface. Completes with an answer, or with the reason why there is none.
     fn ask_surface<'a>(&'a self, session: &'a str, request: SurfaceRequest) -> BoxFuture<'a, SurfaceAnswer>;

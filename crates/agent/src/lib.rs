@@ -20,16 +20,16 @@
 //! Server-side state of the APIs (`previous_response_id`, stored responses) is not used. Images are passed on, never created.
 
 pub mod catalog;
-
+pub mod dialect;
 pub mod event;
 pub mod host;
 pub mod log;
-
+mod model;
 mod proposed;
 pub mod scenario;
-
+mod session;
 pub mod settings;
-
+mod system_prompt;
 mod todo;
 
 pub use catalog::{Catalog, ModelChoice, UpstreamChoice};
@@ -38,6 +38,8 @@ pub use host::{Host, RecordError, SharedHost};
 pub use log::{Entry, EntryBody, History, LogEntry, Prompt};
 pub use proposed::{ProposedFile, ProposedSet};
 pub use scenario::{Scenario, ScenarioError, Scenarios};
-
+pub use session::{
+    AgentSession, ClearQueue, Invoked, SessionIdentity, SessionState, SetSettingsError, UserPrompt, WriteTodosError,
+};
 pub use settings::{Limits, Settings, SettingsError, SettingsPatch};
-pub use todo::{Todo, TodoChange, TodoError, TodoItems, TodoWriter};
+pub use todo::{MAX_TODOS, Todo, TodoChange, TodoError, TodoItems, TodoWriter};

@@ -3,6 +3,7 @@
 //! An entry serializes as a JSON object with a version. Entries of a later version are kept as they are and have no effect.
 
 mod fold;
+mod import;
 
 mod message;
 
@@ -10,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use fold::{History, HistoryItem, UserItem, UserSource};
+pub use import::{ImportError, entries_from_request};
 
 pub use message::{
-    AssistantBlock, AssistantMessage, AttachedFile, CallKind, Completeness, ImageData, Prompt, RecordedResult, Signature,
-    SignatureKind, ToolCallBlock,
+    AssistantBlock, AssistantMessage, AttachedFile, CallKind, Completeness, ImageData, Prompt, RecordedResult,
+    Signature, SignatureKind, ToolCallBlock,
 };
 
 use crate::event::FinishedReason;
@@ -60,15 +62,26 @@ pub enum Entry {
         tools: Option<Vec<String>>,
     },
     /// The system prompt from here on. It is stored, so that the prefix of requests stays the same when files change.
-    Instructions { text: String },
-    Settings { settings: Settings },
-    InvocationStarted { invocation: String },
+    Instructions {
+        scenario: String,
+        text: String,
+    },
+    Settings {
+        settings: Settings,
+    },
+    InvocationStarted {
+        invocation: String,
+    },
     Prompt(Prompt),
     /// A message about an earlier change.
     Message {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<u64>,
+    },
+    /// A message of the engine, for example after an answer broke off.
+    Notice {
+        text: String,
     },
     Assistant(AssistantMessage),
     Result(RecordedResult),
@@ -78,7 +91,9 @@ pub enum Entry {
         change: TodoChange,
     },
     /// The contents of old tool results are removed from requests.
-    Pruned { calls: Vec<String> },
+    Pruned {
+        calls: Vec<String>,
+    },
     /// A summary replaces the conversation except for its last items.
     Compacted {
         summary: String,
@@ -88,7 +103,9 @@ pub enum Entry {
         request: Option<u64>,
     },
     /// A limit was raised for the running invocation.
-    LimitRaised { invocation: String },
+    LimitRaised {
+        invocation: String,
+    },
     InvocationEnded {
         invocation: String,
         /// `None`: it failed.

@@ -88,11 +88,7 @@ impl Scenarios {
 
     /// Adds scenario files, as name and content. A later scenario replaces an earlier one of the same name. A file with an error is
     /// left out and reported as a problem.
-    pub fn add_files<'f>(
-        &mut self,
-        files: impl IntoIterator<Item = (&'f str, &'f str)>,
-        known_tools: &[String],
-    ) {
+    pub fn add_files<'f>(&mut self, files: impl IntoIterator<Item = (&'f str, &'f str)>, known_tools: &[String]) {
         for (file, text) in files {
             match Scenario::parse(text, file, known_tools) {
                 Ok(scenario) => {

@@ -94,8 +94,7 @@ impl SettingsPatch {
     pub fn apply(&self, settings: &Settings, catalog: &Catalog) -> Result<Settings, SettingsError> {
         let mut next = settings.clone();
         if let Some(model) = &self.model {
-            if model.trim().is_empty() || model.chars().any(char::is_control)
-            {
+            if model.trim().is_empty() || model.chars().any(char::is_control) {
                 return Err(error("model", model, "a model needs a name", "name a model, such as claude-sonnet-4-5"));
             }
             next.model.clone_from(model);

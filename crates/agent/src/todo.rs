@@ -93,7 +93,9 @@ impl TodoItems {
     pub(crate) fn apply(&mut self, change: &TodoChange, writer: TodoWriter, updated_ms: i64) {
         for write in &change.writes {
             match write {
-                TodoWrite::Put { id: Some(id), text, state } => self.put(id, text.as_deref(), *state, writer, updated_ms),
+                TodoWrite::Put { id: Some(id), text, state } => {
+                    self.put(id, text.as_deref(), *state, writer, updated_ms)
+                }
                 TodoWrite::Put { id: None, .. } => {}
                 TodoWrite::Remove { id } => self.items.retain(|item| item.id != *id),
             }

@@ -1,5 +1,7 @@
 //! Results of tool calls, as the model receives them.
 
+use std::borrow::Cow;
+
 /// Result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
@@ -35,5 +37,13 @@ impl From<crate::ToolError> for ToolOutput {
             Some(hint) => Self::error(format!("{}\nHint: {hint}", error.message)),
             None => Self::error(error.message),
         }
+    }
+}
+
+/// Returns at most `max` characters of a line, with a mark in place of the rest.
+pub(crate) fn cut(line: &str, max: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(max) {
+        Some((end, _)) => format!("{}… [{} more bytes]", &line[..end], line.len() - end).into(),
+        None => line.into(),
     }
 }

@@ -8,11 +8,27 @@ use crate::context::Context;
 use crate::error::ToolError;
 use crate::external::{EXTERNAL_PREFIX, ExternalTool};
 use crate::step::Step;
-use crate::{diff, echo, glob, list, propose, read, write};
+use crate::{apply_patch, ask, delegate, diff, echo, edit, exec, fetch, glob, grep, list, propose, read, todo, write};
 
 /// The built-in tools, in the order in which they are listed.
-const BUILTIN: &[&dyn Tool] =
-    &[&echo::Echo, &read::Read, &write::Write, &glob::Glob, &list::List, &diff::Diff, &propose::ProposeChanges];
+const BUILTIN: &[&dyn Tool] = &[
+    &echo::Echo,
+    &read::Read,
+    &list::List,
+    &glob::Glob,
+    &grep::Grep,
+    &diff::Diff,
+    &edit::Edit,
+    &write::Write,
+    &apply_patch::ApplyPatch,
+    &propose::ProposeChanges,
+    &exec::Exec,
+    &fetch::Fetch,
+    &todo::TodoWrite,
+    &todo::TodoRead,
+    &ask::Ask,
+    &delegate::Delegate,
+];
 
 /// A function that an agent can call.
 pub trait Tool: Send + Sync {

@@ -46,7 +46,8 @@ pub struct FileStep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepNote {
     pub path: WsPath,
-    pub note: Note,
+    /// Note for the preview. `None` if the preview of the proposal finds it by itself.
+    pub note: Option<Note>,
     /// Sentence for the model.
     pub text: String,
 }
@@ -72,14 +73,16 @@ pub struct CommandStep {
     pub directory: WsPath,
     /// Purpose, as stated by the model.
     pub description: Option<String>,
+    /// Time after which a command that runs inside in the foreground is killed.
+    pub timeout: Duration,
     pub mode: CommandMode,
 }
 
-/// The place and the time limit of a command.
+/// The place of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandMode {
-    /// The call ends with the command. At the time limit the command is killed.
-    Foreground { timeout: Duration },
+    /// The call ends with the command.
+    Foreground,
     /// The call returns after a first wait; the command continues under a session id.
     Background { wait: Duration },
     /// The command is meant for a terminal of the user.

@@ -60,17 +60,25 @@ pub struct ActionResult {
 /// The end of a command or of other permitted work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    Exited { code: i32 },
+    Exited {
+        code: i32,
+    },
     /// Killed by this signal.
-    Signaled { signal: i32 },
+    Signaled {
+        signal: i32,
+    },
     /// Killed at its time limit.
     TimedOut,
     /// It continues under this session id.
-    Running { session: String },
+    Running {
+        session: String,
+    },
     /// Sent to a terminal; its result is unknown.
     Sent,
     /// It could not be started or broke off.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
 /// The outcome of a command.

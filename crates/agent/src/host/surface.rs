@@ -33,7 +33,9 @@ pub enum SurfaceRequest {
 pub enum SurfaceAnswer {
     FileText(EditorText),
     /// The surface cannot read the file.
-    FileError { message: String },
+    FileError {
+        message: String,
+    },
     Command(CommandDispatch),
     Text(String),
     /// No attached surface can answer, or the surface that was asked disappeared.
@@ -55,7 +57,15 @@ pub struct EditorText {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandDispatch {
     /// Sent to a terminal; its result is unknown.
-    Sent { terminal: Option<String> },
-    Ran { terminal: Option<String>, exit_code: Option<i32>, output: Option<String> },
-    Failed { message: String },
+    Sent {
+        terminal: Option<String>,
+    },
+    Ran {
+        terminal: Option<String>,
+        exit_code: Option<i32>,
+        output: Option<String>,
+    },
+    Failed {
+        message: String,
+    },
 }

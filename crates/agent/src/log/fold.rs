@@ -1,6 +1,6 @@
 //! The fold of a log: the state of a session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{AssistantMessage, Entry, LogEntry, Prompt, RecordedResult, ToolCallBlock};
 use crate::settings::Settings;
@@ -15,13 +15,15 @@ pub struct History {
     items: Vec<HistoryItem>,
     settings: Option<Settings>,
     instructions: Option<String>,
+    /// Scenario of the instructions. `None` if they have to be written anew.
+    instructions_scenario: Option<String>,
     todos: TodoItems,
     /// Ids of calls whose results are removed from requests.
     pruned: BTreeSet<String>,
     /// Signed content of items before this index is left out, because what it was signed over has changed.
     signed_from: usize,
-    /// All ids of calls, also of items that a compaction removed.
-    call_ids: BTreeSet<String>,
+    /// Number of each call by its id, also of items that a compaction removed.
+    call_ids: BTreeMap<String, usize>,
     running: Option<String>,
     title: String,
     completed_turns: u64,
@@ -55,6 +57,8 @@ pub enum UserSource {
     Prompt,
     /// The gate, about an earlier change.
     Gate,
+    /// The engine, for example after an answer broke off.
+    Engine,
     /// The summary of a compaction.
     Summary,
 }
@@ -77,7 +81,9 @@ impl History {
                 self.settings = Some(settings.clone());
                 (self.fork_of, self.parent, self.tools) = (*fork_of, parent.clone(), tools.clone());
             }
-            Entry::Instructions { text } => self.instructions = Some(text.clone()),
+            Entry::Instructions { scenario, text } => {
+                (self.instructions, self.instructions_scenario) = (Some(text.clone()), Some(scenario.clone()));
+            }
             Entry::Settings { settings } => self.settings = Some(settings.clone()),
             Entry::InvocationStarted { invocation } => {
                 self.invocations += 1;
@@ -90,8 +96,12 @@ impl History {
                 self.push_user(UserSource::Prompt, prompt.clone());
             }
             Entry::Message { text, .. } => self.push_user(UserSource::Gate, Prompt::text(text)),
+            Entry::Notice { text } => self.push_user(UserSource::Engine, Prompt::text(text)),
             Entry::Assistant(message) => {
-                self.call_ids.extend(message.calls().map(|call| call.id.clone()));
+                for call in message.calls() {
+                    let number = self.call_ids.len() + 1;
+                    self.call_ids.entry(call.id.clone()).or_insert(number);
+                }
                 let results = vec![None; message.calls().count()];
                 self.items.push(HistoryItem::Assistant { message: message.clone(), results });
             }
@@ -107,6 +117,8 @@ impl History {
                 let prompt = Prompt::text(summary);
                 self.items.insert(0, HistoryItem::User(UserItem { source: UserSource::Summary, prompt }));
                 self.signed_from = self.items.len();
+                // The cached prefix is gone, so the instructions may change as well.
+                self.instructions_scenario = None;
             }
             Entry::LimitRaised { .. } => {}
             Entry::InvocationEnded { reason, .. } => {
@@ -144,6 +156,11 @@ impl History {
     /// Returns the stored system prompt.
     pub fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
+    }
+
+    /// Returns the scenario that the stored system prompt is for. `None` if it has to be written anew.
+    pub fn instructions_scenario(&self) -> Option<&str> {
+        self.instructions_scenario.as_deref()
     }
 
     pub fn todos(&self) -> &TodoItems {
@@ -196,7 +213,12 @@ impl History {
     }
 
     pub(crate) fn knows_call(&self, id: &str) -> bool {
-        self.call_ids.contains(id)
+        self.call_ids.contains_key(id)
+    }
+
+    /// Returns the number of a call in the session, from 1.
+    pub(crate) fn call_number(&self, id: &str) -> Option<usize> {
+        self.call_ids.get(id).copied()
     }
 
     pub(crate) fn call_count(&self) -> usize {

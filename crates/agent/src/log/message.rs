@@ -139,10 +139,10 @@ pub struct RecordedResult {
 }
 
 impl ToolCallBlock {
-    /// Returns the arguments as JSON. A custom tool's text becomes the argument `patch`. Empty text is an empty object.
+    /// Returns the arguments as JSON. A custom tool's text becomes the argument `input`. Empty text is an empty object.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
         match self.kind {
-            CallKind::Custom => Ok(serde_json::json!({ "patch": self.arguments })),
+            CallKind::Custom => Ok(serde_json::json!({ "input": self.arguments })),
             CallKind::Function if self.arguments.trim().is_empty() => Ok(Value::Object(serde_json::Map::new())),
             CallKind::Function => serde_json::from_str(&self.arguments),
         }

@@ -31,13 +31,12 @@ struct LimitsForm {
 }
 
 pub(super) fn read(text: &str, file: &str, known_tools: &[String]) -> Result<Scenario, ScenarioError> {
-    let form: ScenarioFile =
-        serde_saphyr::from_str(text).map_err(|error| ScenarioError::of_yaml(file, &error))?;
-    let error = |place: Location, message: String, hint: &str| {
-        ScenarioError::new(file, Some(place), message, hint.to_owned())
-    };
+    let form: ScenarioFile = serde_saphyr::from_str(text).map_err(|error| ScenarioError::of_yaml(file, &error))?;
+    let error =
+        |place: Location, message: String, hint: &str| ScenarioError::new(file, Some(place), message, hint.to_owned());
     let is_name = |name: &str| {
-        let allowed = |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
+        let allowed =
+            |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
         !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(allowed)
     };
     if !is_name(&form.name.value) {
