@@ -114,7 +114,7 @@ fn current(location: &WorkspaceLocation, config: &Config) -> Result<Current, say
         deadline: config.deadline.value,
         branch_prefix: config.branch_prefix.value.clone(),
         requests: config.requests.settings(|name| std::env::var(name).ok()),
-        agent: config.agent.defaults(agent::scenario_files(&scenario_folders(location, config)), key_variables(config)),
+        agent: config.agent.defaults(agent::scenario_files(&scenario_folders(location, config)), &config.requests.upstreams),
     })
 }
 
@@ -125,11 +125,6 @@ fn scenario_folders(location: &WorkspaceLocation, config: &Config) -> Vec<PathBu
     own.into_iter().chain(workspace).collect()
 }
 
-/// Returns the variables that have keys.
-fn key_variables(config: &Config) -> Vec<String> {
-    let upstreams = config.requests.upstreams.iter();
-    upstreams.flat_map(|(name, setting)| agent::key_variables(name, &setting.value)).collect()
-}
 
 /// Reports problems of the configuration, for commands that work without it.
 pub(crate) fn report_configuration_problems(location: &WorkspaceLocation) {
@@ -212,5 +207,7 @@ pub(crate) fn engine_options(location: &WorkspaceLocation) -> EngineOptions {
             mark: Some((MARK, "git")),
         },
         version: env!("CARGO_PKG_VERSION"),
+        // Also if the file was replaced since, as by an update.
+        program: PathBuf::from("/proc/self/exe"),
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations of sessions, decoded from their recorded model traffic.
+//! Conversations of sessions: of the built-in agent from its log, of all others decoded from their recorded model traffic.
 //!
 //! A conversation is folded on demand: each call reads the requests recorded since the last one, and appends their blocks. Blocks
 //! never change, so a client can continue after any block. The folds of the sessions read last are kept in memory.
@@ -9,11 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sayso_agent::LogEntry;
 use sayso_proxy::interceptor::no_turn_because;
 use sayso_review::{RequestId, RequestRecord, RequestStatus, SubagentMark};
 use sayso_wire::stream::{Api, ModelResponse, collect};
-use sayso_wire::{ModelRequest, RequestHead, Transcript, TranscriptBlock};
+use sayso_wire::{ModelRequest, RequestHead, ToolReference, Transcript, TranscriptBlock, TranscriptBlockKind};
 
+use crate::agent_conversation::{self, EntryBlock};
 use crate::failure::Failure;
 use crate::host::Host;
 
@@ -46,6 +48,12 @@ pub(crate) struct Conversation {
     through: RequestId,
     /// Requests that were read before their response was complete.
     unanswered: Vec<RequestId>,
+    /// Number of the last log entry of the built-in agent that was read; 0 for other agents.
+    last_entry: u64,
+    /// Number of the event that cleared the log.
+    log_start: u64,
+    /// Names of the tools by call, for results, which do not name them.
+    tool_names: BTreeMap<String, String>,
 }
 
 /// The conversations read last.
@@ -67,6 +75,11 @@ impl Conversations {
         let mut conversation = lock(&conversation);
         conversation.update(host, session)?;
         Ok(read(&conversation))
+    }
+
+    /// Drops the fold of a session whose history was removed.
+    pub(crate) fn forget(&self, session: &str) {
+        lock(&self.sessions).retain(|(known, _)| known != session);
     }
 
     fn find(&self, session: &str) -> Arc<Mutex<Conversation>> {
@@ -99,6 +112,9 @@ impl Conversation {
 
     /// Appends what was recorded since the last call.
     fn update(&mut self, host: &Host, session: &str) -> Result<(), Failure> {
+        if self.update_from_log(host, session)? {
+            return Ok(());
+        }
         let interceptor = &host.proxy.interceptor;
         // Responses first: a later request of the same conversation repeats them.
         for request in std::mem::take(&mut self.unanswered) {
@@ -123,6 +139,43 @@ impl Conversation {
             }
         }
         Ok(())
+    }
+
+    /// Appends the new entries of the built-in agent's log. Returns `false` for the session of another agent.
+    fn update_from_log(&mut self, host: &Host, session: &str) -> Result<bool, Failure> {
+        let start = host.gate.read(|history| history.agent_log_start(session))?;
+        if start > self.log_start {
+            *self = Self { log_start: start, last_entry: start, ..Self::default() };
+        }
+        loop {
+            let page = host.gate.read(|history| history.agent_log(session, self.last_entry, PAGE_SIZE))?;
+            let Some(last) = page.last() else { return Ok(self.last_entry > 0) };
+            self.last_entry = last.number;
+            for stored in &page {
+                let content = stored.content.as_ref().map(ToString::to_string).unwrap_or_default();
+                let Ok(entry) = LogEntry::from_json(&content) else { continue };
+                let Some(known) = entry.known() else { continue };
+                for EntryBlock { mut block, request } in agent_conversation::blocks(known) {
+                    self.name_tool(&mut block);
+                    truncate(&mut block);
+                    let block = ConversationBlock { block, request, subagent: None, time: entry.time_ms };
+                    self.blocks.push(Arc::new(block));
+                }
+            }
+        }
+    }
+
+    /// Adds the name of the tool to a result.
+    fn name_tool(&mut self, block: &mut TranscriptBlock) {
+        match &mut block.kind {
+            TranscriptBlockKind::ToolCall(ToolReference { id: Some(id), name: Some(name) }) => {
+                self.tool_names.insert(id.clone(), name.clone());
+            }
+            TranscriptBlockKind::ToolResult(ToolReference { id: Some(id), name }) => {
+                *name = self.tool_names.get(id).cloned();
+            }
+            _ => {}
+        }
     }
 
     /// Appends the new blocks of a request. Returns `false` if it is no turn of a conversation.
@@ -154,12 +207,16 @@ impl Conversation {
 
     fn append(&mut self, record: &RequestRecord, time: i64, blocks: Vec<TranscriptBlock>) {
         for mut block in blocks {
-            let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
-            block.text.truncate(end);
+            truncate(&mut block);
             let subagent = record.received.subagent.clone();
             self.blocks.push(Arc::new(ConversationBlock { block, request: record.request, subagent, time }));
         }
     }
+}
+
+fn truncate(block: &mut TranscriptBlock) {
+    let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
+    block.text.truncate(end);
 }
 
 /// Decodes a recorded request. Returns `None` if it is no turn of a conversation, or if its body is no longer stored.

@@ -17,6 +17,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the server owns sockets, the clock and the files beside the journal")]
 
+mod agent_conversation;
 mod agent_host;
 pub mod agent_registry;
 mod agent_sessions;

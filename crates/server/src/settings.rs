@@ -1,5 +1,6 @@
 //! The user's configuration, as far as an engine needs it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct AgentDefaults {
     pub show_thinking: bool,
     /// Scenario files, as name and content. A later file replaces an earlier one with the same scenario.
     pub scenarios: Vec<(String, String)>,
+    /// Dialects of configured upstreams, by name.
+    pub dialects: BTreeMap<String, Vec<String>>,
     /// Environment variables with keys. Commands of the agent do not get them.
     pub key_variables: Vec<String>,
 }

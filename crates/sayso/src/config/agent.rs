@@ -3,12 +3,12 @@
 //! A key comes from an environment variable, or from a file that only the user can read. The workspace's file cannot name one, because
 //! it cannot set an upstream.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use http::Uri;
-use http::header::AUTHORIZATION;
 use sayso_agent::Limits;
 use sayso_review::ErrorKind;
 use sayso_server::{AgentDefaults, CredentialHeader};
@@ -84,7 +84,12 @@ impl AgentSettings {
     }
 
     /// Returns the settings for an engine.
-    pub(crate) fn defaults(&self, scenarios: Vec<(String, String)>, key_variables: Vec<String>) -> AgentDefaults {
+    pub(crate) fn defaults(
+        &self,
+        scenarios: Vec<(String, String)>,
+        upstreams: &BTreeMap<String, Valued<UpstreamSetting>>,
+    ) -> AgentDefaults {
+        let named = || upstreams.iter().map(|(name, setting)| (name, &setting.value));
         AgentDefaults {
             model: self.model.value.clone(),
             dialect: self.dialect.value.clone(),
@@ -93,7 +98,8 @@ impl AgentSettings {
             limits: self.limits.value,
             show_thinking: self.show_thinking.value,
             scenarios,
-            key_variables,
+            dialects: named().map(|(name, setting)| (name.clone(), setting.dialects.clone())).collect(),
+            key_variables: named().flat_map(|(name, setting)| key_variables(name, setting)).collect(),
         }
     }
 }
@@ -236,7 +242,7 @@ mod tests {
     use super::*;
 
     fn setting(url: &'static str) -> UpstreamSetting {
-        UpstreamSetting { url: Uri::from_static(url), key_variable: None, key_header: None, key_file: None, dialects: Vec::new() }
+        UpstreamSetting::vendor(Uri::from_static(url))
     }
 
     fn header(found: Result<Option<CredentialHeader>, CliError>) -> Option<String> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
+use sayso_agent::settings::{DIALECTS, dialect_named};
 use sayso_proxy::{Keep, Pause, PauseRule, Settings, Upstream};
 use sayso_wire::Scope;
 use sayso_wire::price::{ModelPrice, PriceTable};
@@ -76,8 +77,20 @@ pub(super) struct UpstreamTable {
     /// File with the key, readable by the user only.
     key_file: Option<PathBuf>,
     /// APIs that it speaks, for the built-in agent.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "dialects")]
     dialects: Vec<String>,
+}
+
+/// Reads names of dialects.
+fn dialects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    match names.iter().find(|name| dialect_named(name).is_none()) {
+        None => Ok(names),
+        Some(unknown) => {
+            let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
+            Err(D::Error::custom(format!("`{unknown}` is not a dialect; use {}", known.join(", "))))
+        }
+    }
 }
 
 /// URL of an upstream.
@@ -116,7 +129,7 @@ pub(crate) struct UpstreamSetting {
 }
 
 impl UpstreamSetting {
-    fn vendor(url: Uri) -> Self {
+    pub(super) fn vendor(url: Uri) -> Self {
         Self { url, key_variable: None, key_header: None, key_file: None, dialects: Vec::new() }
     }
 }

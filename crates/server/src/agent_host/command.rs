@@ -228,6 +228,7 @@ async fn start(host: &SessionHost, change: ChangeId, reads_input: bool) -> Resul
     })?;
     // Without an entry, the change stays open if the engine is killed before the command ends.
     let entry = host.host.agents.register_process(process.id, change, &host.host.journal).ok();
+    host.host.agent_sessions.start_running(change);
     let (engine, mut state) = (Arc::clone(&host.host), process.state());
     let live = Arc::clone(&host.live);
     tokio::spawn(async move {
@@ -243,6 +244,7 @@ async fn start(host: &SessionHost, change: ChangeId, reads_input: bool) -> Resul
         if let Some(entry) = entry {
             entry.unregister();
         }
+        engine.agent_sessions.stop_running(change);
         // A poll returns the end before the command is forgotten.
         drop(live);
     });

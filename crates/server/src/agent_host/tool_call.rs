@@ -1,9 +1,10 @@
 //! Tools that read files, fetch pages, call MCP servers or delegate work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sayso_agent::host::{ActionOutcome, ActionResult, CallOrigin, DelegationPermit, FileText, ReadProblem, ToolRequest};
-use sayso_gate::{AskMode, Submission};
+use sayso_gate::{AskMode, BufferRead, Editors as _, Submission};
 use sayso_proxy::FetchLimits;
 use sayso_review::{
     BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling, Subject, WsPath,
@@ -24,13 +25,28 @@ pub(super) fn tool_error(failure: &Failure) -> ToolError {
     ToolError { kind: failure.kind, message: failure.message.clone(), hint: failure.hint.clone() }
 }
 
-/// Unsaved texts that editors have sent.
+/// Unsaved texts of editors, asked for before a call.
 #[derive(Debug)]
-struct Buffers(Arc<EditorRegistry>);
+struct Buffers(BTreeMap<WsPath, String>);
+
+impl Buffers {
+    /// Asks the editors. Blocks until they answer, within a time limit.
+    fn read(editors: &EditorRegistry) -> Self {
+        let dirty = editors.dirty_files();
+        if dirty.is_empty() {
+            return Self(BTreeMap::new());
+        }
+        let texts = editors.read_buffers(&dirty).into_iter().filter_map(|(path, read)| match read {
+            BufferRead::Unsaved(buffer) => Some((path, buffer.text)),
+            BufferRead::Saved | BufferRead::Unknown { .. } => None,
+        });
+        Self(texts.collect())
+    }
+}
 
 impl UnsavedBuffers for Buffers {
     fn text(&self, location: &WsPath) -> Option<String> {
-        self.0.known_text(location)
+        self.0.get(location).cloned()
     }
 }
 
@@ -51,7 +67,7 @@ pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &V
         let registry = host.agent_sessions.registry();
         let tools = registry.names().map(str::to_owned).collect();
         let grants = Grants { tools, read: everything.clone(), write: everything };
-        let buffers = Buffers(Arc::clone(&host.editors));
+        let buffers = Buffers::read(&host.editors);
         let context = Context::new(&host.workspace, &grants).with_buffers(&buffers).with_reads(&live.reads);
         Ok(registry.prepare(&tool, &arguments, &context))
     })
@@ -209,7 +225,7 @@ pub(super) async fn read_file(host: &SessionHost, path: &str) -> Result<FileText
             Err(OpenError::NotFound(_)) => return Ok(Err(ReadProblem::Missing { path: located.to_string() })),
             Err(error) => return Ok(Err(unreadable(error.to_string()))),
         };
-        if let Some(text) = host.editors.known_text(&opened.resolved) {
+        if let Some(text) = Buffers::read(&host.editors).text(&opened.resolved) {
             return Ok(Ok(FileText { path: located.to_string(), text }));
         }
         let bytes = match opened.read(sayso_tools::FILE_LIMIT) {

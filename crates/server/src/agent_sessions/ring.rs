@@ -102,6 +102,11 @@ impl EventRing {
         RingRead::Events(state.events.iter().skip(skipped).map(Arc::clone).collect())
     }
 
+    /// Wakes all readers, because the session became idle.
+    pub(crate) fn notify(&self) {
+        self.last.send_modify(|_| {});
+    }
+
     /// Returns a receiver that changes with each event.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.last.subscribe()

@@ -251,6 +251,9 @@ impl ConversationStream {
 
 /// `true` for events after which the conversation of a session may have new blocks. The events of responses name no session.
 fn may_add_blocks(event: &Recorded, session: &str) -> bool {
+    if let EventBody::Known(Event::Agent(entry)) = &event.body {
+        return entry.session == session;
+    }
     let EventBody::Known(Event::Request(request)) = &event.body else { return false };
     match &request.step {
         RequestStep::Received(received) => received.origin.session.as_deref() == Some(session),

@@ -44,6 +44,7 @@ impl Settings for Fixed {
             deadline: self.deadline,
             branch_prefix: "sayso/".to_owned(),
             requests: sayso_proxy::Settings::usual(),
+            agent: sayso_server::AgentDefaults::default(),
         }))
     }
 
