@@ -51,7 +51,7 @@ impl Tool for Glob {
         let (mut paths, mut is_truncated) = find(arguments, context)?;
         is_truncated |= paths.len() > MAX_SHOWN_RESULTS;
         paths.truncate(MAX_SHOWN_RESULTS);
-        let mut text: String = paths.iter().map(|path| sayso_diff::one_line(path.as_str()).into_owned() + "\n").collect();
+        let mut text: String = paths.iter().map(|path| sayso_diff::one_line(path.as_str()) + "\n").collect();
         if paths.is_empty() {
             text.push_str("(no file matches)\n");
         }

@@ -68,8 +68,12 @@ impl InvocationRun<'_> {
             }
         };
         if let (SurfaceAnswer::NoSurface, TerminalReason::Heavy { .. }) = (&answer, reason) {
-            let mode = CommandMode::Foreground { timeout: HEAVY_TIMEOUT };
-            let step = CommandStep { command: permit.message, mode, ..step };
+            let step = CommandStep {
+                command: permit.message,
+                timeout: step.timeout.max(HEAVY_TIMEOUT),
+                mode: CommandMode::Foreground,
+                ..step
+            };
             let command = host.run_command(origin, step, self.output_sink(&origin.call));
             let result = self.interrupt.or_interrupted(command).await.ok_or(InvocationEnd::Interrupted)?;
             return Ok(command_text(result));
