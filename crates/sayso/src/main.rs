@@ -14,6 +14,7 @@ mod child;
 mod cli;
 mod completions;
 mod config;
+mod demo;
 mod diff;
 mod doctor;
 mod endpoint;
@@ -30,6 +31,7 @@ mod open;
 mod output;
 mod pending;
 mod policy;
+mod prompt;
 mod propose;
 mod records;
 mod request;
@@ -38,6 +40,7 @@ mod run;
 mod serve;
 mod serve_model;
 mod session;
+mod sessions;
 mod settings;
 mod signals;
 mod snapshot;
@@ -85,6 +88,9 @@ fn main() -> ExitCode {
     };
     let json = command.wants_json();
     let code = match command {
+        Command::Prompt(arguments) => prompt::run(&arguments),
+        Command::Sessions(arguments) => sessions::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),

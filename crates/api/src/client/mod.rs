@@ -8,6 +8,7 @@
 //! - It needs a tokio runtime with IO and time. One thread is enough.
 //! - A response is buffered in memory.
 
+mod agent;
 mod call;
 mod conversation;
 mod decide;
@@ -35,6 +36,7 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 use sayso_review::Surface;
 
+pub use agent::{AgentRole, Invocation, SessionSource};
 pub use conversation::ConversationWatch;
 pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
 pub use diff::DiffQuery;

@@ -1,4 +1,4 @@
-//! Arguments of `serve-model`.
+//! Arguments of `serve-model` and `demo`.
 
 use std::path::PathBuf;
 
@@ -27,4 +27,18 @@ pub(crate) struct ServeModelArguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Show the whole thing, offline, in a throw-away workspace
+///
+/// The built-in agent works on a small project against a scripted model: it proposes a change, a hunk is refused with a reason, the model
+/// reacts, a request to the model is paused and edited, a command runs, and everything is undone. Needs no key and no network, touches
+/// nothing of yours and removes its workspace.
+///
+/// On a terminal it waits for Enter after each step. Exit code 1 if a step does not do what it says.
+#[derive(Args)]
+pub(crate) struct DemoArguments {
+    /// Play without waiting for Enter
+    #[arg(long)]
+    pub(crate) auto: bool,
 }

@@ -158,7 +158,7 @@ impl PendingIntent {
 }
 
 /// Waits until a change is no longer pending, and returns its record.
-pub(crate) async fn decided_change(host: &Arc<Host>, change: ChangeId) -> Result<ChangeRecord, Failure> {
+async fn decided_change(host: &Arc<Host>, change: ChangeId) -> Result<ChangeRecord, Failure> {
     // Subscribed before the first look at the change, so that no event in between is missed.
     let mut subscription = host.gate.subscribe(host.gate.last_event());
     loop {

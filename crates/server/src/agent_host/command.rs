@@ -22,8 +22,8 @@ use crate::failure::Failure;
 
 /// Background commands of a session at the same time.
 const MAX_COMMANDS: usize = 16;
-/// Time limit of a command whose mode names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+/// Time for a killed command to end.
+const KILL_LIMIT: Duration = Duration::from_mins(2);
 /// Variable with the token of the server, which is for persons.
 const TOKEN_VARIABLE: &str = "SAYSO_AUTH_TOKEN";
 
@@ -131,9 +131,8 @@ pub(super) async fn run(
     process.set_sink(Some(output));
     let mut guard = KillOnDrop(Some(Arc::clone(&process)));
     let (limit, stays) = match step.mode {
-        CommandMode::Foreground { timeout } => (timeout, false),
         CommandMode::Background { wait } => (wait, true),
-        CommandMode::UserTerminal { .. } => (DEFAULT_TIMEOUT, false),
+        CommandMode::Foreground | CommandMode::UserTerminal { .. } => (step.timeout, false),
     };
     let end = match process.wait(limit).await {
         Some(state) => ended(state),
@@ -274,7 +273,7 @@ pub(super) async fn continue_session(host: &SessionHost, step: SessionStep, outp
         },
         SessionAction::Kill => {
             process.kill();
-            process.wait(DEFAULT_TIMEOUT).await
+            process.wait(KILL_LIMIT).await
         }
     };
     process.set_sink(None);

@@ -37,7 +37,6 @@ use crate::agent_sessions::LiveSession;
 use crate::failure::Failure;
 use crate::host::{Host, now};
 
-pub(crate) use change::decided_change;
 pub(crate) use command::CommandSessions;
 
 /// The host of all sessions of the built-in agent in one engine.

@@ -107,7 +107,7 @@ fn last_request(host: &Host, session: &str) -> Option<(RequestId, Option<Request
     // Requests are recorded after they were sent.
     interceptor.flush();
     let record = interceptor.records(Some(session), None, 1).ok()?.pop()?;
-    Some((record.request, record.end))
+    Some((record.request, record.ended))
 }
 
 fn body_stream(body: Incoming, abort: AbortOnDrop) -> BodyStream {

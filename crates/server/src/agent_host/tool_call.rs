@@ -58,7 +58,9 @@ pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &V
         match allow_reading(host, call, &arguments).await.map_err(|failure| tool_error(&failure))? {
             Reading::Allowed => {}
             Reading::Permitted { change, approved } => (permitted, arguments) = (Some(change), approved),
-            Reading::Refused(message) => return Err(ToolError::new(ErrorKind::ToolDenied, message)),
+            Reading::Refused(message) => {
+                return Err(ToolError { kind: ErrorKind::ToolDenied, message, hint: None });
+            }
         }
     }
     let (live, tool) = (Arc::clone(&host.live), call.tool.clone());

@@ -55,6 +55,7 @@ const WIRING: &[&str] = &[
     "config/mod.rs",
     "config/request.rs",
     "config/show/request.rs",
+    "demo/mod.rs",
     "doctor/agents.rs",
     "doctor/engines.rs",
     "doctor/marks.rs",

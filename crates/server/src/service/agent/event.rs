@@ -6,7 +6,7 @@ use sayso_agent::{
 };
 use sayso_api::proto;
 use sayso_api::proto::oneof::invoke_event::Event;
-use sayso_review::ChangeId;
+use sayso_review::{ChangeId, TokenUsage};
 use sayso_tools::TodoState;
 
 /// Converts an event. `review` is the pending review of the turn, for its end.
@@ -86,12 +86,17 @@ fn proposed_file(file: ProposedFile) -> proto::proposed_changes::FileChange {
 
 fn invocation_usage(usage: &InvocationUsage) -> proto::InvocationUsage {
     proto::InvocationUsage {
-        usage: proto::TokenUsage::from(&usage.tokens).into(),
+        usage: token_usage(usage.tokens).into(),
         cost_micro_usd: usage.cost_micro_usd,
         context_percent: usage.context_percent,
         requests: usage.requests,
         ..Default::default()
     }
+}
+
+fn token_usage(usage: TokenUsage) -> proto::TokenUsage {
+    let TokenUsage { input, output, cache_read, cache_written, reasoning } = usage;
+    proto::TokenUsage { input, output, cache_read, cache_written, reasoning, ..Default::default() }
 }
 
 pub(super) fn todo(todo: &Todo) -> proto::Todo {

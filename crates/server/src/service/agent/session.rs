@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sayso_agent::log::entries_from_request;
-use sayso_agent::{History, LogEntry, SessionState, TodoChange, WriteTodosError};
+use sayso_agent::{History, SessionState, TodoChange, WriteTodosError};
 use sayso_api::convert::BadMessage;
 use sayso_api::proto;
 use sayso_api::proto::agent_session::State;
@@ -193,9 +193,4 @@ pub(super) fn write_todos(live: &LiveSession, request: proto::WriteTodosRequest)
         WriteTodosError::Record(error) => Failure::new(ErrorKind::Unavailable, error.to_string()).hint(error.hint),
     })?;
     Ok(todos.iter().map(todo).collect())
-}
-
-/// `true` if a log has an invocation that was not ended.
-pub(super) fn is_interrupted(log: &[LogEntry]) -> bool {
-    History::fold(log).running().is_some()
 }
