@@ -29,6 +29,11 @@ NAME=${1:-world}
 # The greeting.
 GREETING="Hello"
 
+# Who is greeted, if nobody is named: everyone.
+# A name with blanks is one argument: "the world".
+# Names are printed as they are given.
+# Nothing is written to a file.
+
 # Prints the greeting.
 say_hello() {
   echo "$GREETING, $NAME!"
@@ -89,7 +94,7 @@ impl Demo {
         check(self.stage.read(FILE)? == ORIGINAL, "the file changed before the decision")?;
 
         self.title("You take the first hunk and refuse the others, with a reason.")?;
-        let comment = format!("{FILE}:10:keep the old name");
+        let comment = format!("{FILE}:15:keep the old name");
         self.stage.run(&["review", &change.to_string(), "--approve", "1", "--comment", &comment], 1)?;
         let expected = ORIGINAL.replace("GREETING=\"Hello\"", "GREETING=\"Good morning\"");
         check(self.stage.read(FILE)? == expected, "not exactly the approved hunk was written")?;

@@ -131,7 +131,8 @@ fn find_path(value: &Value, text: &str) -> Option<String> {
     match value {
         Value::Object(object) => {
             let is_text = object.values().any(|value| value.as_str().is_some_and(|found| found.trim() == text));
-            let path = object.get("path").and_then(Value::as_str).filter(|path| is_text && !path.is_empty());
+            let path = ["path", "rawPath"].iter().find_map(|key| object.get(*key)).and_then(Value::as_str);
+            let path = path.filter(|path| is_text && !path.is_empty());
             path.map(str::to_owned).or_else(|| object.values().find_map(|value| find_path(value, text)))
         }
         Value::Array(values) => values.iter().find_map(|value| find_path(value, text)),

@@ -67,7 +67,8 @@ pub(super) async fn on_thread<T: Send + 'static>(
 ) -> Result<T, Failure> {
     let host = Arc::clone(host);
     let done = tokio::task::spawn_blocking(move || work(&host)).await;
-    done.unwrap_or_else(|error| Err(Failure::panicked(&error)))
+    // Cancelled: the runtime ended before the work began.
+    done.unwrap_or_else(|error| Err(if error.is_cancelled() { super::stopping() } else { Failure::panicked(&error) }))
 }
 
 fn origin(call: &CallOrigin) -> Origin {
