@@ -101,9 +101,8 @@ impl Engine {
         let mut kept = BTreeSet::new();
         for (session, numbers) in by_session {
             let history = self.history();
-            let is_active = history
-                .session(&session)?
-                .is_some_and(|record| record.status == crate::session::SessionStatus::Active);
+            let is_active =
+                history.session(&session)?.is_some_and(|record| record.status == crate::session::SessionStatus::Active);
             let last = self.journal.reader().latest_with(&log_key(&session), None, 1)?.pop();
             let is_recent = before.is_none_or(|before| last.is_some_and(|last| last.time >= before));
             if is_active && is_recent {
@@ -124,22 +123,13 @@ impl Gate {
 
 impl History<'_> {
     /// Returns the conversation entries of a session after a number, oldest first. Entries before the last clearing do not count.
-    pub fn agent_log(
-        &self,
-        session: &str,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredAgentEntry>, GateError> {
+    pub fn agent_log(&self, session: &str, after: u64, limit: usize) -> Result<Vec<StoredAgentEntry>, GateError> {
         let start = self.agent_log_start(session)?.max(after);
         self.stored(self.reader().events_with(&log_key(session), start, limit)?)
     }
 
     /// Returns the last settings or todo list of a session.
-    pub fn last_agent_entry(
-        &self,
-        session: &str,
-        kind: AgentEntryKind,
-    ) -> Result<Option<StoredAgentEntry>, GateError> {
+    pub fn last_agent_entry(&self, session: &str, kind: AgentEntryKind) -> Result<Option<StoredAgentEntry>, GateError> {
         let key = kind_key(session, kind).unwrap_or_else(|| log_key(session));
         Ok(self.stored(self.reader().latest_with(&key, None, 1)?)?.pop())
     }

@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: &PromptArguments) -> Result<ExitCode, CliError> {
     let signals = TerminationSignals::new()?;
     let engine = EngineConnection::open(&location)?;
     let client = engine.client();
-    let session = engine.block(client.start_agent_session(source(arguments), settings(arguments), branch(arguments)))?;
+    let session =
+        engine.block(client.start_agent_session(source(arguments), settings(arguments), branch(arguments)))?;
     let mut printer = Printer { output: Output::stdout(), json: arguments.common.json, is_line_open: false };
     printer.start(&session)?;
     let prompt = arguments.prompt.clone().unwrap_or_default();

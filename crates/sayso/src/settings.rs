@@ -114,7 +114,9 @@ fn current(location: &WorkspaceLocation, config: &Config) -> Result<Current, say
         deadline: config.deadline.value,
         branch_prefix: config.branch_prefix.value.clone(),
         requests: config.requests.settings(|name| std::env::var(name).ok()),
-        agent: config.agent.defaults(agent::scenario_files(&scenario_folders(location, config)), &config.requests.upstreams),
+        agent: config
+            .agent
+            .defaults(agent::scenario_files(&scenario_folders(location, config)), &config.requests.upstreams),
     })
 }
 
@@ -124,7 +126,6 @@ fn scenario_folders(location: &WorkspaceLocation, config: &Config) -> Vec<PathBu
     let workspace = (config.trust == Trust::Trusted).then(|| location.root.join(WORKSPACE_SCENARIOS));
     own.into_iter().chain(workspace).collect()
 }
-
 
 /// Reports problems of the configuration, for commands that work without it.
 pub(crate) fn report_configuration_problems(location: &WorkspaceLocation) {

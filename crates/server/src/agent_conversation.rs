@@ -45,7 +45,10 @@ pub(crate) fn blocks(entry: &Entry) -> Vec<EntryBlock> {
             vec![block(TranscriptBlockKind::ToolResult(tool), &result.text, None)]
         }
         Entry::Compacted { summary, request, .. } => {
-            vec![block(TranscriptBlockKind::Compaction, "", *request), block(TranscriptBlockKind::Context, summary, *request)]
+            vec![
+                block(TranscriptBlockKind::Compaction, "", *request),
+                block(TranscriptBlockKind::Context, summary, *request),
+            ]
         }
         _ => Vec::new(),
     }
@@ -74,8 +77,13 @@ mod tests {
         let file = AttachedFile { path: "a".to_owned(), text: "b".to_owned() };
         let image = ImageData { media_type: "image/png".to_owned(), base64: String::new() };
         let prompt = Prompt { files: vec![file], images: vec![image], ..Prompt::text("hi") };
-        let result =
-            RecordedResult { call: "c".to_owned(), text: "t".to_owned(), is_error: false, images: Vec::new(), change: None };
+        let result = RecordedResult {
+            call: "c".to_owned(),
+            text: "t".to_owned(),
+            is_error: false,
+            images: Vec::new(),
+            change: None,
+        };
         let entries = [
             Entry::Prompt(prompt),
             Entry::Result(result),

@@ -15,8 +15,8 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use sayso_api::LocalStream;
 use sayso_api::proto::{
-    AgentServiceExt as _, ConversationServiceExt as _, EditorServiceExt as _, IntentServiceExt as _, RequestServiceExt as _,
-    ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
+    AgentServiceExt as _, ConversationServiceExt as _, EditorServiceExt as _, IntentServiceExt as _,
+    RequestServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
 };
 use sayso_marks::PeerProcess;
 use sayso_proxy::Proxy;

@@ -1,6 +1,8 @@
 //! Interrupts, kills and resumes.
 
-use sayso_agent::{AgentSession, ClearQueue, Entry, FinishedReason, Invoked, LiveEventKind, LogEntry, SessionState, UserPrompt};
+use sayso_agent::{
+    AgentSession, ClearQueue, Entry, FinishedReason, Invoked, LiveEventKind, LogEntry, SessionState, UserPrompt,
+};
 use sayso_scripted_model::{Answer, Delivery, Latch, Turn};
 use sayso_wire::stream::Api;
 use serde_json::json;
@@ -77,9 +79,8 @@ async fn interrupt_in_half_a_call_drops_it() {
             Scene::new(settings(api, "CODE"), &[], [Answer::from(call).paced_by(&latch), Turn::says("after").into()]);
         let running = start(&scene.session, "run");
         latch.release(6);
-        let is_streaming = |event: &LiveEventKind| {
-            serde_json::to_value(event).is_ok_and(|event| event["state"] == "streaming")
-        };
+        let is_streaming =
+            |event: &LiveEventKind| serde_json::to_value(event).is_ok_and(|event| event["state"] == "streaming");
         scene.host.wait_until(|host| host.events_of(SESSION).iter().any(is_streaming)).await;
         scene.session.interrupt(ClearQueue::No);
         assert!(is_interrupted(&running.await.unwrap()));
@@ -144,8 +145,13 @@ async fn resume_from_every_prefix_reaches_the_same_end() {
         scene.complete("go").await;
         let log = scene.log();
         for length in 1..log.len() {
-            let model = sayso_scripted_model::ModelServer::bind(([127, 0, 0, 1], 0).into(), [Turn::says("the end")]).unwrap();
-            let scene = Scene { host: super::fake_host::FakeHost::new(model.address(), &[("a", "1\n")]).into(), model, ..scene_parts(&scene) };
+            let model =
+                sayso_scripted_model::ModelServer::bind(([127, 0, 0, 1], 0).into(), [Turn::says("the end")]).unwrap();
+            let scene = Scene {
+                host: super::fake_host::FakeHost::new(model.address(), &[("a", "1\n")]).into(),
+                model,
+                ..scene_parts(&scene)
+            };
             let session = scene.resume(&log[..length]);
             let has_prompt = log[..length].iter().any(|entry| matches!(entry.known(), Some(Entry::Prompt(_))));
             let end = if has_prompt {

@@ -48,15 +48,17 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn arguments() -> impl Strategy<Value = String> {
-    prop_oneof![Just(r#"{"path":"a"}"#.to_owned()), Just(String::new()), Just("{broken".to_owned()), Just("[1]".to_owned())]
+    prop_oneof![
+        Just(r#"{"path":"a"}"#.to_owned()),
+        Just(String::new()),
+        Just("{broken".to_owned()),
+        Just("[1]".to_owned())
+    ]
 }
 
 fn signatures() -> impl Strategy<Value = Vec<Signature>> {
-    let kind = prop_oneof![
-        Just(SignatureKind::Signature),
-        Just(SignatureKind::Encrypted),
-        Just(SignatureKind::Redacted)
-    ];
+    let kind =
+        prop_oneof![Just(SignatureKind::Signature), Just(SignatureKind::Encrypted), Just(SignatureKind::Redacted)];
     prop::collection::vec((kind, "[a-z]{1,4}").prop_map(|(kind, data)| Signature { kind, data }), 0..2)
 }
 

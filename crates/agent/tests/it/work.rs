@@ -1,7 +1,9 @@
 //! The loop: the same task over all dialects, todos, delegation, queued prompts, limits and repetitions.
 
 use sayso_agent::host::{AgentMessage, SurfaceAnswer, SurfaceRequest};
-use sayso_agent::{Entry, FinishedReason, Invoked, Limits, LiveEventKind, SettingsPatch, TodoChange, TodoWriter, UserPrompt};
+use sayso_agent::{
+    Entry, FinishedReason, Invoked, Limits, LiveEventKind, SettingsPatch, TodoChange, TodoWriter, UserPrompt,
+};
 use sayso_scripted_model::{Answer, Latch, Turn};
 use sayso_tools::{TodoState, TodoWrite};
 use sayso_wire::stream::{Api, Usage};
@@ -34,7 +36,9 @@ async fn same_task_completes_over_all_dialects() {
         let mut turns = task();
         if api == Api::OpenAiResponses {
             let patch = |old: &str, new: &str| {
-                format!("*** Begin Patch\n*** Update File: src/main.rs\n@@\n-    println!(\"{old}\");\n+    println!(\"{new}\");\n*** End Patch\n")
+                format!(
+                    "*** Begin Patch\n*** Update File: src/main.rs\n@@\n-    println!(\"{old}\");\n+    println!(\"{new}\");\n*** End Patch\n"
+                )
             };
             turns[1] = Turn::calls("ApplyPatch", json!({"input": patch("one", "two")})).and_says("Changing the text.");
             turns[2] = Turn::calls("ApplyPatch", json!({"input": patch("two", "three")}));
@@ -133,10 +137,7 @@ async fn queued_prompt_joins_the_next_request() {
     let scene = Scene::new(
         settings(Api::AnthropicMessages, "CODE"),
         &[("a.txt", "A\n")],
-        [
-            Answer::from(Turn::calls("Read", json!({"path": "a.txt"}))).held_by(&latch),
-            Turn::says("understood").into(),
-        ],
+        [Answer::from(Turn::calls("Read", json!({"path": "a.txt"}))).held_by(&latch), Turn::says("understood").into()],
     );
     let running = tokio::spawn({
         let session = scene.session.clone();

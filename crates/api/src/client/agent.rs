@@ -80,8 +80,7 @@ impl Client {
             ..Default::default()
         };
         let spec = proto::AGENT_SERVICE_START_SESSION_SPEC;
-        let response =
-            self.call::<_, view::AgentServiceStartSessionResponseView<'static>, _>(spec, request).await?;
+        let response = self.call::<_, view::AgentServiceStartSessionResponseView<'static>, _>(spec, request).await?;
         required::<proto::AgentSession>(response.session, "session")
     }
 
@@ -89,8 +88,7 @@ impl Client {
     pub async fn list_agent_sessions(&self, limit: u32) -> Result<Vec<proto::AgentSession>, ClientError> {
         let request = proto::AgentServiceListSessionsRequest { limit, ..Default::default() };
         let spec = proto::AGENT_SERVICE_LIST_SESSIONS_SPEC;
-        let response =
-            self.call::<_, view::AgentServiceListSessionsResponseView<'static>, _>(spec, request).await?;
+        let response = self.call::<_, view::AgentServiceListSessionsResponseView<'static>, _>(spec, request).await?;
         Ok(response.sessions)
     }
 
@@ -154,11 +152,8 @@ impl Client {
         session: &str,
         event: proto::ClientEvent,
     ) -> Result<proto::submit_client_event_response::Status, ClientError> {
-        let request = proto::SubmitClientEventRequest {
-            session: session.to_owned(),
-            event: event.into(),
-            ..Default::default()
-        };
+        let request =
+            proto::SubmitClientEventRequest { session: session.to_owned(), event: event.into(), ..Default::default() };
         let spec = proto::AGENT_SERVICE_SUBMIT_CLIENT_EVENT_SPEC;
         let response = self.call::<_, view::SubmitClientEventResponseView<'static>, _>(spec, request).await?;
         Ok(response.status.as_known().unwrap_or_default())

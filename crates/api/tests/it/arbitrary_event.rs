@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::{
-    AgentEntry, AgentEntryKind, DryRunEnd, DryRunOutput, Event, FreeReason, IfChanged, Outcome, OutsideFile, RefreshReason, RememberAs, Rule,
-    RuleScope, Snapshot, SnapshotRecord, Target, Tier,
+    AgentEntry, AgentEntryKind, DryRunEnd, DryRunOutput, Event, FreeReason, IfChanged, Outcome, OutsideFile,
+    RefreshReason, RememberAs, Rule, RuleScope, Snapshot, SnapshotRecord, Target, Tier,
 };
 
 use crate::arbitrary::{

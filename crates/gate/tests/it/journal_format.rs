@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::redact::Redaction;
 use sayso_review::{
-    AgentEntry, AgentEntryKind, Answer, ApplyRecord, BodyRecord, Bytes, CardLine, CardLineKind, Cause, CommandPreview, Comment, CommentSide,
-    ContentHash, Decider, EditKind, Event, EventBody, FileAnswer, FileMode, FileRecord, Fingerprint, FreeReason,
-    Handover, HunkId, InlineCard, ModeSet, Note, Obstacle, Operation, Origin, Outcome, OutsideFile, OutsidePath,
-    OverrideReport, OverridesSet, PauseReason, Performer, Problem, RecordedStep, RefreshReason, RequestAnswer,
-    RequestEnd, RequestEvent, RequestMode, RequestReceived, RequestStep, Resumer, Rule, Ruling, RulingRecord,
-    SkippedEdit, Snapshot, SubagentMark, Subject, Surface, SurfaceKind, Tier, TokenUsage, ToolPreview, TurnEditReport,
-    Uncaptured, UpstreamRetry, Verdict, ViewEvent, WsPath,
+    AgentEntry, AgentEntryKind, Answer, ApplyRecord, BodyRecord, Bytes, CardLine, CardLineKind, Cause, CommandPreview,
+    Comment, CommentSide, ContentHash, Decider, EditKind, Event, EventBody, FileAnswer, FileMode, FileRecord,
+    Fingerprint, FreeReason, Handover, HunkId, InlineCard, ModeSet, Note, Obstacle, Operation, Origin, Outcome,
+    OutsideFile, OutsidePath, OverrideReport, OverridesSet, PauseReason, Performer, Problem, RecordedStep,
+    RefreshReason, RequestAnswer, RequestEnd, RequestEvent, RequestMode, RequestReceived, RequestStep, Resumer, Rule,
+    Ruling, RulingRecord, SkippedEdit, Snapshot, SubagentMark, Subject, Surface, SurfaceKind, Tier, TokenUsage,
+    ToolPreview, TurnEditReport, Uncaptured, UpstreamRetry, Verdict, ViewEvent, WsPath,
 };
 use serde_json::json;
 

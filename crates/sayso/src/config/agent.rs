@@ -76,9 +76,7 @@ impl AgentSettings {
         let limits = Limits {
             turns: table.max_turns.unwrap_or(old.turns),
             cost_micro_usd: table.max_cost.map_or(old.cost_micro_usd, micro_dollars),
-            time_ms: table
-                .max_time
-                .map_or(old.time_ms, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)),
+            time_ms: table.max_time.map_or(old.time_ms, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)),
         };
         self.limits.set((limits != old).then_some(limits), file);
     }
@@ -195,8 +193,11 @@ fn read_key(path: &Path) -> Result<Option<String>, CliError> {
     let mode = file.metadata().map_err(|error| failed(&error))?.mode() & 0o777;
     if mode & 0o077 != 0 {
         let path = path.display();
-        return Err(CliError::new(ErrorKind::InvalidArgs, format!("other users can read the key file {path} (mode {mode:o})"))
-            .hint(format!("run `chmod 600 {path}`")));
+        return Err(CliError::new(
+            ErrorKind::InvalidArgs,
+            format!("other users can read the key file {path} (mode {mode:o})"),
+        )
+        .hint(format!("run `chmod 600 {path}`")));
     }
     let mut text = String::new();
     file.take(MAX_KEY_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
@@ -258,7 +259,8 @@ mod tests {
         std::fs::write(&file, "from file\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
         let with = |name: &'static str| move |asked: &str| (asked == name).then(|| "from variable".to_owned());
-        let ask = |variable: &'static str| header(credential("anthropic", &anthropic, Some(keys.path()), with(variable)));
+        let ask =
+            |variable: &'static str| header(credential("anthropic", &anthropic, Some(keys.path()), with(variable)));
         assert_eq!(ask("ANTHROPIC_API_KEY").as_deref(), Some("x-api-key: from variable"));
         assert_eq!(ask("OTHER").as_deref(), Some("x-api-key: from file"));
         let local = setting("http://127.0.0.1:1");

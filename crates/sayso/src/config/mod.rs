@@ -18,7 +18,8 @@ use std::time::Duration;
 use sayso_adapters::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
 use sayso_review::{
-    BUILT_IN_AGENT, ContentHash, Defaults, ErrorKind, Layer, LayerTrust, OutsidePath, Policy, PolicyError, Rule, Ruling, WsPath,
+    BUILT_IN_AGENT, ContentHash, Defaults, ErrorKind, Layer, LayerTrust, OutsidePath, Policy, PolicyError, Rule,
+    Ruling, WsPath,
 };
 use sayso_workspace::{OpenError, ReadLimit};
 
@@ -26,8 +27,8 @@ use crate::error::CliError;
 use crate::workspace_location::WorkspaceLocation;
 
 use accepted::{Accepted, Confirmation};
-use agent::AgentSettings;
 pub(crate) use accepted::{confirm, inspect};
+use agent::AgentSettings;
 pub(crate) use append::{append_rule, rule_toml};
 use file::File;
 pub(crate) use file::OnFailure;
@@ -37,8 +38,7 @@ pub(crate) use trust::{Trust, TrustStore, trust_file};
 /// The workspace's file.
 pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";
 /// Tools of the built-in agent that only read or keep its own notes.
-const QUIET_TOOLS: [&str; 9] =
-    ["Read", "List", "Glob", "Grep", "Diff", "Echo", "TodoRead", "TodoWrite", "Ask"];
+const QUIET_TOOLS: [&str; 9] = ["Read", "List", "Glob", "Grep", "Diff", "Echo", "TodoRead", "TodoWrite", "Ask"];
 /// Size of the largest configuration file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 

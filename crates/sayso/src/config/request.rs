@@ -155,9 +155,8 @@ pub(crate) struct RequestSettings {
 impl RequestSettings {
     pub(super) fn built_in() -> Self {
         let usual = Settings::usual();
-        let upstream = |(name, upstream): (String, Upstream)| {
-            (name, Valued::default(UpstreamSetting::vendor(upstream.base)))
-        };
+        let upstream =
+            |(name, upstream): (String, Upstream)| (name, Valued::default(UpstreamSetting::vendor(upstream.base)));
         Self {
             grace: Valued::default(usual.grace),
             keep_alive: Valued::default(usual.keep_alive),
@@ -270,11 +269,7 @@ fn credential(
 }
 
 /// Returns the header with a key, in the form of the upstream. `None` if the key cannot be a header.
-pub(super) fn credential_header(
-    name: &str,
-    setting: &UpstreamSetting,
-    key: &str,
-) -> Option<(HeaderName, HeaderValue)> {
+pub(super) fn credential_header(name: &str, setting: &UpstreamSetting, key: &str) -> Option<(HeaderName, HeaderValue)> {
     let header = match (&setting.key_header, name) {
         (Some(header), _) => header.parse().ok()?,
         (None, "anthropic") => HeaderName::from_static("x-api-key"),

@@ -74,9 +74,11 @@ fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
         add(key, value.clone().unwrap_or_else(|| "automatic".to_owned()), json!(value), origin);
     }
     let Valued { value, origin } = &agent.limits;
-    for (key, limit) in
-        [("agent.max_turns", u64::from(value.turns)), ("agent.max_cost", value.cost_micro_usd), ("agent.max_time", value.time_ms)]
-    {
+    for (key, limit) in [
+        ("agent.max_turns", u64::from(value.turns)),
+        ("agent.max_cost", value.cost_micro_usd),
+        ("agent.max_time", value.time_ms),
+    ] {
         let shown = match (key, limit) {
             (_, 0) => "none".to_owned(),
             ("agent.max_cost", micro) => format!("${}", micro as f64 / 1e6),

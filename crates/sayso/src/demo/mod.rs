@@ -99,7 +99,9 @@ impl Demo {
         let expected = ORIGINAL.replace("GREETING=\"Hello\"", "GREETING=\"Good morning\"");
         check(self.stage.read(FILE)? == expected, "not exactly the approved hunk was written")?;
 
-        self.title("The reason reaches the model in its next request, and it reacts. Its command is under the gate, too.")?;
+        self.title(
+            "The reason reaches the model in its next request, and it reacts. Its command is under the gate, too.",
+        )?;
         self.finish(agent)?;
 
         self.title("You pause its next request to the model, and change your own words in it before it is sent.")?;

@@ -99,7 +99,7 @@ fn same_task_runs_over_all_dialects() {
         let change = task.waiting_change();
         let (_, code) =
             scene.json(&["review", &change, "--approve", "1", "--comment", "notes.txt:12:keep the end", "--json"]);
-        assert_eq!(code, 0, "{dialect}");
+        assert_eq!(code, 1, "{dialect}: a part was refused");
         let command = task.waiting_change();
         assert_eq!(scene.read("notes.txt"), changed("one"), "{dialect}: only the approved hunk");
         scene.json(&["review", &command, "--approve", "all", "--json"]);
@@ -188,8 +188,7 @@ fn killed_agent_resumes_to_same_end() {
     let (listed, _) = scene.json(&["sessions", "--json"]);
     assert_eq!(listed["sessions"][0]["state"], "STATE_INTERRUPTED", "{listed}");
     let session = task.session.clone();
-    let (events, code) =
-        Task::start(&scene, &model, "SAYSO_ANTHROPIC_UPSTREAM", &["--resume", &session]).finish();
+    let (events, code) = Task::start(&scene, &model, "SAYSO_ANTHROPIC_UPSTREAM", &["--resume", &session]).finish();
     assert_eq!(code, 0, "{events:#?}");
     assert_eq!(events.last().unwrap()["finished"]["text"], "Done after the restart.");
     assert!(model.requests().pop().unwrap().to_string().contains("cancelled"), "the dangling call is answered");

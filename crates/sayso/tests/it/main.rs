@@ -7,6 +7,7 @@
 )]
 
 mod agent_commands;
+mod agent_conformance;
 mod agent_headless;
 mod agent_messages;
 mod agent_processes;

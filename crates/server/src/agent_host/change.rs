@@ -81,10 +81,7 @@ fn origin(call: &CallOrigin) -> Origin {
 }
 
 /// Submits an intent. If policy asks, returns the pending change.
-pub(super) async fn submit(
-    host: &SessionHost,
-    asked: IntentOf<'_>,
-) -> Result<Result<Decided, PendingIntent>, Failure> {
+pub(super) async fn submit(host: &SessionHost, asked: IntentOf<'_>) -> Result<Result<Decided, PendingIntent>, Failure> {
     let IntentOf { call, intent, schema, ask_mode } = asked;
     let origin = origin(call);
     let (change, impossible, is_pending) = on_thread(&host.host, move |host| {

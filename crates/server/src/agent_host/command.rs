@@ -99,12 +99,7 @@ pub(super) async fn permit(host: &SessionHost, call: &CallOrigin, step: &Command
 }
 
 /// Submits a command and runs it.
-pub(super) async fn run(
-    host: &SessionHost,
-    call: &CallOrigin,
-    step: CommandStep,
-    output: OutputSink,
-) -> CommandResult {
+pub(super) async fn run(host: &SessionHost, call: &CallOrigin, step: CommandStep, output: OutputSink) -> CommandResult {
     let permit = host.live.commands.state().permits.remove(&call.call);
     let (change, message) = match permit {
         Some(change) => (change, String::new()),
@@ -221,8 +216,11 @@ async fn start(host: &SessionHost, change: ChangeId, reads_input: bool) -> Resul
     let stdin = if reads_input { Stdio::piped() } else { Stdio::null() };
     let process = StartedProcess::start(command, stdin).map_err(|error| {
         not_started(
-            Failure::new(ErrorKind::Unavailable, format!("cannot start the command in `{}`: {error}", directory.display()))
-                .hint("check that the directory exists and can be entered"),
+            Failure::new(
+                ErrorKind::Unavailable,
+                format!("cannot start the command in `{}`: {error}", directory.display()),
+            )
+            .hint("check that the directory exists and can be entered"),
         )
     })?;
     // Without an entry, the change stays open if the engine is killed before the command ends.
@@ -255,7 +253,8 @@ pub(super) async fn continue_session(host: &SessionHost, step: SessionStep, outp
     let found = host.live.commands.state().running.get(&step.session).cloned();
     let Some(RunningCommand { process, change }) = found else {
         let known: Vec<String> = host.live.commands.state().running.keys().cloned().collect();
-        let known = if known.is_empty() { "none is running".to_owned() } else { format!("running: {}", known.join(", ")) };
+        let known =
+            if known.is_empty() { "none is running".to_owned() } else { format!("running: {}", known.join(", ")) };
         let message = format!("there is no background command `{}`; {known}", step.session);
         return not_run(ActionResult { change: None, outcome: ActionOutcome::Failed, message });
     };

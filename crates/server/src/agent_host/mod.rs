@@ -67,7 +67,8 @@ impl AgentHost {
 }
 
 fn stopping() -> Failure {
-    Failure::new(sayso_review::ErrorKind::Unavailable, "the engine is stopping").hint("start it again; the session resumes")
+    Failure::new(sayso_review::ErrorKind::Unavailable, "the engine is stopping")
+        .hint("start it again; the session resumes")
 }
 
 /// The result of an action that became no change.
@@ -209,8 +210,7 @@ impl sayso_agent::Host for AgentHost {
 
     fn read_file<'a>(&'a self, session: &'a str, path: &'a str) -> BoxFuture<'a, Result<FileText, ReadProblem>> {
         async move {
-            let host =
-                self.session(session).map_err(|failure| ReadProblem::Unreadable { message: failure.message })?;
+            let host = self.session(session).map_err(|failure| ReadProblem::Unreadable { message: failure.message })?;
             tool_call::read_file(&host, path).await
         }
         .boxed()

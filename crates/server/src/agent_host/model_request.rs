@@ -28,7 +28,8 @@ pub(super) async fn send(host: &Arc<Host>, request: AgentRequest) -> Result<Agen
         Ok((credential, host.agent_sessions.capability(&host.proxy)?))
     });
     let (credential, capability) = prepared.await.map_err(not_configured)?;
-    let connection = |error: &dyn std::fmt::Display| SendError::Connection { message: format!("the request failed: {error}") };
+    let connection =
+        |error: &dyn std::fmt::Display| SendError::Connection { message: format!("the request failed: {error}") };
     let stream = EngineSocket::new(&host.journal).connect_for_models().map_err(|error| connection(&error))?;
     let stream = stream.ok_or_else(|| connection(&"the engine is stopping"))?;
     let stream = LocalStream::new(stream).map_err(|error| connection(&error))?;
@@ -58,9 +59,10 @@ pub(super) async fn send(host: &Arc<Host>, request: AgentRequest) -> Result<Agen
             _ => SendError::Rejected { message },
         });
     }
-    let headers = head.headers.iter().map(|(name, value)| {
-        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-    });
+    let headers = head
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     Ok(AgentResponse {
         request: recorded.map(|(request, _)| request),
         status,

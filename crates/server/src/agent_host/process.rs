@@ -111,9 +111,13 @@ impl Utf8Pieces {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
     Running,
-    Exited { code: i32 },
+    Exited {
+        code: i32,
+    },
     /// Its status could not be read.
-    Lost { message: String },
+    Lost {
+        message: String,
+    },
 }
 
 /// A started command. Its task runs until all of its processes have ended, also if this is dropped.
@@ -312,7 +316,8 @@ mod tests {
 
     #[tokio::test]
     async fn both_streams_arrive_in_order() {
-        let started = StartedProcess::start(shell("echo one; echo two >&2; echo three; exit 3"), Stdio::null()).unwrap();
+        let started =
+            StartedProcess::start(shell("echo one; echo two >&2; echo three; exit 3"), Stdio::null()).unwrap();
         let state = started.wait(Duration::from_mins(1)).await;
         assert_eq!(state, Some(ProcessState::Exited { code: 3 }));
         assert_eq!(started.take_output().text, "one\ntwo\nthree\n");

@@ -33,7 +33,8 @@ pub(super) async fn ask(host: &SessionHost, request: SurfaceRequest) -> SurfaceA
 }
 
 fn event(request: SurfaceRequest, request_id: String, limit: Option<Duration>) -> Event {
-    let deadline_ms = limit.map_or(0, |limit| now().saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)));
+    let deadline_ms =
+        limit.map_or(0, |limit| now().saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)));
     match request {
         SurfaceRequest::FileRead { path, offset, limit, reason } => {
             proto::RequestFileRead { request_id, path, offset, limit, reason, deadline_ms, ..Default::default() }.into()

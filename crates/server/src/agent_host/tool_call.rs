@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sayso_agent::host::{ActionOutcome, ActionResult, CallOrigin, DelegationPermit, FileText, ReadProblem, ToolRequest};
+use sayso_agent::host::{
+    ActionOutcome, ActionResult, CallOrigin, DelegationPermit, FileText, ReadProblem, ToolRequest,
+};
 use sayso_gate::{AskMode, BufferRead, Editors as _, Submission};
 use sayso_proxy::FetchLimits;
 use sayso_review::{
@@ -65,7 +67,8 @@ pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &V
     }
     let (live, tool) = (Arc::clone(&host.live), call.tool.clone());
     let prepared = on_thread(&host.host, move |host| {
-        let everything = PathGlobs::new(["**"]).map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))?;
+        let everything =
+            PathGlobs::new(["**"]).map_err(|error| Failure::new(ErrorKind::Internal, error.to_string()))?;
         let registry = host.agent_sessions.registry();
         let tools = registry.names().map(str::to_owned).collect();
         let grants = Grants { tools, read: everything.clone(), write: everything };

@@ -77,9 +77,8 @@ pub(super) fn new_settings(
         ready.or_else(|| catalog.upstreams.iter().find(speaks)).map(|choice| choice.name.clone())
     });
     let upstream = upstream.unwrap_or_default();
-    let speaks = |api: Api| {
-        catalog.upstreams.iter().any(|choice| choice.name == upstream && choice.dialects.contains(&api))
-    };
+    let speaks =
+        |api: Api| catalog.upstreams.iter().any(|choice| choice.name == upstream && choice.dialects.contains(&api));
     let fitting = known.map(|known| known.dialect).filter(|api| speaks(*api));
     let first = || catalog.upstreams.iter().find(|choice| choice.name == upstream)?.dialects.first().copied();
     let base = Settings {

@@ -408,8 +408,7 @@ pub(crate) fn no_session(session: &str) -> Failure {
 
 fn new_id() -> Result<String, Failure> {
     let mut bytes = [0_u8; 6];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(|error| {
-        Failure::new(ErrorKind::Unavailable, format!("cannot choose the id of a session: {error}"))
-    })?;
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Failure::new(ErrorKind::Unavailable, format!("cannot choose the id of a session: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

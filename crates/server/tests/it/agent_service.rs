@@ -26,8 +26,7 @@ async fn start(client: &Client) -> String {
 }
 
 async fn invoke(client: &Client, session: &str, prompt: &str) -> Invocation {
-    let request =
-        proto::InvokeRequest { session: session.to_owned(), prompt: prompt.to_owned(), ..Default::default() };
+    let request = proto::InvokeRequest { session: session.to_owned(), prompt: prompt.to_owned(), ..Default::default() };
     client.invoke(request, AgentRole::Answers).await.unwrap()
 }
 
@@ -121,7 +120,10 @@ async fn question_without_surface_is_answered_for_model() {
 async fn interrupt_ends_running_invocation() {
     let model = ModelServer::start([]);
     let latch = Latch::closed();
-    model.when(|request| request.asks_for_a_turn(), sayso_testkit::model::Answer::from(Turn::says("slow")).paced_by(&latch));
+    model.when(
+        |request| request.asks_for_a_turn(),
+        sayso_testkit::model::Answer::from(Turn::says("slow")).paced_by(&latch),
+    );
     let scene = Scene::new();
     let engine = scene.serve_with_model(model.url());
     let client = engine.verdict_client();
@@ -145,10 +147,8 @@ async fn vanished_client_does_not_end_invocation() {
     invocation.next().await.unwrap();
     drop(invocation);
     let mut attached = client.attach_agent(&session, 0, AgentRole::Follows, RetryBudget::Unlimited);
-    let finished = tokio::time::timeout(
-        Duration::from_mins(2),
-        until(&mut attached, |event| matches!(event, Event::Finished(_))),
-    );
+    let finished =
+        tokio::time::timeout(Duration::from_mins(2), until(&mut attached, |event| matches!(event, Event::Finished(_))));
     let Event::Finished(finished) = finished.await.unwrap() else { panic!("not finished") };
     assert_eq!(finished.text, "Done alone.");
 }
@@ -186,7 +186,8 @@ async fn user_and_agent_write_one_todo_list() {
     let client = engine.verdict_client();
     let session = start(&client).await;
     let item = |id: &str, text: &str| proto::Todo { id: id.to_owned(), text: text.to_owned(), ..Default::default() };
-    let write = |write, remove| proto::WriteTodosRequest { session: session.clone(), write, remove, ..Default::default() };
+    let write =
+        |write, remove| proto::WriteTodosRequest { session: session.clone(), write, remove, ..Default::default() };
     let todos = client.write_agent_todos(write(vec![item("", "one"), item("x", "two")], Vec::new())).await.unwrap();
     assert_eq!(todos.len(), 2);
     let todos = client.write_agent_todos(write(vec![item("x", "2")], vec![todos[0].id.clone()])).await.unwrap();

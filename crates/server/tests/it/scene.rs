@@ -14,8 +14,8 @@ use sayso_api::client::{
 use sayso_gate::{NoNotify, Rules, SnapshotLimits};
 use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Verdict};
 use sayso_server::{
-    CredentialHeader, Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server, Settings, Stop, Timing,
-    WorkMonitor,
+    CredentialHeader, Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server,
+    Settings, Stop, Timing, WorkMonitor,
 };
 use sayso_workspace::git::Environment;
 use tempfile::TempDir;
@@ -126,7 +126,12 @@ impl Scene {
             root: self.root(),
             journal: self.journal(),
             home: self.home(),
-            settings: Box::new(Fixed { layers: vec![layer], deadline: None, model: None, told: AtomicBool::new(false) }),
+            settings: Box::new(Fixed {
+                layers: vec![layer],
+                deadline: None,
+                model: None,
+                told: AtomicBool::new(false),
+            }),
             notify: Box::new(NoNotify),
             environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
@@ -146,7 +151,8 @@ impl Scene {
 
     /// Starts a server that denies changes after a time.
     pub(crate) fn serve_with_deadline(&self, deadline: Duration) -> Running {
-        let settings = Fixed { layers: Vec::new(), deadline: Some(deadline), model: None, told: AtomicBool::new(false) };
+        let settings =
+            Fixed { layers: Vec::new(), deadline: Some(deadline), model: None, told: AtomicBool::new(false) };
         let options = EngineOptions { settings: Box::new(settings), ..self.options() };
         self.start(Server::start(options, Self::http()).unwrap())
     }

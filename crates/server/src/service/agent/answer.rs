@@ -20,9 +20,7 @@ pub(super) fn submit(live: &LiveSession, event: Event) -> Result<Status, Failure
         Submitted::Accepted => Ok(Status::Accepted),
         Submitted::TooLate => Ok(Status::TooLate),
         Submitted::Unknown => Ok(Status::Unknown),
-        Submitted::Mismatch => {
-            Err(BadMessage::new("event", format!("request `{request}` is of another kind")).into())
-        }
+        Submitted::Mismatch => Err(BadMessage::new("event", format!("request `{request}` is of another kind")).into()),
     }
 }
 

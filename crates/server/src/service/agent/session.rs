@@ -91,8 +91,10 @@ pub(super) fn resolve(host: &Host, named: &str) -> Result<String, Failure> {
     match found.as_slice() {
         [one] => Ok(one.session.clone()),
         [] => Err(agent_sessions::no_session(named)),
-        several => Err(Failure::new(ErrorKind::InvalidArgs, format!("`{named}` stands for {} sessions", several.len()))
-            .hint("give more of the id; `sayso sessions` lists them")),
+        several => {
+            Err(Failure::new(ErrorKind::InvalidArgs, format!("`{named}` stands for {} sessions", several.len()))
+                .hint("give more of the id; `sayso sessions` lists them"))
+        }
     }
 }
 

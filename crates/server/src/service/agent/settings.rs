@@ -42,10 +42,7 @@ pub(super) fn get(host: &Arc<Host>, named: Option<String>) -> Result<proto::GetS
     })
 }
 
-pub(super) fn set(
-    host: &Arc<Host>,
-    request: proto::SetSettingsRequest,
-) -> Result<proto::SessionSettings, Failure> {
+pub(super) fn set(host: &Arc<Host>, request: proto::SetSettingsRequest) -> Result<proto::SessionSettings, Failure> {
     let patch = patch(request.settings.into_option());
     let Some(named) = request.session else {
         return Ok(session_settings(&agent_sessions::set_new_settings(host, &patch)?));
