@@ -2,12 +2,12 @@
 //!
 //! The snapshots contain every block. Texts that differ between runs are replaced: paths, dates, times and ids.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use sayso_api::client::Client;
+use sayso_api::client::{Client, UpstreamUrls};
 use sayso_api::proto;
 use sayso_api::proto::conversation_block::Kind;
+use sayso_api::request::RequestQuery;
 use sayso_testkit::agents::{Agent, Home};
 use sayso_testkit::model::{self, ModelServer, Received, Turn};
 use sayso_testkit::skip::skip;
@@ -62,10 +62,8 @@ impl Conversing {
             Agent::Codex | Agent::Copilot | Agent::Opencode => "openai",
         };
         let url = if upstream == "openai" { format!("{}/v1", model.url()) } else { model.url() };
-        let upstreams = HashMap::from([(upstream.to_owned(), url)]).into_iter().collect();
-        let name = Some(agent.name().to_owned());
-        let request = proto::OpenEndpointRequest { agent: name, upstreams, ..Default::default() };
-        let endpoint = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
+        let upstreams = UpstreamUrls::from([(upstream.to_owned(), url)]);
+        let endpoint = client.open_endpoint(Some(agent.name()), &upstreams).await.unwrap();
         let workspace = tempfile::tempdir().unwrap();
         std::fs::write(workspace.path().join("notes.txt"), "one\ntwo\n").unwrap();
         let home = agent.home(&format!("{}/{upstream}", endpoint.url.unwrap()), workspace.path());
@@ -150,7 +148,7 @@ impl Conversing {
             Agent::Gemini => request.asks_for_a_turn() && request.last_user_text() == SUBAGENT_PROMPT,
         };
         let result = match agent {
-            Agent::Gemini => Turn::calls("complete_task", json!({"result": SUBAGENT_TEXT})),
+            Agent::Gemini => Turn::calls("complete_task", json!({"result": {"response": SUBAGENT_TEXT}})),
             _ => Turn::says(SUBAGENT_TEXT),
         };
         self.model.once(is_subagent, result);
@@ -163,11 +161,11 @@ impl Conversing {
 
     /// The blocks of all sessions, oldest session first.
     async fn sessions(&self) -> Vec<Vec<proto::ConversationBlock>> {
-        let requests = proto::ListRequestsRequest { limit: 1_000, ..Default::default() };
-        let requests = self.client.list_requests(requests).await.unwrap().requests;
+        let query = RequestQuery { limit: 1_000, ..RequestQuery::default() };
+        let requests = self.client.list_requests(&query).await.unwrap();
         let mut sessions: Vec<String> = Vec::new();
         for request in requests.iter().rev() {
-            let session = request.received.origin.session.clone().unwrap_or_default();
+            let session = request.record.received.origin.session.clone().unwrap_or_default();
             if !session.is_empty() && !sessions.contains(&session) {
                 sessions.push(session);
             }
@@ -292,6 +290,13 @@ async fn conversation_of(agent: Agent) -> Option<String> {
         conversing.prompt(prompt, is_first);
         prompts.push(prompt.to_owned());
     }
+    let mut dump = String::new();
+    for received in conversing.model.received() {
+        let short = |text: String| text.chars().take(300).collect::<String>().replace('\n', "⏎");
+        let items: Vec<String> = ["messages", "input", "contents"].iter().flat_map(|key| received.body[*key].as_array().cloned().unwrap_or_default()).map(|item| short(item.to_string())).collect();
+        dump.push_str(&format!("{} tools {} system {}\n  user {}\n  headers {:?}\n  items\n    {}\n", received.target, received.tools().len(), short(received.system_text()), short(received.last_user_text()), received.headers, items.join("\n    ")));
+    }
+    std::fs::write(format!("/tmp/p28-dump-{}.txt", agent.name()), dump).unwrap();
     let sessions = conversing.sessions().await;
     let drawn = draw(&sessions, conversing.workspace.path(), conversing.home.path());
     println!("{drawn}");
