@@ -5,14 +5,18 @@ use super::error::ClientError;
 use super::responses::{decode, required};
 use crate::proto;
 use crate::proto::__buffa::view;
-use crate::request::Endpoint;
+use crate::request::EndpointAddress;
 
 /// Upstream names with their URLs.
 pub type UpstreamUrls = std::collections::BTreeMap<String, String>;
 
 impl Client {
     /// Opens an endpoint for one run of an agent. The URLs replace configured ones.
-    pub async fn open_endpoint(&self, agent: Option<&str>, upstreams: &UpstreamUrls) -> Result<Endpoint, ClientError> {
+    pub async fn open_endpoint(
+        &self,
+        agent: Option<&str>,
+        upstreams: &UpstreamUrls,
+    ) -> Result<EndpointAddress, ClientError> {
         let request = proto::OpenEndpointRequest {
             agent: agent.map(str::to_owned),
             upstreams: upstreams.clone().into_iter().collect(),
@@ -28,7 +32,7 @@ impl Client {
         &self,
         agent: Option<&str>,
         upstreams: &UpstreamUrls,
-    ) -> Result<Endpoint, ClientError> {
+    ) -> Result<EndpointAddress, ClientError> {
         let request = proto::GetPersistentEndpointRequest {
             agent: agent.map(str::to_owned),
             upstreams: upstreams.clone().into_iter().collect(),

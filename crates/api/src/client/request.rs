@@ -10,7 +10,7 @@ use crate::proto;
 use crate::proto::__buffa::view;
 use crate::proto::replay_request_request::Form;
 use crate::request::{
-    BodyOf, DetailQuery, EditOptions, EditResult, HeldFate, ModeResult, ModeState, ReplayOf, ReplayResult,
+    BodyOf, DetailQuery, EditEffects, EditOptions, HeldFate, ModeResult, ModeState, ReplayOf, ReplayResult,
     RequestCosts, RequestDetails, RequestDiff, RequestModes, RequestQuery, RequestSummary, ResumeResult, SaveResult,
     SavedEdit, SubagentQuery, SubagentRuns,
 };
@@ -56,7 +56,7 @@ impl Client {
         request: RequestId,
         edit: &Edit,
         options: EditOptions,
-    ) -> Result<EditResult, ClientError> {
+    ) -> Result<EditEffects, ClientError> {
         let request = proto::EditRequestRequest {
             request,
             edit: Some(edit.into()),

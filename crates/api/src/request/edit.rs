@@ -15,7 +15,7 @@ pub struct EditOptions {
 
 /// The state of a request after an edit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EditResult {
+pub struct EditEffects {
     /// Number of edits so far, undone edits included.
     pub revision: u64,
     /// Path of the edit.

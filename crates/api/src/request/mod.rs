@@ -15,14 +15,14 @@ use sayso_wire::tokens::Tokens;
 
 pub use cost::{CacheMissReport, PromptDifference, RequestCost, RequestCosts, SessionCost, TurnCost};
 pub use edit::{
-    DefectRepair, EditEntry, EditOptions, EditResult, ImpactReport, RequestDefect, ResumeResult, SaveResult,
+    DefectRepair, EditEffects, EditEntry, EditOptions, ImpactReport, RequestDefect, ResumeResult, SaveResult,
     SwitchedMode,
 };
 pub use mode::{
     AutoApply, HeldFate, ModeLabel, ModeResult, ModeState, RequestModes, SavedEdit, SessionMode, StillHeld,
 };
 pub use query::{BodyOf, DetailQuery, ReplayOf, RequestQuery, SubagentQuery};
-pub use section::{AppliedEdit, Editability, RequestDiff, RequestSection, SectionDifference, SectionTool};
+pub use section::{AppliedOverride, Editability, RequestDiff, RequestSection, SectionDifference, SectionTool};
 
 /// A request to a model, without its content.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +136,7 @@ pub struct ReplayResult {
 
 /// A capability URL through which an agent sends its requests.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct EndpointAddress {
     /// Secret part of the URL. Authenticates the agent's requests and grants no other access.
     pub capability: String,
     /// `None` for any agent.
@@ -147,9 +147,9 @@ pub struct Endpoint {
     pub url: Option<String>,
 }
 
-impl std::fmt::Debug for Endpoint {
+impl std::fmt::Debug for EndpointAddress {
     /// Leaves out the capability and the URL that contains it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("agent", &self.agent).field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("EndpointAddress").field("agent", &self.agent).field("run", &self.run).finish_non_exhaustive()
     }
 }

@@ -35,7 +35,7 @@ pub struct RequestSection {
     pub collapsed: bool,
     /// `true` if it differs from the received content, or was added.
     pub edited: bool,
-    pub applied_edit: Option<AppliedEdit>,
+    pub applied_edit: Option<AppliedOverride>,
     /// `None` unless the section is a tool call or result.
     pub tool: Option<SectionTool>,
     pub message_index: Option<u32>,
@@ -57,7 +57,7 @@ pub enum Editability {
 
 /// A saved edit that was applied to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AppliedEdit {
+pub struct AppliedOverride {
     pub scope: Scope,
     /// In milliseconds since 1970.
     pub saved: i64,
@@ -98,5 +98,5 @@ pub struct SectionDifference {
     /// Unified diff.
     pub unified: String,
     /// `None` if no saved edit made the difference.
-    pub applied_edit: Option<AppliedEdit>,
+    pub applied_edit: Option<AppliedOverride>,
 }

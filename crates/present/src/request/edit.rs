@@ -1,6 +1,6 @@
 //! Results of edits, and the section or repair that a person means.
 
-use sayso_api::request::{EditResult, RequestDetails, RequestSection, SwitchedMode};
+use sayso_api::request::{EditEffects, RequestDetails, RequestSection, SwitchedMode};
 use sayso_wire::{Edit, EditTarget, Repair, Scope};
 
 use super::assignment::edit_target;
@@ -72,7 +72,7 @@ pub struct MadeEdit {
 
 impl MadeEdit {
     /// Combines the class of an edit with its result.
-    pub fn new(kind: EditKindText, result: &EditResult) -> Self {
+    pub fn new(kind: EditKindText, result: &EditEffects) -> Self {
         let kind = if result.added { EditKindText::Added } else { kind };
         Self { kind, path: result.path.clone(), tokens_saved: result.tokens_saved_here }
     }
@@ -92,7 +92,7 @@ impl MadeEdit {
 }
 
 /// Renders the result of edits. `last` combines the results; `is_saving` if they were to be saved for new requests.
-pub fn render_edits(request: u64, made: &[MadeEdit], last: &EditResult, is_saving: bool) -> String {
+pub fn render_edits(request: u64, made: &[MadeEdit], last: &EditEffects, is_saving: bool) -> String {
     let mut text: String = made.iter().map(|edit| edit.line(request)).collect();
     text.push_str(&format!("revision: {}\n", last.revision));
     text.push_str(&impact_text(last.impact.as_ref()));

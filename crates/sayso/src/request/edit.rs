@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use sayso_api::proto;
-use sayso_api::request::{EditOptions, EditResult};
+use sayso_api::request::{EditEffects, EditOptions};
 use sayso_present::escape::escape_unprintable;
 use sayso_present::path_match::similar_paths;
 use sayso_present::request::{
@@ -66,7 +66,7 @@ fn apply(
     mut revision: Option<u64>,
 ) -> Result<(), CliError> {
     let scope = save.from_now_on.map(|choice| context.scope(choice)).transpose()?;
-    let mut combined: Option<EditResult> = None;
+    let mut combined: Option<EditEffects> = None;
     let mut made: Vec<MadeEdit> = Vec::new();
     for edit in edits {
         let kind = EditKindText::from(&edit);
@@ -105,7 +105,7 @@ fn apply(
 }
 
 /// Combines the results of two edits. Counts add up, and the first edit has switched the mode.
-fn combine(before: Option<EditResult>, mut result: EditResult) -> EditResult {
+fn combine(before: Option<EditEffects>, mut result: EditEffects) -> EditEffects {
     let Some(before) = before else { return result };
     result.saved += before.saved;
     result.removed += before.removed;

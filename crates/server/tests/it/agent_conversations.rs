@@ -19,6 +19,8 @@ use crate::scene::Scene;
 const DELEGATE: &str = "Delegate the search.";
 const SUBAGENT_PROMPT: &str = "Search the notes for the number two.";
 const SUBAGENT_TEXT: &str = "The number two is in line 2.";
+/// Gemini CLI asks for two summaries after each prompt.
+const MAX_COMPACTIONS: usize = 24;
 /// Longest text of a block in a snapshot, in characters.
 const MAX_DRAWN_CHARS: usize = 160;
 
@@ -181,6 +183,13 @@ impl Conversing {
     }
 }
 
+/// `true` for a request for a summary of the history, which is no turn of the conversation.
+fn is_compaction(request: &Received) -> bool {
+    let text = format!("{}\n{}", request.system_text(), request.last_user_text());
+    let words = ["context summarization agent", "<state_snapshot>", "CONTEXT CHECKPOINT COMPACTION"];
+    request.api().is_some() && request.tools().is_empty() && words.iter().any(|words| text.contains(words))
+}
+
 fn answer(prompt: &str) -> String {
     format!("Answer to “{prompt}”")
 }
@@ -273,6 +282,12 @@ async fn conversation_of(agent: Agent) -> Option<String> {
     let scene = Scene::new();
     let conversing = Conversing::start(agent, &scene).await?;
     conversing.home.configure_for_long_sessions(agent);
+    // A summary differs from the ones before, as a real one does.
+    for number in 1..=MAX_COMPACTIONS {
+        conversing
+            .model
+            .once(is_compaction, Turn::says(&format!("Summary {}: the notes have two lines.", "I".repeat(number))));
+    }
     let mut prompts = Vec::new();
     for prompt in PROMPTS {
         let is_first = prompts.is_empty();
@@ -290,13 +305,6 @@ async fn conversation_of(agent: Agent) -> Option<String> {
         conversing.prompt(prompt, is_first);
         prompts.push(prompt.to_owned());
     }
-    let mut dump = String::new();
-    for received in conversing.model.received() {
-        let short = |text: String| text.chars().take(300).collect::<String>().replace('\n', "⏎");
-        let items: Vec<String> = ["messages", "input", "contents"].iter().flat_map(|key| received.body[*key].as_array().cloned().unwrap_or_default()).map(|item| short(item.to_string())).collect();
-        dump.push_str(&format!("{} tools {} system {}\n  user {}\n  headers {:?}\n  items\n    {}\n", received.target, received.tools().len(), short(received.system_text()), short(received.last_user_text()), received.headers, items.join("\n    ")));
-    }
-    std::fs::write(format!("/tmp/p28-dump-{}.txt", agent.name()), dump).unwrap();
     let sessions = conversing.sessions().await;
     let drawn = draw(&sessions, conversing.workspace.path(), conversing.home.path());
     println!("{drawn}");

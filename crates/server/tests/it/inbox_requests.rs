@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sayso_api::client::{AskMode, Client, InboxWatch, PreviewDetail, ProposeMode, Proposed, RetryBudget, Submission};
 use sayso_api::inbox::InboxUpdate;
-use sayso_api::proto::oneof::inbox_item::Subject;
 use sayso_api::proto::InboxItem;
+use sayso_api::proto::oneof::inbox_item::Subject;
 use sayso_review::{Answer, Intent, Origin, Performer, Rule, Ruling};
 use sayso_server::agent_registry::AgentRegistry;
 use sayso_testkit::model::{self, Latch, Turn};
@@ -42,7 +42,12 @@ async fn until(watch: &mut InboxWatch, expected: InboxUpdate) {
 async fn until_reasons(client: &Client, expected: &[Option<String>]) {
     let mut watch = client.watch_inbox(None, RetryBudget::Unlimited);
     let has_reasons = |watch: &InboxWatch| watch.list().items().iter().map(|item| &item.agent_reason).eq(expected);
-    within(&format!("{expected:?}"), async { while !has_reasons(&watch) { drop(watch.next().await.unwrap()) } }).await;
+    within(&format!("{expected:?}"), async {
+        while !has_reasons(&watch) {
+            drop(watch.next().await.unwrap())
+        }
+    })
+    .await;
 }
 
 async fn pause_next(client: &Client) {

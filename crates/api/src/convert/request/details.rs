@@ -9,7 +9,7 @@ use crate::convert::{BadMessage, messages};
 use crate::proto;
 use crate::proto::list_subagents_response::Run;
 use crate::proto::show_request_response::Metadata;
-use crate::request::{Endpoint, ListedRun, ReplayResult, RequestDetails, RequestSummary, SubagentRuns};
+use crate::request::{EndpointAddress, ListedRun, ReplayResult, RequestDetails, RequestSummary, SubagentRuns};
 
 impl From<&RequestSummary> for proto::RequestSummary {
     fn from(summary: &RequestSummary) -> Self {
@@ -181,14 +181,14 @@ impl TryFrom<proto::ReplayRequestResponse> for ReplayResult {
     }
 }
 
-impl From<&Endpoint> for proto::AgentEndpoint {
-    fn from(endpoint: &Endpoint) -> Self {
-        let Endpoint { capability, agent, run, url } = endpoint.clone();
+impl From<&EndpointAddress> for proto::AgentEndpoint {
+    fn from(endpoint: &EndpointAddress) -> Self {
+        let EndpointAddress { capability, agent, run, url } = endpoint.clone();
         Self { capability, agent, run, url, ..Default::default() }
     }
 }
 
-impl From<proto::AgentEndpoint> for Endpoint {
+impl From<proto::AgentEndpoint> for EndpointAddress {
     fn from(endpoint: proto::AgentEndpoint) -> Self {
         Self { capability: endpoint.capability, agent: endpoint.agent, run: endpoint.run, url: endpoint.url }
     }

@@ -7,7 +7,7 @@ use crate::convert::field::{enumeration, list, oneof, optional, required};
 use crate::convert::{BadMessage, messages};
 use crate::proto;
 use crate::request::{
-    DefectRepair, EditEntry, EditResult, ImpactReport, RequestDefect, ResumeResult, SaveResult, SwitchedMode,
+    DefectRepair, EditEffects, EditEntry, ImpactReport, RequestDefect, ResumeResult, SaveResult, SwitchedMode,
 };
 
 /// Reads a mode and its scope. `None` if the mode is unspecified.
@@ -117,8 +117,8 @@ impl From<proto::RequestEdit> for EditEntry {
     }
 }
 
-impl From<&EditResult> for proto::EditRequestResponse {
-    fn from(edit: &EditResult) -> Self {
+impl From<&EditEffects> for proto::EditRequestResponse {
+    fn from(edit: &EditEffects) -> Self {
         let (new_mode, new_mode_scope) = switched_message(edit.switched);
         Self {
             revision: edit.revision,
@@ -138,7 +138,7 @@ impl From<&EditResult> for proto::EditRequestResponse {
     }
 }
 
-impl TryFrom<proto::EditRequestResponse> for EditResult {
+impl TryFrom<proto::EditRequestResponse> for EditEffects {
     type Error = BadMessage;
 
     fn try_from(edit: proto::EditRequestResponse) -> Result<Self, BadMessage> {

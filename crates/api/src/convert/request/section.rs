@@ -8,16 +8,16 @@ use crate::convert::{BadMessage, messages};
 use crate::proto;
 use crate::proto::diff_request_response::{SectionDiff, section_diff};
 use crate::proto::section;
-use crate::request::{AppliedEdit, Editability, RequestDiff, RequestSection, SectionDifference, SectionTool};
+use crate::request::{AppliedOverride, Editability, RequestDiff, RequestSection, SectionDifference, SectionTool};
 
-impl From<&AppliedEdit> for section::AppliedOverride {
-    fn from(edit: &AppliedEdit) -> Self {
+impl From<&AppliedOverride> for section::AppliedOverride {
+    fn from(edit: &AppliedOverride) -> Self {
         let scope = proto::OverrideScope::from(edit.scope).into();
         Self { scope, saved_ms: edit.saved, ..Default::default() }
     }
 }
 
-impl TryFrom<section::AppliedOverride> for AppliedEdit {
+impl TryFrom<section::AppliedOverride> for AppliedOverride {
     type Error = BadMessage;
 
     fn try_from(edit: section::AppliedOverride) -> Result<Self, BadMessage> {

@@ -140,12 +140,12 @@ pub(super) fn sums(host: &Host, asked: &proto::GetCostRequest) -> Result<proto::
 }
 
 /// A recorded request, as received and as sent.
-struct Prompt {
+struct RecordedPrompt {
     received: ModelRequest,
     sent: Option<ModelRequest>,
 }
 
-impl Prompt {
+impl RecordedPrompt {
     /// Reads the bodies of a request. Fails if they are no longer stored.
     fn read(host: &Host, record: &RequestRecord) -> Result<Self, Failure> {
         let head = RequestHead { path: record.received.path.clone(), headers: record.received.headers.clone() };
@@ -162,7 +162,7 @@ impl Prompt {
 /// Explains the cache miss of a request. Returns `None` if there was none, or if the compared bodies are no longer stored.
 pub(super) fn cache_miss(host: &Host, record: &RequestRecord) -> Result<Option<proto::CacheMiss>, Failure> {
     let Some(session) = record.received.origin.session.as_deref() else { return Ok(None) };
-    let Ok(current) = Prompt::read(host, record) else { return Ok(None) };
+    let Ok(current) = RecordedPrompt::read(host, record) else { return Ok(None) };
     let is_subagent = record.received.subagent.is_some();
     let is_turn = |request: &ModelRequest| no_turn_because(is_subagent, request).is_none();
     let belongs = |earlier: &&RequestRecord| {
@@ -171,7 +171,7 @@ pub(super) fn cache_miss(host: &Host, record: &RequestRecord) -> Result<Option<p
     };
     let earlier = host.proxy.interceptor.records(Some(session), Some(record.request), PREVIOUS_SEARCH_REQUESTS)?;
     for previous in earlier.iter().filter(belongs) {
-        let Ok(prompt) = Prompt::read(host, previous) else { return Ok(None) };
+        let Ok(prompt) = RecordedPrompt::read(host, previous) else { return Ok(None) };
         if is_turn(&prompt.received) != is_turn(&current.received) {
             continue;
         }
