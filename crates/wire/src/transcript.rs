@@ -191,6 +191,11 @@ fn request_blocks(request: &ModelRequest) -> Vec<TranscriptBlock> {
     while index < sections.len() {
         let section = sections[index];
         index += 1;
+        if section.content == ContentKind::Opaque && section.tool.is_none() {
+            // Parts of sealed reasoning, such as its summary, appeared with the response.
+            index = end_of_section(&sections, index, section);
+            continue;
+        }
         let is_part = matches!(section.node, NodeType::Message | NodeType::ContentPart | NodeType::ToolCall);
         if !is_part || section.message_index.is_none() {
             continue;

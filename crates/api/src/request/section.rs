@@ -4,6 +4,7 @@ use sayso_wire::tokens::Tokens;
 use sayso_wire::{ContentKind, NodeType, Scope, SectionChange, SectionId, SectionKind};
 
 /// A part of a request for display.
+#[expect(clippy::struct_excessive_bools, reason = "the facts about a section are independent")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSection {
     /// Stable while other sections are edited.

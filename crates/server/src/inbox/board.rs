@@ -196,15 +196,7 @@ impl BoardState {
             Some(subscription) => subscription,
             None => self.load(host)?,
         };
-        let mut touched = self.read_events(host, &mut subscription)?;
-        if !touched.changes.is_empty() {
-            // Requests are recorded later than they are forwarded. The reason of a change is in those before it.
-            host.proxy.interceptor.flush();
-            let later = self.read_events(host, &mut subscription)?;
-            touched.changes.extend(later.changes);
-            touched.requests.extend(later.requests);
-        }
-        let Touched { mut changes, requests } = touched;
+        let Touched { mut changes, requests } = self.read_events(host, &mut subscription)?;
         changes.extend(self.forget_reasons(host, &requests));
         for change in changes {
             self.read_change(host, change)?;
@@ -249,7 +241,6 @@ impl BoardState {
     /// Reads the whole inbox from the journal.
     fn load(&mut self, host: &Host) -> Result<Subscription, Failure> {
         let gate = &host.gate;
-        host.proxy.interceptor.flush();
         // Subscribed first: what happens during the load is read again.
         let subscription = gate.subscribe(gate.last_event());
         for change in gate.pending_changes()? {
