@@ -28,7 +28,7 @@ const PAGE_SIZE: usize = 200;
 
 /// A block with its origin.
 #[derive(Clone, Debug)]
-pub(crate) struct ConversationBlock {
+pub(crate) struct RecordedBlock {
     pub(crate) block: TranscriptBlock,
     pub(crate) request: RequestId,
     /// `None` for the main agent.
@@ -41,7 +41,7 @@ pub(crate) struct ConversationBlock {
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// Block number 1 is at index 0.
-    blocks: Vec<Arc<ConversationBlock>>,
+    blocks: Vec<Arc<RecordedBlock>>,
     /// Transcripts by the id of the subagent. Subagents without an id share one.
     transcripts: BTreeMap<Option<String>, Transcript>,
     /// Number of the newest request that was read.
@@ -105,7 +105,7 @@ impl Conversation {
     }
 
     /// Returns the blocks after a number with their numbers, oldest first.
-    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<ConversationBlock>)> {
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<RecordedBlock>)> {
         let start = usize::try_from(number).unwrap_or(usize::MAX).min(self.blocks.len());
         (start as u64 + 1..).zip(&self.blocks[start..])
     }
@@ -181,6 +181,11 @@ impl Conversation {
     /// Appends the new blocks of a request. Returns `false` if it is no turn of a conversation.
     fn push_request(&mut self, host: &Host, record: &RequestRecord) -> bool {
         let Some(request) = turn_request(host, record) else { return false };
+        let key = transcript_key(record);
+        if key.is_some() && !self.transcripts.contains_key(&key) {
+            let own = self.transcripts.get(&None).map(|parent| parent.of_subagent(&request)).unwrap_or_default();
+            self.transcripts.insert(key, own);
+        }
         let blocks = self.transcript(record).push_request(&request);
         self.append(record, record.time, blocks);
         true
@@ -201,15 +206,14 @@ impl Conversation {
     }
 
     fn transcript(&mut self, record: &RequestRecord) -> &mut Transcript {
-        let key = record.received.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default());
-        self.transcripts.entry(key).or_default()
+        self.transcripts.entry(transcript_key(record)).or_default()
     }
 
     fn append(&mut self, record: &RequestRecord, time: i64, blocks: Vec<TranscriptBlock>) {
         for mut block in blocks {
             truncate(&mut block);
             let subagent = record.received.subagent.clone();
-            self.blocks.push(Arc::new(ConversationBlock { block, request: record.request, subagent, time }));
+            self.blocks.push(Arc::new(RecordedBlock { block, request: record.request, subagent, time }));
         }
     }
 }
@@ -217,6 +221,11 @@ impl Conversation {
 fn truncate(block: &mut TranscriptBlock) {
     let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
     block.text.truncate(end);
+}
+
+/// The subagent that sent a request. `None` for the main agent.
+fn transcript_key(record: &RequestRecord) -> Option<String> {
+    record.received.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default())
 }
 
 /// Decodes a recorded request. Returns `None` if it is no turn of a conversation, or if its body is no longer stored.

@@ -23,7 +23,7 @@ const MAX_REASON_BYTES: usize = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AgentReason {
     pub(super) text: Option<String>,
-    /// `true` if a response that is not complete yet may have a later text.
+    /// `true` if a response that is not recorded yet may have a later text.
     pub(super) is_provisional: bool,
 }
 
@@ -110,7 +110,9 @@ impl AgentReasons {
         }
         let earlier = |response: &SpokenResponse| response.time <= record.time;
         let is_awaited = |response: &&SpokenResponse| matches!(response.content, ResponseContent::Awaited);
-        let is_provisional = responses.iter().filter(is_awaited).any(earlier);
+        // Requests are recorded in order, and later than they are forwarded: only a later one shows that no earlier one is missing.
+        let is_complete = responses.iter().any(|response| response.time > record.time);
+        let is_provisional = !is_complete || responses.iter().filter(is_awaited).any(earlier);
         let text = last_text(host, responses, |response| response.subagent.is_none() && earlier(response));
         Ok(AgentReason { text, is_provisional })
     }
