@@ -87,10 +87,9 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// Writes a body: the head's members, then a list of messages as the last member.
-fn write_body(head: Value, list: &str, messages: &[Value]) -> Vec<u8> {
-    let mut body = head.as_object().cloned().unwrap_or_default();
-    body.insert(list.to_owned(), Value::Array(messages.to_vec()));
-    Value::Object(body).to_string().into_bytes()
+fn write_body(mut head: Value, list: &str, messages: Vec<Value>) -> Vec<u8> {
+    head[list] = Value::Array(messages);
+    head.to_string().into_bytes()
 }
 
 /// Returns a JSON object of the given members without those that are absent.

@@ -4,7 +4,7 @@ mod backoff;
 mod failure;
 
 use futures::StreamExt;
-use sayso_wire::stream::{CANCELED, Collector, FinishReason, ModelResponse, StreamEvent, collect};
+use sayso_wire::stream::{Api, CANCELED, Collector, FinishReason, ModelResponse, StreamEvent, collect};
 
 use crate::event::{LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, AgentResponse, BodyStream, Host, SendError};
@@ -145,17 +145,23 @@ async fn attempt(
     if let Some((kind, message)) = &response.error {
         return Err(ModelFailure::of_stream_error(kind, message));
     }
-    if response.finish.is_none() {
+    let Some((reason, finish)) = &response.finish else {
         return Err(ModelFailure::transient("the answer broke off before its end"));
+    };
+    match finish {
+        _ if !response.blocks.is_empty() => Ok(()),
+        FinishReason::Refusal => Err(ModelFailure::Fatal {
+            message: format!("the model refused to answer ({reason})"),
+            hint: "rephrase the task, or choose another model".to_owned(),
+        }),
+        // Claude ends a turn without a word if it has nothing to add to the results.
+        FinishReason::EndTurn if api == Api::AnthropicMessages => Ok(()),
+        _ => Err(ModelFailure::transient("the answer was empty")),
     }
-    if response.blocks.is_empty() {
-        return Err(ModelFailure::transient("the answer was empty"));
-    }
-    Ok(())
 }
 
 async fn read_stream(
-    api: sayso_wire::stream::Api,
+    api: Api,
     mut body: BodyStream,
     answer: &mut ReceivedAnswer,
     emit: &(dyn Fn(LiveEventKind) + Sync),

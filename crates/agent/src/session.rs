@@ -1,5 +1,6 @@
 //! A session: its state, its invocations and their controls.
 
+mod answers;
 mod calls;
 mod commands;
 mod context;
@@ -8,6 +9,7 @@ mod editor_read;
 mod interrupt;
 mod invocation;
 mod limits;
+mod prompts;
 mod repeats;
 mod shorten;
 
@@ -220,12 +222,16 @@ impl AgentSession {
 
     async fn run_or_queue(&self, prompt: Option<UserPrompt>) -> Invoked {
         let Some(mut running) = self.begin(prompt) else { return Invoked::Queued };
+        // A task that is dropped in the middle must not leave the session running.
+        let guard = IdleGuard(self);
         loop {
             let end = self.run_invocation(&running.0, &running.1).await;
-            match self.begin_next() {
-                Some(next) => running = next,
-                None => return end,
-            }
+            let Some(next) = self.begin_next() else {
+                // The session is idle, and another invocation may have started already.
+                std::mem::forget(guard);
+                return end;
+            };
+            running = next;
         }
     }
 
@@ -365,6 +371,15 @@ impl AgentSession {
             }))?;
         }
         Ok(())
+    }
+}
+
+/// Ends the running state when dropped.
+struct IdleGuard<'s>(&'s AgentSession);
+
+impl Drop for IdleGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running = None;
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             mark(block);
         }
     }
-    write_body(head, "messages", &list)
+    write_body(head, "messages", list)
 }
 
 /// Returns the budget of thinking. The API wants a turn that is under way to begin with thinking, which is missing after a switch of

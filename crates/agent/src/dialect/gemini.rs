@@ -42,7 +42,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             None => list.push(json!({"role": role, "parts": content})),
         }
     }
-    write_body(head, "contents", &list)
+    write_body(head, "contents", list)
 }
 
 fn user_part(part: &UserPart<'_>) -> Value {

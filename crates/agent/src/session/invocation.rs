@@ -1,27 +1,19 @@
 //! An invocation: requests and tool calls until the model is done.
 
-use std::collections::BTreeSet;
-
-use base64::Engine as _;
 use sayso_tools::Definition;
 use sayso_wire::stream::ModelResponse;
 
 use super::limits::Totals;
 use super::repeats::Repeats;
-use super::{AgentSession, Interrupt, Invoked, UserPrompt};
+use super::{AgentSession, Interrupt, Invoked};
 use crate::dialect::{BuiltRequest, RequestParts, build_request, select_tools};
 use crate::event::{FinishedReason, LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, Host, RecordError, RequestReason, SurfaceAnswer, SurfaceRequest};
-use crate::log::{AssistantBlock, AssistantMessage, AttachedFile, Entry, History, ImageData, Prompt};
-use crate::model::{ExchangeEnd, ReceivedAnswer, exchange};
+use crate::log::{Entry, History};
+use crate::model::{ExchangeEnd, exchange};
 use crate::scenario::Scenario;
 use crate::settings::Settings;
 use crate::system_prompt::{self, Delegated};
-
-/// Maximum size of an attached file, in bytes.
-const MAX_ATTACHED_BYTES: usize = 256 * 1024;
-/// Number of answers in a row that may break off or reach the output limit.
-const MAX_UNFINISHED: u32 = 3;
 
 /// A running invocation.
 pub(super) struct InvocationRun<'s> {
@@ -36,8 +28,8 @@ pub(super) struct InvocationRun<'s> {
     pub(super) has_proposed: bool,
     /// Tools of the last request.
     pub(super) tools: Vec<Definition>,
-    unfinished: u32,
-    last_text: String,
+    pub(super) unfinished: u32,
+    pub(super) last_text: String,
 }
 
 /// The end of an invocation.
@@ -103,6 +95,10 @@ impl InvocationRun<'_> {
     async fn run(&mut self) -> Result<(), InvocationEnd> {
         self.session.append(Entry::InvocationStarted { invocation: self.invocation.to_owned() })?;
         self.session.cancel_dangling_calls()?;
+        self.take_prompts().await?;
+        if !self.has_open_request()? {
+            return Ok(());
+        }
         loop {
             self.take_prompts().await?;
             if self.interrupt.is_triggered() {
@@ -157,64 +153,6 @@ impl InvocationRun<'_> {
             ExchangeEnd::Cancelled => Err(InvocationEnd::Cancelled),
             ExchangeEnd::Failed { message, hint } => Err(InvocationEnd::Failed { message, hint }),
         }
-    }
-
-    /// Appends a message that lets the model finish its answer.
-    fn ask_to_continue(&mut self, text: &str) -> Result<Flow, InvocationEnd> {
-        self.unfinished += 1;
-        if self.unfinished > MAX_UNFINISHED {
-            let message = format!("{MAX_UNFINISHED} answers in a row did not reach their end");
-            let hint = "send a prompt to go on, or choose another model".to_owned();
-            return Err(InvocationEnd::Failed { message, hint });
-        }
-        self.session.append(Entry::Notice { text: text.to_owned() })?;
-        Ok(Flow::Continue)
-    }
-
-    /// Stores an answer, with an id for each call that is unique in the session.
-    fn record_answer(
-        &mut self,
-        settings: &Settings,
-        answer: &ReceivedAnswer,
-    ) -> Result<AssistantMessage, InvocationEnd> {
-        let mut message =
-            AssistantMessage::from_response(settings.dialect, &settings.model, answer.response(), answer.request);
-        self.session.lock_history(|history| message.choose_call_ids(history));
-        if !message.last_text().is_empty() {
-            message.last_text().clone_into(&mut self.last_text);
-        }
-        self.session.append(Entry::Assistant(message.clone()))?;
-        Ok(message)
-    }
-
-    /// Adds queued prompts, and messages about earlier changes.
-    async fn take_prompts(&mut self) -> Result<(), InvocationEnd> {
-        for message in self.session.host().take_messages(self.session.id()) {
-            self.session.append(Entry::Message { text: message.text, change: message.change })?;
-        }
-        loop {
-            let Some(prompt) = self.session.lock().queue.pop_front() else { return Ok(()) };
-            let prompt = self.read_attachments(prompt).await;
-            self.session.append(Entry::Prompt(prompt))?;
-        }
-    }
-
-    async fn read_attachments(&self, prompt: UserPrompt) -> Prompt {
-        let mut files = Vec::new();
-        for path in prompt.files {
-            let read = self.session.host().read_file(self.session.id(), &path);
-            files.push(match self.interrupt.or_interrupted(read).await {
-                Some(Ok(file)) if file.text.len() > MAX_ATTACHED_BYTES => {
-                    let text = &file.text[..file.text.floor_char_boundary(MAX_ATTACHED_BYTES)];
-                    let text = format!("{text}\n[The file has {} bytes; read the rest with a tool.]", file.text.len());
-                    AttachedFile { path: file.path, text }
-                }
-                Some(Ok(file)) => AttachedFile { path: file.path, text: file.text },
-                Some(Err(problem)) => AttachedFile { text: format!("[cannot be read: {problem}]"), path },
-                None => AttachedFile { text: "[not read: interrupted]".to_owned(), path },
-            });
-        }
-        Prompt { text: prompt.text, files, images: prompt.images }
     }
 
     /// Asks if a limit is reached. Ends the invocation unless the user raises it.
@@ -380,34 +318,4 @@ pub(super) fn means_continue(answer: &str) -> bool {
 pub(super) fn means_stop(answer: &str) -> bool {
     let answer = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
     ["", "stop", "no", "n"].contains(&answer.as_str())
-}
-
-/// Encodes images of a tool for the log.
-pub(super) fn image_data(images: &[sayso_tools::ToolImage]) -> Vec<ImageData> {
-    let encode = |image: &sayso_tools::ToolImage| ImageData {
-        media_type: image.media_type.clone(),
-        base64: base64::engine::general_purpose::STANDARD.encode(&image.data),
-    };
-    images.iter().map(encode).collect()
-}
-
-impl AssistantMessage {
-    /// Replaces ids of calls that are missing or were used before.
-    fn choose_call_ids(&mut self, history: &History) {
-        let mut used: BTreeSet<String> = BTreeSet::new();
-        let mut next = history.call_count();
-        for block in &mut self.blocks {
-            let AssistantBlock::ToolCall(call) = block else { continue };
-            if call.id.is_empty() || history.knows_call(&call.id) || used.contains(&call.id) {
-                loop {
-                    next += 1;
-                    call.id = crate::dialect::own_call_id(next);
-                    if !history.knows_call(&call.id) && !used.contains(&call.id) {
-                        break;
-                    }
-                }
-            }
-            used.insert(call.id.clone());
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use sayso_agent::host::RequestReason;
 use sayso_agent::{Entry, Invoked};
 use sayso_scripted_model::{Answer, Received, Turn};
-use sayso_wire::stream::Api;
+use sayso_wire::stream::{Api, Usage};
 use serde_json::json;
 
 use super::fake_host::Decision;
@@ -14,11 +14,21 @@ fn is_compaction(request: &Received) -> bool {
 }
 
 fn overflow(api: Api) -> Answer {
-    Answer::error(400, match api {
-        Api::AnthropicMessages => "prompt is too long: 210000 tokens > 200000 maximum",
-        Api::Gemini => "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
-        _ => "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
-    })
+    Answer::error(
+        400,
+        match api {
+            Api::AnthropicMessages => "prompt is too long: 210000 tokens > 200000 maximum",
+            Api::Gemini => "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+            _ => {
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens."
+            }
+        },
+    )
+}
+
+/// A turn whose API counts no tokens, so that the agent estimates them.
+fn uncounted(turn: Turn) -> Turn {
+    turn.with_usage(Usage::default())
 }
 
 fn read(line: usize) -> Turn {
@@ -39,7 +49,9 @@ async fn overflow_is_pruned_then_compacted() {
         scene.model.when(is_compaction, Turn::says("Task: read it. Done: six reads."));
         assert_eq!(scene.complete("read it").await, "the end", "{}", name(api));
         assert!(scene.has_entry(|entry| matches!(entry, Entry::Pruned { calls } if calls.len() == 3)), "{}", name(api));
-        assert!(scene.has_entry(|entry| matches!(entry, Entry::Compacted { summary, .. } if summary.contains("six reads"))));
+        assert!(
+            scene.has_entry(|entry| matches!(entry, Entry::Compacted { summary, .. } if summary.contains("six reads")))
+        );
         let states = scene.states();
         let place = |state: &str| states.iter().position(|known| known == state).unwrap();
         assert!(place("pruned") < place("compacting"), "{states:?}");
@@ -62,13 +74,11 @@ async fn overflow_without_remedy_fails_with_hint() {
 
 #[tokio::test]
 async fn compaction_that_overflows_is_shortened() {
-    let turns = (1..=3).map(|line| Answer::from(read(line))).chain([
-        overflow(Api::AnthropicMessages),
-        Turn::says("the end").into(),
-    ]);
+    let turns = (1..=3)
+        .map(|line| Answer::from(read(line)))
+        .chain([overflow(Api::AnthropicMessages), Turn::says("the end").into()]);
     let big = big_file();
-    let scene =
-        Scene::with_window(settings(Api::AnthropicMessages, "ASK"), &[("big.txt", &big)], turns, None);
+    let scene = Scene::with_window(settings(Api::AnthropicMessages, "ASK"), &[("big.txt", &big)], turns, None);
     scene.model.once(is_compaction, overflow(Api::AnthropicMessages));
     scene.model.when(is_compaction, Turn::says("a summary"));
     assert_eq!(scene.complete("read it").await, "the end");
@@ -77,7 +87,7 @@ async fn compaction_that_overflows_is_shortened() {
 
 #[tokio::test]
 async fn full_window_is_pruned_before_the_request() {
-    let turns = (0..12).map(|part| read(part * 40 + 1)).chain([Turn::says("the end")]);
+    let turns = (0..12).map(|part| uncounted(read(part * 40 + 1))).chain([Turn::says("the end")]);
     let big = big_file();
     let scene = Scene::with_window(settings(Api::OpenAiResponses, "ASK"), &[("big.txt", &big)], turns, Some(9_000));
     scene.model.when(is_compaction, Turn::says("a summary"));
@@ -107,12 +117,9 @@ async fn sixty_turn_task_survives_compaction_and_failed_edit() {
     assert_eq!(count, 60);
     turns.push(Turn::says("value is 29"));
     let first = body(0);
-    let scene = Scene::with_window(
-        settings(Api::AnthropicMessages, "CODE"),
-        &[("value.txt", &first)],
-        turns,
-        Some(14_000),
-    );
+    let turns = turns.into_iter().map(uncounted);
+    let scene =
+        Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(8_000));
     let noise: String = (0..80).map(|line| format!("output line {line}\n")).collect();
     scene.host.outputs.lock().unwrap().extend((0..28).map(|_| noise.clone()));
     scene.host.decisions.lock().unwrap().extend((0..20).map(|_| Decision::Approve));

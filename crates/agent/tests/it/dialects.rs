@@ -15,10 +15,16 @@ async fn prefixes_are_byte_stable_over_ten_turns() {
     for api in Api::ALL {
         let turns = (1..=9)
             .map(|line| {
-                Turn::calls("Read", json!({"path": "a", "offset": line})).and_says("Reading.").after_thinking("hm", Some("sig"))
+                Turn::calls("Read", json!({"path": "a", "offset": line}))
+                    .and_says("Reading.")
+                    .after_thinking("hm", Some("sig"))
             })
             .chain([Turn::says("the end"), Turn::says("bye")]);
-        let scene = Scene::new(settings(api, "CODE"), &[("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n"), ("AGENTS.md", "Be brief.\n")], turns);
+        let scene = Scene::new(
+            settings(api, "CODE"),
+            &[("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n"), ("AGENTS.md", "Be brief.\n")],
+            turns,
+        );
         scene.complete("go").await;
         scene.host.advance_ms(86_400_000);
         scene.complete("thanks").await;
@@ -36,7 +42,8 @@ async fn prefixes_are_byte_stable_over_ten_turns() {
 
 #[tokio::test]
 async fn breakpoints_mark_tools_system_and_two_user_turns() {
-    let turns = (1..=4).map(|line| Turn::calls("Read", json!({"path": "a", "offset": line}))).chain([Turn::says("end")]);
+    let turns =
+        (1..=4).map(|line| Turn::calls("Read", json!({"path": "a", "offset": line}))).chain([Turn::says("end")]);
     let scene = Scene::new(settings(Api::AnthropicMessages, "ASK"), &[("a", "1\n2\n3\n4\n")], turns);
     scene.complete("go").await;
     for (index, request) in scene.turns().iter().enumerate() {
@@ -44,9 +51,8 @@ async fn breakpoints_mark_tools_system_and_two_user_turns() {
         assert!(marked(request.body["tools"].as_array().unwrap().last().unwrap()));
         assert!(marked(&request.body["system"][0]));
         let messages = request.body["messages"].as_array().unwrap();
-        let places: Vec<usize> = (0..messages.len())
-            .filter(|at| messages[*at]["content"].as_array().unwrap().iter().any(marked))
-            .collect();
+        let places: Vec<usize> =
+            (0..messages.len()).filter(|at| messages[*at]["content"].as_array().unwrap().iter().any(marked)).collect();
         let last = messages.len() - 1;
         assert_eq!(places, if index == 0 { vec![0] } else { vec![last - 2, last] });
         let text = String::from_utf8_lossy(&request.raw).into_owned();
@@ -114,10 +120,10 @@ async fn recorded_request_continues_in_a_fork() {
             let model = ModelServer::bind(([127, 0, 0, 1], 0).into(), [Turn::says("forked")]).unwrap();
             let host = std::sync::Arc::new(super::fake_host::FakeHost::new(model.address(), &[]));
             let shared: SharedHost = host.clone();
-            let identity =
-                SessionIdentity { session: "f".to_owned(), fork_of: Some(7), ..SessionIdentity::default() };
+            let identity = SessionIdentity { session: "f".to_owned(), fork_of: Some(7), ..SessionIdentity::default() };
             let fork =
-                AgentSession::fork(identity, settings(to, "ASK"), scene.catalog.clone(), shared, entries.clone()).unwrap();
+                AgentSession::fork(identity, settings(to, "ASK"), scene.catalog.clone(), shared, entries.clone())
+                    .unwrap();
             assert_eq!(fork.title(), "what does a say?");
             let end = fork.invoke(UserPrompt::text("and now?")).await;
             assert!(matches!(end, Invoked::Finished { .. }), "{end:?}");

@@ -78,7 +78,9 @@ async fn read_asks_the_editor_first() {
     let asked = scene.host.asked.lock().unwrap();
     // A path outside the workspace never reaches the editor.
     assert_eq!(asked.len(), 2);
-    assert!(matches!(&asked[0], SurfaceRequest::FileRead { path, offset: Some(1), limit: Some(200), .. } if path == "a.txt"));
+    assert!(
+        matches!(&asked[0], SurfaceRequest::FileRead { path, offset: Some(1), limit: Some(200), .. } if path == "a.txt")
+    );
 }
 
 #[tokio::test]
@@ -93,7 +95,8 @@ async fn terminal_answers_have_defined_results() {
         SurfaceAnswer::TimedOut,
         SurfaceAnswer::NoSurface,
     ];
-    let call = |number: usize| Turn::calls("Exec", json!({"command": format!("step{number}"), "in_user_terminal": true}));
+    let call =
+        |number: usize| Turn::calls("Exec", json!({"command": format!("step{number}"), "in_user_terminal": true}));
     let turns = (0..answers.len()).map(call).chain([Turn::says("ok")]);
     let scene = Scene::new(settings(Api::AnthropicMessages, "CODE"), &[], turns);
     scene.host.answers.lock().unwrap().extend(answers);
@@ -142,11 +145,7 @@ async fn long_output_keeps_head_and_tail() {
 #[tokio::test]
 async fn partial_and_stale_outcomes_reach_the_model() {
     let write = |text: &str| Turn::calls("Write", json!({"path": "new.txt", "content": text}));
-    let scene = Scene::new(
-        settings(Api::Gemini, "CODE"),
-        &[],
-        [write("a\n"), write("b\n"), Turn::says("ok")],
-    );
+    let scene = Scene::new(settings(Api::Gemini, "CODE"), &[], [write("a\n"), write("b\n"), Turn::says("ok")]);
     scene.host.decisions.lock().unwrap().extend([
         Decision::Partial("new.txt: hunk 1 of 2 was applied"),
         Decision::Stale("nothing was written: new.txt changed"),

@@ -53,7 +53,8 @@ async fn cut_before_content_is_retried() {
 async fn cut_after_content_keeps_it_and_goes_on() {
     for api in Api::ALL {
         let long = Turn::says(&"some words ".repeat(30));
-        let scene = Scene::new(settings(api, "ASK"), &[], [Answer::from(long).cut_after(7), Turn::says("the rest").into()]);
+        let scene =
+            Scene::new(settings(api, "ASK"), &[], [Answer::from(long).cut_after(7), Turn::says("the rest").into()]);
         assert_eq!(scene.complete("go").await, "the rest", "{}", name(api));
         let body = scene.turns()[1].body.to_string();
         assert!(body.contains("some words") && body.contains("Your last answer broke off"), "{}: {body}", name(api));
@@ -64,11 +65,8 @@ async fn cut_after_content_keeps_it_and_goes_on() {
 #[tokio::test]
 async fn stream_error_before_content_is_retried() {
     for api in [Api::AnthropicMessages, Api::OpenAiResponses] {
-        let scene = Scene::new(
-            settings(api, "ASK"),
-            &[],
-            [Turn::default().and_fails(529, "Overloaded"), Turn::says("ok")],
-        );
+        let scene =
+            Scene::new(settings(api, "ASK"), &[], [Turn::default().and_fails(529, "Overloaded"), Turn::says("ok")]);
         assert_eq!(scene.complete("go").await, "ok", "{}", name(api));
     }
 }
@@ -122,8 +120,7 @@ async fn answer_in_one_piece_is_read() {
 
 #[tokio::test]
 async fn session_goes_on_after_a_failure() {
-    let scene =
-        Scene::new(settings(Api::Gemini, "ASK"), &[], [Answer::error(400, "bad"), Turn::says("fine").into()]);
+    let scene = Scene::new(settings(Api::Gemini, "ASK"), &[], [Answer::error(400, "bad"), Turn::says("fine").into()]);
     assert!(matches!(scene.say("go").await, Invoked::Failed { .. }));
     assert_eq!(scene.complete("again").await, "fine");
     assert_eq!(scene.session.completed_turns(), 1);

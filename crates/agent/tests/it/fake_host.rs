@@ -196,7 +196,12 @@ async fn exchange(address: std::net::SocketAddr, request: AgentRequest) -> Resul
         let _open = &connection;
         frame.map(|frame| frame.into_data().unwrap_or_else(|_| Bytes::new()))
     });
-    Ok(AgentResponse { request: Some(1), status: head.status.as_u16(), headers: headers.collect(), body: chunks.boxed() })
+    Ok(AgentResponse {
+        request: Some(1),
+        status: head.status.as_u16(),
+        headers: headers.collect(),
+        body: chunks.boxed(),
+    })
 }
 
 impl Host for FakeHost {
@@ -298,11 +303,7 @@ impl Host for FakeHost {
         async move { self.decide(&format!("{request:?}")).await }.boxed()
     }
 
-    fn permit_delegation<'a>(
-        &'a self,
-        _: &'a CallOrigin,
-        delegation: Delegation,
-    ) -> BoxFuture<'a, DelegationPermit> {
+    fn permit_delegation<'a>(&'a self, _: &'a CallOrigin, delegation: Delegation) -> BoxFuture<'a, DelegationPermit> {
         async move {
             let result = self.decide("").await;
             match result.outcome {

@@ -4,7 +4,8 @@ use sayso_agent::{Limits, Scenario, Scenarios};
 
 use super::scene::tool_names;
 
-const GOOD: &str = "name: REVIEW\ndescription: Reviews changes\nprompt: Review the changes.\ntools: [Read, Grep, mcp__docs__*]\n";
+const GOOD: &str =
+    "name: REVIEW\ndescription: Reviews changes\nprompt: Review the changes.\ntools: [Read, Grep, mcp__docs__*]\n";
 
 #[test]
 fn built_in_scenarios_have_their_rights() {
