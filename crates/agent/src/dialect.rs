@@ -92,7 +92,7 @@ fn write_body(mut head: Value, list: &str, messages: Vec<Value>) -> Vec<u8> {
     head.to_string().into_bytes()
 }
 
-/// Returns a JSON object of the given members without those that are absent.
+/// Returns a JSON object of the given members without the absent ones.
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(present.collect::<Map<_, _>>())

@@ -8,8 +8,8 @@ use sayso_wire::stream::{Api, CANCELED, Collector, FinishReason, ModelResponse, 
 
 use crate::event::{LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, AgentResponse, BodyStream, Host, SendError};
-use crate::session::Interrupt;
-pub(crate) use backoff::Backoff;
+use crate::session::InterruptSignal;
+pub(crate) use backoff::RetryDelays;
 pub(crate) use failure::ModelFailure;
 
 /// Maximum size of the body of an error, in bytes.
@@ -65,11 +65,11 @@ impl ReceivedAnswer {
 /// Runs an exchange. Retries failures of the upstream before any content of an answer was received.
 pub(crate) async fn exchange(
     host: &dyn Host,
-    interrupt: &Interrupt,
+    interrupt: &InterruptSignal,
     request: AgentRequest,
     emit: &(dyn Fn(LiveEventKind) + Sync),
 ) -> ExchangeEnd {
-    let mut backoff = Backoff::default();
+    let mut backoff = RetryDelays::default();
     loop {
         emit_status(emit, StepState::Requesting, format!("request to {}", request.model), None, None);
         let mut answer = ReceivedAnswer::default();

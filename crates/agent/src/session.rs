@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
-pub(crate) use interrupt::Interrupt;
+pub(crate) use interrupt::InterruptSignal;
 
 use crate::catalog::Catalog;
 use crate::dialect::CANCELLED_RESULT;
@@ -37,7 +37,7 @@ pub struct SessionIdentity {
     pub parent: Option<String>,
     /// The request whose conversation it continues.
     pub fork_of: Option<u64>,
-    /// Tools that a delegation allows. `None`: those of the scenario.
+    /// Tools that a delegation allows. `None`: the tools of the scenario.
     pub tools: Option<Vec<String>>,
 }
 
@@ -128,7 +128,7 @@ struct State {
 
 struct RunningInvocation {
     invocation: String,
-    interrupt: Interrupt,
+    interrupt: InterruptSignal,
 }
 
 impl std::fmt::Debug for AgentSession {
@@ -236,7 +236,7 @@ impl AgentSession {
     }
 
     /// Starts an invocation, or queues the prompt if one runs.
-    fn begin(&self, prompt: Option<UserPrompt>) -> Option<(String, Interrupt)> {
+    fn begin(&self, prompt: Option<UserPrompt>) -> Option<(String, InterruptSignal)> {
         let mut state = self.lock();
         state.queue.extend(prompt);
         if let Some(running) = &state.running {
@@ -251,7 +251,7 @@ impl AgentSession {
     }
 
     /// Ends the running invocation. Starts the next one if prompts are queued.
-    fn begin_next(&self) -> Option<(String, Interrupt)> {
+    fn begin_next(&self) -> Option<(String, InterruptSignal)> {
         let mut state = self.lock();
         state.running = None;
         (!state.queue.is_empty()).then(|| start_running(&mut state))
@@ -383,9 +383,9 @@ impl Drop for IdleGuard<'_> {
     }
 }
 
-fn start_running(state: &mut State) -> (String, Interrupt) {
+fn start_running(state: &mut State) -> (String, InterruptSignal) {
     let invocation = format!("i{}", state.history.invocations() + 1);
-    let interrupt = Interrupt::default();
+    let interrupt = InterruptSignal::default();
     state.running = Some(RunningInvocation { invocation: invocation.clone(), interrupt: interrupt.clone() });
     (invocation, interrupt)
 }

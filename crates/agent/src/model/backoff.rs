@@ -9,11 +9,11 @@ const MAX_REQUESTED_DELAY_MS: i64 = 10 * 60_000;
 
 /// Exponential backoff with jitter.
 #[derive(Debug, Default)]
-pub(crate) struct Backoff {
+pub(crate) struct RetryDelays {
     attempts: u32,
 }
 
-impl Backoff {
+impl RetryDelays {
     /// Returns the delay before the next attempt; `None` if there is none. `requested_ms` is the delay that the upstream asked for.
     pub(crate) fn next_delay_ms(&mut self, requested_ms: Option<i64>, random: u64) -> Option<i64> {
         self.attempts += 1;

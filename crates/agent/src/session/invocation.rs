@@ -5,7 +5,7 @@ use sayso_wire::stream::ModelResponse;
 
 use super::limits::Totals;
 use super::repeats::Repeats;
-use super::{AgentSession, Interrupt, Invoked};
+use super::{AgentSession, InterruptSignal, Invoked};
 use crate::dialect::{BuiltRequest, RequestParts, build_request, select_tools};
 use crate::event::{FinishedReason, LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, Host, RecordError, RequestReason, SurfaceAnswer, SurfaceRequest};
@@ -19,13 +19,15 @@ use crate::system_prompt::{self, Delegated};
 pub(super) struct InvocationRun<'s> {
     pub(super) session: &'s AgentSession,
     pub(super) invocation: &'s str,
-    pub(super) interrupt: &'s Interrupt,
+    pub(super) interrupt: &'s InterruptSignal,
     pub(super) totals: Totals,
     pub(super) repeats: Repeats,
     /// Number of rejections of a request for its size, without an answer between them.
     pub(super) overflows: u32,
     /// `true` after a successful `ProposeChanges` call.
     pub(super) has_proposed: bool,
+    /// `true` after the model was told to summarise its proposal.
+    has_summary_request: bool,
     /// Tools of the last request.
     pub(super) tools: Vec<Definition>,
     pub(super) unfinished: u32,
@@ -62,7 +64,7 @@ impl From<RecordError> for InvocationEnd {
 
 impl AgentSession {
     /// Runs an invocation to its end, and reports the end.
-    pub(super) async fn run_invocation(&self, invocation: &str, interrupt: &Interrupt) -> Invoked {
+    pub(super) async fn run_invocation(&self, invocation: &str, interrupt: &InterruptSignal) -> Invoked {
         let mut run = InvocationRun {
             session: self,
             invocation,
@@ -71,6 +73,7 @@ impl AgentSession {
             repeats: Repeats::default(),
             overflows: 0,
             has_proposed: false,
+            has_summary_request: false,
             tools: Vec::new(),
             unfinished: 0,
             last_text: String::new(),
@@ -129,6 +132,10 @@ impl InvocationRun<'_> {
                     self.unfinished = 0;
                     self.execute_calls(&message).await?;
                     return Ok(Flow::Continue);
+                }
+                if self.has_proposed && !self.has_summary_request && message.last_text().is_empty() {
+                    self.has_summary_request = true;
+                    return self.ask_to_continue("Conclude with a concise summary of the proposed changes.");
                 }
                 if answer.reached_output_limit() {
                     return self.ask_to_continue("Your last answer reached the output limit. Go on in smaller steps.");

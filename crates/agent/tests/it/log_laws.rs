@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sayso_agent::dialect::{RequestParts, build_request};
 use sayso_agent::event::FinishedReason;
 use sayso_agent::log::{
-    AssistantBlock, AssistantMessage, CallKind, Completeness, HistoryItem, RecordedResult, Signature, SignatureKind,
+    AssistantBlock, AssistantMessage, CallKind, Completeness, HistoryItem, RecordedResult, SignatureKind, SignedData,
     ToolCallBlock,
 };
 use sayso_agent::{Entry, EntryBody, History, LogEntry, Prompt};
@@ -56,10 +56,10 @@ fn arguments() -> impl Strategy<Value = String> {
     ]
 }
 
-fn signatures() -> impl Strategy<Value = Vec<Signature>> {
+fn signatures() -> impl Strategy<Value = Vec<SignedData>> {
     let kind =
         prop_oneof![Just(SignatureKind::Signature), Just(SignatureKind::Encrypted), Just(SignatureKind::Redacted)];
-    prop::collection::vec((kind, "[a-z]{1,4}").prop_map(|(kind, data)| Signature { kind, data }), 0..2)
+    prop::collection::vec((kind, "[a-z]{1,4}").prop_map(|(kind, data)| SignedData { kind, data }), 0..2)
 }
 
 fn block() -> impl Strategy<Value = AssistantBlock> {
