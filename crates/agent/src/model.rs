@@ -4,6 +4,8 @@ mod backoff;
 mod failure;
 
 use futures::StreamExt;
+use sayso_review::RequestEnd;
+use sayso_wire::stream::collect::BlockContent;
 use sayso_wire::stream::{Api, CANCELED, Collector, FinishReason, ModelResponse, StreamEvent, collect};
 
 use crate::event::{LiveEventKind, StatusEvent, StepState};
@@ -56,6 +58,14 @@ impl ReceivedAnswer {
         self.whole.as_ref().unwrap_or(self.collector.response())
     }
 
+    /// `true` if the answer has text, thinking or a call.
+    pub(crate) fn has_content(&self) -> bool {
+        self.response().blocks.iter().any(|block| match &block.content {
+            BlockContent::Text(text) | BlockContent::Thinking(text) => !text.is_empty() || !block.opaque.is_empty(),
+            BlockContent::ToolCall { .. } => true,
+        })
+    }
+
     /// `true` if the answer reached the output limit.
     pub(crate) fn reached_output_limit(&self) -> bool {
         matches!(self.response().finish, Some((_, FinishReason::MaxTokens)))
@@ -79,7 +89,7 @@ pub(crate) async fn exchange(
             Ok(()) => return ExchangeEnd::Answered(answer),
             Err(failure) => failure,
         };
-        let has_content = !answer.response().blocks.is_empty();
+        let has_content = answer.has_content();
         let (message, after_ms) = match failure {
             ModelFailure::Overflow { message } => return ExchangeEnd::Overflow { message },
             ModelFailure::Cancelled { .. } => return ExchangeEnd::Cancelled,
@@ -133,7 +143,7 @@ async fn attempt(
             hint: error.hint().to_owned(),
         })?;
         for block in &whole.blocks {
-            if let collect::BlockContent::Text(text) = &block.content {
+            if let BlockContent::Text(text) = &block.content {
                 emit(LiveEventKind::TextDelta { text: text.clone() });
             }
         }
@@ -149,7 +159,7 @@ async fn attempt(
         return Err(ModelFailure::transient("the answer broke off before its end"));
     };
     match finish {
-        _ if !response.blocks.is_empty() => Ok(()),
+        _ if answer.has_content() => Ok(()),
         FinishReason::Refusal => Err(ModelFailure::Fatal {
             message: format!("the model refused to answer ({reason})"),
             hint: "rephrase the task, or choose another model".to_owned(),
@@ -228,7 +238,7 @@ impl From<SendError> for ModelFailure {
     }
 }
 
-/// `true` if a message is the proxy's text for a request that a person cancelled.
+/// `true` if a message is the proxy's text for a request that a person cancelled, or that a change of the session discarded.
 pub(crate) fn is_cancellation(message: &str) -> bool {
-    message.contains(CANCELED)
+    message.contains(CANCELED) || message.contains(&RequestEnd::SessionDisposed.agent_message())
 }

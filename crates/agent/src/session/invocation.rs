@@ -150,13 +150,15 @@ impl InvocationRun<'_> {
                 self.ask_to_continue(&text)
             }
             ExchangeEnd::Interrupted(answer) => {
-                if !answer.response().blocks.is_empty() {
+                if answer.has_content() {
                     self.count_usage(&settings, answer.response());
                     self.record_answer(&settings, &answer)?;
                 }
                 Err(InvocationEnd::Interrupted)
             }
             ExchangeEnd::Overflow { message } => self.recover_from_overflow(message).await,
+            // A change of the model discards a paused request; the new model gets it instead.
+            ExchangeEnd::Cancelled if self.has_other_model(&settings) => Ok(Flow::Continue),
             ExchangeEnd::Cancelled => Err(InvocationEnd::Cancelled),
             ExchangeEnd::Failed { message, hint } => Err(InvocationEnd::Failed { message, hint }),
         }
@@ -252,6 +254,12 @@ impl InvocationRun<'_> {
             settings.limits = limits;
         }
         settings
+    }
+
+    /// `true` if the settings name another model than these.
+    fn has_other_model(&self, sent: &Settings) -> bool {
+        let now = self.session.settings();
+        (&now.model, now.dialect, &now.upstream) != (&sent.model, sent.dialect, &sent.upstream)
     }
 
     pub(super) fn scenario(&self) -> Result<Scenario, InvocationEnd> {
