@@ -16,6 +16,9 @@ impl InvocationRun<'_> {
         }
         loop {
             let Some(prompt) = self.session.lock().queue.pop_front() else { return Ok(()) };
+            if prompt.text.trim().is_empty() && prompt.files.is_empty() && prompt.images.is_empty() {
+                continue;
+            }
             let prompt = self.read_attachments(prompt).await;
             self.session.append(Entry::Prompt(prompt))?;
         }

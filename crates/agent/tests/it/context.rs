@@ -1,7 +1,7 @@
 //! The context window: pruning, compaction, and a long task with both.
 
 use sayso_agent::host::RequestReason;
-use sayso_agent::{Entry, Invoked};
+use sayso_agent::{Entry, FinishedReason, Invoked, UserPrompt};
 use sayso_scripted_model::{Answer, Received, Turn};
 use sayso_wire::stream::{Api, Usage};
 use serde_json::json;
@@ -97,7 +97,7 @@ async fn full_window_is_pruned_before_the_request() {
 }
 
 #[tokio::test]
-async fn sixty_turn_task_survives_compaction_and_failed_edit() {
+async fn sixty_turn_task_survives_compaction_and_kill() {
     let body = |number: usize| format!("value = {number}\n");
     let mut turns = vec![
         Turn::calls("Read", json!({"path": "value.txt"})),
@@ -122,9 +122,24 @@ async fn sixty_turn_task_survives_compaction_and_failed_edit() {
         Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(8_000));
     let noise: String = (0..80).map(|line| format!("output line {line}\n")).collect();
     scene.host.outputs.lock().unwrap().extend((0..28).map(|_| noise.clone()));
-    scene.host.decisions.lock().unwrap().extend((0..20).map(|_| Decision::Approve));
+    let approvals = |count: usize| (0..count).map(|_| Decision::Approve);
+    scene.host.decisions.lock().unwrap().extend(approvals(29).chain([Decision::Wait]));
     scene.model.when(is_compaction, Turn::says("Task: count value up to 29. Next: go on."));
-    assert_eq!(scene.complete("Count value.txt up to 29.").await, "value is 29");
+    // Killed while a command waits for its verdict.
+    let running = tokio::spawn({
+        let session = scene.session.clone();
+        async move { session.invoke(UserPrompt::text("Count value.txt up to 29.")).await }
+    });
+    scene.host.wait_until(|host| host.decisions.lock().unwrap().is_empty()).await;
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    let resumed = scene.resume(&scene.log());
+    let Invoked::Finished { reason: FinishedReason::Completed, text, .. } = resumed.continue_conversation().await
+    else {
+        panic!("it did not complete")
+    };
+    assert_eq!(text, "value is 29");
+    assert!(scene.has_entry(|entry| matches!(entry, Entry::Result(result) if result.text == "cancelled")));
     assert_eq!(scene.host.read("value.txt"), body(29));
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Compacted { .. })));
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Pruned { .. })));

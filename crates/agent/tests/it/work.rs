@@ -175,6 +175,16 @@ async fn prompt_queued_at_the_end_is_answered() {
 }
 
 #[tokio::test]
+async fn empty_prompt_sends_no_request() {
+    let scene = Scene::new(settings(Api::OpenAiChat, "ASK"), &[], [Turn::says("hello")]);
+    assert_eq!(scene.complete(" \n").await, "");
+    assert!(scene.turns().is_empty());
+    scene.complete("hi").await;
+    assert_eq!(scene.complete("").await, "hello");
+    assert_eq!(scene.turns().len(), 1);
+}
+
+#[tokio::test]
 async fn review_messages_join_the_next_request() {
     let scene = Scene::new(settings(Api::OpenAiChat, "ASK"), &[], [Turn::says("noted")]);
     let text = "change 4 was denied: too broad".to_owned();
