@@ -1,0 +1,132 @@
+//! A configured server: started when needed, and again after its end.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use sayso_tools::{ExternalTool, ToolOutput};
+use tokio::sync::Mutex;
+
+use crate::config::ServerConfig;
+use crate::connection::{self, Connection, ProgressSink};
+use crate::error::McpError;
+use crate::process::ProcessSettings;
+
+/// Number of ends in a row after which a server is not started again.
+const MAX_FAILURES: u32 = 5;
+
+/// State of a server, for display.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerStatus {
+    /// Nothing needed it yet, or it ended.
+    Stopped,
+    Running,
+    /// The last start or call failed.
+    Failed {
+        error: McpError,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    name: String,
+    config: ServerConfig,
+    settings: Arc<ProcessSettings>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connection: Option<Arc<Connection>>,
+    /// Ends and failed starts since the last successful call.
+    failures: u32,
+    last_error: Option<McpError>,
+}
+
+impl Server {
+    pub(crate) fn new(name: String, config: ServerConfig, settings: Arc<ProcessSettings>) -> Self {
+        Self { name, config, settings, state: Mutex::default() }
+    }
+
+    /// Returns the connection; starts the server if it does not run. Concurrent callers start it once.
+    async fn connection(&self) -> Result<Arc<Connection>, McpError> {
+        let mut state = self.state.lock().await;
+        if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        state.connection = None;
+        if state.failures >= MAX_FAILURES {
+            let reason = state.last_error.as_ref().map(ToString::to_string).unwrap_or_default();
+            return Err(McpError::GivenUp { server: self.name.clone(), times: state.failures, reason });
+        }
+        match connection::connect(&self.name, &self.config, &self.settings).await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                state.connection = Some(Arc::clone(&connection));
+                Ok(connection)
+            }
+            Err(error) => {
+                state.failures += 1;
+                state.last_error = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) async fn tools(&self) -> Result<Vec<ExternalTool>, McpError> {
+        let connection = self.connection().await?;
+        let tools = connection.tools(&self.config).await;
+        self.note(&connection, tools.as_ref().err()).await;
+        tools
+    }
+
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        sink: &dyn ProgressSink,
+    ) -> Result<ToolOutput, McpError> {
+        let connection = self.connection().await?;
+        let called = connection.call(tool, arguments, &self.config, sink).await;
+        self.note(&connection, called.as_ref().err()).await;
+        called
+    }
+
+    /// Records the result of a call. A server that ended loses its connection.
+    async fn note(&self, used: &Arc<Connection>, error: Option<&McpError>) {
+        let mut state = self.state.lock().await;
+        state.last_error = error.cloned();
+        match error {
+            Some(McpError::Ended { .. }) => {
+                // Calls that run at the same time see the same end; it counts once.
+                if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, used)) {
+                    state.failures += 1;
+                    state.connection = None;
+                }
+            }
+            Some(_) => {}
+            None => state.failures = 0,
+        }
+    }
+
+    pub(crate) async fn take_tools_changed(&self) -> bool {
+        let state = self.state.lock().await;
+        state.connection.as_ref().is_some_and(|connection| connection.take_tools_changed())
+    }
+
+    pub(crate) async fn status(&self) -> ServerStatus {
+        let state = self.state.lock().await;
+        match (&state.connection, &state.last_error) {
+            (Some(connection), _) if !connection.is_closed() => ServerStatus::Running,
+            (_, Some(error)) => ServerStatus::Failed { error: error.clone() },
+            _ => ServerStatus::Stopped,
+        }
+    }
+
+    /// Ends the server. A call that still runs keeps its connection until it ends.
+    pub(crate) async fn close(&self) {
+        let connection = self.state.lock().await.connection.take();
+        if let Some(connection) = connection.and_then(Arc::into_inner) {
+            connection.close().await;
+        }
+    }
+}
