@@ -34,9 +34,9 @@ const MAX_TIMEOUTS_WITH_PROGRESS: u32 = 30;
 /// Queued progress notifications. A slow reader loses the oldest.
 const PROGRESS_QUEUE: usize = 64;
 
-/// Progress of a call.
+/// CallProgress of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct CallProgress {
     pub done: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
@@ -44,18 +44,18 @@ pub struct Progress {
 
 /// Receiver of the progress of a call.
 pub trait ProgressSink: Send + Sync {
-    fn progress(&self, progress: Progress);
+    fn progress(&self, progress: CallProgress);
 }
 
-impl<F: Fn(Progress) + Send + Sync> ProgressSink for F {
-    fn progress(&self, progress: Progress) {
+impl<F: Fn(CallProgress) + Send + Sync> ProgressSink for F {
+    fn progress(&self, progress: CallProgress) {
         self(progress);
     }
 }
 
 /// A connection after its handshake.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ServerConnection {
     server: String,
     service: RunningService<RoleClient, Handler>,
     process: Option<ServerProcess>,
@@ -93,7 +93,7 @@ pub(crate) async fn connect(
     server: &str,
     config: &ServerConfig,
     settings: &ProcessSettings,
-) -> Result<Connection, McpError> {
+) -> Result<ServerConnection, McpError> {
     let failed = |reason: String| McpError::Start { server: server.to_owned(), reason };
     let handler =
         Handler { progress: broadcast::channel(PROGRESS_QUEUE).0, are_tools_changed: Arc::new(AtomicBool::new(false)) };
@@ -124,10 +124,10 @@ pub(crate) async fn connect(
             }
         }
     };
-    Ok(Connection { server: server.to_owned(), service, process, excess: tokio::sync::Mutex::new(excess) })
+    Ok(ServerConnection { server: server.to_owned(), service, process, excess: tokio::sync::Mutex::new(excess) })
 }
 
-impl Connection {
+impl ServerConnection {
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
@@ -190,7 +190,7 @@ impl Connection {
         let deliver = |notification: ProgressNotificationParam| {
             if notification.progress_token == token {
                 let ProgressNotificationParam { progress, total, message, .. } = notification;
-                sink.progress(Progress { done: progress, total, message });
+                sink.progress(CallProgress { done: progress, total, message });
             }
         };
         let answer = loop {

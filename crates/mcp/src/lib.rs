@@ -27,7 +27,7 @@ mod server;
 mod servers;
 
 pub use config::{BadServerConfig, ServerConfig, ServerTransport};
-pub use connection::{Progress, ProgressSink};
+pub use connection::{CallProgress, ProgressSink};
 pub use error::McpError;
 pub use names::tool_name;
 pub use process::ProcessSettings;

@@ -69,6 +69,6 @@ mod tests {
         assert_eq!(read(b"12345\n12345\n", 5).await, (true, false));
         assert_eq!(read(b"1\n123456", 5).await, (false, true));
         assert_eq!(read(&b"1234567\n".repeat(5_000), 7).await, (true, false));
-        assert_eq!(read(&[b'x'; 100_000], 99_999).await, (false, true));
+        assert_eq!(read(&b"x".repeat(100_000), 99_999).await, (false, true));
     }
 }

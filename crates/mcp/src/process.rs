@@ -77,13 +77,12 @@ pub(crate) fn start(
     tokio::spawn(async move {
         let status = tokio::select! {
             status = child.wait() => status,
-            _ = &mut dropped => match tokio::time::timeout(END_GRACE, child.wait()).await {
-                Ok(status) => status,
-                Err(_) => {
+            _ = &mut dropped => {
+                if tokio::time::timeout(END_GRACE, child.wait()).await.is_err() {
                     kill(group);
-                    child.wait().await
                 }
-            },
+                child.wait().await
+            }
         };
         // Descendants may outlive the process.
         kill(group);

@@ -7,14 +7,14 @@ use sayso_tools::{ExternalTool, ToolOutput};
 use tokio::sync::Mutex;
 
 use crate::config::ServerConfig;
-use crate::connection::{self, Connection, ProgressSink};
+use crate::connection::{self, ProgressSink, ServerConnection};
 use crate::error::McpError;
 use crate::process::ProcessSettings;
 
 /// Number of ends in a row after which a server is not started again.
 const MAX_FAILURES: u32 = 5;
 
-/// State of a server, for display.
+/// ServerState of a server, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerStatus {
     /// Nothing needed it yet, or it ended.
@@ -27,28 +27,28 @@ pub enum ServerStatus {
 }
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ConfiguredServer {
     name: String,
     config: ServerConfig,
     settings: Arc<ProcessSettings>,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    connection: Option<Arc<Connection>>,
+struct ServerState {
+    connection: Option<Arc<ServerConnection>>,
     /// Ends and failed starts since the last successful call.
     failures: u32,
     last_error: Option<McpError>,
 }
 
-impl Server {
+impl ConfiguredServer {
     pub(crate) fn new(name: String, config: ServerConfig, settings: Arc<ProcessSettings>) -> Self {
         Self { name, config, settings, state: Mutex::default() }
     }
 
     /// Returns the connection; starts the server if it does not run. Concurrent callers start it once.
-    async fn connection(&self) -> Result<Arc<Connection>, McpError> {
+    async fn connection(&self) -> Result<Arc<ServerConnection>, McpError> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
             return Ok(Arc::clone(connection));
@@ -92,7 +92,7 @@ impl Server {
     }
 
     /// Records the result of a call. A server that ended loses its connection.
-    async fn note(&self, used: &Arc<Connection>, error: Option<&McpError>) {
+    async fn note(&self, used: &Arc<ServerConnection>, error: Option<&McpError>) {
         let mut state = self.state.lock().await;
         state.last_error = error.cloned();
         match error {

@@ -11,20 +11,21 @@ use crate::config::ServerConfig;
 use crate::connection::ProgressSink;
 use crate::error::McpError;
 use crate::process::ProcessSettings;
-use crate::server::{Server, ServerStatus};
+use crate::server::{ConfiguredServer, ServerStatus};
 
 /// The configured servers by name. Cheap to clone; all clones share the connections.
 #[derive(Clone, Debug)]
 pub struct McpServers {
-    servers: Arc<BTreeMap<String, Server>>,
+    servers: Arc<BTreeMap<String, ConfiguredServer>>,
 }
 
 impl McpServers {
     /// Creates the servers. Starts none of them.
     pub fn new(configs: BTreeMap<String, ServerConfig>, settings: ProcessSettings) -> Self {
         let settings = Arc::new(settings);
-        let server =
-            |(name, config): (String, ServerConfig)| (name.clone(), Server::new(name, config, Arc::clone(&settings)));
+        let server = |(name, config): (String, ServerConfig)| {
+            (name.clone(), ConfiguredServer::new(name, config, Arc::clone(&settings)))
+        };
         Self { servers: Arc::new(configs.into_iter().map(server).collect()) }
     }
 
@@ -75,10 +76,10 @@ impl McpServers {
 
     /// Ends all servers. A later call starts them again.
     pub async fn close(&self) {
-        join_all(self.servers.values().map(Server::close)).await;
+        join_all(self.servers.values().map(ConfiguredServer::close)).await;
     }
 
-    fn find(&self, server: &str) -> Result<&Server, McpError> {
+    fn find(&self, server: &str) -> Result<&ConfiguredServer, McpError> {
         self.servers.get(server).ok_or_else(|| McpError::UnknownServer { server: server.to_owned() })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use sayso_mcp::{McpError, McpServers, Progress, ServerStatus};
+use sayso_mcp::{CallProgress, McpError, McpServers, ServerStatus};
 use sayso_tools::ToolOutput;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -164,7 +164,7 @@ async fn too_long_message_ends_server() {
 #[tokio::test]
 async fn progress_arrives_before_result() {
     let scene = Scene::new("");
-    let seen: Mutex<Vec<Progress>> = Mutex::default();
+    let seen: Mutex<Vec<CallProgress>> = Mutex::default();
     let sink = |progress| seen.lock().unwrap().push(progress);
     let called = scene.servers.call("fake", "progress", &json!({}), &sink).await.unwrap();
     assert_eq!(called.text, "done");

@@ -14,7 +14,7 @@ mod over_http;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sayso_mcp::{McpServers, ProcessSettings, Progress, ServerConfig};
+use sayso_mcp::{CallProgress, McpServers, ProcessSettings, ServerConfig};
 
 /// Settings with an environment of only `PATH` and `HOME`.
 pub(crate) fn settings(directory: &Path) -> ProcessSettings {
@@ -33,4 +33,4 @@ pub(crate) fn servers(directory: &Path, config: ServerConfig) -> McpServers {
     McpServers::new(BTreeMap::from([("fake".to_owned(), config)]), settings(directory))
 }
 
-pub(crate) fn ignore_progress(_: Progress) {}
+pub(crate) fn ignore_progress(_: CallProgress) {}
