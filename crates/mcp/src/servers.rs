@@ -59,19 +59,14 @@ impl McpServers {
     }
 
     /// Returns the names of the servers that changed their tools since the last call of this function.
-    pub async fn take_changed(&self) -> Vec<String> {
-        let mut changed = Vec::new();
-        for (name, server) in &*self.servers {
-            if server.take_tools_changed().await {
-                changed.push(name.clone());
-            }
-        }
-        changed
+    pub fn take_changed(&self) -> Vec<String> {
+        let changed = self.servers.iter().filter(|(_, server)| server.take_tools_changed());
+        changed.map(|(name, _)| name.clone()).collect()
     }
 
     /// Returns the state of a server.
-    pub async fn status(&self, server: &str) -> Result<ServerStatus, McpError> {
-        Ok(self.find(server)?.status().await)
+    pub fn status(&self, server: &str) -> Result<ServerStatus, McpError> {
+        Ok(self.find(server)?.status())
     }
 
     /// Ends all servers. A later call starts them again.

@@ -86,6 +86,7 @@ for line in sys.stdin:
         elif name == "garbage":
             sys.stdout.write("\x00\xff not json\n" + '{"jsonrpc": "2.0", "id": 12345, "result": {}}\n' + '{"jsonrpc": "2.0"}\n')
             answer(request, text("still here"))
+log("end")
 "#;
 
 /// Writes the script into a directory and returns the configuration that starts it in a mode.

@@ -44,13 +44,13 @@ impl Scene {
 #[tokio::test]
 async fn tools_are_listed_page_by_page() {
     let scene = Scene::new("");
-    assert_eq!(scene.servers.status("fake").await.unwrap(), ServerStatus::Stopped);
+    assert_eq!(scene.servers.status("fake").unwrap(), ServerStatus::Stopped);
     let [(server, tools)] = &scene.servers.tools().await[..] else { panic!("one server") };
     let tools = tools.as_ref().unwrap();
     assert_eq!((server.as_str(), tools.len()), ("fake", 9));
     assert_eq!((tools[8].name.as_str(), tools[8].tool.as_str()), ("mcp__fake__tool_2_2", "tool_2_2"));
     assert_eq!(tools[8].schema, json!({ "type": "object" }));
-    assert_eq!(scene.servers.status("fake").await.unwrap(), ServerStatus::Running);
+    assert_eq!(scene.servers.status("fake").unwrap(), ServerStatus::Running);
     // A cursor that repeats ends the list.
     let endless = Scene::new("endless").servers.tools().await;
     assert_eq!(endless[0].1.as_ref().unwrap().len(), 6);
@@ -102,7 +102,7 @@ async fn death_is_told_and_server_restarts() {
     let message = error.to_string();
     assert!(message.contains("`fake`") && message.contains("exit status: 7"), "{message}");
     assert!(message.contains("segmentation fault") && message.len() < 20_000, "{}", message.len());
-    assert!(matches!(scene.servers.status("fake").await.unwrap(), ServerStatus::Failed { .. }));
+    assert!(matches!(scene.servers.status("fake").unwrap(), ServerStatus::Failed { .. }));
     assert_eq!(scene.call("echo", json!({})).await.unwrap().text, "{}");
     assert_eq!(fake::log(scene.directory.path()), ["start ", "call die", "start ", "call echo"]);
 }
@@ -178,8 +178,8 @@ async fn progress_arrives_before_result() {
 async fn changed_tools_are_reported_once() {
     let scene = Scene::new("");
     scene.call("changed", json!({})).await.unwrap();
-    assert_eq!(scene.servers.take_changed().await, ["fake"]);
-    assert!(scene.servers.take_changed().await.is_empty());
+    assert_eq!(scene.servers.take_changed(), ["fake"]);
+    assert!(scene.servers.take_changed().is_empty());
 }
 
 #[tokio::test]
@@ -187,6 +187,7 @@ async fn close_ends_process() {
     let scene = Scene::new("");
     scene.call("echo", json!({})).await.unwrap();
     scene.servers.close().await;
-    assert_eq!(scene.servers.status("fake").await.unwrap(), ServerStatus::Stopped);
+    scene.logged("end").await;
+    assert_eq!(scene.servers.status("fake").unwrap(), ServerStatus::Stopped);
     assert_eq!(scene.call("echo", json!({})).await.unwrap().text, "{}");
 }
