@@ -87,9 +87,10 @@ async fn compaction_that_overflows_is_shortened() {
 
 #[tokio::test]
 async fn full_window_is_pruned_before_the_request() {
-    let turns = (0..12).map(|part| uncounted(read(part * 40 + 1))).chain([Turn::says("the end")]);
+    let read = |part: usize| Turn::calls("Read", json!({"path": "big.txt", "offset": part * 200 + 1, "limit": 200}));
+    let turns = (0..12).map(|part| uncounted(read(part))).chain([Turn::says("the end")]);
     let big = big_file();
-    let scene = Scene::with_window(settings(Api::OpenAiResponses, "ASK"), &[("big.txt", &big)], turns, Some(9_000));
+    let scene = Scene::with_window(settings(Api::OpenAiResponses, "ASK"), &[("big.txt", &big)], turns, Some(20_000));
     scene.model.when(is_compaction, Turn::says("a summary"));
     assert_eq!(scene.complete("read it").await, "the end");
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Pruned { .. })));
@@ -117,10 +118,13 @@ async fn sixty_turn_task_survives_compaction_and_kill() {
     assert_eq!(count, 60);
     turns.push(Turn::says("value is 29"));
     let first = body(0);
-    let turns = turns.into_iter().map(uncounted);
+    // Text of the agent cannot be pruned, so that pruning alone does not make room.
+    let talk = "thinking aloud ".repeat(70);
+    let last = turns.pop().unwrap();
+    let turns = turns.into_iter().map(|turn| uncounted(turn.and_says(&talk))).chain([uncounted(last)]);
     let scene =
-        Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(8_000));
-    let noise: String = (0..80).map(|line| format!("output line {line}\n")).collect();
+        Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(16_000));
+    let noise: String = (0..400).map(|line| format!("output line {line}\n")).collect();
     scene.host.outputs.lock().unwrap().extend((0..28).map(|_| noise.clone()));
     let approvals = |count: usize| (0..count).map(|_| Decision::Approve);
     scene.host.decisions.lock().unwrap().extend(approvals(29).chain([Decision::Wait]));
