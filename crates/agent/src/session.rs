@@ -116,10 +116,10 @@ struct Inner {
     identity: SessionIdentity,
     catalog: Arc<Catalog>,
     host: SharedHost,
-    state: Mutex<State>,
+    state: Mutex<SessionFields>,
 }
 
-struct State {
+struct SessionFields {
     history: History,
     settings: Settings,
     queue: VecDeque<UserPrompt>,
@@ -203,7 +203,7 @@ impl AgentSession {
         catalog: Arc<Catalog>,
         host: SharedHost,
     ) -> Self {
-        let state = Mutex::new(State { history, settings, queue: VecDeque::new(), running: None });
+        let state = Mutex::new(SessionFields { history, settings, queue: VecDeque::new(), running: None });
         Self { inner: Arc::new(Inner { identity, catalog, host, state }) }
     }
 
@@ -335,7 +335,7 @@ impl AgentSession {
         self.lock().running.as_ref().map(|running| running.invocation.clone()).unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionFields> {
         // The state is only changed after a successful record, so a panic leaves it usable.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -346,7 +346,7 @@ impl AgentSession {
         self.append_locked(&mut state, entry)
     }
 
-    fn append_locked(&self, state: &mut State, entry: Entry) -> Result<(), RecordError> {
+    fn append_locked(&self, state: &mut SessionFields, entry: Entry) -> Result<(), RecordError> {
         let entry = LogEntry::new(self.inner.host.now_ms(), entry);
         self.inner.host.record(&self.inner.identity.session, &entry)?;
         state.history.apply(&entry);
@@ -383,7 +383,7 @@ impl Drop for IdleGuard<'_> {
     }
 }
 
-fn start_running(state: &mut State) -> (String, InterruptSignal) {
+fn start_running(state: &mut SessionFields) -> (String, InterruptSignal) {
     let invocation = format!("i{}", state.history.invocations() + 1);
     let interrupt = InterruptSignal::default();
     state.running = Some(RunningInvocation { invocation: invocation.clone(), interrupt: interrupt.clone() });

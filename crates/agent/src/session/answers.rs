@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::invocation::{Flow, InvocationEnd, InvocationRun};
+use super::invocation::{InvocationEnd, InvocationRun, NextStep};
 use crate::log::{AssistantBlock, AssistantMessage, Completeness, Entry, History, HistoryItem};
 use crate::model::ReceivedAnswer;
 use crate::settings::Settings;
@@ -46,7 +46,7 @@ impl InvocationRun<'_> {
     }
 
     /// Appends a message that lets the model finish its answer.
-    pub(super) fn ask_to_continue(&mut self, text: &str) -> Result<Flow, InvocationEnd> {
+    pub(super) fn ask_to_continue(&mut self, text: &str) -> Result<NextStep, InvocationEnd> {
         self.unfinished += 1;
         if self.unfinished > MAX_UNFINISHED {
             let message = format!("{MAX_UNFINISHED} answers in a row did not reach their end");
@@ -54,7 +54,7 @@ impl InvocationRun<'_> {
             return Err(InvocationEnd::Failed { message, hint });
         }
         self.session.append(Entry::Notice { text: text.to_owned() })?;
-        Ok(Flow::Continue)
+        Ok(NextStep::Continue)
     }
 
     /// Stores an answer, with an id for each call that is unique in the session.

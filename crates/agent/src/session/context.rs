@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sayso_wire::stream::Api;
 
-use super::invocation::{Flow, InvocationEnd, InvocationRun};
+use super::invocation::{InvocationEnd, InvocationRun, NextStep};
 use super::shorten::head_and_tail;
 use crate::dialect::{BuiltRequest, RequestParts, build_request};
 use crate::event::StepState;
@@ -68,14 +68,14 @@ impl InvocationRun<'_> {
     }
 
     /// Makes room after the upstream rejected a request for its size. Returns the end of the invocation if there is none to make.
-    pub(super) async fn recover_from_overflow(&mut self, message: String) -> Result<Flow, InvocationEnd> {
+    pub(super) async fn recover_from_overflow(&mut self, message: String) -> Result<NextStep, InvocationEnd> {
         self.overflows += 1;
         if self.overflows == 1 && self.prune(1)? {
-            return Ok(Flow::Continue);
+            return Ok(NextStep::Continue);
         }
         if self.overflows <= 3 && self.can_compact() {
             self.compact().await?;
-            return Ok(Flow::Continue);
+            return Ok(NextStep::Continue);
         }
         let hint = "start a new session, attach less, or choose a model with a larger context window".to_owned();
         Err(InvocationEnd::Failed { message, hint })

@@ -51,7 +51,7 @@ pub(super) enum InvocationEnd {
 
 /// The next step of an invocation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum NextStep {
     Continue,
     Done,
 }
@@ -110,14 +110,14 @@ impl InvocationRun<'_> {
             self.check_limits().await?;
             let built = self.prepare_request().await?;
             let built = self.fit_context(built).await?;
-            if self.step(built).await? == Flow::Done && !self.has_queued_prompts() {
+            if self.step(built).await? == NextStep::Done && !self.has_queued_prompts() {
                 return Ok(());
             }
         }
     }
 
     /// Runs a request and the tool calls of its answer.
-    async fn step(&mut self, built: BuiltRequest) -> Result<Flow, InvocationEnd> {
+    async fn step(&mut self, built: BuiltRequest) -> Result<NextStep, InvocationEnd> {
         let settings = self.settings();
         let body_bytes = built.body.len() as u64;
         let request = self.request(built, RequestReason::Turn, &settings);
@@ -131,7 +131,7 @@ impl InvocationRun<'_> {
                 if message.calls().next().is_some() {
                     self.unfinished = 0;
                     self.execute_calls(&message).await?;
-                    return Ok(Flow::Continue);
+                    return Ok(NextStep::Continue);
                 }
                 if self.has_proposed && !self.has_summary_request && message.last_text().is_empty() {
                     self.has_summary_request = true;
@@ -140,7 +140,7 @@ impl InvocationRun<'_> {
                 if answer.reached_output_limit() {
                     return self.ask_to_continue("Your last answer reached the output limit. Go on in smaller steps.");
                 }
-                Ok(Flow::Done)
+                Ok(NextStep::Done)
             }
             ExchangeEnd::BrokenOff { answer, message } => {
                 self.count_usage(&settings, answer.response());
@@ -158,7 +158,7 @@ impl InvocationRun<'_> {
             }
             ExchangeEnd::Overflow { message } => self.recover_from_overflow(message).await,
             // A change of the model discards a paused request; the new model gets it instead.
-            ExchangeEnd::Cancelled if self.has_other_model(&settings) => Ok(Flow::Continue),
+            ExchangeEnd::Cancelled if self.has_other_model(&settings) => Ok(NextStep::Continue),
             ExchangeEnd::Cancelled => Err(InvocationEnd::Cancelled),
             ExchangeEnd::Failed { message, hint } => Err(InvocationEnd::Failed { message, hint }),
         }
