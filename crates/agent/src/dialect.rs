@@ -87,13 +87,12 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// Writes a body: the head's members, then a list of messages as the last member.
-fn write_body(head: Value, list: &str, messages: &[Value]) -> Vec<u8> {
-    let mut body = head.as_object().cloned().unwrap_or_default();
-    body.insert(list.to_owned(), Value::Array(messages.to_vec()));
-    Value::Object(body).to_string().into_bytes()
+fn write_body(mut head: Value, list: &str, messages: Vec<Value>) -> Vec<u8> {
+    head[list] = Value::Array(messages);
+    head.to_string().into_bytes()
 }
 
-/// Returns a JSON object of the given members without those that are absent.
+/// Returns a JSON object of the given members without the absent ones.
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let present = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(present.collect::<Map<_, _>>())

@@ -15,7 +15,7 @@ pub use import::{ImportError, entries_from_request};
 
 pub use message::{
     AssistantBlock, AssistantMessage, AttachedFile, CallKind, Completeness, ImageData, Prompt, RecordedResult,
-    Signature, SignatureKind, ToolCallBlock,
+    SignatureKind, SignedData, ToolCallBlock,
 };
 
 use crate::event::FinishedReason;
@@ -57,7 +57,7 @@ pub enum Entry {
         /// The session that delegated to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
-        /// Tools that a delegation allows. `None`: those of the scenario.
+        /// Tools that a delegation allows. `None`: the tools of the scenario.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<Vec<String>>,
     },

@@ -4,12 +4,14 @@ mod backoff;
 mod failure;
 
 use futures::StreamExt;
-use sayso_wire::stream::{CANCELED, Collector, FinishReason, ModelResponse, StreamEvent, collect};
+use sayso_review::RequestEnd;
+use sayso_wire::stream::collect::BlockContent;
+use sayso_wire::stream::{Api, CANCELED, Collector, FinishReason, ModelResponse, StreamEvent, collect};
 
 use crate::event::{LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, AgentResponse, BodyStream, Host, SendError};
-use crate::session::Interrupt;
-pub(crate) use backoff::Backoff;
+use crate::session::InterruptSignal;
+pub(crate) use backoff::RetryDelays;
 pub(crate) use failure::ModelFailure;
 
 /// Maximum size of the body of an error, in bytes.
@@ -56,6 +58,14 @@ impl ReceivedAnswer {
         self.whole.as_ref().unwrap_or(self.collector.response())
     }
 
+    /// `true` if the answer has text, thinking or a call.
+    pub(crate) fn has_content(&self) -> bool {
+        self.response().blocks.iter().any(|block| match &block.content {
+            BlockContent::Text(text) | BlockContent::Thinking(text) => !text.is_empty() || !block.opaque.is_empty(),
+            BlockContent::ToolCall { .. } => true,
+        })
+    }
+
     /// `true` if the answer reached the output limit.
     pub(crate) fn reached_output_limit(&self) -> bool {
         matches!(self.response().finish, Some((_, FinishReason::MaxTokens)))
@@ -65,11 +75,11 @@ impl ReceivedAnswer {
 /// Runs an exchange. Retries failures of the upstream before any content of an answer was received.
 pub(crate) async fn exchange(
     host: &dyn Host,
-    interrupt: &Interrupt,
+    interrupt: &InterruptSignal,
     request: AgentRequest,
     emit: &(dyn Fn(LiveEventKind) + Sync),
 ) -> ExchangeEnd {
-    let mut backoff = Backoff::default();
+    let mut backoff = RetryDelays::default();
     loop {
         emit_status(emit, StepState::Requesting, format!("request to {}", request.model), None, None);
         let mut answer = ReceivedAnswer::default();
@@ -79,7 +89,7 @@ pub(crate) async fn exchange(
             Ok(()) => return ExchangeEnd::Answered(answer),
             Err(failure) => failure,
         };
-        let has_content = !answer.response().blocks.is_empty();
+        let has_content = answer.has_content();
         let (message, after_ms) = match failure {
             ModelFailure::Overflow { message } => return ExchangeEnd::Overflow { message },
             ModelFailure::Cancelled { .. } => return ExchangeEnd::Cancelled,
@@ -133,7 +143,7 @@ async fn attempt(
             hint: error.hint().to_owned(),
         })?;
         for block in &whole.blocks {
-            if let collect::BlockContent::Text(text) = &block.content {
+            if let BlockContent::Text(text) = &block.content {
                 emit(LiveEventKind::TextDelta { text: text.clone() });
             }
         }
@@ -145,17 +155,23 @@ async fn attempt(
     if let Some((kind, message)) = &response.error {
         return Err(ModelFailure::of_stream_error(kind, message));
     }
-    if response.finish.is_none() {
+    let Some((reason, finish)) = &response.finish else {
         return Err(ModelFailure::transient("the answer broke off before its end"));
+    };
+    match finish {
+        _ if answer.has_content() => Ok(()),
+        FinishReason::Refusal => Err(ModelFailure::Fatal {
+            message: format!("the model refused to answer ({reason})"),
+            hint: "rephrase the task, or choose another model".to_owned(),
+        }),
+        // Claude ends a turn without a word if it has nothing to add to the results.
+        FinishReason::EndTurn if api == Api::AnthropicMessages => Ok(()),
+        _ => Err(ModelFailure::transient("the answer was empty")),
     }
-    if response.blocks.is_empty() {
-        return Err(ModelFailure::transient("the answer was empty"));
-    }
-    Ok(())
 }
 
 async fn read_stream(
-    api: sayso_wire::stream::Api,
+    api: Api,
     mut body: BodyStream,
     answer: &mut ReceivedAnswer,
     emit: &(dyn Fn(LiveEventKind) + Sync),
@@ -222,7 +238,7 @@ impl From<SendError> for ModelFailure {
     }
 }
 
-/// `true` if a message is the proxy's text for a request that a person cancelled.
+/// `true` if a message is the proxy's text for a request that a person cancelled, or that a change of the session discarded.
 pub(crate) fn is_cancellation(message: &str) -> bool {
-    message.contains(CANCELED)
+    message.contains(CANCELED) || message.contains(&RequestEnd::SessionDisposed.agent_message())
 }

@@ -18,7 +18,7 @@ pub struct Scenario {
     pub description: String,
     /// Instructions at the start of the system prompt.
     pub prompt: String,
-    /// Names of tools. `mcp__SERVER__*` allows all tools of an MCP server, `mcp__*` those of all servers.
+    /// Names of tools. `mcp__SERVER__*` allows all tools of an MCP server, `mcp__*` the tools of all servers.
     pub tools: Vec<String>,
     /// Model that it asks for.
     pub model: Option<String>,

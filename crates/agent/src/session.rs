@@ -1,5 +1,6 @@
 //! A session: its state, its invocations and their controls.
 
+mod answers;
 mod calls;
 mod commands;
 mod context;
@@ -8,6 +9,7 @@ mod editor_read;
 mod interrupt;
 mod invocation;
 mod limits;
+mod prompts;
 mod repeats;
 mod shorten;
 
@@ -16,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 
-pub(crate) use interrupt::Interrupt;
+pub(crate) use interrupt::InterruptSignal;
 
 use crate::catalog::Catalog;
 use crate::dialect::CANCELLED_RESULT;
@@ -35,7 +37,7 @@ pub struct SessionIdentity {
     pub parent: Option<String>,
     /// The request whose conversation it continues.
     pub fork_of: Option<u64>,
-    /// Tools that a delegation allows. `None`: those of the scenario.
+    /// Tools that a delegation allows. `None`: the tools of the scenario.
     pub tools: Option<Vec<String>>,
 }
 
@@ -114,10 +116,10 @@ struct Inner {
     identity: SessionIdentity,
     catalog: Arc<Catalog>,
     host: SharedHost,
-    state: Mutex<State>,
+    state: Mutex<SessionFields>,
 }
 
-struct State {
+struct SessionFields {
     history: History,
     settings: Settings,
     queue: VecDeque<UserPrompt>,
@@ -126,7 +128,7 @@ struct State {
 
 struct RunningInvocation {
     invocation: String,
-    interrupt: Interrupt,
+    interrupt: InterruptSignal,
 }
 
 impl std::fmt::Debug for AgentSession {
@@ -201,7 +203,7 @@ impl AgentSession {
         catalog: Arc<Catalog>,
         host: SharedHost,
     ) -> Self {
-        let state = Mutex::new(State { history, settings, queue: VecDeque::new(), running: None });
+        let state = Mutex::new(SessionFields { history, settings, queue: VecDeque::new(), running: None });
         Self { inner: Arc::new(Inner { identity, catalog, host, state }) }
     }
 
@@ -220,17 +222,21 @@ impl AgentSession {
 
     async fn run_or_queue(&self, prompt: Option<UserPrompt>) -> Invoked {
         let Some(mut running) = self.begin(prompt) else { return Invoked::Queued };
+        // A task that is dropped in the middle must not leave the session running.
+        let guard = IdleGuard(self);
         loop {
             let end = self.run_invocation(&running.0, &running.1).await;
-            match self.begin_next() {
-                Some(next) => running = next,
-                None => return end,
-            }
+            let Some(next) = self.begin_next() else {
+                // The session is idle, and another invocation may have started already.
+                std::mem::forget(guard);
+                return end;
+            };
+            running = next;
         }
     }
 
     /// Starts an invocation, or queues the prompt if one runs.
-    fn begin(&self, prompt: Option<UserPrompt>) -> Option<(String, Interrupt)> {
+    fn begin(&self, prompt: Option<UserPrompt>) -> Option<(String, InterruptSignal)> {
         let mut state = self.lock();
         state.queue.extend(prompt);
         if let Some(running) = &state.running {
@@ -245,7 +251,7 @@ impl AgentSession {
     }
 
     /// Ends the running invocation. Starts the next one if prompts are queued.
-    fn begin_next(&self) -> Option<(String, Interrupt)> {
+    fn begin_next(&self) -> Option<(String, InterruptSignal)> {
         let mut state = self.lock();
         state.running = None;
         (!state.queue.is_empty()).then(|| start_running(&mut state))
@@ -329,7 +335,7 @@ impl AgentSession {
         self.lock().running.as_ref().map(|running| running.invocation.clone()).unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionFields> {
         // The state is only changed after a successful record, so a panic leaves it usable.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -340,7 +346,7 @@ impl AgentSession {
         self.append_locked(&mut state, entry)
     }
 
-    fn append_locked(&self, state: &mut State, entry: Entry) -> Result<(), RecordError> {
+    fn append_locked(&self, state: &mut SessionFields, entry: Entry) -> Result<(), RecordError> {
         let entry = LogEntry::new(self.inner.host.now_ms(), entry);
         self.inner.host.record(&self.inner.identity.session, &entry)?;
         state.history.apply(&entry);
@@ -368,9 +374,18 @@ impl AgentSession {
     }
 }
 
-fn start_running(state: &mut State) -> (String, Interrupt) {
+/// Ends the running state when dropped.
+struct IdleGuard<'s>(&'s AgentSession);
+
+impl Drop for IdleGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().running = None;
+    }
+}
+
+fn start_running(state: &mut SessionFields) -> (String, InterruptSignal) {
     let invocation = format!("i{}", state.history.invocations() + 1);
-    let interrupt = Interrupt::default();
+    let interrupt = InterruptSignal::default();
     state.running = Some(RunningInvocation { invocation: invocation.clone(), interrupt: interrupt.clone() });
     (invocation, interrupt)
 }

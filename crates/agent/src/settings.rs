@@ -93,6 +93,19 @@ impl SettingsPatch {
     /// stay as they are.
     pub fn apply(&self, settings: &Settings, catalog: &Catalog) -> Result<Settings, SettingsError> {
         let mut next = settings.clone();
+        if let Some(scenario) = &self.scenario {
+            let Some(found) = catalog.scenarios.find(scenario) else {
+                let hint = format!("use one of {}", catalog.scenarios.names().collect::<Vec<_>>().join(", "));
+                return Err(error("scenario", scenario, "no such scenario", &hint));
+            };
+            next.scenario.clone_from(scenario);
+            // The scenario asks for a model. A model in the patch wins.
+            if let Some(known) = found.model.as_ref().and_then(|model| catalog.model(model)) {
+                next.model.clone_from(&known.model);
+                next.dialect = known.dialect;
+                next.upstream.clone_from(&known.upstream);
+            }
+        }
         if let Some(model) = &self.model {
             if model.trim().is_empty() || model.chars().any(char::is_control) {
                 return Err(error("model", model, "a model needs a name", "name a model, such as claude-sonnet-4-5"));
@@ -113,13 +126,6 @@ impl SettingsPatch {
             next.upstream.clone_from(upstream);
         }
         self.check_upstream(&next, catalog)?;
-        if let Some(scenario) = &self.scenario {
-            if catalog.scenarios.find(scenario).is_none() {
-                let hint = format!("use one of {}", catalog.scenarios.names().collect::<Vec<_>>().join(", "));
-                return Err(error("scenario", scenario, "no such scenario", &hint));
-            }
-            next.scenario.clone_from(scenario);
-        }
         next.limits = self.limits.unwrap_or(next.limits);
         next.show_thinking = self.show_thinking.unwrap_or(next.show_thinking);
         if let Some(tokens) = self.thinking_tokens {

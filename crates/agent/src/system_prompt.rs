@@ -1,4 +1,4 @@
-//! The system prompt: the scenario's instructions and those of the project.
+//! The system prompt: instructions of the scenario and of the project.
 
 use crate::host::{Host, ReadProblem};
 use crate::scenario::Scenario;

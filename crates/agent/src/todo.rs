@@ -94,7 +94,7 @@ impl TodoItems {
         for write in &change.writes {
             match write {
                 TodoWrite::Put { id: Some(id), text, state } => {
-                    self.put(id, text.as_deref(), *state, writer, updated_ms)
+                    self.put(id, text.as_deref(), *state, writer, updated_ms);
                 }
                 TodoWrite::Put { id: None, .. } => {}
                 TodoWrite::Remove { id } => self.items.retain(|item| item.id != *id),
@@ -138,7 +138,7 @@ impl TodoItems {
 
 /// Returns the smallest free number as an id.
 fn free_id(known: &[String]) -> String {
-    let mut number = known.len() + 1;
+    let mut number = 1;
     while known.contains(&number.to_string()) {
         number += 1;
     }

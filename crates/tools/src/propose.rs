@@ -18,23 +18,23 @@ pub(crate) struct ProposeChanges;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// All changes of the set. They are applied together or not at all.
-    changes: Vec<Change>,
+    changes: Vec<ProposedFile>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Change {
+struct ProposedFile {
     /// The file, relative to the workspace or absolute.
     path: String,
     /// The change of the file.
-    operation: Operation,
+    operation: FileOperation,
     /// The whole new content, for create and update.
     new_content: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Operation {
+enum FileOperation {
     Create,
     Update,
     Delete,
@@ -94,8 +94,8 @@ fn preview(proposal: &Proposal, context: &Context<'_>) -> Result<ProposedChanges
 }
 
 /// Converts the change at `index`. Fails if a create or update has no content.
-fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
-    let Change { path, operation, new_content } = change;
+fn intent(index: usize, change: ProposedFile) -> Result<FileIntent, ToolError> {
+    let ProposedFile { path, operation, new_content } = change;
     let content = |new_content| NewContent {
         path: path.clone(),
         new_content,
@@ -104,10 +104,10 @@ fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
         base_content: None,
     };
     match (operation, new_content) {
-        (Operation::Delete, _) => Ok(FileIntent::Delete { path }),
-        (Operation::Create, Some(text)) => Ok(FileIntent::Create(content(text))),
-        (Operation::Update, Some(text)) => Ok(FileIntent::Update(content(text))),
-        (Operation::Create | Operation::Update, None) => Err(invalid(format!(
+        (FileOperation::Delete, _) => Ok(FileIntent::Delete { path }),
+        (FileOperation::Create, Some(text)) => Ok(FileIntent::Create(content(text))),
+        (FileOperation::Update, Some(text)) => Ok(FileIntent::Update(content(text))),
+        (FileOperation::Create | FileOperation::Update, None) => Err(invalid(format!(
             "`changes[{index}].new_content` is missing: create and update need the whole new content"
         ))),
     }

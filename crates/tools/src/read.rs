@@ -63,7 +63,7 @@ impl Tool for Read {
 }
 
 /// Lines of a file.
-struct Lines {
+struct FileLines {
     path: String,
     bytes: Vec<u8>,
     source: ContentSource,
@@ -72,7 +72,7 @@ struct Lines {
     limit: Option<usize>,
 }
 
-fn read(arguments: &Value, context: &Context<'_>) -> Result<Lines, ToolError> {
+fn read(arguments: &Value, context: &Context<'_>) -> Result<FileLines, ToolError> {
     let Arguments { path, offset, limit } = arguments::parse(arguments)?;
     if offset == Some(0) || limit == Some(0) {
         return Err(invalid("`offset` and `limit` must be at least 1"));
@@ -80,10 +80,10 @@ fn read(arguments: &Value, context: &Context<'_>) -> Result<Lines, ToolError> {
     let file = context.read(&context.readable(&path)?)?;
     context.record_read(&file.location, &file.bytes);
     let format = TextFormat::of(&file.bytes);
-    Ok(Lines { path, bytes: file.bytes, source: file.source, format, offset, limit })
+    Ok(FileLines { path, bytes: file.bytes, source: file.source, format, offset, limit })
 }
 
-impl Lines {
+impl FileLines {
     fn is_binary(&self) -> bool {
         self.format.kind == Kind::Binary
     }

@@ -10,15 +10,15 @@ use crate::error::ToolError;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
 use crate::step::{self, Step, TodoState};
 
-pub(crate) struct TodoWrite;
-pub(crate) struct TodoRead;
+pub(crate) struct TodoWriteTool;
+pub(crate) struct TodoReadTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// Items to create or change. Items that are not named stay as they are.
     #[serde(default)]
-    todos: Vec<Item>,
+    todos: Vec<TodoItem>,
     /// Ids of items to remove.
     #[serde(default)]
     remove: Vec<String>,
@@ -26,7 +26,7 @@ struct Arguments {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Item {
+struct TodoItem {
     /// Id of the item to change. Without an id a new item is created.
     id: Option<String>,
     /// One line.
@@ -39,7 +39,7 @@ struct Item {
 #[serde(deny_unknown_fields)]
 struct NoArguments {}
 
-impl Tool for TodoWrite {
+impl Tool for TodoWriteTool {
     fn name(&self) -> &'static str {
         "TodoWrite"
     }
@@ -62,7 +62,7 @@ impl Tool for TodoWrite {
             return Err(invalid("both `todos` and `remove` are empty: give at least one item"));
         }
         let mut writes = Vec::with_capacity(todos.len() + remove.len());
-        for (index, Item { id, text, state }) in todos.into_iter().enumerate() {
+        for (index, TodoItem { id, text, state }) in todos.into_iter().enumerate() {
             let is_blank = text.as_ref().is_some_and(|text| text.trim().is_empty());
             if is_blank || (id.is_none() && text.is_none()) {
                 return Err(invalid(format!("`todos[{index}].text` is missing or empty: a new item needs a text")));
@@ -79,7 +79,7 @@ impl Tool for TodoWrite {
     }
 }
 
-impl Tool for TodoRead {
+impl Tool for TodoReadTool {
     fn name(&self) -> &'static str {
         "TodoRead"
     }

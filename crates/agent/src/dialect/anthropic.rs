@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call_id::portable;
 use super::messages::{HistoryMessage, ResultPart, SentMessage, UserPart};
 use super::{RequestParts, object, tools, write_body};
-use crate::log::{AssistantBlock, ImageData, Signature, SignatureKind};
+use crate::log::{AssistantBlock, ImageData, SignatureKind, SignedData};
 
 pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) -> Vec<u8> {
     let thinking = thinking_tokens(messages, parts);
@@ -41,7 +41,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             mark(block);
         }
     }
-    write_body(head, "messages", &list)
+    write_body(head, "messages", list)
 }
 
 /// Returns the budget of thinking. The API wants a turn that is under way to begin with thinking, which is missing after a switch of
@@ -106,7 +106,7 @@ fn assistant(message: &SentMessage<'_>) -> Vec<Value> {
     content
 }
 
-fn thinking(text: &str, signature: &Signature) -> Value {
+fn thinking(text: &str, signature: &SignedData) -> Value {
     match signature.kind {
         SignatureKind::Redacted => json!({"type": "redacted_thinking", "data": signature.data}),
         SignatureKind::Signature | SignatureKind::Encrypted => {

@@ -9,7 +9,7 @@ pub(super) const OWN_PREFIX: &str = "sayso_call_";
 /// Maximum length of an id.
 const MAX_ID_BYTES: usize = 64;
 
-/// Returns an id that Anthropic and OpenAI accept. Equal ids give equal results, and different ids different ones.
+/// Returns an id that Anthropic and OpenAI accept. Different ids stay different.
 pub(super) fn portable(id: &str) -> Cow<'_, str> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(allowed) {

@@ -31,7 +31,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             })),
         }
     }
-    write_body(head, "messages", &list)
+    write_body(head, "messages", list)
 }
 
 fn user(parts: &[UserPart<'_>]) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call_id::OWN_PREFIX;
 use super::messages::{HistoryMessage, ResultPart, SentMessage, UserPart};
 use super::{RequestParts, object, tools, write_body};
-use crate::log::{AssistantBlock, ImageData, Signature, SignatureKind, ToolCallBlock};
+use crate::log::{AssistantBlock, ImageData, SignatureKind, SignedData, ToolCallBlock};
 
 /// Signature that Gemini 3 accepts for calls that another model made.
 const FOREIGN_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -42,7 +42,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             None => list.push(json!({"role": role, "parts": content})),
         }
     }
-    write_body(head, "contents", &list)
+    write_body(head, "contents", list)
 }
 
 fn user_part(part: &UserPart<'_>) -> Value {
@@ -91,7 +91,7 @@ fn assistant(message: &SentMessage<'_>, needs_signature: bool) -> Vec<Value> {
             }
         };
         let own = signatures.iter().find(|signature| signature.kind == SignatureKind::Signature);
-        let own: Option<&Signature> = own.filter(|_| message.keeps_signed);
+        let own: Option<&SignedData> = own.filter(|_| message.keeps_signed);
         let is_first_call = calls == 1 && matches!(block, AssistantBlock::ToolCall(_));
         if let Some(signature) = own {
             part["thoughtSignature"] = signature.data.clone().into();

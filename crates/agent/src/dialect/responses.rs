@@ -29,7 +29,7 @@ pub(super) fn body(messages: &[HistoryMessage<'_>], parts: &RequestParts<'_>) ->
             HistoryMessage::Results(results) => list.extend(results.iter().map(result)),
         }
     }
-    write_body(head, "input", &list)
+    write_body(head, "input", list)
 }
 
 /// `true` if the model returns encrypted reasoning. Other models reject the request for it.

@@ -16,7 +16,7 @@ pub fn is_openai_model(model: &str) -> bool {
     ["gpt-", "o1", "o3", "o4", "codex"].iter().any(|start| bare.starts_with(start))
 }
 
-/// Selects the tools of a session: those of the scenario that a delegation allows, with the edit tool that the model was trained on.
+/// Selects the tools of a session: tools of the scenario that a delegation allows, with the edit tool that the model was trained on.
 /// The order is that of `offered`.
 pub fn select_tools(
     offered: &[Definition],

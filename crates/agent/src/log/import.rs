@@ -6,8 +6,8 @@ use sayso_wire::{ModelRequest, RequestHead};
 use serde_json::Value;
 
 use super::{
-    AssistantBlock, AssistantMessage, CallKind, Completeness, Entry, ImageData, Prompt, RecordedResult, Signature,
-    SignatureKind, ToolCallBlock,
+    AssistantBlock, AssistantMessage, CallKind, Completeness, Entry, ImageData, Prompt, RecordedResult, SignatureKind,
+    SignedData, ToolCallBlock,
 };
 
 /// A request whose conversation cannot be read.
@@ -99,13 +99,13 @@ impl Import {
         self.blocks.push(block);
     }
 
-    fn assistant_text(&mut self, text: &str, signatures: Vec<Signature>) {
+    fn assistant_text(&mut self, text: &str, signatures: Vec<SignedData>) {
         if !text.is_empty() || !signatures.is_empty() {
             self.block(AssistantBlock::Text { text: text.to_owned(), signatures });
         }
     }
 
-    fn call(&mut self, id: Option<&str>, name: &str, kind: CallKind, arguments: String, signatures: Vec<Signature>) {
+    fn call(&mut self, id: Option<&str>, name: &str, kind: CallKind, arguments: String, signatures: Vec<SignedData>) {
         self.calls += 1;
         let id = id.map_or_else(|| crate::dialect::own_call_id(self.calls), str::to_owned);
         self.block(AssistantBlock::ToolCall(ToolCallBlock { id, name: name.to_owned(), kind, arguments, signatures }));
@@ -286,8 +286,8 @@ fn content_text(content: &Value) -> String {
     }
 }
 
-fn signature(kind: SignatureKind, data: &Value) -> Vec<Signature> {
-    data.as_str().map(|data| Signature { kind, data: data.to_owned() }).into_iter().collect()
+fn signature(kind: SignatureKind, data: &Value) -> Vec<SignedData> {
+    data.as_str().map(|data| SignedData { kind, data: data.to_owned() }).into_iter().collect()
 }
 
 fn image(media_type: Option<&str>, base64: Option<&str>) -> Option<ImageData> {

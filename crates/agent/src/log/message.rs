@@ -74,12 +74,12 @@ pub enum AssistantBlock {
     Text {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        signatures: Vec<Signature>,
+        signatures: Vec<SignedData>,
     },
     Thinking {
         text: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        signatures: Vec<Signature>,
+        signatures: Vec<SignedData>,
     },
     ToolCall(ToolCallBlock),
 }
@@ -95,7 +95,7 @@ pub struct ToolCallBlock {
     /// JSON text of a function's arguments, or the text input of a custom tool, as received.
     pub arguments: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signatures: Vec<Signature>,
+    pub signatures: Vec<SignedData>,
 }
 
 /// The form of a call's arguments.
@@ -110,12 +110,12 @@ pub enum CallKind {
 
 /// Data that only the API can interpret, to be sent back unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signature {
+pub struct SignedData {
     pub kind: SignatureKind,
     pub data: String,
 }
 
-/// The kind of [`Signature`].
+/// The kind of [`SignedData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignatureKind {
@@ -180,10 +180,10 @@ impl AssistantMessage {
     pub(crate) fn from_response(dialect: Api, model: &str, response: &ModelResponse, request: Option<u64>) -> Self {
         let has_finished = response.finish.is_some() && response.error.is_none();
         let blocks = response.blocks.iter().filter_map(|block| {
-            let signatures: Vec<Signature> = block
+            let signatures: Vec<SignedData> = block
                 .opaque
                 .iter()
-                .map(|(kind, data)| Signature { kind: (*kind).into(), data: data.clone() })
+                .map(|(kind, data)| SignedData { kind: (*kind).into(), data: data.clone() })
                 .collect();
             Some(match &block.content {
                 BlockContent::Text(text) if text.is_empty() && signatures.is_empty() => return None,

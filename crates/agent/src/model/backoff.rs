@@ -9,11 +9,11 @@ const MAX_REQUESTED_DELAY_MS: i64 = 10 * 60_000;
 
 /// Exponential backoff with jitter.
 #[derive(Debug, Default)]
-pub(crate) struct Backoff {
+pub(crate) struct RetryDelays {
     attempts: u32,
 }
 
-impl Backoff {
+impl RetryDelays {
     /// Returns the delay before the next attempt; `None` if there is none. `requested_ms` is the delay that the upstream asked for.
     pub(crate) fn next_delay_ms(&mut self, requested_ms: Option<i64>, random: u64) -> Option<i64> {
         self.attempts += 1;
@@ -22,7 +22,7 @@ impl Backoff {
         }
         let full = FIRST_DELAY_MS.saturating_mul(1 << (self.attempts - 1)).min(MAX_DELAY_MS);
         // Up to half of the delay at random, so that clients of one upstream spread out. A requested delay is a minimum.
-        let jitter = i64::try_from(random % (full as u64 / 2 + 1)).unwrap_or(0);
+        let jitter = i64::try_from(random % (full.unsigned_abs() / 2 + 1)).unwrap_or(0);
         Some(requested_ms.map_or(full - jitter, |delay| delay.max(0) + jitter.min(500)))
     }
 

@@ -27,6 +27,10 @@ impl ScenarioError {
         let text = error.without_snippet().to_string();
         let text = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let message = text.split(" at line ").next().unwrap_or(text).to_owned();
+        if let Some(key) = message.strip_prefix("duplicate mapping key: ") {
+            let key = key.split(',').next().unwrap_or(key);
+            return Self::new(file, location, format!("the key `{key}` occurs twice"), "remove one of them".to_owned());
+        }
         let hint = if message.contains("unknown field") {
             "use the keys name, description, prompt, tools, model and limits"
         } else if message.contains("missing field") {

@@ -8,6 +8,8 @@ use crate::settings::Limits;
 
 /// Maximum length of a prompt, in bytes.
 const MAX_PROMPT_BYTES: usize = 64 * 1024;
+/// Maximum of each limit.
+const MAX_LIMIT: f64 = 100_000.0;
 /// Maximum length of a name, in characters.
 const MAX_NAME_CHARS: usize = 40;
 
@@ -25,9 +27,9 @@ struct ScenarioFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LimitsForm {
-    turns: Option<u32>,
+    turns: Option<Spanned<f64>>,
     cost_usd: Option<Spanned<f64>>,
-    minutes: Option<u32>,
+    minutes: Option<Spanned<f64>>,
 }
 
 pub(super) fn read(text: &str, file: &str, known_tools: &[String]) -> Result<Scenario, ScenarioError> {
@@ -86,19 +88,31 @@ pub(super) fn read(text: &str, file: &str, known_tools: &[String]) -> Result<Sce
     })
 }
 
-#[expect(clippy::cast_sign_loss, reason = "the value was checked to be positive")]
+/// Reads limits. A number that is absent or 0 is no limit.
+#[expect(clippy::cast_sign_loss, reason = "the numbers were checked to be positive")]
 fn read_limits(
     form: &LimitsForm,
     error: &impl Fn(Location, String, &str) -> ScenarioError,
 ) -> Result<Limits, ScenarioError> {
-    let mut limits = Limits { turns: form.turns.unwrap_or(0), ..Limits::default() };
-    limits.time_ms = u64::from(form.minutes.unwrap_or(0)) * 60_000;
-    if let Some(Spanned { value, referenced, .. }) = &form.cost_usd {
-        if !(0.0..=100_000.0).contains(value) {
-            let message = format!("`cost_usd: {value}` is out of range");
-            return Err(error(*referenced, message, "use a number from 0 to 100000"));
+    let number = |name: &str, value: &Option<Spanned<f64>>, kind: NumberKind| {
+        let Some(Spanned { value, referenced, .. }) = value else { return Ok(0.0) };
+        let fits = (0.0..=MAX_LIMIT).contains(value) && (kind == NumberKind::Any || value.fract() == 0.0);
+        if fits {
+            return Ok(*value);
         }
-        limits.cost_micro_usd = (value * 1e6).round() as u64;
-    }
-    Ok(limits)
+        let whole = if kind == NumberKind::Whole { "whole number" } else { "number" };
+        let hint = format!("use a {whole} from 0 to {MAX_LIMIT}; 0 is no limit");
+        Err(error(*referenced, format!("`{name}: {value}` is out of range"), &hint))
+    };
+    Ok(Limits {
+        turns: number("turns", &form.turns, NumberKind::Whole)? as u32,
+        cost_micro_usd: (number("cost_usd", &form.cost_usd, NumberKind::Any)? * 1e6).round() as u64,
+        time_ms: (number("minutes", &form.minutes, NumberKind::Any)? * 60_000.0).round() as u64,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NumberKind {
+    Whole,
+    Any,
 }

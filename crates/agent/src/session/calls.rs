@@ -3,7 +3,8 @@
 use sayso_tools::{Step, ToolOutput};
 use serde_json::Value;
 
-use super::invocation::{InvocationEnd, InvocationRun, image_data, means_continue, means_stop};
+use super::invocation::{InvocationEnd, InvocationRun, means_continue, means_stop};
+use super::prompts::image_data;
 use super::repeats::Repetition;
 use crate::dialect::{APPLY_PATCH_NAME, CANCELLED_RESULT};
 use crate::event::{LiveEventKind, StepState};

@@ -15,7 +15,7 @@ use crate::host::{
 /// Name of the terminal in which surfaces run commands of the agent.
 const TERMINAL_NAME: &str = "sayso";
 /// Time limit of a heavy command that no surface can run.
-const HEAVY_TIMEOUT: Duration = Duration::from_secs(600);
+const HEAVY_TIMEOUT: Duration = Duration::from_mins(10);
 
 impl InvocationRun<'_> {
     pub(super) async fn run_command(

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sayso_wire::stream::Api;
 
-use super::invocation::{Flow, InvocationEnd, InvocationRun};
+use super::invocation::{InvocationEnd, InvocationRun, NextStep};
 use super::shorten::head_and_tail;
 use crate::dialect::{BuiltRequest, RequestParts, build_request};
 use crate::event::StepState;
@@ -16,6 +16,8 @@ use crate::model::{ExchangeEnd, exchange};
 const PRUNE_PERCENT: u64 = 70;
 /// Share of the context window in percent at which the conversation is compacted.
 const COMPACT_PERCENT: u64 = 85;
+/// Share of the context window in percent that a pruning must free.
+const MIN_FREED_PERCENT: u64 = 10;
 /// Number of last results that a pruning keeps.
 const KEPT_RESULTS: usize = 3;
 /// Results below this size stay.
@@ -53,7 +55,9 @@ impl InvocationRun<'_> {
             return Ok(built);
         }
         let mut built = built;
-        if self.prune()? {
+        // Each pruning costs the prompt cache, so it has to free a good part of the window.
+        let min_bytes = usize::try_from(window * BYTES_PER_TOKEN * MIN_FREED_PERCENT / 100).unwrap_or(usize::MAX);
+        if self.prune(min_bytes)? {
             built = self.build()?;
         }
         if self.estimated_tokens(&built) * 100 >= window * COMPACT_PERCENT && self.can_compact() {
@@ -64,14 +68,14 @@ impl InvocationRun<'_> {
     }
 
     /// Makes room after the upstream rejected a request for its size. Returns the end of the invocation if there is none to make.
-    pub(super) async fn recover_from_overflow(&mut self, message: String) -> Result<Flow, InvocationEnd> {
+    pub(super) async fn recover_from_overflow(&mut self, message: String) -> Result<NextStep, InvocationEnd> {
         self.overflows += 1;
-        if self.overflows == 1 && self.prune()? {
-            return Ok(Flow::Continue);
+        if self.overflows == 1 && self.prune(1)? {
+            return Ok(NextStep::Continue);
         }
         if self.overflows <= 3 && self.can_compact() {
             self.compact().await?;
-            return Ok(Flow::Continue);
+            return Ok(NextStep::Continue);
         }
         let hint = "start a new session, attach less, or choose a model with a larger context window".to_owned();
         Err(InvocationEnd::Failed { message, hint })
@@ -86,10 +90,10 @@ impl InvocationRun<'_> {
         bytes / BYTES_PER_TOKEN
     }
 
-    /// Removes old results from requests. Returns `false` if there was none to remove.
-    fn prune(&mut self) -> Result<bool, InvocationEnd> {
+    /// Removes old results from requests. Returns `false` if they have less than `min_bytes`.
+    fn prune(&mut self, min_bytes: usize) -> Result<bool, InvocationEnd> {
         let (calls, bytes) = self.session.lock_history(prunable);
-        if calls.is_empty() {
+        if bytes < min_bytes {
             return Ok(false);
         }
         let text = format!("removed {} old tool results from the context ({bytes} bytes)", calls.len());

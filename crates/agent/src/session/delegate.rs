@@ -10,6 +10,7 @@ use super::invocation::{InvocationEnd, InvocationRun};
 use super::{AgentSession, ClearQueue, Invoked, SessionIdentity, UserPrompt};
 use crate::event::FinishedReason;
 use crate::host::{CallOrigin, CommandEnd, DelegationPermit};
+use crate::settings::SettingsPatch;
 
 /// Tools that a subagent never has: it must not delegate further, and a proposal is the business of its caller.
 const WITHHELD_TOOLS: [&str; 2] = ["Delegate", "ProposeChanges"];
@@ -31,14 +32,12 @@ impl InvocationRun<'_> {
             host.report_end(origin, change, &CommandEnd::Failed { message: text.clone() });
             Ok(CallResult { change, ..CallResult::error(text) })
         };
-        let mut settings = self.session.settings();
-        if let Some(scenario) = &delegation.scenario {
-            if self.session.inner.catalog.scenarios.find(scenario).is_none() {
-                let names: Vec<&str> = self.session.inner.catalog.scenarios.names().collect();
-                return refused(format!("there is no scenario `{scenario}`. Use one of {}.", names.join(", ")));
-            }
-            settings.scenario.clone_from(scenario);
-        }
+        let catalog = self.session.inner.catalog.clone();
+        let patch = SettingsPatch { scenario: delegation.scenario.clone(), ..SettingsPatch::default() };
+        let settings = match patch.apply(&self.session.settings(), &catalog) {
+            Ok(settings) => settings,
+            Err(error) => return refused(format!("{error}. {}.", error.hint)),
+        };
         let own: Vec<String> = self.tools.iter().map(|tool| tool.name.clone()).collect();
         if let Some(missing) = delegation.tools.iter().flatten().find(|name| !own.contains(name)) {
             return refused(format!("the tool `{missing}` cannot be delegated. Use some of {}.", own.join(", ")));
@@ -52,8 +51,7 @@ impl InvocationRun<'_> {
             fork_of: None,
             tools: Some(tools),
         };
-        let (catalog, shared) = (self.session.inner.catalog.clone(), self.session.inner.host.clone());
-        let nested = AgentSession::start(identity, settings, catalog, shared)?;
+        let nested = AgentSession::start(identity, settings, catalog, self.session.inner.host.clone())?;
         let end = self.run_nested(&nested, delegation.prompt).await;
         let (is_interrupted, command_end, result) = delegated_result(end);
         if let Some(usage) = &result.1 {
@@ -71,7 +69,7 @@ impl InvocationRun<'_> {
         let run = pin!(nested.invoke(UserPrompt::text(prompt)));
         match select(pin!(self.interrupt.triggered()), run).await {
             Either::Right((end, _)) => end,
-            Either::Left((_, run)) => {
+            Either::Left(((), run)) => {
                 nested.interrupt(ClearQueue::Yes);
                 run.await
             }

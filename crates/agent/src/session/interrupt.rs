@@ -8,15 +8,15 @@ use tokio::sync::watch;
 
 /// A signal that is triggered at most once. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Interrupt(Arc<watch::Sender<bool>>);
+pub(crate) struct InterruptSignal(Arc<watch::Sender<bool>>);
 
-impl Default for Interrupt {
+impl Default for InterruptSignal {
     fn default() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
 }
 
-impl Interrupt {
+impl InterruptSignal {
     pub(crate) fn trigger(&self) {
         self.0.send_replace(true);
     }

@@ -1,43 +1,37 @@
 //! An invocation: requests and tool calls until the model is done.
 
-use std::collections::BTreeSet;
-
-use base64::Engine as _;
 use sayso_tools::Definition;
 use sayso_wire::stream::ModelResponse;
 
 use super::limits::Totals;
 use super::repeats::Repeats;
-use super::{AgentSession, Interrupt, Invoked, UserPrompt};
+use super::{AgentSession, InterruptSignal, Invoked};
 use crate::dialect::{BuiltRequest, RequestParts, build_request, select_tools};
 use crate::event::{FinishedReason, LiveEventKind, StatusEvent, StepState};
 use crate::host::{AgentRequest, Host, RecordError, RequestReason, SurfaceAnswer, SurfaceRequest};
-use crate::log::{AssistantBlock, AssistantMessage, AttachedFile, Entry, History, ImageData, Prompt};
-use crate::model::{ExchangeEnd, ReceivedAnswer, exchange};
+use crate::log::{Entry, History};
+use crate::model::{ExchangeEnd, exchange};
 use crate::scenario::Scenario;
 use crate::settings::Settings;
 use crate::system_prompt::{self, Delegated};
-
-/// Maximum size of an attached file, in bytes.
-const MAX_ATTACHED_BYTES: usize = 256 * 1024;
-/// Number of answers in a row that may break off or reach the output limit.
-const MAX_UNFINISHED: u32 = 3;
 
 /// A running invocation.
 pub(super) struct InvocationRun<'s> {
     pub(super) session: &'s AgentSession,
     pub(super) invocation: &'s str,
-    pub(super) interrupt: &'s Interrupt,
+    pub(super) interrupt: &'s InterruptSignal,
     pub(super) totals: Totals,
     pub(super) repeats: Repeats,
     /// Number of rejections of a request for its size, without an answer between them.
     pub(super) overflows: u32,
     /// `true` after a successful `ProposeChanges` call.
     pub(super) has_proposed: bool,
+    /// `true` after the model was told to summarise its proposal.
+    has_summary_request: bool,
     /// Tools of the last request.
     pub(super) tools: Vec<Definition>,
-    unfinished: u32,
-    last_text: String,
+    pub(super) unfinished: u32,
+    pub(super) last_text: String,
 }
 
 /// The end of an invocation.
@@ -57,7 +51,7 @@ pub(super) enum InvocationEnd {
 
 /// The next step of an invocation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum NextStep {
     Continue,
     Done,
 }
@@ -70,7 +64,7 @@ impl From<RecordError> for InvocationEnd {
 
 impl AgentSession {
     /// Runs an invocation to its end, and reports the end.
-    pub(super) async fn run_invocation(&self, invocation: &str, interrupt: &Interrupt) -> Invoked {
+    pub(super) async fn run_invocation(&self, invocation: &str, interrupt: &InterruptSignal) -> Invoked {
         let mut run = InvocationRun {
             session: self,
             invocation,
@@ -79,6 +73,7 @@ impl AgentSession {
             repeats: Repeats::default(),
             overflows: 0,
             has_proposed: false,
+            has_summary_request: false,
             tools: Vec::new(),
             unfinished: 0,
             last_text: String::new(),
@@ -103,6 +98,10 @@ impl InvocationRun<'_> {
     async fn run(&mut self) -> Result<(), InvocationEnd> {
         self.session.append(Entry::InvocationStarted { invocation: self.invocation.to_owned() })?;
         self.session.cancel_dangling_calls()?;
+        self.take_prompts().await?;
+        if !self.has_open_request()? {
+            return Ok(());
+        }
         loop {
             self.take_prompts().await?;
             if self.interrupt.is_triggered() {
@@ -111,14 +110,14 @@ impl InvocationRun<'_> {
             self.check_limits().await?;
             let built = self.prepare_request().await?;
             let built = self.fit_context(built).await?;
-            if self.step(built).await? == Flow::Done && !self.has_queued_prompts() {
+            if self.step(built).await? == NextStep::Done && !self.has_queued_prompts() {
                 return Ok(());
             }
         }
     }
 
     /// Runs a request and the tool calls of its answer.
-    async fn step(&mut self, built: BuiltRequest) -> Result<Flow, InvocationEnd> {
+    async fn step(&mut self, built: BuiltRequest) -> Result<NextStep, InvocationEnd> {
         let settings = self.settings();
         let body_bytes = built.body.len() as u64;
         let request = self.request(built, RequestReason::Turn, &settings);
@@ -132,12 +131,16 @@ impl InvocationRun<'_> {
                 if message.calls().next().is_some() {
                     self.unfinished = 0;
                     self.execute_calls(&message).await?;
-                    return Ok(Flow::Continue);
+                    return Ok(NextStep::Continue);
+                }
+                if self.has_proposed && !self.has_summary_request && message.last_text().is_empty() {
+                    self.has_summary_request = true;
+                    return self.ask_to_continue("Conclude with a concise summary of the proposed changes.");
                 }
                 if answer.reached_output_limit() {
                     return self.ask_to_continue("Your last answer reached the output limit. Go on in smaller steps.");
                 }
-                Ok(Flow::Done)
+                Ok(NextStep::Done)
             }
             ExchangeEnd::BrokenOff { answer, message } => {
                 self.count_usage(&settings, answer.response());
@@ -147,74 +150,18 @@ impl InvocationRun<'_> {
                 self.ask_to_continue(&text)
             }
             ExchangeEnd::Interrupted(answer) => {
-                if !answer.response().blocks.is_empty() {
+                if answer.has_content() {
                     self.count_usage(&settings, answer.response());
                     self.record_answer(&settings, &answer)?;
                 }
                 Err(InvocationEnd::Interrupted)
             }
             ExchangeEnd::Overflow { message } => self.recover_from_overflow(message).await,
+            // A change of the model discards a paused request; the new model gets it instead.
+            ExchangeEnd::Cancelled if self.has_other_model(&settings) => Ok(NextStep::Continue),
             ExchangeEnd::Cancelled => Err(InvocationEnd::Cancelled),
             ExchangeEnd::Failed { message, hint } => Err(InvocationEnd::Failed { message, hint }),
         }
-    }
-
-    /// Appends a message that lets the model finish its answer.
-    fn ask_to_continue(&mut self, text: &str) -> Result<Flow, InvocationEnd> {
-        self.unfinished += 1;
-        if self.unfinished > MAX_UNFINISHED {
-            let message = format!("{MAX_UNFINISHED} answers in a row did not reach their end");
-            let hint = "send a prompt to go on, or choose another model".to_owned();
-            return Err(InvocationEnd::Failed { message, hint });
-        }
-        self.session.append(Entry::Notice { text: text.to_owned() })?;
-        Ok(Flow::Continue)
-    }
-
-    /// Stores an answer, with an id for each call that is unique in the session.
-    fn record_answer(
-        &mut self,
-        settings: &Settings,
-        answer: &ReceivedAnswer,
-    ) -> Result<AssistantMessage, InvocationEnd> {
-        let mut message =
-            AssistantMessage::from_response(settings.dialect, &settings.model, answer.response(), answer.request);
-        self.session.lock_history(|history| message.choose_call_ids(history));
-        if !message.last_text().is_empty() {
-            message.last_text().clone_into(&mut self.last_text);
-        }
-        self.session.append(Entry::Assistant(message.clone()))?;
-        Ok(message)
-    }
-
-    /// Adds queued prompts, and messages about earlier changes.
-    async fn take_prompts(&mut self) -> Result<(), InvocationEnd> {
-        for message in self.session.host().take_messages(self.session.id()) {
-            self.session.append(Entry::Message { text: message.text, change: message.change })?;
-        }
-        loop {
-            let Some(prompt) = self.session.lock().queue.pop_front() else { return Ok(()) };
-            let prompt = self.read_attachments(prompt).await;
-            self.session.append(Entry::Prompt(prompt))?;
-        }
-    }
-
-    async fn read_attachments(&self, prompt: UserPrompt) -> Prompt {
-        let mut files = Vec::new();
-        for path in prompt.files {
-            let read = self.session.host().read_file(self.session.id(), &path);
-            files.push(match self.interrupt.or_interrupted(read).await {
-                Some(Ok(file)) if file.text.len() > MAX_ATTACHED_BYTES => {
-                    let text = &file.text[..file.text.floor_char_boundary(MAX_ATTACHED_BYTES)];
-                    let text = format!("{text}\n[The file has {} bytes; read the rest with a tool.]", file.text.len());
-                    AttachedFile { path: file.path, text }
-                }
-                Some(Ok(file)) => AttachedFile { path: file.path, text: file.text },
-                Some(Err(problem)) => AttachedFile { text: format!("[cannot be read: {problem}]"), path },
-                None => AttachedFile { text: "[not read: interrupted]".to_owned(), path },
-            });
-        }
-        Prompt { text: prompt.text, files, images: prompt.images }
     }
 
     /// Asks if a limit is reached. Ends the invocation unless the user raises it.
@@ -309,6 +256,12 @@ impl InvocationRun<'_> {
         settings
     }
 
+    /// `true` if the settings name another model than these.
+    fn has_other_model(&self, sent: &Settings) -> bool {
+        let now = self.session.settings();
+        (&now.model, now.dialect, &now.upstream) != (&sent.model, sent.dialect, &sent.upstream)
+    }
+
     pub(super) fn scenario(&self) -> Result<Scenario, InvocationEnd> {
         let name = self.session.settings().scenario;
         let catalog = &self.session.inner.catalog;
@@ -380,34 +333,4 @@ pub(super) fn means_continue(answer: &str) -> bool {
 pub(super) fn means_stop(answer: &str) -> bool {
     let answer = answer.trim().trim_end_matches(['.', '!']).to_lowercase();
     ["", "stop", "no", "n"].contains(&answer.as_str())
-}
-
-/// Encodes images of a tool for the log.
-pub(super) fn image_data(images: &[sayso_tools::ToolImage]) -> Vec<ImageData> {
-    let encode = |image: &sayso_tools::ToolImage| ImageData {
-        media_type: image.media_type.clone(),
-        base64: base64::engine::general_purpose::STANDARD.encode(&image.data),
-    };
-    images.iter().map(encode).collect()
-}
-
-impl AssistantMessage {
-    /// Replaces ids of calls that are missing or were used before.
-    fn choose_call_ids(&mut self, history: &History) {
-        let mut used: BTreeSet<String> = BTreeSet::new();
-        let mut next = history.call_count();
-        for block in &mut self.blocks {
-            let AssistantBlock::ToolCall(call) = block else { continue };
-            if call.id.is_empty() || history.knows_call(&call.id) || used.contains(&call.id) {
-                loop {
-                    next += 1;
-                    call.id = crate::dialect::own_call_id(next);
-                    if !history.knows_call(&call.id) && !used.contains(&call.id) {
-                        break;
-                    }
-                }
-            }
-            used.insert(call.id.clone());
-        }
-    }
 }

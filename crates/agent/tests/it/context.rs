@@ -1,9 +1,9 @@
 //! The context window: pruning, compaction, and a long task with both.
 
 use sayso_agent::host::RequestReason;
-use sayso_agent::{Entry, Invoked};
+use sayso_agent::{Entry, FinishedReason, Invoked, UserPrompt};
 use sayso_scripted_model::{Answer, Received, Turn};
-use sayso_wire::stream::Api;
+use sayso_wire::stream::{Api, Usage};
 use serde_json::json;
 
 use super::fake_host::Decision;
@@ -24,6 +24,11 @@ fn overflow(api: Api) -> Answer {
             }
         },
     )
+}
+
+/// A turn whose API counts no tokens, so that the agent estimates them.
+fn uncounted(turn: Turn) -> Turn {
+    turn.with_usage(Usage::default())
 }
 
 fn read(line: usize) -> Turn {
@@ -82,9 +87,10 @@ async fn compaction_that_overflows_is_shortened() {
 
 #[tokio::test]
 async fn full_window_is_pruned_before_the_request() {
-    let turns = (0..12).map(|part| read(part * 40 + 1)).chain([Turn::says("the end")]);
+    let read = |part: usize| Turn::calls("Read", json!({"path": "big.txt", "offset": part * 200 + 1, "limit": 200}));
+    let turns = (0..12).map(|part| uncounted(read(part))).chain([Turn::says("the end")]);
     let big = big_file();
-    let scene = Scene::with_window(settings(Api::OpenAiResponses, "ASK"), &[("big.txt", &big)], turns, Some(9_000));
+    let scene = Scene::with_window(settings(Api::OpenAiResponses, "ASK"), &[("big.txt", &big)], turns, Some(20_000));
     scene.model.when(is_compaction, Turn::says("a summary"));
     assert_eq!(scene.complete("read it").await, "the end");
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Pruned { .. })));
@@ -92,7 +98,7 @@ async fn full_window_is_pruned_before_the_request() {
 }
 
 #[tokio::test]
-async fn sixty_turn_task_survives_compaction_and_failed_edit() {
+async fn sixty_turn_task_survives_compaction_and_kill() {
     let body = |number: usize| format!("value = {number}\n");
     let mut turns = vec![
         Turn::calls("Read", json!({"path": "value.txt"})),
@@ -112,13 +118,32 @@ async fn sixty_turn_task_survives_compaction_and_failed_edit() {
     assert_eq!(count, 60);
     turns.push(Turn::says("value is 29"));
     let first = body(0);
+    // Text of the agent cannot be pruned, so that pruning alone does not make room.
+    let talk = "thinking aloud ".repeat(70);
+    let last = turns.pop().unwrap();
+    let turns = turns.into_iter().map(|turn| uncounted(turn.and_says(&talk))).chain([uncounted(last)]);
     let scene =
-        Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(14_000));
-    let noise: String = (0..80).map(|line| format!("output line {line}\n")).collect();
+        Scene::with_window(settings(Api::AnthropicMessages, "CODE"), &[("value.txt", &first)], turns, Some(16_000));
+    let noise: String = (0..400).map(|line| format!("output line {line}\n")).collect();
     scene.host.outputs.lock().unwrap().extend((0..28).map(|_| noise.clone()));
-    scene.host.decisions.lock().unwrap().extend((0..20).map(|_| Decision::Approve));
+    let approvals = |count: usize| (0..count).map(|_| Decision::Approve);
+    scene.host.decisions.lock().unwrap().extend(approvals(29).chain([Decision::Wait]));
     scene.model.when(is_compaction, Turn::says("Task: count value up to 29. Next: go on."));
-    assert_eq!(scene.complete("Count value.txt up to 29.").await, "value is 29");
+    // Killed while a command waits for its verdict.
+    let running = tokio::spawn({
+        let session = scene.session.clone();
+        async move { session.invoke(UserPrompt::text("Count value.txt up to 29.")).await }
+    });
+    scene.host.wait_until(|host| host.decisions.lock().unwrap().is_empty()).await;
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    let resumed = scene.resume(&scene.log());
+    let Invoked::Finished { reason: FinishedReason::Completed, text, .. } = resumed.continue_conversation().await
+    else {
+        panic!("it did not complete")
+    };
+    assert_eq!(text, "value is 29");
+    assert!(scene.has_entry(|entry| matches!(entry, Entry::Result(result) if result.text == "cancelled")));
     assert_eq!(scene.host.read("value.txt"), body(29));
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Compacted { .. })));
     assert!(scene.has_entry(|entry| matches!(entry, Entry::Pruned { .. })));

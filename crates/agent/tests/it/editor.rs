@@ -2,7 +2,7 @@
 
 use sayso_agent::host::{CommandDispatch, CommandEnd, EditorText, SurfaceAnswer, SurfaceRequest};
 use sayso_agent::{LiveEventKind, ProposedSet};
-use sayso_scripted_model::Turn;
+use sayso_scripted_model::{Answer, Turn};
 use sayso_wire::stream::Api;
 use serde_json::{Value, json};
 
@@ -33,6 +33,21 @@ async fn proposal_result_has_the_form_of_the_seed() {
     }));
     // Nothing is written.
     assert_eq!(scene.host.read("a.txt"), "one\n");
+}
+
+#[tokio::test]
+async fn proposal_without_summary_asks_for_it() {
+    let silent = json!({
+        "id": "m", "type": "message", "role": "assistant", "model": "claude-test", "stop_reason": "end_turn",
+        "content": [], "usage": {"input_tokens": 1, "output_tokens": 1},
+    });
+    let scene = Scene::new(
+        settings(Api::AnthropicMessages, "EDITOR_CODE"),
+        &[("a.txt", "one\n")],
+        [propose("a.txt").into(), Answer::status(200, silent.to_string()), Turn::says("One file changes.").into()],
+    );
+    assert_eq!(scene.complete("change it").await, "One file changes.");
+    assert_eq!(scene.turns()[2].last_user_text(), "Conclude with a concise summary of the proposed changes.");
 }
 
 #[tokio::test]

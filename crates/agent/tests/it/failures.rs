@@ -1,7 +1,7 @@
 //! Failures of the upstream: retries, errors with hints, broken streams.
 
-use sayso_agent::{FinishedReason, Invoked};
-use sayso_scripted_model::{Answer, Turn};
+use sayso_agent::{FinishedReason, Invoked, SettingsPatch, UserPrompt};
+use sayso_scripted_model::{Answer, Latch, Turn};
 use sayso_wire::stream::{Api, CANCELED, FinishReason};
 use serde_json::json;
 
@@ -25,6 +25,38 @@ async fn overload_backs_off_exponentially() {
         let scene = Scene::new(settings(Api::AnthropicMessages, "ASK"), &[], failures);
         assert_eq!(scene.complete("go").await, "ok");
         assert_eq!(*scene.host.delays.lock().unwrap(), [1_000, 2_000, 4_000]);
+    }
+}
+
+#[tokio::test]
+async fn delay_in_the_body_of_gemini_counts() {
+    let body = json!({"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17.5s"}]}});
+    let scene =
+        Scene::new(settings(Api::Gemini, "ASK"), &[], [Answer::status(429, body.to_string()), Turn::says("ok").into()]);
+    assert_eq!(scene.complete("go").await, "ok");
+    assert_eq!(*scene.host.delays.lock().unwrap(), [17_500]);
+}
+
+#[tokio::test]
+async fn quota_and_long_delays_are_not_retried() {
+    for answer in [
+        Answer::error(429, "You exceeded your current quota, please check your plan and billing details."),
+        Answer::error(429, "slow down").header("retry-after", "3600"),
+    ] {
+        let scene = Scene::new(settings(Api::OpenAiChat, "ASK"), &[], [answer]);
+        assert!(matches!(scene.say("go").await, Invoked::Failed { .. }));
+        assert_eq!(scene.turns().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn refusal_without_text_is_not_retried() {
+    for api in [Api::AnthropicMessages, Api::Gemini] {
+        let scene = Scene::new(settings(api, "ASK"), &[], [Turn::says("").finished_by(FinishReason::Refusal)]);
+        let Invoked::Failed { message, .. } = scene.say("go").await else { panic!("it did not fail") };
+        assert!(message.starts_with("the model refused to answer"), "{message}");
+        assert_eq!(scene.turns().len(), 1, "{}", name(api));
     }
 }
 
@@ -105,6 +137,26 @@ async fn cancelled_request_ends_as_cancelled() {
         let end = scene.say("go").await;
         assert!(matches!(end, Invoked::Finished { reason: FinishedReason::Cancelled, .. }), "{}: {end:?}", name(api));
     }
+}
+
+#[tokio::test]
+async fn discarded_request_goes_to_the_new_model() {
+    let latch = Latch::closed();
+    let discarded = Answer::error(400, "Context changed – request discarded").held_by(&latch);
+    let scene = Scene::new(settings(Api::AnthropicMessages, "ASK"), &[], [discarded, Turn::says("from gemini").into()]);
+    let running = tokio::spawn({
+        let session = scene.session.clone();
+        async move { session.invoke(UserPrompt::text("go")).await }
+    });
+    scene.host.wait_until(|host| !host.sent.lock().unwrap().is_empty()).await;
+    let patch = SettingsPatch { model: Some("gemini-2.5-test".to_owned()), ..SettingsPatch::default() };
+    scene.session.set_settings(&patch).unwrap();
+    latch.open();
+    let Invoked::Finished { reason: FinishedReason::Completed, text, .. } = running.await.unwrap() else {
+        panic!("it did not complete")
+    };
+    assert_eq!(text, "from gemini");
+    assert_eq!(scene.turns()[1].model(), "gemini-2.5-test");
 }
 
 #[tokio::test]

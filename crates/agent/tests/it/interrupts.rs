@@ -90,6 +90,55 @@ async fn interrupt_in_half_a_call_drops_it() {
 }
 
 #[tokio::test]
+async fn interrupt_at_any_event_leaves_a_valid_log() {
+    for api in Api::ALL {
+        for events in 0..16 {
+            let latch = Latch::closed();
+            let turn = Turn::calls("Read", json!({"path": "a"}))
+                .and_calls("List", json!({"path": "."}))
+                .and_says("some text in two pieces")
+                .after_thinking("a thought", Some("sig"));
+            let scene = Scene::new(
+                settings(api, "ASK"),
+                &[("a", "1\n")],
+                [Answer::from(turn).paced_by(&latch), Turn::says("after").into(), Turn::says("after").into()],
+            );
+            let running = start(&scene.session, "run");
+            latch.release(events);
+            let limit = std::time::Duration::from_secs(20);
+            let has_arrived = |all: &[sayso_scripted_model::Received]| {
+                all.first().is_some_and(|first| first.chunks() >= events || first.delivery() == Delivery::Complete)
+            };
+            scene.model.wait_async(has_arrived, limit).await.unwrap();
+            scene.session.interrupt(ClearQueue::No);
+            running.await.unwrap();
+            let text = scene.complete("go on").await;
+            assert_eq!(text, "after", "{} after {events}", name(api));
+            for request in scene.host.sent.lock().unwrap().iter() {
+                super::log_laws::check_request(api, &request.body);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropped_invocation_leaves_the_session_usable() {
+    let scene = Scene::new(
+        settings(Api::OpenAiChat, "CODE"),
+        &[],
+        [Turn::calls("Exec", json!({"command": "one"})), Turn::says("after")],
+    );
+    scene.host.decisions.lock().unwrap().push_back(Decision::Wait);
+    let running = start(&scene.session, "run");
+    scene.host.wait_until(|host| !host.commands.lock().unwrap().is_empty()).await;
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    assert_eq!(scene.session.state(), SessionState::Idle);
+    assert_eq!(scene.complete("go on").await, "after");
+    assert_eq!(scene.last_results(), ["cancelled"]);
+}
+
+#[tokio::test]
 async fn interrupt_reaches_the_subagent() {
     let scene = Scene::new(
         settings(Api::AnthropicMessages, "CODE"),
@@ -163,7 +212,10 @@ async fn resume_from_every_prefix_reaches_the_same_end() {
                 panic!("{} at {length}: {end:?}", name(api))
             };
             assert_eq!(text, "the end");
-            super::log_laws::check_request(api, &scene.host.sent.lock().unwrap()[0].body);
+            // After the last answer there is no work left.
+            let sent = scene.host.sent.lock().unwrap();
+            assert_eq!(sent.len(), usize::from(length < log.len() - 1), "{} at {length}", name(api));
+            sent.iter().for_each(|request| super::log_laws::check_request(api, &request.body));
         }
     }
 }

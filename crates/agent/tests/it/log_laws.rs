@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sayso_agent::dialect::{RequestParts, build_request};
 use sayso_agent::event::FinishedReason;
 use sayso_agent::log::{
-    AssistantBlock, AssistantMessage, CallKind, Completeness, HistoryItem, RecordedResult, Signature, SignatureKind,
+    AssistantBlock, AssistantMessage, CallKind, Completeness, HistoryItem, RecordedResult, SignatureKind, SignedData,
     ToolCallBlock,
 };
 use sayso_agent::{Entry, EntryBody, History, LogEntry, Prompt};
@@ -56,10 +56,10 @@ fn arguments() -> impl Strategy<Value = String> {
     ]
 }
 
-fn signatures() -> impl Strategy<Value = Vec<Signature>> {
+fn signatures() -> impl Strategy<Value = Vec<SignedData>> {
     let kind =
         prop_oneof![Just(SignatureKind::Signature), Just(SignatureKind::Encrypted), Just(SignatureKind::Redacted)];
-    prop::collection::vec((kind, "[a-z]{1,4}").prop_map(|(kind, data)| Signature { kind, data }), 0..2)
+    prop::collection::vec((kind, "[a-z]{1,4}").prop_map(|(kind, data)| SignedData { kind, data }), 0..2)
 }
 
 fn block() -> impl Strategy<Value = AssistantBlock> {
@@ -124,7 +124,7 @@ fn with_ids(mut entries: Vec<Entry>) -> Vec<LogEntry> {
         }
     }
     let first = Entry::Prompt(Prompt::text("start"));
-    std::iter::once(first).chain(entries).enumerate().map(|(at, entry)| LogEntry::new(at as i64, entry)).collect()
+    std::iter::once(first).chain(entries).map(|entry| LogEntry::new(0, entry)).collect()
 }
 
 proptest! {

@@ -123,12 +123,12 @@ async fn todos_of_user_and_agent_both_survive() {
     scene.complete("plan").await;
     let results = scene.last_results();
     assert!(results[1].contains("there is no todo item `9`"), "{}", results[1]);
-    assert_eq!(results[2], "[ ] u: mine\n[ ] 2: first\n[ ] 3: second");
+    assert_eq!(results[2], "[ ] u: mine\n[ ] 1: first\n[ ] 2: second");
     let write = TodoWrite::Put { id: Some("2".to_owned()), text: None, state: Some(TodoState::Done) };
     scene.session.write_todos(TodoChange { writes: vec![write], order: Vec::new() }).unwrap();
     let todos = scene.resume(&scene.log()).todos();
     assert_eq!(todos.len(), 3);
-    assert_eq!((todos[1].state, todos[1].writer), (TodoState::Done, TodoWriter::User));
+    assert_eq!((todos[2].state, todos[2].writer), (TodoState::Done, TodoWriter::User));
 }
 
 #[tokio::test]
@@ -172,6 +172,16 @@ async fn prompt_queued_at_the_end_is_answered() {
     latch.open();
     let Invoked::Finished { text, .. } = running.await.unwrap() else { panic!("it failed") };
     assert_eq!(text, "second");
+}
+
+#[tokio::test]
+async fn empty_prompt_sends_no_request() {
+    let scene = Scene::new(settings(Api::OpenAiChat, "ASK"), &[], [Turn::says("hello")]);
+    assert_eq!(scene.complete(" \n").await, "");
+    assert!(scene.turns().is_empty());
+    scene.complete("hi").await;
+    assert_eq!(scene.complete("").await, "hello");
+    assert_eq!(scene.turns().len(), 1);
 }
 
 #[tokio::test]
@@ -274,6 +284,45 @@ async fn unknown_tool_and_broken_arguments_are_told() {
     assert!(results[0].starts_with("there is no tool `Write`. Use one of Read,"), "{}", results[0]);
     assert!(results[1].contains("unknown field `file`"), "{}", results[1]);
     assert!(results[2].contains("absent"), "{}", results[2]);
+}
+
+#[tokio::test]
+async fn outside_tools_wait_for_their_verdict() {
+    let fetch = || Turn::calls("Fetch", json!({"url": "https://example.com/a"}));
+    let scene = Scene::new(settings(Api::AnthropicMessages, "ASK"), &[], [fetch(), fetch(), Turn::says("ok")]);
+    scene.host.decisions.lock().unwrap().extend([Decision::Approve, Decision::Deny("stay offline")]);
+    scene.complete("go").await;
+    let results = scene.last_results();
+    assert!(results[0].starts_with("Fetch(FetchStep") && results[0].contains("example.com"), "{}", results[0]);
+    assert_eq!(results[1], "user denied this tool call: stay offline");
+}
+
+#[tokio::test]
+async fn delegation_cannot_widen_the_tools() {
+    let delegate = |arguments: serde_json::Value| Turn::calls("Delegate", arguments);
+    let scene = Scene::new(
+        settings(Api::AnthropicMessages, "CODE"),
+        &[],
+        [
+            delegate(json!({"description": "x", "prompt": "p", "tools": ["ProposeChanges"]})),
+            delegate(json!({"description": "x", "prompt": "p", "scenario": "PLAN"})),
+            delegate(json!({"description": "x", "prompt": "p", "scenario": "ASK"})),
+            Turn::says("nested"),
+            delegate(json!({"description": "x", "prompt": "q"})),
+            Turn::says("ok"),
+        ],
+    );
+    let decisions = [Decision::Approve, Decision::Approve, Decision::Approve, Decision::Deny("do it yourself")];
+    scene.host.decisions.lock().unwrap().extend(decisions);
+    scene.complete("go").await;
+    let results = scene.last_results();
+    assert!(results[0].contains("the tool `ProposeChanges` cannot be delegated"), "{}", results[0]);
+    assert!(results[1].contains("no such scenario"), "{}", results[1]);
+    assert_eq!(results[2], "nested");
+    assert!(results[3].contains("do it yourself"), "{}", results[3]);
+    let received = scene.turns();
+    let nested = received.iter().find(|request| request.header("x-parent-session-id").is_some()).unwrap();
+    assert!(!nested.tools().contains(&"Edit") && !nested.tools().contains(&"Delegate"), "{:?}", nested.tools());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in ARCHITECTURE.md's order. A crate may depend on crates before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "base",
     "diff",
     "wire",
@@ -20,6 +20,7 @@ const ORDER: [&str; 23] = [
     "scripted-model",
     "gate",
     "tools",
+    "mcp",
     "proxy",
     "agent",
     "api",

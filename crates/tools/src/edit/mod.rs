@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::arguments::{self, invalid};
 use crate::context::{Context, FileContent};
-use crate::edit::search::{Found, Mismatch};
+use crate::edit::search::{Mismatch, TextMatch};
 use crate::error::ToolError;
 use crate::proposal_check;
 use crate::read_log::ReadState;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
 use crate::step::{FileStep, Step, StepNote};
 
-pub(crate) struct Edit;
+pub(crate) struct EditTool;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +34,7 @@ struct Arguments {
     replace_all: bool,
 }
 
-impl Tool for Edit {
+impl Tool for EditTool {
     fn name(&self) -> &'static str {
         "Edit"
     }
@@ -100,8 +100,8 @@ fn find(
     };
     let amount = if replace_all { search::Amount::All } else { search::Amount::One };
     match search::find(&text, old, new, amount) {
-        Ok(Found::Exact) => Ok(None),
-        Ok(Found::Tolerant(tolerant)) => Ok(Some(tolerant)),
+        Ok(TextMatch::Exact) => Ok(None),
+        Ok(TextMatch::Tolerant(tolerant)) => Ok(Some(tolerant)),
         Err(Mismatch::Several { lines }) => {
             let count = lines.len();
             let shown = nearest::places(&text, &lines, old.lines().count());

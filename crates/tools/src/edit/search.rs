@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// Comparison of a line of the file with a wanted line.
+type SameLine = fn(&str, &str) -> bool;
+
 /// Maximum number of lines of a tolerant match.
 const MAX_TOLERANT_LINES: usize = 1_000;
 
@@ -18,7 +21,7 @@ pub(super) enum Amount {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum TextMatch {
     Exact,
     Tolerant(Tolerant),
 }
@@ -46,13 +49,13 @@ pub(super) enum Mismatch {
 }
 
 /// Finds `old` in a text with `\n` line endings.
-pub(super) fn find(text: &str, old: &str, new: &str, amount: Amount) -> Result<Found, Mismatch> {
+pub(super) fn find(text: &str, old: &str, new: &str, amount: Amount) -> Result<TextMatch, Mismatch> {
     let (old, new) = (unix(old), unix(new));
     let starts: Vec<usize> = text.match_indices(&*old).map(|(start, _)| start).collect();
     match (starts.len(), amount) {
         (0, Amount::All) => Err(Mismatch::Absent),
-        (0, Amount::One) => tolerant(text, &old, &new).map(Found::Tolerant),
-        (1, _) | (_, Amount::All) => Ok(Found::Exact),
+        (0, Amount::One) => tolerant(text, &old, &new).map(TextMatch::Tolerant),
+        (1, _) | (_, Amount::All) => Ok(TextMatch::Exact),
         _ => Err(Mismatch::Several { lines: line_numbers(text, &starts) }),
     }
 }
@@ -79,11 +82,11 @@ fn tolerant(text: &str, old: &str, new: &str) -> Result<Tolerant, Mismatch> {
         return Err(Mismatch::Absent);
     }
     let lines: Vec<&str> = text.split_terminator('\n').collect();
-    let places = |same: fn(&str, &str) -> bool| -> Vec<usize> {
+    let places = |same: SameLine| -> Vec<usize> {
         let fits = |found: &[&str]| found.iter().zip(&wanted).all(|(found, wanted)| same(found, wanted));
         lines.windows(wanted.len()).enumerate().filter(|(_, found)| fits(found)).map(|(at, _)| at).collect()
     };
-    let levels: [(&'static str, fn(&str, &str) -> bool); 2] = [
+    let levels: [(&'static str, SameLine); 2] = [
         ("white space at the end of lines", |a, b| a.trim_end() == b.trim_end()),
         ("white space around lines", |a, b| a.trim() == b.trim()),
     ];
@@ -180,8 +183,8 @@ mod tests {
 
     fn apply(text: &str, old: &str, new: &str) -> Option<String> {
         match find(text, old, new, Amount::One).ok()? {
-            Found::Exact => Some(text.replacen(old, new, 1)),
-            Found::Tolerant(found) => {
+            TextMatch::Exact => Some(text.replacen(old, new, 1)),
+            TextMatch::Tolerant(found) => {
                 assert_eq!(text.matches(&found.old).count(), 1, "{found:?}");
                 Some(text.replacen(&found.old, &found.new, 1))
             }
@@ -190,8 +193,8 @@ mod tests {
 
     #[test]
     fn exact_match_is_preferred() {
-        assert_eq!(find("a \na\n", "a\n", "b\n", Amount::One), Ok(Found::Exact));
-        assert_eq!(find("a\na\n", "a\n", "b\n", Amount::All), Ok(Found::Exact));
+        assert_eq!(find("a \na\n", "a\n", "b\n", Amount::One), Ok(TextMatch::Exact));
+        assert_eq!(find("a\na\n", "a\n", "b\n", Amount::All), Ok(TextMatch::Exact));
         assert_eq!(find("a\nx\na\n", "a\n", "b\n", Amount::One), Err(Mismatch::Several { lines: vec![1, 3] }));
         assert_eq!(find("a \n", "a\n", "b\n", Amount::All), Err(Mismatch::Absent));
     }
@@ -243,7 +246,7 @@ mod tests {
         ) {
             let text = lines.join("\n") + "\n";
             let old = wanted.join("\n") + if ends { "\n" } else { "" };
-            if let Ok(Found::Tolerant(found)) = find(&text, &old, "NEW", Amount::One) {
+            if let Ok(TextMatch::Tolerant(found)) = find(&text, &old, "NEW", Amount::One) {
                 prop_assert_eq!(text.matches(&found.old).count(), 1);
                 let before: Vec<&str> = text.lines().take(found.line - 1).collect();
                 let result = text.replacen(&found.old, &found.new, 1);

@@ -18,11 +18,11 @@ pub use terminal_programs::terminal_reason;
 
 pub(crate) struct Exec;
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
-const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+const MAX_TIMEOUT: Duration = Duration::from_mins(30);
 /// Time that a call waits for first or new output of a background command.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
-const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
+const MAX_WAIT: Duration = Duration::from_mins(10);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

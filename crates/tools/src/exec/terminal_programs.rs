@@ -6,9 +6,9 @@ use sayso_shell::Script;
 
 use crate::step::TerminalReason;
 
-/// Kind of a row.
+/// ProgramKind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ProgramKind {
     /// Needs a keyboard or a screen.
     Interactive,
     /// Downloads, serves or watches.
@@ -17,7 +17,7 @@ enum Kind {
 
 /// Arguments for which a row holds.
 #[derive(Clone, Copy, Debug)]
-enum When {
+enum ArgumentCondition {
     Always,
     /// The first arguments without options are these words.
     Words(&'static [&'static str]),
@@ -35,15 +35,15 @@ enum When {
     Without(&'static [&'static str]),
 }
 
-use Kind::{Heavy, Interactive};
-use When::{Always, Bare, Options, UpTo, Without, WordWith, WordWithout, Words};
+use ArgumentCondition::{Always, Bare, Options, UpTo, Without, WordWith, WordWithout, Words};
+use ProgramKind::{Heavy, Interactive};
 
 /// Options that give `git commit` and relatives their message.
 const MESSAGE: &[&str] =
     &["-m", "-am", "-F", "-C", "-c", "--message", "--file", "--no-edit", "--fixup", "--reuse-message"];
 
 /// Rows by program. The first row that holds decides.
-const ROWS: &[(&[&str], When, Kind)] = &[
+const ROWS: &[(&[&str], ArgumentCondition, ProgramKind)] = &[
     // Editors.
     (&["vi", "vim", "nvim", "nano", "pico", "micro", "hx", "helix", "joe", "mcedit", "ed"], Always, Interactive),
     (&["emacs"], Without(&["--batch", "-batch", "--script"]), Interactive),
@@ -151,7 +151,7 @@ pub fn terminal_reason(script: &str) -> Option<TerminalReason> {
 }
 
 /// Finds the first row that holds. Returns the program with the words that identify the row.
-fn row(program: &str, arguments: &[&str], is_fed: bool) -> Option<(String, Kind)> {
+fn row(program: &str, arguments: &[&str], is_fed: bool) -> Option<(String, ProgramKind)> {
     let plain: Vec<&str> = arguments.iter().copied().filter(|word| !word.starts_with('-')).collect();
     let has = |options: &[&str]| {
         let is_option = |word: &&str| {

@@ -41,7 +41,7 @@ const MAX_TAG_BYTES: usize = 16 * 1024;
 
 /// Returns the text of a page: one line for each block, `#` before headings, `-` before list items, URLs after links.
 pub(super) fn to_text(html: &str) -> String {
-    let mut page = Page::default();
+    let mut page = PageText::default();
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         page.text(&rest[..at]);
@@ -94,7 +94,7 @@ fn name_of(tag: &str) -> String {
 }
 
 /// Skips the content of an element. The title of a page is kept.
-fn after_element<'t>(text: &'t str, name: &str, page: &mut Page) -> &'t str {
+fn after_element<'t>(text: &'t str, name: &str, page: &mut PageText) -> &'t str {
     let Some(end) = find_tag(text, &format!("</{name}")) else { return "" };
     if name == "head"
         && let Some(start) = find_tag(&text[..end], "<title")
@@ -118,7 +118,7 @@ fn find_tag(text: &str, start: &str) -> Option<usize> {
 }
 
 #[derive(Default)]
-struct Page {
+struct PageText {
     text: String,
     /// Text of the current line.
     line: String,
@@ -128,7 +128,7 @@ struct Page {
     preformatted: usize,
 }
 
-impl Page {
+impl PageText {
     fn text(&mut self, raw: &str) {
         let text = unescape(raw);
         if self.preformatted > 0 {

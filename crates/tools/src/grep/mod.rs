@@ -104,7 +104,7 @@ impl Tool for Grep {
 
 /// Result of a search.
 #[derive(Debug, Default)]
-struct Found {
+struct SearchResult {
     /// Files with matches, sorted by path.
     files: Vec<FileMatches>,
     /// Number of matching lines in `files`.
@@ -114,7 +114,7 @@ struct Found {
     skipped: Skipped,
 }
 
-fn grep(arguments: &Value, context: &Context<'_>) -> Result<(OutputForm, Found), ToolError> {
+fn grep(arguments: &Value, context: &Context<'_>) -> Result<(OutputForm, SearchResult), ToolError> {
     let arguments: Arguments = arguments::parse(arguments)?;
     if arguments.context > MAX_CONTEXT_LINES {
         return Err(invalid(format!("`context` is {}; it can be 0 to {MAX_CONTEXT_LINES}", arguments.context)));
@@ -135,9 +135,9 @@ fn grep(arguments: &Value, context: &Context<'_>) -> Result<(OutputForm, Found),
         }
         Err(error) => return Err(error),
     };
-    let mut found = Found::default();
+    let mut found = SearchResult::default();
     let mut searched: u64 = 0;
-    let limits = |found: &Found| Limits { lines: limit - found.matches, context: arguments.context };
+    let limits = |found: &SearchResult| Limits { lines: limit - found.matches, context: arguments.context };
     for path in files {
         let is_included = include.as_ref().is_none_or(|include| include.is_match(below(&path, &root)));
         if !is_included {
@@ -201,7 +201,7 @@ fn include_matcher(pattern: &str) -> Result<globset::GlobMatcher, ToolError> {
     if pattern.contains('/') { matcher(pattern) } else { matcher(&format!("**/{pattern}")) }
 }
 
-impl Found {
+impl SearchResult {
     fn for_model(&self, form: OutputForm) -> String {
         let mut text = String::new();
         let mut is_cut = false;
