@@ -4,6 +4,8 @@ import type { Api } from "../api.js";
 import { sleep, systemClock, type Clock } from "../clock.js";
 import { describeFailure, isDecisionForbidden, isLoginMissing, isUnimplemented } from "../failure.js";
 import { Change_Status, Surface_Kind, type Change } from "../generated/sayso/v1/change_pb.js";
+import type { AgentSession } from "../generated/sayso/v1/agent_service_pb.js";
+import { ConversationBlock_Kind } from "../generated/sayso/v1/conversation_service_pb.js";
 import type { Event } from "../generated/sayso/v1/event_pb.js";
 import type { AttachedSurface, InboxItem } from "../generated/sayso/v1/inbox_pb.js";
 import { type RequestSummary, RequestStatus } from "../generated/sayso/v1/request_pb.js";
@@ -50,6 +52,8 @@ export class Store {
   readonly #lastEvent: Signal<bigint> = signal(0n);
   readonly #inbox: Signal<readonly InboxItem[]> = signal([]);
   readonly #surfaces: Signal<readonly AttachedSurface[]> = signal([]);
+  readonly #builtIn: Signal<ReadonlyMap<string, AgentSession>> = signal(new Map());
+  readonly #titled = new Set<string>();
   readonly #changes = new BoundedMap<bigint, Signal<Change | undefined>>(
     MAX_CHANGES,
     (change) => change.peek()?.status === Change_Status.PENDING,
@@ -110,6 +114,10 @@ export class Store {
   }
   get surfaces(): ReadonlySignal<readonly AttachedSurface[]> {
     return this.#surfaces;
+  }
+  /** Sessions of the built-in agent, by id. Empty if the engine has none. */
+  get builtIn(): ReadonlySignal<ReadonlyMap<string, AgentSession>> {
+    return this.#builtIn;
   }
   get sessions(): Sessions {
     return this.#sessions;
@@ -235,6 +243,31 @@ export class Store {
     this.#soon(`request:${number}`, async () => {
       const { requests } = await this.#api.requests.listRequests({ before: number + 1n, limit: 1 });
       this.learnRequests(requests.filter((request) => request.request === number));
+    });
+  }
+
+  refreshBuiltIn(): void {
+    this.#soon("built-in", async () => {
+      const { sessions } = await this.#api.agent.listSessions({ limit: 200 });
+      batch(() => {
+        this.#builtIn.value = new Map(sessions.map((session) => [session.session, session]));
+        for (const { session, title, startedMs, activeMs } of sessions) {
+          this.#sessions.update(session, activeMs, { startedMs, ...(title !== "" && { title }) });
+        }
+      });
+    });
+  }
+
+  /** Reads the first prompt of a session, as its title. Does nothing if it is known. */
+  loadTitle(session: string): void {
+    if (session === "" || this.#titled.has(session)) return;
+    this.#titled.add(session);
+    this.#soon(`title:${session}`, async () => {
+      const { blocks } = await this.#api.conversation.getConversationPreview({ session, limit: 20, textLimit: 300 });
+      const prompt = blocks.find((block) => block.kind === ConversationBlock_Kind.PROMPT && !block.fromSubagent);
+      // A session without a prompt may get one with its next request.
+      if (!prompt) this.#titled.delete(session);
+      else this.#sessions.update(session, 0n, { title: prompt.text.split("\n", 1)[0] ?? "" });
     });
   }
 
@@ -375,6 +408,7 @@ export class Store {
       this.#connection.value = { state: "live" };
     });
     this.refreshInbox();
+    this.refreshBuiltIn();
     this.#refreshSurfaces();
     for (const conversation of this.#conversations.values()) void conversation.refresh();
     for (const live of this.#agents.values()) live.start();
@@ -457,7 +491,9 @@ export class Store {
     this.#sessions.fold(event, sessionOfChange);
     const found = timelineEntry(event, sessionOfChange);
     if (found) this.timeline(found.session).add([found.entry]);
-    if (this.#connection.peek().state === "live" && movesInbox(event)) this.refreshInbox();
+    if (this.#connection.peek().state !== "live") return;
+    if (movesInbox(event)) this.refreshInbox();
+    if (movesSessions(event)) this.refreshBuiltIn();
   }
 
   #foldRequest(event: Event, request: bigint): void {
@@ -492,3 +528,6 @@ function movesInbox(event: Event): boolean {
       return true;
   }
 }
+
+const movesSessions = (event: Event): boolean =>
+  event.kind.case === "sessionStarted" || event.kind.case === "turnStarted" || event.kind.case === "turnEnded";
