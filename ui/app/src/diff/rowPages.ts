@@ -69,6 +69,20 @@ export class RowPages {
     return Promise.all(pages).then(() => undefined);
   }
 
+  /** First row of a hunk. Fetches the page that begins with it if it is not known. */
+  async seekHunk(number: number): Promise<number | undefined> {
+    if (!this.hunks.has(number) && !this.closed) {
+      const { path, layout, wholeFile, fetchPage } = this.options;
+      try {
+        this.accept(await fetchPage({ path, fromRow: 0, rows: PAGE_ROWS, layout, wholeFile, fromHunk: number }));
+      } catch (error) {
+        this.error.value = error instanceof Error ? error.message : String(error);
+      }
+      this.version.value++;
+    }
+    return this.hunks.get(number)?.firstRow;
+  }
+
   /** Discards a failure and fetches the range again. */
   retry(from: number, to: number): Promise<void> {
     this.error.value = undefined;

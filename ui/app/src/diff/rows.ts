@@ -141,6 +141,8 @@ export interface PageRequest {
   rows: number;
   layout: DiffLayout;
   wholeFile: boolean;
+  /** Starts at this hunk in place of `fromRow`. */
+  fromHunk?: number;
 }
 
 /** Page of one file. */

@@ -103,7 +103,7 @@ function octal(mode: number | undefined): string {
 
 /** Sentence in place of rows. Absent if the file has rows. */
 export function noDiffSentence(file: DiffFile): string | undefined {
-  if (file.problem) return `This change cannot be applied: ${file.problem}`;
+  if (file.problem !== undefined) return `This change cannot be applied: ${file.problem}`;
   switch (file.noDiff) {
     case "unchanged":
       return "(no changes)";
@@ -115,7 +115,7 @@ export function noDiffSentence(file: DiffFile): string | undefined {
       return "Policy does not allow this surface to read the file.";
     case "notCompared":
       return "Too large for the list. Open the full diff to compare it.";
-    case undefined:
+    default:
       return undefined;
   }
 }
@@ -155,4 +155,12 @@ export function escapeUntrustedLines(text: string): string {
 
 function escapeCharacter(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** `true` if the sign of a carriage return helps. */
+export function differentEndings(file: DiffFile): boolean {
+  const { oldFormat: old, newFormat: now } = file;
+  return (
+    [old, now].some((format) => format?.lineEnding === "mixed") || (!!old && !!now && old.lineEnding !== now.lineEnding)
+  );
 }

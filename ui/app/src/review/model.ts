@@ -37,9 +37,7 @@ export interface ToolView {
 }
 
 export type SubjectView =
-  | { kind: "files" }
-  | { kind: "command"; command: CommandView }
-  | { kind: "tool"; tool: ToolView };
+  { kind: "files" } | { kind: "command"; command: CommandView } | { kind: "tool"; tool: ToolView };
 
 /** Change that waits for a decision. */
 export interface Review {
@@ -88,10 +86,7 @@ export interface LineComment {
 }
 
 export type FileAnswer =
-  | { kind: "approve" }
-  | { kind: "deny" }
-  | { kind: "hunks"; hunks: string[] }
-  | { kind: "editedText"; text: string };
+  { kind: "approve" } | { kind: "deny" } | { kind: "hunks"; hunks: string[] } | { kind: "editedText"; text: string };
 
 export type Answer =
   | { kind: "approve" }

@@ -37,7 +37,8 @@ export function isDecidable(file: DiffFile): boolean {
 /** `true` if the file is decided as a whole. A changed encoding rewrites every line, so that a hunk of it cannot stand alone. */
 export function isWhole(file: DiffFile): boolean {
   const { oldFormat, newFormat } = file;
-  const changesEncoding = oldFormat !== undefined && newFormat !== undefined && oldFormat.encoding !== newFormat.encoding;
+  const changesEncoding =
+    oldFormat !== undefined && newFormat !== undefined && oldFormat.encoding !== newFormat.encoding;
   return file.hunks === 0 || changesEncoding;
 }
 
