@@ -3,6 +3,7 @@ import { render } from "preact";
 import { createApi, createBrowserTransport, Store } from "@sayso/client";
 
 import { AppProvider } from "./context.js";
+import { loadAll } from "./lazy.js";
 import { browserAddressBar, createRouter } from "./router.js";
 import { Shell } from "./shell/shell.js";
 import "./theme/base.css";
@@ -31,6 +32,9 @@ if (root) {
     root,
   );
 }
+
+// Not during the first paint. Safari has no idle callback.
+setTimeout(loadAll, 1_000);
 
 function safeStorage(): Storage | undefined {
   try {

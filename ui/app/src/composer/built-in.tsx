@@ -178,7 +178,9 @@ export function BuiltInComposer({ session }: { session: string }) {
 
 function placeholder(isLive: boolean, isRunning: boolean): string {
   if (!isLive) return "Your text is kept and can be sent when the connection is back.";
-  return isRunning ? "Message the agent. It is sent after this turn." : "Message the agent. @ adds a file, / is a command.";
+  return isRunning
+    ? "Message the agent. It is sent after this turn."
+    : "Message the agent. @ adds a file, / is a command.";
 }
 
 /** Files that a prompt mentions as `@path`. */

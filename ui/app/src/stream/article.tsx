@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 
-import { Markdown } from "./markdown.js";
 import { ChangeCard } from "./change-card.js";
 import type { StreamItem } from "./items.js";
 import { LiveCard } from "./live-card.js";
@@ -11,6 +10,7 @@ import { ThinkingCard } from "./thinking-card.js";
 import { ToolCard } from "./tool-card.js";
 import { TurnEnd } from "./turn-end.js";
 import { Icon } from "../icon.js";
+import { Markdown } from "../parts.js";
 
 const NAMES: Record<StreamItem["kind"], string> = {
   prompt: "Prompt",
