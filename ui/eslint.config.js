@@ -13,6 +13,8 @@ export default defineConfig(
     rules: {
       "no-console": "error",
       eqeqeq: "error",
+      "@typescript-eslint/non-nullable-type-assertion-style": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
       "no-restricted-syntax": [
         "error",
         {

@@ -4,12 +4,14 @@ import { useContext } from "preact/hooks";
 import type { Api, Store } from "@sayso/client";
 
 import type { Router } from "./router.js";
+import type { Theme } from "./theme/theme.js";
 
 /** Objects that every view of the app shares. */
 export interface AppContext {
   api: Api;
   store: Store;
   router: Router;
+  theme: Theme;
 }
 
 const Context = createContext<AppContext | null>(null);
