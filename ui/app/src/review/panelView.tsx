@@ -118,13 +118,13 @@ function usePanelKeys(
   dispatch: (input: Input) => void,
   root: RefObject<HTMLElement>,
 ): void {
-  const current = useRef({ active: props.active, state });
-  current.current = { active: props.active, state };
+  const current = useRef({ active: props.active, scroller: props.scroller, state });
+  current.current = { active: props.active, scroller: props.scroller, state };
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
-      const { active, state: shown } = current.current;
+      const { active, scroller, state: shown } = current.current;
       if (!active || event.defaultPrevented || shown.phase.kind === "settled") return;
-      if (!isForPanel(event, root.current)) return;
+      if (!isForPanel(event, root.current, scroller)) return;
       const command = readKey(event);
       if (command === undefined || isIdle(command, shown)) return;
       event.preventDefault();
@@ -151,7 +151,7 @@ function isIdle(command: string, state: PanelState): boolean {
   return false;
 }
 
-function isForPanel(event: KeyboardEvent, root: HTMLElement | null): boolean {
+function isForPanel(event: KeyboardEvent, root: HTMLElement | null, scroller: HTMLElement | null): boolean {
   const { target } = event;
   if (isTextField(target) || !(target instanceof Element)) return false;
   if (target.closest(".full-diff, [role=dialog], [role=menu], .code-editor") !== null) return false;
@@ -159,7 +159,7 @@ function isForPanel(event: KeyboardEvent, root: HTMLElement | null): boolean {
   const isControl = target.closest("button, a, input, summary, [role=button]") !== null;
   if (isControl && (event.key === " " || event.key === "Enter")) return false;
   // Arrows and letters of another widget are not for the panel.
-  return root?.contains(target) === true || target === document.body || target.closest("[data-panel-keys]") !== null;
+  return root?.contains(target) === true || target === document.body || target === scroller;
 }
 
 function useHeight(element: RefObject<HTMLElement>): number {

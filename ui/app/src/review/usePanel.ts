@@ -4,7 +4,7 @@ import { reduce } from "./machine.js";
 import type { DryRunResult } from "./model.js";
 import type { PanelViewProps } from "./props.js";
 import { describeRefresh } from "./refresh.js";
-import { openPanel, type Cursor, type Effect, type Input, type LineMove, type PanelState } from "./state.js";
+import { GUARD_MS, openPanel, type Cursor, type Effect, type Input, type LineMove, type PanelState } from "./state.js";
 
 /** Parts of the view that effects drive. */
 export interface ViewControl {
@@ -34,7 +34,7 @@ export function usePanel(props: PanelViewProps): Panel {
   const [, redraw] = useState(0);
   const [dryRun, setDryRun] = useState<DryRun>();
   const state = useRef<PanelState | null>(null);
-  state.current ??= openPanel(props.review, props.seen, performance.now(), props.connected);
+  state.current ??= reopened(props) ?? openPanel(props.review, props.seen, performance.now(), props.connected);
   const control = useRef<ViewControl | null>(null);
 
   const dispatch = useCallback((input: Input): void => {
@@ -43,11 +43,35 @@ export function usePanel(props: PanelViewProps): Panel {
     const changed = step.state !== state.current;
     state.current = step.state;
     for (const effect of step.effects) perform(effect, latest.current, dispatch, control, setDryRun);
-    if (changed) redraw((version) => version + 1);
+    if (!changed) return;
+    remember(step.state);
+    redraw((version) => version + 1);
   }, []);
 
   useOutsideChanges(props, state, dispatch);
   return { state: state.current, dispatch, control, dryRun };
+}
+
+/** States of panels that are out of the document, because the stream holds only what is near its visible part. */
+const remembered = new Map<number, PanelState>();
+const MAX_REMEMBERED = 50;
+
+function remember(state: PanelState): void {
+  const { change } = state.review;
+  remembered.delete(change);
+  if (state.phase.kind === "settled") return;
+  remembered.set(change, state);
+  for (const oldest of remembered.keys()) {
+    if (remembered.size <= MAX_REMEMBERED) break;
+    remembered.delete(oldest);
+  }
+}
+
+/** The state of a panel that was in the document before. It opens with the guard of every panel. */
+function reopened({ review }: PanelViewProps): PanelState | undefined {
+  const state = remembered.get(review.change);
+  if (state === undefined) return undefined;
+  return { ...state, guardUntil: Math.max(state.guardUntil, performance.now() + GUARD_MS) };
 }
 
 /** Inputs that come with new properties. */
