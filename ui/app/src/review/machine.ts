@@ -23,6 +23,8 @@ export function reduce(state: PanelState, input: Input): Step {
       return still(guarded(state, input.time));
     case "refreshed":
       return refreshed(state, input.review, input.refresh, input.time);
+    case "described":
+      return still({ ...state, review: input.review });
     case "settled":
       return still({ ...state, phase: { kind: "settled", settled: input.settled }, dialog: undefined });
     case "failed":
@@ -36,7 +38,19 @@ export function reduce(state: PanelState, input: Input): Step {
 
 type DetailInput = Exclude<
   Input,
-  { kind: "command" | "text" | "confirm" | "cancel" | "paste" | "refreshed" | "settled" | "failed" | "connection" }
+  {
+    kind:
+      | "command"
+      | "text"
+      | "confirm"
+      | "cancel"
+      | "paste"
+      | "refreshed"
+      | "described"
+      | "settled"
+      | "failed"
+      | "connection";
+  }
 >;
 
 function detail(state: PanelState, input: DetailInput): Step {
@@ -49,6 +63,8 @@ function detail(state: PanelState, input: DetailInput): Step {
       return hunksLoaded(state, input.path, input.parts);
     case "cursor":
       return still({ ...state, cursor: input.cursor });
+    case "goToFile":
+      return moveFile(state, input.file - state.cursor.file);
     case "toggleUnit": {
       const chosen = applySelection({ ...state, cursor: input.cursor }, (file, selection) =>
         toggleUnit(file, selection, input.cursor.hunk, input.cursor.part),

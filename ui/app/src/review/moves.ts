@@ -14,7 +14,7 @@ export function moveHunk(state: PanelState, by: 1 | -1): Step {
   return reveal(state, { file: next, hunk: by === 1 ? first : target.hunks });
 }
 
-export function moveFile(state: PanelState, by: 1 | -1): Step {
+export function moveFile(state: PanelState, by: number): Step {
   const next = state.cursor.file + by;
   const target = state.review.files[next];
   if (target === undefined) return { state, effects: [] };

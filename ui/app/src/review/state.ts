@@ -72,6 +72,8 @@ export type Input =
   | { kind: "cancel" }
   | { kind: "paste"; time: number }
   | { kind: "refreshed"; review: Review; refresh: Refresh; time: number }
+  /** More facts about the same preview. */
+  | { kind: "described"; review: Review }
   | { kind: "settled"; settled: Settled }
   | { kind: "failed"; problem: string; time: number }
   | { kind: "connection"; connected: boolean; time: number }
@@ -79,6 +81,7 @@ export type Input =
   | { kind: "onScreen"; path: string; hunks: number[] }
   | { kind: "hunksLoaded"; path: string; parts: Record<number, number> }
   | { kind: "cursor"; cursor: Cursor }
+  | { kind: "goToFile"; file: number }
   | { kind: "toggleUnit"; cursor: Cursor }
   | { kind: "toggleFile"; file: number }
   | { kind: "commentOn"; target: CommentTarget }

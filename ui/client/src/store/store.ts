@@ -112,6 +112,11 @@ export class Store {
   get inbox(): ReadonlySignal<readonly InboxItem[]> {
     return this.#inbox;
   }
+
+  /** This surface, as others see it and as verdicts name it. */
+  get surface(): { readonly kind: Surface_Kind; readonly name: string } {
+    return this.#surface;
+  }
   get surfaces(): ReadonlySignal<readonly AttachedSurface[]> {
     return this.#surfaces;
   }
