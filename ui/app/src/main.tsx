@@ -1,3 +1,7 @@
+// Before the styles of the views, which refine these.
+import "./theme/tokens.css";
+import "./theme/base.css";
+
 import { render } from "preact";
 
 import { createApi, createBrowserTransport, Store } from "@sayso/client";
@@ -6,9 +10,7 @@ import { AppProvider } from "./context.js";
 import { loadAll } from "./lazy.js";
 import { browserAddressBar, createRouter } from "./router.js";
 import { Shell } from "./shell/shell.js";
-import "./theme/base.css";
 import { Theme } from "./theme/theme.js";
-import "./theme/tokens.css";
 
 const api = createApi(createBrowserTransport({ baseUrl: window.location.origin }));
 const store = new Store({ api, surfaceName: browserName(navigator.userAgent) });
