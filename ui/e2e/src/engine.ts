@@ -13,7 +13,9 @@ import { type Client, createClient } from "@connectrpc/connect";
 export function binary(): string {
   const found = process.env.SAYSO_BIN ?? join(import.meta.dirname, "../../../target/debug/sayso");
   if (!existsSync(found)) {
-    throw new Error(`${found} does not exist. Build it with \`cargo build -p sayso\`, or name another one in SAYSO_BIN.`);
+    throw new Error(
+      `${found} does not exist. Build it with \`cargo build -p sayso\`, or name another one in SAYSO_BIN.`,
+    );
   }
   return found;
 }

@@ -24,7 +24,12 @@ const proxy = await startProxy(engine.url, process.env.SAYSO_DIST);
 const browser = await startBrowser();
 const viaProxy = async (view?: string) => (await engine.loginLink(view)).replace(engine.url, proxy.url);
 try {
-  const shoot = async (name: string, path: string, look: Look, act?: (page: Awaited<ReturnType<typeof openPage>>["page"]) => Promise<void>) => {
+  const shoot = async (
+    name: string,
+    path: string,
+    look: Look,
+    act?: (page: Awaited<ReturnType<typeof openPage>>["page"]) => Promise<void>,
+  ) => {
     const file = `${name}-${look.width}-${look.theme}`;
     if (only !== undefined && !file.includes(only)) return;
     const { page, context, problems } = await openPage(browser, await viaProxy(), look);

@@ -3,9 +3,7 @@ import type { AddressInfo } from "node:net";
 
 /** A part of a scripted response of the Anthropic Messages API. */
 export type ResponsePart =
-  | { thinking: string }
-  | { text: string }
-  | { call: string; tool: string; input: Record<string, unknown> };
+  { thinking: string } | { text: string } | { call: string; tool: string; input: Record<string, unknown> };
 
 export interface ScriptedModel {
   url: string;
@@ -22,7 +20,11 @@ export async function startModel(): Promise<ScriptedModel> {
     request.on("end", () => {
       const parts = responses.shift() ?? [{ text: "No response is scripted." }];
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end(events(parts).map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""));
+      response.end(
+        events(parts)
+          .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+          .join(""),
+      );
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -41,7 +43,12 @@ export async function startModel(): Promise<ScriptedModel> {
 type ApiEvent = { type: string } & Record<string, unknown>;
 
 function events(parts: ResponsePart[]): ApiEvent[] {
-  const usage = { input_tokens: 1_205, cache_read_input_tokens: 15_000, cache_creation_input_tokens: 0, output_tokens: 412 };
+  const usage = {
+    input_tokens: 1_205,
+    cache_read_input_tokens: 15_000,
+    cache_creation_input_tokens: 0,
+    output_tokens: 412,
+  };
   const message = { id: "msg_1", type: "message", role: "assistant", model: "claude-sonnet-4-5", content: [], usage };
   const blocks = parts.flatMap((part, index) => block(part, index));
   const stopReason = parts.some((part) => "call" in part) ? "tool_use" : "end_turn";

@@ -23,7 +23,10 @@ impl fmt::Display for Row {
 `;
 
 const NEW_TABLE = OLD_TABLE.replace("use std::fmt;", "use std::fmt;\nuse serde::Serialize;")
-  .replace("#[derive(Debug)]\n#[derive(Clone)]", '#[derive(Debug, Clone, Serialize)]\n#[serde(rename_all = "kebab-case")]')
+  .replace(
+    "#[derive(Debug)]\n#[derive(Clone)]",
+    '#[derive(Debug, Clone, Serialize)]\n#[serde(rename_all = "kebab-case")]',
+  )
   .replace("pub id: u64", 'pub id: ChangeId,\n    #[serde(with = "unix_seconds")]\n    pub time: u64');
 
 function lines(count: number, line: (number: number) => string): string {
@@ -86,14 +89,17 @@ export async function writeProject(engine: Engine): Promise<void> {
 export async function playScene(engine: Engine, model: ScriptedModel): Promise<{ agent: Agent; pending: bigint }> {
   await writeProject(engine);
   const agent = await Agent.start(engine, model, "0f9a41c2-add-json");
-  await agent.prompt("Add a `--json` flag to `ledger list` that prints one object a line. Keep the default output as it is, and test it.", [
-    { thinking: "The table printer builds strings. Serialising the rows is simpler." },
-    {
-      text: "`list` builds its rows in `src/table.rs` and prints them from `src/cli.rs`. Three steps:\n\n1. Let `Row` be serialised, so both outputs share one type.\n2. Add `--json`; it excludes `--verbose`, which only widens the table.\n3. Test that two changes print two lines.",
-    },
-    { call: "call_read", tool: "Read", input: { file_path: "src/table.rs", offset: 1, limit: 148 } },
-    { call: "call_edit", tool: "Edit", input: { file_path: "src/table.rs", old_string: "…", new_string: "…" } },
-  ]);
+  await agent.prompt(
+    "Add a `--json` flag to `ledger list` that prints one object a line. Keep the default output as it is, and test it.",
+    [
+      { thinking: "The table printer builds strings. Serialising the rows is simpler." },
+      {
+        text: "`list` builds its rows in `src/table.rs` and prints them from `src/cli.rs`. Three steps:\n\n1. Let `Row` be serialised, so both outputs share one type.\n2. Add `--json`; it excludes `--verbose`, which only widens the table.\n3. Test that two changes print two lines.",
+      },
+      { call: "call_read", tool: "Read", input: { file_path: "src/table.rs", offset: 1, limit: 148 } },
+      { call: "call_edit", tool: "Edit", input: { file_path: "src/table.rs", old_string: "…", new_string: "…" } },
+    ],
+  );
   const edit = await agent.changeFiles([write("src/table.rs", NEW_TABLE)], "call_edit", AskMode.ALWAYS);
   await engine.api.review.decide({ change: edit.change, verdict: approve(edit.previewHash) });
   await agent.results({ call_read: OLD_TABLE, call_edit: "The file was edited." }, [
@@ -140,7 +146,11 @@ export async function playOthers(engine: Engine, model: ScriptedModel): Promise<
 
   const denied = await Agent.start(engine, model, "91bc11-drop", "gemini");
   await denied.prompt("Drop the legacy importer", [{ text: "Removing it." }]);
-  const drop = await denied.changeFiles([{ case: "delete", value: { path: "src/cli.rs" } } as never], "call_2", AskMode.ALWAYS);
+  const drop = await denied.changeFiles(
+    [{ case: "delete", value: { path: "src/cli.rs" } } as never],
+    "call_2",
+    AskMode.ALWAYS,
+  );
   await engine.api.review.decide({
     change: drop.change,
     verdict: create(VerdictSchema, {

@@ -124,6 +124,9 @@ export class Store {
   get builtIn(): ReadonlySignal<ReadonlyMap<string, AgentSession>> {
     return this.#builtIn;
   }
+  get changesInMemory(): number {
+    return this.#changes.size;
+  }
   get sessions(): Sessions {
     return this.#sessions;
   }
