@@ -32,7 +32,7 @@ export function StreamArticle(props: { item: StreamItem; session: string; positi
   const { item, position, total } = props;
   return (
     <article
-      class={`article ${item.kind}`}
+      class={`article ${item.kind}-article`}
       aria-label={NAMES[item.kind]}
       aria-posinset={position}
       aria-setsize={total}
