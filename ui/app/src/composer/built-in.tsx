@@ -65,9 +65,8 @@ export function BuiltInComposer({ session }: { session: string }) {
   const invoke = async (prompt: string) => {
     const stop = new AbortController();
     const request = { session, prompt, files: mentionedFiles(prompt), images };
-    for await (const _ of api.agent.invoke(request, { signal: stop.signal })) {
-      break;
-    }
+    const events = api.agent.invoke(request, { signal: stop.signal });
+    await events[Symbol.asyncIterator]().next();
     stop.abort();
     announce(isRunning ? "Queued" : "Sent");
   };
