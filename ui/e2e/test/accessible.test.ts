@@ -32,6 +32,7 @@ beforeAll(async () => {
 test.each(["light", "dark"] as const)("axe_finds_nothing_serious_in_%s_theme", async (theme) => {
   const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   const page = await fixture.open("/", { width: 1280, height: 900, theme });
+  const all: string[] = [];
   for (const [name, path] of views) {
     await page.goto(fixture.url + path);
     await page.getByText("Connected", { exact: true }).waitFor();
@@ -41,9 +42,12 @@ test.each(["light", "dark"] as const)("axe_finds_nothing_serious_in_%s_theme", a
       `${axe}; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)`,
     );
     const serious = (violations as Violation[]).filter(({ impact }) => impact === "serious" || impact === "critical");
-    const found = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""} ${nodes[0]?.failureSummary ?? ""}`);
-    expect(found, `${name}, ${theme}`).toEqual([]);
+    const found = serious.map(({ id, nodes }) =>
+      [`${name}: ${id}`, ...nodes.map(({ html }) => html), nodes[0]?.failureSummary ?? ""].join("\n"),
+    );
+    all.push(...found);
   }
+  expect(all).toEqual([]);
   await page.context().close();
 });
 

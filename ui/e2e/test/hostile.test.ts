@@ -39,19 +39,23 @@ test("hostile_text_runs_nothing_in_any_view", async () => {
     AskMode.ALWAYS,
   );
   const page = await fixture.open(`/session/${agent.session}`);
-  for (const view of [
-    `/session/${agent.session}`,
-    `/change/${change.change}`,
-    `/session/${agent.session}?show=diff:${change.change}`,
-    "/",
-    "/history",
-    "/requests",
-    "/sessions",
-  ]) {
+  const views: [path: string, shown: string][] = [
+    [`/session/${agent.session}`, ".panel"],
+    [`/change/${change.change}`, ".panel .diff-table, .panel table"],
+    [`/session/${agent.session}?show=diff:${change.change}`, ".drawer table"],
+    ["/", ".inbox-row"],
+    ["/history", ".history-row"],
+    ["/requests", ".history-row"],
+    ["/sessions", ".sessions-list .session-row"],
+  ];
+  for (const [view, shown] of views) {
     await page.goto(fixture.url + view);
-    await page.getByText("Connected", { exact: true }).waitFor();
-    await page.waitForLoadState("networkidle").catch(() => undefined);
-    for (const row of await page.locator("button[aria-expanded=false]").all()) await row.click().catch(() => undefined);
+    await page.locator(shown).first().waitFor();
+    await page.mouse.wheel(0, -100_000);
+    await page.locator("button[aria-expanded=false]").evaluateAll((buttons) => {
+      for (const button of buttons) (button as HTMLElement).click();
+    });
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
     expect(await page.evaluate(() => "hacked" in window), view).toBe(false);
     expect(await page.locator("main script, main iframe, main img, main object").count(), view).toBe(0);
     // A direction mark would reorder the name of a file.

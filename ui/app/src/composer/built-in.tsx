@@ -159,7 +159,7 @@ export function BuiltInComposer({ session }: { session: string }) {
               onClick={() => void api.agent.interrupt({ session }).catch(() => announce("The turn goes on"))}
             >
               <Icon name="stop" small />
-              Interrupt <kbd>Esc Esc</kbd>
+              Interrupt <kbd aria-hidden="true">Esc Esc</kbd>
             </button>
           )}
           <button
@@ -168,7 +168,7 @@ export function BuiltInComposer({ session }: { session: string }) {
             disabled={text.trim() === "" || !isLive || !store.canDecide.value}
             onClick={() => void send()}
           >
-            {isRunning ? "Queue" : "Send"} <kbd>↵</kbd>
+            {isRunning ? "Queue" : "Send"} <kbd aria-hidden="true">↵</kbd>
           </button>
         </div>
       </div>

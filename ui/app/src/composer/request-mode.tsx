@@ -79,7 +79,7 @@ export function RequestModeBar({ session }: { session: string }) {
       >
         <Icon name="paused" small />
         {state.pauseNext ? "Next turn is paused" : "Pause next turn"}
-        <kbd>p</kbd>
+        <kbd aria-hidden="true">p</kbd>
       </button>
     </>
   );
