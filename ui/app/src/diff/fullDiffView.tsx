@@ -272,7 +272,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     count: total,
     scroller,
     body,
-    itemKey: (index) => `${index}`,
+    itemKey: useMemo(() => (index: number) => index, [pages, pages.version.value]),
     estimate: (index) => 19 * rowLines(pages, layout, index, columns),
   });
   const items = virtualizer.getVirtualItems();

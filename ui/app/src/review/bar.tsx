@@ -32,12 +32,13 @@ export function DecisionBar({ state, dispatch, barRef }: BarProps) {
         <button
           type="button"
           class="button quiet help-button"
-          aria-label="Keys that work here"
           aria-keyshortcuts="?"
           aria-expanded={state.dialog?.kind === "help"}
           onClick={() => press(dispatch, "help")}
         >
-          <kbd>?</kbd>
+          <kbd aria-hidden="true">?</kbd>
+          <span class="touch-word">More</span>
+          <span class="visually-hidden"> keys that work here</span>
         </button>
       </div>
     </div>
@@ -54,17 +55,15 @@ interface ButtonProps {
   disabled?: boolean;
   class?: string;
   children: ComponentChildren;
-  name: string;
 }
 
-function KeyButton({ command, dispatch, disabled = false, class: extra = "", children, name }: ButtonProps) {
+function KeyButton({ command, dispatch, disabled = false, class: extra = "", children }: ButtonProps) {
   const entry = PANEL_KEYS.find((candidate) => candidate.command === command);
   return (
     <button
       type="button"
       class={`button ${extra}`}
       data-command={command}
-      aria-label={name}
       aria-keyshortcuts={shortcutOf(command)}
       disabled={disabled}
       onClick={() => press(dispatch, command)}
@@ -85,7 +84,7 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
   const isEmpty = isFiles && counts.total > 0 && counts.selected === 0;
   return (
     <>
-      <KeyButton command="approve" dispatch={dispatch} disabled={!live || isEmpty} class="ask" name={label}>
+      <KeyButton command="approve" dispatch={dispatch} disabled={!live || isEmpty} class="ask">
         <span class="approve-label">
           <span>{main}</span>
           {unseen !== undefined && (
@@ -96,30 +95,32 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
           )}
         </span>
       </KeyButton>
-      <KeyButton command="deny" dispatch={dispatch} disabled={!live} class="deny" name="Deny…">
+      <KeyButton command="deny" dispatch={dispatch} disabled={!live} class="deny">
         Deny…
       </KeyButton>
       {live && (
-        <KeyButton command="edit" dispatch={dispatch} class="less" name="Edit">
+        <KeyButton command="edit" dispatch={dispatch} class="less">
           <Icon name="edit" small class="touch-icon" />
           Edit
         </KeyButton>
       )}
       {live && isFiles && (
-        <KeyButton command="comment" dispatch={dispatch} class="less" name="Comment">
+        <KeyButton command="comment" dispatch={dispatch} class="less">
           <Icon name="chat" small class="touch-icon" />
           Comment
         </KeyButton>
       )}
       {subject.kind === "command" && subject.command.dryRun.length > 0 && (
-        <KeyButton command="dryRun" dispatch={dispatch} disabled={!live} class="less" name="Dry run">
+        <KeyButton command="dryRun" dispatch={dispatch} disabled={!live} class="less">
           Dry run
         </KeyButton>
       )}
       {isFiles && (
-        <KeyButton command="fullDiff" dispatch={dispatch} class="quiet less" name="View full diff">
+        <KeyButton command="fullDiff" dispatch={dispatch} class="quiet less">
           <Icon name="diff" small class="touch-icon" />
-          View <span class="wide-word">full </span>diff
+          <span>
+            View <span class="wide-word">full </span>diff
+          </span>
         </KeyButton>
       )}
     </>
@@ -207,7 +208,7 @@ function Opened({ state, dispatch }: Omit<BarProps, "barRef">) {
         </div>
       );
     case "help":
-      return <KeyList />;
+      return <KeyList dispatch={dispatch} />;
     default:
       return null;
   }
@@ -258,17 +259,25 @@ function TextLine({ label, placeholder, text, confirm, dispatch }: LineProps) {
   );
 }
 
-function KeyList() {
+/** Keys with their commands, which the pointer can run as well. */
+function KeyList({ dispatch }: { dispatch: (input: Input) => void }) {
   return (
-    <dl class="key-list" aria-label="Keys that work here">
-      {PANEL_KEYS.map(({ key, text }) => (
-        <div key={key}>
-          <dt>
+    <ul class="key-list" aria-label="Keys that work here">
+      {PANEL_KEYS.map(({ key, command, text }) => (
+        <li key={key}>
+          <button
+            type="button"
+            aria-keyshortcuts={shortcutOf(command)}
+            onClick={() => {
+              dispatch({ kind: "cancel" });
+              press(dispatch, command);
+            }}
+          >
             <kbd>{keyName(key)}</kbd>
-          </dt>
-          <dd>{text}</dd>
-        </div>
+            <span>{text}</span>
+          </button>
+        </li>
       ))}
-    </dl>
+    </ul>
   );
 }
