@@ -1,11 +1,11 @@
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { count } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { keyName, PANEL_KEYS, shortcutOf, type Command } from "./keys.js";
 import { RuleView } from "./rule.js";
-import { approveLabel } from "./selection.js";
+import { approveLabel, isEmpty } from "./selection.js";
 import { canDecide, countsOf, pauseReason, type Input, type PanelState } from "./state.js";
 
 export interface BarProps {
@@ -16,7 +16,9 @@ export interface BarProps {
 
 /** Decision bar. It stays visible; the lines of a decision open above its buttons. */
 export function DecisionBar({ state, dispatch, barRef }: BarProps) {
-  const live = canDecide(state);
+  // A line or a field that is open takes the next step; its text would be lost.
+  const isBusy = state.dialog !== undefined && state.dialog.kind !== "help" && state.dialog.kind !== "search";
+  const live = canDecide(state) && !isBusy;
   return (
     <div class="decision-bar" ref={barRef}>
       <Opened state={state} dispatch={dispatch} />
@@ -66,7 +68,10 @@ function KeyButton({ command, dispatch, disabled = false, class: extra = "", chi
       data-command={command}
       aria-keyshortcuts={shortcutOf(command)}
       disabled={disabled}
-      onClick={() => press(dispatch, command)}
+      onClick={() => {
+        if (command !== "help") dispatch({ kind: "cancel" });
+        press(dispatch, command);
+      }}
     >
       {children}
       {entry && <kbd aria-hidden="true">{keyName(entry.key)}</kbd>}
@@ -80,11 +85,12 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
   const isFiles = files.length > 0;
   const counts = countsOf(state);
   const label = isFiles ? approveLabel(counts) : state.editedAction === undefined ? "Approve" : "Approve as edited";
-  const [main, unseen] = label.split(/, (?=\d)/);
-  const isEmpty = isFiles && counts.total > 0 && counts.selected === 0;
+  const comma = label.search(/, \d/);
+  const main = comma < 0 ? label : label.slice(0, comma);
+  const unseen = comma < 0 ? undefined : label.slice(comma + 2);
   return (
     <>
-      <KeyButton command="approve" dispatch={dispatch} disabled={!live || isEmpty} class="ask">
+      <KeyButton command="approve" dispatch={dispatch} disabled={!live || (isFiles && isEmpty(counts))} class="ask">
         <span class="approve-label">
           <span>{main}</span>
           {unseen !== undefined && (
@@ -98,14 +104,14 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
       <KeyButton command="deny" dispatch={dispatch} disabled={!live} class="deny">
         Deny…
       </KeyButton>
-      {live && (
-        <KeyButton command="edit" dispatch={dispatch} class="less">
+      {canDecide(state) && (
+        <KeyButton command="edit" dispatch={dispatch} disabled={!live} class="less">
           <Icon name="edit" small class="touch-icon" />
           Edit
         </KeyButton>
       )}
-      {live && isFiles && (
-        <KeyButton command="comment" dispatch={dispatch} class="less">
+      {canDecide(state) && isFiles && (
+        <KeyButton command="comment" dispatch={dispatch} disabled={!live} class="less">
           <Icon name="chat" small class="touch-icon" />
           Comment
         </KeyButton>
@@ -225,7 +231,8 @@ interface LineProps {
 /** Line of text. Enter confirms it, Esc goes back. */
 function TextLine({ label, placeholder, text, confirm, dispatch }: LineProps) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key arrives, so that it is not lost.
+  useLayoutEffect(() => input.current?.focus(), []);
   return (
     <form
       class="bar-line"
