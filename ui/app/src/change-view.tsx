@@ -3,9 +3,8 @@ import { useEffect } from "preact/hooks";
 import { Change_Status } from "@sayso/client/proto/change";
 
 import { useApp } from "./context.js";
-import { FullDiff } from "./diff/full.js";
 import { Icon } from "./icon.js";
-import { ReviewPanel } from "./review/panel.js";
+import { FullDiff, ReviewPanel } from "./parts.js";
 import { ChangeCard } from "./stream/change-card.js";
 
 /** One change by its link: the review panel while it is pending, then its card and its full diff. */

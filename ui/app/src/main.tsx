@@ -1,13 +1,16 @@
+// Before the styles of the views, which refine these.
+import "./theme/tokens.css";
+import "./theme/base.css";
+
 import { render } from "preact";
 
 import { createApi, createBrowserTransport, Store } from "@sayso/client";
 
 import { AppProvider } from "./context.js";
+import { loadAll } from "./lazy.js";
 import { browserAddressBar, createRouter } from "./router.js";
 import { Shell } from "./shell/shell.js";
-import "./theme/base.css";
 import { Theme } from "./theme/theme.js";
-import "./theme/tokens.css";
 
 const api = createApi(createBrowserTransport({ baseUrl: window.location.origin }));
 const store = new Store({ api, surfaceName: browserName(navigator.userAgent) });
@@ -31,6 +34,9 @@ if (root) {
     root,
   );
 }
+
+// Not during the first paint. Safari has no idle callback.
+setTimeout(loadAll, 1_000);
 
 function safeStorage(): Storage | undefined {
   try {

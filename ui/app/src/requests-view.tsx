@@ -101,9 +101,7 @@ export function RequestView({ request: number }: { request: bigint }) {
             class="button ask"
             disabled={!store.canDecide.value}
             onClick={() =>
-              void act("Resumed", () =>
-                api.requests.resumeRequest({ request: number, revision: request.revision }),
-              )
+              void act("Resumed", () => api.requests.resumeRequest({ request: number, revision: request.revision }))
             }
           >
             Resume send

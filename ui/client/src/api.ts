@@ -1,10 +1,11 @@
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 
-import { AgentService } from "./generated/sayso/v1/agent_service_pb.js";
+import type { AgentService } from "./generated/sayso/v1/agent_service_pb.js";
 import { ConversationService } from "./generated/sayso/v1/conversation_service_pb.js";
-import { RequestService } from "./generated/sayso/v1/request_service_pb.js";
+import type { RequestService } from "./generated/sayso/v1/request_service_pb.js";
 import { ReviewService } from "./generated/sayso/v1/review_service_pb.js";
-import { WorkspaceService } from "./generated/sayso/v1/workspace_service_pb.js";
+import type { WorkspaceService } from "./generated/sayso/v1/workspace_service_pb.js";
+import { lazyClient } from "./lazy-client.js";
 
 /** One typed client for each service that a surface calls. */
 export interface Api {
@@ -19,8 +20,14 @@ export function createApi(transport: Transport): Api {
   return {
     review: createClient(ReviewService, transport),
     conversation: createClient(ConversationService, transport),
-    requests: createClient(RequestService, transport),
-    agent: createClient(AgentService, transport),
-    workspace: createClient(WorkspaceService, transport),
+    requests: lazyClient(async () =>
+      createClient((await import("./generated/sayso/v1/request_service_pb.js")).RequestService, transport),
+    ),
+    agent: lazyClient(async () =>
+      createClient((await import("./generated/sayso/v1/agent_service_pb.js")).AgentService, transport),
+    ),
+    workspace: lazyClient(async () =>
+      createClient((await import("./generated/sayso/v1/workspace_service_pb.js")).WorkspaceService, transport),
+    ),
   };
 }

@@ -10,6 +10,7 @@ import { preferences } from "../preferences.js";
 import { completionAt, type Completion } from "./completion.js";
 import { CompletionList, useCompletions } from "./completion-list.js";
 import { type Attachment, readImages } from "./images.js";
+import { mentionedFiles } from "./mentions.js";
 import { QuestionBox } from "./question.js";
 import { RequestModeBar } from "./request-mode.js";
 import { SettingsPickers } from "./settings.js";
@@ -178,14 +179,9 @@ export function BuiltInComposer({ session }: { session: string }) {
 
 function placeholder(isLive: boolean, isRunning: boolean): string {
   if (!isLive) return "Your text is kept and can be sent when the connection is back.";
-  return isRunning ? "Message the agent. It is sent after this turn." : "Message the agent. @ adds a file, / is a command.";
-}
-
-/** Files that a prompt mentions as `@path`. */
-export function mentionedFiles(prompt: string): string[] {
-  return [...new Set([...prompt.matchAll(/(?:^|\s)@(\S+)/g)].map((match) => match[1] ?? ""))].filter(
-    (path) => path !== "",
-  );
+  return isRunning
+    ? "Message the agent. It is sent after this turn."
+    : "Message the agent. @ adds a file, / is a command.";
 }
 
 /** One line about the running invocation: its step, tokens and price. */

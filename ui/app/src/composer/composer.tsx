@@ -1,5 +1,5 @@
 import { useApp } from "../context.js";
-import { BuiltInComposer } from "./built-in.js";
+import { BuiltInComposer } from "../parts.js";
 import "./composer.css";
 import { RequestModeBar } from "./request-mode.js";
 import { escapeUntrusted } from "../diff/words.js";

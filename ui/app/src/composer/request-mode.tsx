@@ -30,7 +30,7 @@ export function RequestModeBar({ session }: { session: string }) {
       },
     );
   }, [api, session, isLive, lastRequest]);
-  const change = async (next: () => Promise<{ state?: ModeState }>, optimistic: ModeState | null) => {
+  const change = async (next: () => Promise<{ state?: ModeState | undefined }>, optimistic: ModeState | null) => {
     const before = state;
     setState(optimistic);
     try {

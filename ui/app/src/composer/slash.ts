@@ -2,8 +2,7 @@ import type { Api } from "@sayso/client";
 
 import type { Router } from "../router.js";
 import { preferences } from "../preferences.js";
-import { keysOpen } from "../shell/keys-dialog.js";
-import { newSessionOpen } from "../shell/new-session.js";
+import { dialogs } from "../shell/dialogs.js";
 
 interface Target {
   api: Api;
@@ -23,7 +22,7 @@ const now = (action: () => void): Promise<void> => {
 
 /** Commands of the message field, by name. */
 export const COMMANDS = {
-  new: { description: "Start a session", run: () => now(() => (newSessionOpen.value = true)) },
+  new: { description: "Start a session", run: () => now(() => (dialogs.newSession.value = true)) },
   clear: {
     description: "Remove this session's history",
     run: async ({ api, router, session }) => {
@@ -32,14 +31,17 @@ export const COMMANDS = {
     },
   },
   todos: { description: "Show the todo list", run: ({ router }) => now(() => router.show({ kind: "todos" })) },
-  history: { description: "Show the session's changes", run: ({ router }) => now(() => router.show({ kind: "history" })) },
+  history: {
+    description: "Show the session's changes",
+    run: ({ router }) => now(() => router.show({ kind: "history" })),
+  },
   thinking: {
     description: "Show or hide thinking",
     run: () => now(() => (preferences.showThinking.value = !preferences.showThinking.peek())),
   },
   pause: { description: "Pause the next request", run: ({ api, session }) => api.requests.pauseNext({ session }) },
   interrupt: { description: "Interrupt the turn", run: ({ api, session }) => api.agent.interrupt({ session }) },
-  keys: { description: "Show the keys", run: () => now(() => (keysOpen.value = true)) },
+  keys: { description: "Show the keys", run: () => now(() => (dialogs.keys.value = true)) },
 } as const satisfies Record<string, Command>;
 
 export type CommandName = keyof typeof COMMANDS;
@@ -47,5 +49,5 @@ export type CommandName = keyof typeof COMMANDS;
 /** Name of the command that a text is; `null` for a prompt. */
 export function commandOf(text: string): CommandName | null {
   const name = /^\/([a-z]+)$/.exec(text)?.[1];
-  return name !== undefined && name in COMMANDS ? (name as CommandName) : null;
+  return name !== undefined && Object.hasOwn(COMMANDS, name) ? (name as CommandName) : null;
 }

@@ -37,7 +37,12 @@ export function SessionsView() {
           />
         </label>
         <span class="grow" />
-        <button type="button" class="button small" aria-pressed={preferences.notify.value} onClick={() => void toggleNotifications()}>
+        <button
+          type="button"
+          class="button small"
+          aria-pressed={preferences.notify.value}
+          onClick={() => void toggleNotifications()}
+        >
           Notifications {preferences.notify.value ? "on" : "off"}
         </button>
       </div>

@@ -13,17 +13,15 @@ export function ConnectionBanners() {
           <Icon name="notice" small />
           <b>Read only.</b>
           <span class="secondary">
-            This page has no login, so it shows everything and decides nothing. Run <code>sayso open</code> in a terminal
-            of your own.
+            This page has no login, so it shows everything and decides nothing. Run <code>sayso open</code> in a
+            terminal of your own.
           </span>
         </p>
       )}
       {store.engineReplaced.value && (
         <p class="banner" role="status">
           <Icon name="notice" small />
-          <span>
-            The engine was restarted{store.engine.value ? `, version ${store.engine.value.version}` : ""}.
-          </span>
+          <span>The engine was restarted{store.engine.value ? `, version ${store.engine.value.version}` : ""}.</span>
           <span class="secondary">Everything shown is current. Reload the page if the version is new.</span>
           <span class="grow" />
           <button type="button" class="button small" onClick={() => window.location.reload()}>
@@ -61,8 +59,7 @@ function Lost() {
   const now = useNow(1_000);
   if (connection.state !== "reconnecting" && connection.state !== "offline") return null;
   const name = connection.state === "offline" ? "This device is offline since" : "Connection lost at";
-  const wait =
-    connection.state === "reconnecting" ? Math.max(0, Math.ceil((connection.retryAt - now) / 1_000)) : null;
+  const wait = connection.state === "reconnecting" ? Math.max(0, Math.ceil((connection.retryAt - now) / 1_000)) : null;
   return (
     <div class="banner lost" role="status">
       <Icon name="disconnected" />

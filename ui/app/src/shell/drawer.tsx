@@ -3,13 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { Change_Status } from "@sayso/client/proto/change";
 
 import { SubagentsPane } from "../session/subagents.js";
-import { TodosPane } from "../composer/todos.js";
 import { useApp } from "../context.js";
-import { FullDiff } from "../diff/full.js";
-import { HistoryView } from "../history/history-view.js";
 import { Icon } from "../icon.js";
 import { preferences } from "../preferences.js";
-import { RequestView } from "../requests-view.js";
+import { FullDiff, HistoryView, RequestView, TodosPane } from "../parts.js";
 import type { Drawer, Route } from "../router.js";
 
 /** The one drawer on the right. It informs; the stream decides. */

@@ -1,7 +1,6 @@
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-export const keysOpen = signal(false);
+import { dialogs } from "./dialogs.js";
 
 const KEYS: readonly (readonly [group: string, keys: readonly (readonly [key: string, action: string])[]])[] = [
   [
@@ -45,13 +44,13 @@ const KEYS: readonly (readonly [group: string, keys: readonly (readonly [key: st
 /** The keys that work, in a dialog. */
 export function KeysDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
-  const isOpen = keysOpen.value;
+  const isOpen = dialogs.keys.value;
   useEffect(() => {
     if (isOpen) dialog.current?.showModal();
   }, [isOpen]);
   if (!isOpen) return null;
   return (
-    <dialog class="dialog" ref={dialog} onClose={() => (keysOpen.value = false)} aria-labelledby="keys-title">
+    <dialog class="dialog" ref={dialog} onClose={() => (dialogs.keys.value = false)} aria-labelledby="keys-title">
       <h2 id="keys-title">Keys</h2>
       <div class="key-groups">
         {KEYS.map(([group, keys]) => (
@@ -60,9 +59,7 @@ export function KeysDialog() {
             <dl class="keys">
               {keys.map(([key, action]) => (
                 <div key={key}>
-                  <dt>
-                    {key.split(" ").map((cap, index) => (cap === "…" ? " … " : <kbd key={index}>{cap}</kbd>))}
-                  </dt>
+                  <dt>{key.split(" ").map((cap, index) => (cap === "…" ? " … " : <kbd key={index}>{cap}</kbd>))}</dt>
                   <dd>{action}</dd>
                 </div>
               ))}

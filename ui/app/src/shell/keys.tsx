@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 
 import { useApp } from "../context.js";
 import { preferences } from "../preferences.js";
-import { keysOpen } from "./keys-dialog.js";
+import { dialogs } from "./dialogs.js";
 import { tabRoute } from "./top-bar.js";
 
 /** Keys of the shell. Views handle theirs first and prevent the default. */
@@ -48,7 +48,7 @@ function handleKey(key: string, app: ReturnType<typeof useApp>): boolean {
   const stream = document.querySelector<HTMLElement>(".view .stream, .view > *");
   switch (key) {
     case "?":
-      keysOpen.value = true;
+      dialogs.keys.value = true;
       return true;
     case "/":
       return focus("[data-search]");

@@ -1,4 +1,3 @@
-import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { describeFailure, isUnimplemented } from "@sayso/client";
@@ -6,7 +5,7 @@ import type { Scenario, SettingsChoices_Model } from "@sayso/client/proto/agent_
 
 import { useApp } from "../context.js";
 
-export const newSessionOpen = signal(false);
+import { dialogs } from "./dialogs.js";
 
 interface Choices {
   scenarios: Scenario[];
@@ -21,7 +20,7 @@ export function NewSessionDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [choices, setChoices] = useState<Choices | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const isOpen = newSessionOpen.value;
+  const isOpen = dialogs.newSession.value;
   useEffect(() => {
     if (!isOpen) return;
     dialog.current?.showModal();
@@ -44,14 +43,14 @@ export function NewSessionDialog() {
       const { session } = await api.agent.startSession({
         settings: { scenario: choices.scenario, model: choices.model },
       });
-      newSessionOpen.value = false;
+      dialogs.newSession.value = false;
       if (session) router.go({ view: "session", session: session.session });
     } catch (error) {
       setProblem(failureText(error));
     }
   };
   return (
-    <dialog class="dialog" ref={dialog} onClose={() => (newSessionOpen.value = false)} aria-labelledby="new-title">
+    <dialog class="dialog" ref={dialog} onClose={() => (dialogs.newSession.value = false)} aria-labelledby="new-title">
       <h2 id="new-title">New session</h2>
       {problem !== null && (
         <p class="problem" role="alert">

@@ -1,22 +1,27 @@
 import { useSignal } from "@preact/signals";
 
 import { announcement } from "../announce.js";
-import { ChangeView } from "../change-view.js";
-import { Composer } from "../composer/composer.js";
 import { useApp } from "../context.js";
-import { HistoryView } from "../history/history-view.js";
-import { ReversalDialog } from "../history/reversal.js";
-import { RequestsView, RequestView } from "../requests-view.js";
+import {
+  ChangeView,
+  Composer,
+  HistoryView,
+  KeysDialog,
+  NewSessionDialog,
+  RequestsView,
+  RequestView,
+  ReversalDialog,
+  SessionsView,
+  StreamView,
+} from "../parts.js";
 import type { Route } from "../router.js";
 import { ReviewList } from "../review-list.js";
-import { SessionsView } from "../session/sessions-view.js";
-import { StreamView } from "../stream/stream-view.js";
 import { ConnectionBanners } from "./banners.js";
+import { reversal } from "../history/reversal.js";
+import { dialogs } from "./dialogs.js";
 import { DrawerPane } from "./drawer.js";
 import { useShortcuts } from "./keys.js";
-import { KeysDialog } from "./keys-dialog.js";
 import { LoginExpired } from "./login.js";
-import { NewSessionDialog } from "./new-session.js";
 import { Rail } from "./rail.js";
 import "./shell.css";
 import { Sidebar } from "./sidebar.js";
@@ -50,9 +55,9 @@ export function Shell() {
         {drawer && <DrawerPane drawer={drawer} route={route} />}
       </div>
       {session !== null && <Rail session={session} />}
-      <ReversalDialog />
-      <KeysDialog />
-      <NewSessionDialog />
+      {reversal.value && <ReversalDialog />}
+      {dialogs.keys.value && <KeysDialog />}
+      {dialogs.newSession.value && <NewSessionDialog />}
       <div class="visually-hidden" role="status" aria-live="polite" data-testid="announcement">
         {announcement.value}
       </div>

@@ -9,8 +9,7 @@ import { Icon } from "../icon.js";
 import { locationName, sessionTitle } from "../session/name.js";
 import { sessionStatus, type SessionStatus } from "../session/status.js";
 import { clockTime, dayName, useNow } from "../times.js";
-import { keysOpen } from "./keys-dialog.js";
-import { newSessionOpen } from "./new-session.js";
+import { dialogs } from "./dialogs.js";
 
 interface Row {
   info: SessionInfo;
@@ -46,7 +45,7 @@ export function Sidebar({ isOpen }: { isOpen: Signal<boolean> }) {
           class="button quiet small"
           aria-label="Keys that work here"
           aria-keyshortcuts="?"
-          onClick={() => (keysOpen.value = true)}
+          onClick={() => (dialogs.keys.value = true)}
         >
           <kbd>?</kbd>
         </button>
@@ -54,7 +53,7 @@ export function Sidebar({ isOpen }: { isOpen: Signal<boolean> }) {
           type="button"
           class="button quiet small icon-only"
           aria-label="New session"
-          onClick={() => (newSessionOpen.value = true)}
+          onClick={() => (dialogs.newSession.value = true)}
         >
           <Icon name="add" />
         </button>
@@ -136,13 +135,14 @@ export function SessionRow(props: { row: Row; now: number; isPresent: boolean; o
         </span>
       ) : (
         <span class="session-time numeric">
-          {status.group === "running"
-            ? formatDuration(props.now - Number(info.activeMs))
-            : clockTime(info.activeMs)}
+          {status.group === "running" ? formatDuration(props.now - Number(info.activeMs)) : clockTime(info.activeMs)}
         </span>
       )}
       <span class="session-facts ellipsis">
-        {[info.parent === undefined ? info.agent : `subagent of ${info.agent ?? "a session"}`, locationName(info.location)]
+        {[
+          info.parent === undefined ? info.agent : `subagent of ${info.agent ?? "a session"}`,
+          locationName(info.location),
+        ]
           .filter((fact) => fact !== undefined)
           .map((fact) => (
             <span key={fact}>

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 
-import { Markdown } from "./markdown.js";
 import { ChangeCard } from "./change-card.js";
 import type { StreamItem } from "./items.js";
 import { LiveCard } from "./live-card.js";
@@ -11,6 +10,7 @@ import { ThinkingCard } from "./thinking-card.js";
 import { ToolCard } from "./tool-card.js";
 import { TurnEnd } from "./turn-end.js";
 import { Icon } from "../icon.js";
+import { Markdown } from "../parts.js";
 
 const NAMES: Record<StreamItem["kind"], string> = {
   prompt: "Prompt",
@@ -32,7 +32,7 @@ export function StreamArticle(props: { item: StreamItem; session: string; positi
   const { item, position, total } = props;
   return (
     <article
-      class={`article ${item.kind}`}
+      class={`article ${item.kind}-article`}
       aria-label={NAMES[item.kind]}
       aria-posinset={position}
       aria-setsize={total}

@@ -2,9 +2,8 @@ import { Change_Status, type Change } from "@sayso/client/proto/change";
 
 import { useApp } from "../context.js";
 import { count, escapeUntrusted, escapeUntrustedLines } from "../diff/words.js";
-import { InlineDiff } from "../diff/inline.js";
 import { Icon } from "../icon.js";
-import { ReviewPanel } from "../review/panel.js";
+import { InlineDiff, ReviewPanel } from "../parts.js";
 import { changeState } from "../session/status.js";
 import { Counts } from "../theme/counts.js";
 import { Path } from "../theme/path.js";

@@ -3,7 +3,7 @@ import type { LivePart } from "@sayso/client";
 import { escapeUntrusted, escapeUntrustedLines } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { CommandOutput } from "./change-card.js";
-import { Markdown } from "./markdown.js";
+import { Markdown } from "../parts.js";
 import { toolWords } from "./tool-words.js";
 import { ToolTitle } from "./tool-card.js";
 import { formatElapsed } from "../times.js";
@@ -29,7 +29,11 @@ export function LiveCard({ part }: { part: LivePart }) {
         <div class="tool-card">
           <div class="row">
             <Icon name={words.icon} />
-            {part.summary === "" ? <ToolTitle words={words} /> : <span class="line">{escapeUntrusted(part.summary)}</span>}
+            {part.summary === "" ? (
+              <ToolTitle words={words} />
+            ) : (
+              <span class="line">{escapeUntrusted(part.summary)}</span>
+            )}
             <span class="end">
               {part.result === null ? (
                 <span class="state running">

@@ -46,16 +46,10 @@ function PausedRequest({ request }: { request: RequestSummary }) {
     <section class="paused-request" aria-label="Paused request">
       <Icon name="paused" />
       <div class="grow">
-        <h3>
-          Request to {escapeUntrusted(request.received?.model ?? "the model")} is paused before it is sent
-        </h3>
+        <h3>Request to {escapeUntrusted(request.received?.model ?? "the model")} is paused before it is sent</h3>
         <p class="secondary small-text numeric">{requestFacts(request).slice(1).join(" · ")}</p>
       </div>
-      <button
-        type="button"
-        class="button"
-        onClick={() => router.go({ view: "request", request: request.request })}
-      >
+      <button type="button" class="button" onClick={() => router.go({ view: "request", request: request.request })}>
         Open
       </button>
     </section>
@@ -82,7 +76,9 @@ function stateWord(request: RequestSummary): string {
     case RequestStatus.PAUSED:
       return request.held ? "paused" : "orphaned";
     case RequestStatus.SENT:
-      return request.upstreamRetry ? `retrying, ${request.upstreamRetry.status ?? "no connection"}` : "waiting for the model";
+      return request.upstreamRetry
+        ? `retrying, ${request.upstreamRetry.status ?? "no connection"}`
+        : "waiting for the model";
     case RequestStatus.ANSWERED:
       return (request.answer?.status ?? 200) >= 400 ? `answered ${request.answer?.status ?? ""}` : "sent";
     case RequestStatus.ENDED:

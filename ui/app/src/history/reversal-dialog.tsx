@@ -1,8 +1,7 @@
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-import { type Api, describeFailure } from "@sayso/client";
-import { PreviewView, type FilePreview } from "@sayso/client/proto/file";
+import { describeFailure } from "@sayso/client";
+import type { FilePreview } from "@sayso/client/proto/file";
 import { IfChanged, type UndoPlan } from "@sayso/client/proto/review_service";
 
 import { announce } from "../announce.js";
@@ -10,39 +9,8 @@ import { useApp } from "../context.js";
 import { count, escapeUntrusted } from "../diff/words.js";
 import { Counts } from "../theme/counts.js";
 import { Path } from "../theme/path.js";
-
-type Direction = "undo" | "redo";
-
-interface Reversal {
-  direction: Direction;
-  change: bigint;
-  ifChanged: IfChanged;
-  plan: UndoPlan | null;
-  problem: string | null;
-  isRunning: boolean;
-}
-
-const reversal = signal<Reversal | null>(null);
-
-/** Computes the effect of an undo or redo, and opens the dialog that shows it. */
-export function planReversal(api: Api, direction: Direction, change: bigint, ifChanged = IfChanged.REFUSE): void {
-  reversal.value = { direction, change, ifChanged, plan: null, problem: null, isRunning: false };
-  const request = {
-    target: { target: { case: "change" as const, value: change } },
-    ifChanged,
-    view: PreviewView.DIFF,
-  };
-  const planned = direction === "undo" ? api.review.planUndo(request) : api.review.planRedo(request);
-  planned.then(
-    ({ plan }) => update({ plan: plan ?? null }),
-    (error: unknown) => update({ problem: describeFailure(error).message }),
-  );
-}
-
-function update(patch: Partial<Reversal>): void {
-  const present = reversal.peek();
-  if (present) reversal.value = { ...present, ...patch };
-}
+import "./history.css";
+import { planReversal, reversal, updateReversal } from "./reversal.js";
 
 /** The dialog of an undo or redo: what it would do, then the question. */
 export function ReversalDialog() {
@@ -59,7 +27,7 @@ export function ReversalDialog() {
   const blocked = plan?.preview?.files.some((file) => file.problem) ?? false;
   const run = async () => {
     if (!plan) return;
-    update({ isRunning: true, problem: null });
+    updateReversal({ isRunning: true, problem: null });
     const request = {
       target: { target: { case: "change" as const, value: change } },
       ifChanged: state.ifChanged,
@@ -70,7 +38,7 @@ export function ReversalDialog() {
       announce(`${verb} of change ${change} is done`);
       reversal.value = null;
     } catch (error) {
-      update({ isRunning: false, problem: describeFailure(error).message });
+      updateReversal({ isRunning: false, problem: describeFailure(error).message });
     }
   };
   return (
