@@ -233,7 +233,7 @@ function FullHeader({ file, at, total, layout, ...props }: HeaderProps) {
       >
         <Icon name="search" small />
       </button>
-      <button type="button" class="button quiet small" aria-label="Close" aria-keyshortcuts="q" onClick={props.onClose}>
+      <button type="button" class="button quiet small full-close" aria-label="Close" aria-keyshortcuts="q" onClick={props.onClose}>
         <Icon name="close" small />
         <kbd>q</kbd>
       </button>
@@ -272,7 +272,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     count: total,
     scroller,
     body,
-    itemKey: (index) => `${index}`,
+    itemKey: useMemo(() => (index: number) => index, [pages, pages.version.value]),
     estimate: (index) => 19 * rowLines(pages, layout, index, columns),
   });
   const items = virtualizer.getVirtualItems();

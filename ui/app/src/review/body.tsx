@@ -48,16 +48,15 @@ export function PanelBody(props: BodyProps) {
     count: layout.count,
     scroller,
     body,
-    itemKey: (index) => {
-      const { file, row } = layout.at(index);
-      return `${files[file]?.path ?? ""}\n${row}`;
-    },
+    itemKey: useItemKey(layout, pages),
     estimate: (index) => estimate(layout, pages, columns, index),
     paddingStart: headerHeight + FILE_HEADER,
     paddingEnd: barHeight,
   });
   const items = virtualizer.getVirtualItems();
   useEffect(() => () => set.close(), [set]);
+  // Sizes of an earlier preview are those of other rows.
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, state.review.previewHash]);
   useNeededPages(items, layout, pages);
   useLoadedHunks(pages, state, dispatch);
   const at = { layout, pages, files, virtualizer };
@@ -100,6 +99,20 @@ export function PanelBody(props: BodyProps) {
         );
       })}
     </div>
+  );
+}
+
+const MAX_ROWS = 10_000_000;
+
+/** Keys of the items. A page that arrives makes better estimates, and thereby a new function. */
+function useItemKey(layout: ListLayout, pages: RowPages[]): (index: number) => number {
+  const version = pages.reduce((sum, each) => sum + each.version.value, 0);
+  return useMemo(
+    () => (index: number) => {
+      const { file, row } = layout.at(index);
+      return file * MAX_ROWS + row + 1;
+    },
+    [layout, version],
   );
 }
 

@@ -5,7 +5,7 @@ import { RowGroups } from "../diff/groups.js";
 import type { RowPages } from "../diff/rowPages.js";
 import type { DiffFile, DiffHunk, DiffRow } from "../diff/rows.js";
 import type { RowVirtualizer } from "../diff/virtual.js";
-import { differentEndings, escapeUntrusted, fileMarkers, hunkRange } from "../diff/words.js";
+import { differentEndings, escapeUntrusted, fileFacts, fileMarkers, hunkRange } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { Counts } from "../theme/counts.js";
 import { Path } from "../theme/path.js";
@@ -117,6 +117,9 @@ function FileHead({ state, dispatch, file, index, edited }: FileBlockProps & { e
         {file.renamedFrom !== undefined && (
           <span class="secondary ellipsis">renamed from {escapeUntrusted(file.renamedFrom)}</span>
         )}
+        {file.hunks > 0 && fileFacts(file).length > 0 && (
+          <span class="secondary file-fact">{fileFacts(file).join(", ")}</span>
+        )}
         <span class="grow" />
         {edited && (
           <>
@@ -136,7 +139,7 @@ function FileHead({ state, dispatch, file, index, edited }: FileBlockProps & { e
           </span>
         )}
       </h3>
-      <FileFacts file={file} />
+      <FileFacts file={file} shown={state.review.notes.map((note) => note.text)} />
     </>
   );
 }
