@@ -23,10 +23,11 @@ export function useFixture(): Fixture {
   const fixture = { problems: [] as string[] } as Fixture;
   const stops: (() => Promise<unknown>)[] = [];
   beforeAll(async () => {
-    fixture.engine = await startEngine();
-    stops.push(() => fixture.engine.stop());
     fixture.model = await startModel();
     stops.push(() => fixture.model.stop());
+    // The built-in agent sends its requests to the scripted model.
+    fixture.engine = await startEngine({ SAYSO_ANTHROPIC_UPSTREAM: fixture.model.url, ANTHROPIC_API_KEY: "sk-none" });
+    stops.push(() => fixture.engine.stop());
     fixture.browser = await startBrowser();
     stops.push(() => fixture.browser.close());
     fixture.url = fixture.engine.url;

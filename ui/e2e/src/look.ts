@@ -44,6 +44,7 @@ try {
     await page.screenshot({ path: join(OUT, `${file}.png`) });
     for (const problem of problems) process.stderr.write(`${file}: ${problem}\n`);
     await context.close();
+    proxy.mend();
   };
   const each = async (name: string, path: string, act?: Parameters<typeof shoot>[3]) => {
     for (const [width, height] of SIZES) {

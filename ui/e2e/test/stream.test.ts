@@ -7,6 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import { AskMode } from "@sayso/client/proto/intent_service";
 
 import { type Agent, write } from "../src/agent.js";
+import { approve } from "../src/decide.js";
 import { useFixture } from "../src/fixture.js";
 import { startProxy } from "../src/proxy.js";
 import { playScene } from "../src/scene.js";
@@ -92,11 +93,7 @@ test("first_verdict_wins_in_two_browsers", async () => {
   await first.locator(".panel").waitFor();
   await second.locator(".panel").waitFor();
   const before = await present("src/cli.rs");
-  // Decision keys wait until a panel has been on screen for a moment, so the click is repeated until it counts.
-  await first
-    .locator(".panel")
-    .getByRole("button", { name: /^Approve/ })
-    .click();
+  await approve(first);
   await until(async () => (await present("src/cli.rs")) !== before);
   expect(await present("src/cli.rs")).toContain("json: bool");
   expect(await present("tests/list.rs")).toContain("two_changes_print_two_lines");
