@@ -4,6 +4,7 @@ import { renderMarkdown } from "../src/stream/markdown.js";
 
 function parse(text: string): HTMLElement {
   const element = document.createElement("div");
+  // eslint-disable-next-line no-restricted-syntax
   element.innerHTML = renderMarkdown(text);
   return element;
 }

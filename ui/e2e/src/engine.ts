@@ -41,8 +41,8 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
-/** Starts `sayso serve` in a throw-away workspace, with an environment of its own. */
-export async function startEngine(configuration = ""): Promise<Engine> {
+/** Starts `sayso serve` in a throw-away workspace, with an environment of its own and the variables given. */
+export async function startEngine(variables: Record<string, string> = {}): Promise<Engine> {
   const home = await realpath(await mkdtemp(join(tmpdir(), "sayso-e2e-")));
   const workspace = join(home, "ledger-cli");
   const environment = {
@@ -50,10 +50,9 @@ export async function startEngine(configuration = ""): Promise<Engine> {
     HOME: home,
     XDG_STATE_HOME: join(home, "state"),
     XDG_CONFIG_HOME: join(home, "config"),
+    ...variables,
   };
-  await mkdir(join(home, "config/sayso"), { recursive: true });
   await mkdir(workspace);
-  await writeFile(join(home, "config/sayso/config.toml"), configuration);
 
   const run = (command: string[]): Promise<string> =>
     new Promise((resolve, reject) => {

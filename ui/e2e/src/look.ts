@@ -35,7 +35,8 @@ try {
     const { page, context, problems } = await openPage(browser, await viaProxy(), look);
     await page.goto(proxy.url + path);
     await page.waitForLoadState("load");
-    await page.waitForTimeout(1_500);
+    // The code of the views, then the rows of a diff.
+    await page.waitForTimeout(2_500);
     if (act) {
       await act(page);
       await page.waitForTimeout(700);

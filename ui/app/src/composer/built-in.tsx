@@ -65,9 +65,8 @@ export function BuiltInComposer({ session }: { session: string }) {
   const invoke = async (prompt: string) => {
     const stop = new AbortController();
     const request = { session, prompt, files: mentionedFiles(prompt), images };
-    for await (const _ of api.agent.invoke(request, { signal: stop.signal })) {
-      break;
-    }
+    const events = api.agent.invoke(request, { signal: stop.signal });
+    await events[Symbol.asyncIterator]().next();
     stop.abort();
     announce(isRunning ? "Queued" : "Sent");
   };
@@ -160,7 +159,7 @@ export function BuiltInComposer({ session }: { session: string }) {
               onClick={() => void api.agent.interrupt({ session }).catch(() => announce("The turn goes on"))}
             >
               <Icon name="stop" small />
-              Interrupt <kbd>Esc Esc</kbd>
+              Interrupt <kbd aria-hidden="true">Esc Esc</kbd>
             </button>
           )}
           <button
@@ -169,7 +168,7 @@ export function BuiltInComposer({ session }: { session: string }) {
             disabled={text.trim() === "" || !isLive || !store.canDecide.value}
             onClick={() => void send()}
           >
-            {isRunning ? "Queue" : "Send"} <kbd>↵</kbd>
+            {isRunning ? "Queue" : "Send"} <kbd aria-hidden="true">↵</kbd>
           </button>
         </div>
       </div>

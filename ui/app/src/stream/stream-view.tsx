@@ -74,6 +74,12 @@ export function StreamView({ session }: { session: string }) {
     else if (follows.current) element.scrollTop = element.scrollHeight;
   });
   const release = () => (target.current = null);
+  // Keys that scroll work wherever the focus is.
+  useEffect(() => {
+    const onKey = () => (target.current = null);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
 
   const onScroll = () => {
     const element = scroller.current;
@@ -100,7 +106,6 @@ export function StreamView({ session }: { session: string }) {
         onWheel={release}
         onTouchMove={release}
         onPointerDown={release}
-        onKeyDown={release}
         tabIndex={0}
         aria-label="Stream"
         data-testid="stream"
