@@ -26,11 +26,12 @@ export interface FileBlockProps extends BodyProps {
   pages: RowPages;
   items: VirtualItem[];
   cursorRow: number | undefined;
+  measure: (element: HTMLElement | null) => void;
 }
 
 /** One file: its header, which sticks below the panel's header, and its visible rows between two spacers. */
 export function FileBlock(props: FileBlockProps) {
-  const { state, dispatch, layout, virtualizer, file, index, pages, cursorRow, headerHeight } = props;
+  const { state, dispatch, layout, virtualizer, file, index, pages, cursorRow, headerHeight, measure } = props;
   const rows = props.items.filter((item) => item.index > layout.start(index));
   const first = rows[0]?.index ?? layout.start(index + 1);
   const last = rows.at(-1)?.index ?? first - 1;
@@ -41,12 +42,7 @@ export function FileBlock(props: FileBlockProps) {
   const edited = editedText(state, file.path) !== undefined;
   return (
     <div class="file-block" data-file={index} data-path={file.path}>
-      <div
-        class="file-head"
-        data-index={layout.start(index)}
-        ref={virtualizer.measureElement}
-        style={{ top: `${headerHeight - 8}px` }}
-      >
+      <div class="file-head" data-index={layout.start(index)} ref={measure} style={{ top: `${headerHeight - 8}px` }}>
         <FileHead {...props} edited={edited} />
       </div>
       {pages.error.value !== undefined && (
@@ -64,7 +60,7 @@ export function FileBlock(props: FileBlockProps) {
         path={file.path}
         items={rows}
         firstItem={layout.start(index) + 1}
-        virtualizer={virtualizer}
+        measure={measure}
         cursorRow={cursorRow}
         showEndings={differentEndings(file)}
         find={state.search.toLowerCase()}

@@ -218,10 +218,12 @@ export const DELEGATION_REVIEW: Review = {
 
 const TEMPLATE = CLI.file;
 
-const plain = (facts: Partial<DiffFile>): DiffFile => {
-  const { oldFormat: _old, newFormat: _new, ...rest } = TEMPLATE;
-  return { ...rest, hunks: 0, added: 0, removed: 0, ...facts };
-};
+function plain(facts: Partial<DiffFile>): DiffFile {
+  const file: DiffFile = { ...TEMPLATE, hunks: 0, added: 0, removed: 0, ...facts };
+  delete file.oldFormat;
+  delete file.newFormat;
+  return file;
+}
 
 /** Files that have no lines, and files with facts. */
 export const ODD_FILES: FileFixture[] = [

@@ -118,7 +118,7 @@ export function pageServer(files: FileFixture[], previewHash: string): (request:
     const fixture = files.find(({ file }) => file.path === request.path);
     if (!fixture) return Promise.reject(new Error(`no fixture for ${request.path}`));
     const { file, rows, hunks } = fixture;
-    const pairs = request.layout === "sideBySide" ? pairsOf(rows) : [];
+    const pairs = request.layout === "sideBySide" ? pairsOnce(fixture) : [];
     const list = request.layout === "sideBySide" ? pairs : rows;
     const first = request.fromHunk === undefined ? request.fromRow : (hunks[request.fromHunk - 1]?.firstRow ?? 0);
     const last = Math.min(list.length, first + request.rows);
@@ -132,6 +132,14 @@ export function pageServer(files: FileFixture[], previewHash: string): (request:
       hasMore: last < list.length,
     });
   };
+}
+
+const paired = new WeakMap<FileFixture, PairedRow[]>();
+
+function pairsOnce(fixture: FileFixture): PairedRow[] {
+  const pairs = paired.get(fixture) ?? pairsOf(fixture.rows);
+  paired.set(fixture, pairs);
+  return pairs;
 }
 
 export function pairsOf(rows: DiffRow[]): PairedRow[] {
