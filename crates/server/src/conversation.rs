@@ -158,7 +158,7 @@ impl Conversation {
                 for EntryBlock { mut block, request } in agent_conversation::blocks(known) {
                     self.name_tool(&mut block);
                     truncate(&mut block);
-                    let block = ConversationBlock { block, request, subagent: None, time: entry.time_ms };
+                    let block = RecordedBlock { block, request, subagent: None, time: entry.time_ms };
                     self.blocks.push(Arc::new(block));
                 }
             }

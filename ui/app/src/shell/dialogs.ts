@@ -1,0 +1,4 @@
+import { signal } from "@preact/signals";
+
+/** Dialogs that are open. */
+export const dialogs = { keys: signal(false), newSession: signal(false) };
