@@ -36,7 +36,7 @@ beforeAll(async () => {
     root: APP,
     configFile: false,
     logLevel: "error",
-    build: { outDir, rollupOptions: { input: STORIES } },
+    build: { outDir, rolldownOptions: { input: STORIES } },
   });
   server = createServer((request, response) => {
     const file = join(outDir, (request.url ?? "/").split("?")[0] ?? "");
