@@ -192,6 +192,8 @@ fn killed_agent_resumes_to_same_end() {
     assert_eq!(code, 0, "{events:#?}");
     assert_eq!(events.last().unwrap()["finished"]["text"], "Done after the restart.");
     assert!(model.requests().pop().unwrap().to_string().contains("cancelled"), "the dangling call is answered");
+    let (status, _) = scene.json(&["status", "--json"]);
+    assert_eq!(status["pending"], 0, "the change of the lost call is withdrawn: {status}");
 }
 
 #[test]
