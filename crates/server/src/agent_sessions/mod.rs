@@ -11,7 +11,9 @@ mod surface_requests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use sayso_agent::{AgentSession, Catalog, History, LiveEvent, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost};
+use sayso_agent::{
+    AgentSession, Catalog, History, LiveEvent, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost,
+};
 use sayso_api::proto;
 use sayso_api::proto::oneof::invoke_event::Event;
 use sayso_proxy::Proxy;
