@@ -102,7 +102,7 @@ fn same_task_runs_over_all_dialects() {
         assert_eq!(code, 1, "{dialect}: a part was refused");
         let command = task.waiting_change();
         assert_eq!(scene.read("notes.txt"), changed("one"), "{dialect}: only the approved hunk");
-        scene.json(&["review", &command, "--approve", "all", "--json"]);
+        assert_eq!(scene.run(&["review", &command, "--approve", "all"], b"").status.code(), Some(0), "{dialect}");
         let session = task.session.clone();
         let (events, code) = task.finish();
         assert_eq!(code, 0, "{dialect}: {events:#?}");
@@ -192,6 +192,8 @@ fn killed_agent_resumes_to_same_end() {
     assert_eq!(code, 0, "{events:#?}");
     assert_eq!(events.last().unwrap()["finished"]["text"], "Done after the restart.");
     assert!(model.requests().pop().unwrap().to_string().contains("cancelled"), "the dangling call is answered");
+    let (status, _) = scene.json(&["status", "--json"]);
+    assert_eq!(status["pending"], 0, "the change of the lost call is withdrawn: {status}");
 }
 
 #[test]

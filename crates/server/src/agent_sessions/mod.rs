@@ -11,7 +11,9 @@ mod surface_requests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use sayso_agent::{AgentSession, Catalog, LiveEvent, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost};
+use sayso_agent::{
+    AgentSession, Catalog, History, LiveEvent, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost,
+};
 use sayso_api::proto;
 use sayso_api::proto::oneof::invoke_event::Event;
 use sayso_proxy::Proxy;
@@ -303,12 +305,29 @@ pub(crate) fn open(host: &Arc<Host>, session: &str) -> Result<Arc<LiveSession>, 
     let settings = started.ok_or_else(|| no_session(session))?;
     let live = sessions.live(session);
     live.add_blocks(log.iter().filter_map(LogEntry::known).map(block_count).sum());
+    withdraw_dangling(host, session, &log)?;
     let agent_host: SharedHost = Arc::new(AgentHost::new(host));
     let agent = AgentSession::resume(session, &log, settings, Arc::new(catalog), agent_host)
         .map_err(|error| Failure::new(ErrorKind::Unavailable, error.to_string()).hint(error.hint))?;
     // Cannot be set: opened under the lock.
     let _ = live.agent.set(agent);
     Ok(live)
+}
+
+/// Withdraws the pending changes of calls that the log answers "cancelled". Proposals, whose calls have ended, stay.
+fn withdraw_dangling(host: &Host, session: &str, log: &[LogEntry]) -> Result<(), Failure> {
+    let dangling: BTreeSet<String> = History::fold(log).dangling_calls().into_iter().map(|call| call.id).collect();
+    if dangling.is_empty() {
+        return Ok(());
+    }
+    for change in host.gate.pending_changes()? {
+        let origin = host.gate.read(|history| history.change(change))?.origin;
+        let is_own = origin.session.as_deref() == Some(session);
+        if is_own && origin.call.is_some_and(|call| dangling.contains(&call)) {
+            host.gate.withdraw(change, now())?;
+        }
+    }
+    Ok(())
 }
 
 /// Starts a session. Call it on a blocking thread.

@@ -95,12 +95,12 @@ async fn first_answer_to_question_counts() {
         let request_id = asked.request_id.clone();
         answer(proto::QuestionResponse { request_id, answer: text.to_owned(), ..Default::default() })
     };
-    assert_eq!(client.submit_client_event(&session, reply("the first")).await.unwrap(), Status::Accepted);
-    assert_eq!(client.submit_client_event(&session, reply("the second")).await.unwrap(), Status::TooLate);
+    assert_eq!(client.submit_client_event(&session, reply("number-one")).await.unwrap(), Status::Accepted);
+    assert_eq!(client.submit_client_event(&session, reply("number-two")).await.unwrap(), Status::TooLate);
     let events = rest(invocation).await;
     assert_eq!(end(&events).reason, Reason::Completed);
     let last = model.requests().pop().unwrap().to_string();
-    assert!(last.contains("the first") && !last.contains("the second"), "{last}");
+    assert!(last.contains("number-one") && !last.contains("number-two"), "{last}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
