@@ -7,7 +7,7 @@ export function useFocusedRow(body: { current: HTMLElement | null }, cursor: num
   useLayoutEffect(() => {
     const active = document.activeElement;
     if (cursor === undefined || !(active instanceof HTMLElement) || body.current?.contains(active) !== true) return;
-    if (active.tagName !== "TR" || active.dataset["row"] === `${cursor}`) return;
+    if (active.tagName !== "TR" || active.dataset.row === `${cursor}`) return;
     body.current.querySelector<HTMLElement>("tr.current")?.focus({ preventScroll: true });
   }, [body, cursor]);
 }
@@ -15,7 +15,7 @@ export function useFocusedRow(body: { current: HTMLElement | null }, cursor: num
 /** Index of the row that an event is about. */
 export function rowAt(target: EventTarget | null): number | undefined {
   if (!(target instanceof Element)) return undefined;
-  const row = target.closest<HTMLElement>("tr[data-row]")?.dataset["row"];
+  const row = target.closest<HTMLElement>("tr[data-row]")?.dataset.row;
   return row === undefined ? undefined : Number(row);
 }
 

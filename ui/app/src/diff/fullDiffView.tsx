@@ -264,7 +264,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     () => new RowPages({ path: listed.path, layout, wholeFile: isWhole, fetchPage }),
     [listed.path, layout, isWhole, fetchPage],
   );
-  void pages.version.value;
+  pages.version.value;
   const file = pages.file ?? listed;
   const total = pages.totalRows ?? 0;
   const columns = columnsOf(scroller?.clientWidth ?? 800, 120, 12) / (layout === "unified" ? 1 : 2);

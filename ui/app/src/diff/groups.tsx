@@ -36,7 +36,7 @@ interface Group {
 export function RowGroups(props: RowGroupsProps) {
   const { pages, items, firstItem, layout } = props;
   // The rows of later pages arrive with the next version.
-  void pages.version.value;
+  pages.version.value;
   const groups: Group[] = [];
   for (const item of items) {
     const hunk = hunkOf(pages, layout, item.index - firstItem);

@@ -40,7 +40,7 @@ export function PanelBody(props: BodyProps) {
   latest.current = actions;
   const set = useMemo(() => new PageSet(state.review.previewHash, () => latest.current), []);
   const pages = files.map((file) => set.of(file, state));
-  for (const each of pages) void each.version.value;
+  for (const each of pages) each.version.value;
   const rows = files.map((file, index) => rowCount(file, pages[index]));
   const layout = useMemo(() => new ListLayout(rows), [rows.join()]);
   const columns = columnsOf(scroller?.clientWidth ?? 900, 130, 12);
@@ -197,6 +197,6 @@ function isChanged(row: DiffRow | undefined): boolean {
 
 function fileAt(target: EventTarget | null): number | undefined {
   if (!(target instanceof Element)) return undefined;
-  const file = target.closest<HTMLElement>("[data-file]")?.dataset["file"];
+  const file = target.closest<HTMLElement>("[data-file]")?.dataset.file;
   return file === undefined ? undefined : Number(file);
 }

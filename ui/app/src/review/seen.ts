@@ -57,8 +57,8 @@ export function useSeen({ body, scroller, headerHeight, barHeight, dispatch }: S
 function report(entries: IntersectionObserverEntry[], dispatch: (input: Input) => void): void {
   const byPath = new Map<string, number[]>();
   for (const { isIntersecting, target } of entries) {
-    const path = target.closest<HTMLElement>("[data-path]")?.dataset["path"];
-    const hunk = Number((target as HTMLElement).dataset["endsHunk"]);
+    const path = target.closest<HTMLElement>("[data-path]")?.dataset.path;
+    const hunk = Number((target as HTMLElement).dataset.endsHunk);
     if (!isIntersecting || path === undefined || !(hunk > 0)) continue;
     byPath.set(path, [...(byPath.get(path) ?? []), hunk]);
   }
