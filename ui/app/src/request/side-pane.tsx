@@ -186,7 +186,7 @@ function Metadata({ editor }: { editor: Editor }) {
         <div class="outline-row numeric">
           <Icon name="cost" small />
           <span class="secondary">Token budget</span>
-          <span class="outline-value">
+          <span class="outline-value outline-wide">
             {window === undefined
               ? tokens === 0
                 ? "awaiting data"
