@@ -37,10 +37,12 @@ export function RequestBanner(props: {
   const { show, choices, onChoose, modes, actions } = props;
   const { store } = useApp();
   const request = show.summary;
+  const [isFolded, setFolded] = useState(true);
   if (!request) return null;
   const state = editorState(request);
   const words = bannerWords(request);
   const session = request.received?.origin?.session;
+  const controls = `banner-line banner-controls${isFolded ? " is-folded" : ""}`;
   return (
     <section class={`request-banner is-${state}`} aria-label={words.title}>
       <div class="banner-line">
@@ -51,13 +53,22 @@ export function RequestBanner(props: {
         <span class="grow" />
         <Decision state={state} edits={editsOf(show)} actions={actions} canDecide={store.canDecide.value} />
       </div>
-      <div class="banner-line banner-controls">
+      <div class={controls}>
         <ConversationPicker choices={choices} present={session ?? ""} request={request.request} onChoose={onChoose} />
         <AutoFollow />
         <span class="grow" />
         <ModePicker modes={modes} session={session} />
       </div>
       <Facts show={show} request={request} state={state} />
+      <button
+        type="button"
+        class="button quiet small banner-fold"
+        aria-expanded={!isFolded}
+        onClick={() => setFolded(!isFolded)}
+      >
+        <Icon name={isFolded ? "right" : "down"} small />
+        Conversation and mode
+      </button>
     </section>
   );
 }

@@ -20,6 +20,7 @@ const TOP = 44;
 const BOTTOM = 26;
 const MAX_BAR = 24;
 const NARROW = 480;
+const MARK_WIDTH = 190;
 
 /** Stacked bars of tokens by class, with marks where the cache broke. */
 export function CostChart(props: {
@@ -44,6 +45,9 @@ export function CostChart(props: {
     return item ? [{ item, index }] : [];
   });
   const name = `Tokens by class in ${bars.length} bars.${marks.length > 0 ? ` The cache broke at ${marks.map(({ item }) => item.request).join(", ")}.` : ""} The table below has the numbers.`;
+  const placeOf = (order: number) => LEFT + step * (marks[order]?.index ?? Infinity);
+  // Words stand in two lines; those that the next mark of the line would cross are left out.
+  const hasRoom = (order: number) => placeOf(order + 2) - placeOf(order) > MARK_WIDTH;
   const shown = hovered === null ? undefined : bars[hovered];
   return (
     <div class="chart">
@@ -95,7 +99,7 @@ export function CostChart(props: {
             <g key={String(item.request)} class="chart-break">
               <path d={`M${at} 12V${bottom}`} />
               <path d={`M${at} 10h8l-2 3 2 3h-8z`} class="chart-flag" />
-              {(width >= NARROW || order === 0) && (
+              {width >= NARROW && hasRoom(order) && (
                 <text x={isRight ? at + 12 : at - 4} y={18 + (order % 2) * 14} text-anchor={isRight ? "start" : "end"}>
                   cache broken: {CAUSE_WORDS[item.miss.cause]}
                 </text>

@@ -191,7 +191,7 @@ function Metadata({ editor }: { editor: Editor }) {
               ? tokens === 0
                 ? "awaiting data"
                 : tokenWords(show.tokens)
-              : `${formatNumber(tokens)} of ${formatNumber(Number(window))} (${percent(tokens / Number(window), 1)})`}
+              : `${formatNumber(tokens)} of ${formatNumber(Number(window))} · ${percent(tokens / Number(window))}`}
           </span>
         </div>
         <ExtraSections editor={editor} />
