@@ -225,11 +225,12 @@ export function renderWith(engine: FakeEngine, children: ComponentChildren): { r
   return { router };
 }
 
-/** Layout for jsdom, which has none: each element is 1,200 by 900 px. */
+/** Layout for jsdom, which has none: views are 4,000 px high, and rows 40 px. */
 export function stubLayout(): void {
-  const size = (name: "offsetHeight" | "offsetWidth" | "clientWidth", value: number) =>
+  const size = (name: "offsetHeight" | "offsetWidth" | "clientWidth" | "clientHeight", value: number) =>
     Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => value });
-  size("offsetHeight", 900);
+  size("offsetHeight", 40);
+  size("clientHeight", 4_000);
   size("offsetWidth", 1_200);
   size("clientWidth", 1_200);
   globalThis.ResizeObserver = class {
