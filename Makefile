@@ -1,7 +1,7 @@
 # Every target does its own set-up: `setup` installs what is missing from the registries and does nothing the second time.
 # `scripts/test --help` says what the checks are.
 
-.PHONY: help demo test check bench lint format docs fuzz audit setup setup-tools setup-bench protocol picture clean
+.PHONY: help ui browser demo test check bench lint format docs fuzz audit setup setup-tools setup-bench protocol picture clean
 
 CARGO ?= cargo
 # Outside the checkout, so that a fresh clone does not build them again.
@@ -14,10 +14,14 @@ help:
 	@echo 'make check   format, lints and tests of the crates that changed, in two minutes'
 	@echo 'make bench   speed and memory beside the peers, as ratios'
 	@echo 'make lint    formats and lints alone'
+	@echo 'make ui      the web app, which the next build of the binary embeds'
 
-demo: setup
+demo: setup ui
 	$(CARGO) build --locked --profile demo --package sayso
 	demo/run target/demo/sayso
+
+ui:
+	@scripts/ui build
 
 test: setup
 	@scripts/test
@@ -29,7 +33,7 @@ lint: setup
 	@scripts/test format protocol clippy
 
 # `make fuzz FUZZ_RUNS=-1 FUZZ_TARGETS=diff` goes on until it is stopped.
-format protocol docs fuzz: setup
+format protocol docs fuzz browser: setup
 	@scripts/test $@
 
 bench: setup-bench

@@ -33,7 +33,12 @@ export default defineConfig(
       "@typescript-eslint/consistent-type-definitions": "off",
     },
   },
-  { files: ["app/src/**/*.{ts,tsx}"], ...hooks.configs.flat["recommended-latest"] },
+  {
+    files: ["app/src/**/*.{ts,tsx}"],
+    plugins: { "react-hooks": hooks },
+    // The rules of React's compiler do not know signals, whose values are assigned.
+    rules: { "react-hooks/rules-of-hooks": "error", "react-hooks/exhaustive-deps": "error" },
+  },
   {
     // The store and the client have no DOM, so that a host without one can use them.
     files: ["client/src/**/*.ts"],

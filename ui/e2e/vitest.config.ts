@@ -5,7 +5,9 @@ export default defineConfig({
     name: "e2e",
     root: import.meta.dirname,
     include: ["test/**/*.test.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // Each file starts a browser.
+    fileParallelism: false,
   },
 });

@@ -17,7 +17,8 @@ function firstLoad(): Set<string> {
     files.add(file);
     if (!file.endsWith(".js")) return;
     const code = readFileSync(join(DIST, file), "utf8");
-    for (const match of code.matchAll(/(?:from|import)\s*["'`]\.\/([\w.-]+\.js)["'`]/g)) visit(`assets/${match[1] ?? ""}`);
+    for (const match of code.matchAll(/(?:from|import)\s*["'`]\.\/([\w.-]+\.js)["'`]/g))
+      visit(`assets/${match[1] ?? ""}`);
   };
   for (const match of page.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)) visit(match[1] ?? "");
   return files;

@@ -10,6 +10,7 @@ import { preferences } from "../preferences.js";
 import { completionAt, type Completion } from "./completion.js";
 import { CompletionList, useCompletions } from "./completion-list.js";
 import { type Attachment, readImages } from "./images.js";
+import { mentionedFiles } from "./mentions.js";
 import { QuestionBox } from "./question.js";
 import { RequestModeBar } from "./request-mode.js";
 import { SettingsPickers } from "./settings.js";
@@ -64,9 +65,8 @@ export function BuiltInComposer({ session }: { session: string }) {
   const invoke = async (prompt: string) => {
     const stop = new AbortController();
     const request = { session, prompt, files: mentionedFiles(prompt), images };
-    for await (const _ of api.agent.invoke(request, { signal: stop.signal })) {
-      break;
-    }
+    const events = api.agent.invoke(request, { signal: stop.signal });
+    await events[Symbol.asyncIterator]().next();
     stop.abort();
     announce(isRunning ? "Queued" : "Sent");
   };
@@ -159,7 +159,7 @@ export function BuiltInComposer({ session }: { session: string }) {
               onClick={() => void api.agent.interrupt({ session }).catch(() => announce("The turn goes on"))}
             >
               <Icon name="stop" small />
-              Interrupt <kbd>Esc Esc</kbd>
+              Interrupt <kbd aria-hidden="true">Esc Esc</kbd>
             </button>
           )}
           <button
@@ -168,7 +168,7 @@ export function BuiltInComposer({ session }: { session: string }) {
             disabled={text.trim() === "" || !isLive || !store.canDecide.value}
             onClick={() => void send()}
           >
-            {isRunning ? "Queue" : "Send"} <kbd>↵</kbd>
+            {isRunning ? "Queue" : "Send"} <kbd aria-hidden="true">↵</kbd>
           </button>
         </div>
       </div>
@@ -181,13 +181,6 @@ function placeholder(isLive: boolean, isRunning: boolean): string {
   return isRunning
     ? "Message the agent. It is sent after this turn."
     : "Message the agent. @ adds a file, / is a command.";
-}
-
-/** Files that a prompt mentions as `@path`. */
-export function mentionedFiles(prompt: string): string[] {
-  return [...new Set([...prompt.matchAll(/(?:^|\s)@(\S+)/g)].map((match) => match[1] ?? ""))].filter(
-    (path) => path !== "",
-  );
 }
 
 /** One line about the running invocation: its step, tokens and price. */

@@ -50,7 +50,8 @@ export function RequestModeBar({ session }: { session: string }) {
           value={String(state.mode)}
           disabled={!store.canDecide.value}
           onChange={(event) => {
-            const mode = Number(event.currentTarget.value) as RequestMode;
+            const { value } = event.currentTarget;
+            const mode = LABELS.find(([known]) => String(known) === value)?.[0] ?? RequestMode.OFF;
             void change(
               async () => {
                 await api.requests.setMode({ session, mode, heldRequests: HeldRequests.RESUME });
@@ -78,7 +79,7 @@ export function RequestModeBar({ session }: { session: string }) {
       >
         <Icon name="paused" small />
         {state.pauseNext ? "Next turn is paused" : "Pause next turn"}
-        <kbd>p</kbd>
+        <kbd aria-hidden="true">p</kbd>
       </button>
     </>
   );

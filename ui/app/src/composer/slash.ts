@@ -49,5 +49,5 @@ export type CommandName = keyof typeof COMMANDS;
 /** Name of the command that a text is; `null` for a prompt. */
 export function commandOf(text: string): CommandName | null {
   const name = /^\/([a-z]+)$/.exec(text)?.[1];
-  return name !== undefined && name in COMMANDS ? (name as CommandName) : null;
+  return name !== undefined && Object.hasOwn(COMMANDS, name) ? (name as CommandName) : null;
 }

@@ -2,11 +2,17 @@ import { Icon } from "../icon.js";
 import type { DiffFile } from "./rows.js";
 import { escapeUntrusted, fileFacts, noDiffSentence } from "./words.js";
 
-/** Facts and notes about a file that its rows do not show. */
-export function FileFacts({ file }: { file: DiffFile }) {
+export interface FileFactsProps {
+  file: DiffFile;
+  /** Notes that the reader sees already. */
+  shown?: readonly string[];
+}
+
+/** Reason for missing rows, and notes about a file. */
+export function FileFacts({ file, shown = [] }: FileFactsProps) {
   const sentence = noDiffSentence(file);
-  const facts = fileFacts(file);
-  const notes = file.notes ?? [];
+  const facts = file.hunks === 0 ? fileFacts(file) : [];
+  const notes = (file.notes ?? []).filter((note) => !shown.includes(note.text));
   if (sentence === undefined && facts.length + notes.length === 0 && file.settled !== true) return null;
   return (
     <ul class="file-facts">

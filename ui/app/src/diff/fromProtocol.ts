@@ -96,7 +96,7 @@ export function contentOf(content: ProtoContent | undefined): LineContent {
 function originalOf({ original }: ProtoEscape): string {
   switch (original.case) {
     case "characters":
-      return [...original.value].map((character) => `U+${hex(character.codePointAt(0) ?? 0, 4)}`).join(" ");
+      return Array.from(original.value, (character) => `U+${hex(character.codePointAt(0) ?? 0, 4)}`).join(" ");
     case "undecoded":
       return `bytes ${[...original.value].map((byte) => hex(byte, 2)).join(" ")}`;
     default:

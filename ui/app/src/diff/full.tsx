@@ -38,6 +38,7 @@ export function FullDiff({ subject, title, onClose, back }: FullDiffProps) {
         if (!stop.signal.aborted) setProblem(describeFailure(error).message);
       });
     return () => stop.abort();
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key stands for the subject
   }, [api, key, attempt]);
   const fetchPage = useMemo(
     (): FetchPage => async (request) => {
@@ -51,6 +52,7 @@ export function FullDiff({ subject, title, onClose, back }: FullDiffProps) {
       });
       return pageOf(response, request.path);
     },
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key stands for the subject
     [api, key],
   );
   if (problem !== undefined) {

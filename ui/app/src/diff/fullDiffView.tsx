@@ -47,7 +47,7 @@ export function FullDiffView(props: FullDiffViewProps) {
   const listed = files[Math.min(fileIndex, files.length - 1)];
   const layout: DiffLayout =
     width < SIDE_BY_SIDE_WIDTH ? "unified" : (choice ?? (width < PREFERRED_WIDTH ? "unified" : "sideBySide"));
-  const control = useRef<BodyControl | null>(null);
+  const [link] = useState(() => new BodyLink());
 
   useEffect(() => root.current?.focus({ preventScroll: true }), []);
 
@@ -80,10 +80,10 @@ export function FullDiffView(props: FullDiffViewProps) {
         toFile(command === "nextFile" ? 1 : -1);
         break;
       case "nextMatch":
-        control.current?.find(query);
+        link.control?.find(query);
         break;
       default:
-        if (control.current?.move(command) !== true) return;
+        if (link.control?.move(command) !== true) return;
     }
     event.preventDefault();
     event.stopPropagation();
@@ -125,7 +125,7 @@ export function FullDiffView(props: FullDiffViewProps) {
         <SearchLine
           text={query}
           onText={setQuery}
-          onFind={() => control.current?.find(query)}
+          onFind={() => link.control?.find(query)}
           onClose={() => {
             setFind(undefined);
             root.current?.focus({ preventScroll: true });
@@ -139,7 +139,7 @@ export function FullDiffView(props: FullDiffViewProps) {
         layout={layout}
         isWhole={isWhole}
         find={find === undefined ? "" : query.toLowerCase()}
-        control={control}
+        link={link}
         onOpenFold={() => setWhole(true)}
       />
     </div>
@@ -233,12 +233,24 @@ function FullHeader({ file, at, total, layout, ...props }: HeaderProps) {
       >
         <Icon name="search" small />
       </button>
-      <button type="button" class="button quiet small" aria-label="Close" aria-keyshortcuts="q" onClick={props.onClose}>
+      <button
+        type="button"
+        class="button quiet small full-close"
+        aria-label="Close"
+        aria-keyshortcuts="q"
+        onClick={props.onClose}
+      >
         <Icon name="close" small />
         <kbd>q</kbd>
       </button>
     </header>
   );
+}
+
+/** A page that arrives makes better estimates, and thereby a new function. */
+function useItemKey(version: number): (index: number) => number {
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- a new version makes a new function
+  return useMemo(() => (index: number) => index, [version]);
 }
 
 interface BodyControl {
@@ -247,16 +259,25 @@ interface BodyControl {
   find: (text: string) => void;
 }
 
+/** Connects the keys of the view with the rows of the present file. */
+class BodyLink {
+  control: BodyControl | undefined;
+
+  connect(control: BodyControl): void {
+    this.control = control;
+  }
+}
+
 interface BodyProps extends FullDiffViewProps {
   file: DiffFile;
   layout: DiffLayout;
   isWhole: boolean;
   find: string;
-  control: { current: BodyControl | null };
+  link: BodyLink;
   onOpenFold: (row: DiffRow) => void;
 }
 
-function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, announce, onOpenFold }: BodyProps) {
+function Body({ file: listed, layout, isWhole, find, link, fetchPage, sides, announce, onOpenFold }: BodyProps) {
   const [scroller, setScroller] = useState<HTMLElement | null>(null);
   const body = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState(0);
@@ -264,7 +285,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     () => new RowPages({ path: listed.path, layout, wholeFile: isWhole, fetchPage }),
     [listed.path, layout, isWhole, fetchPage],
   );
-  pages.version.value;
+  const version = pages.watch();
   const file = pages.file ?? listed;
   const total = pages.totalRows ?? 0;
   const columns = columnsOf(scroller?.clientWidth ?? 800, 120, 12) / (layout === "unified" ? 1 : 2);
@@ -272,7 +293,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     count: total,
     scroller,
     body,
-    itemKey: (index) => `${index}`,
+    itemKey: useItemKey(version),
     estimate: (index) => 19 * rowLines(pages, layout, index, columns),
   });
   const items = virtualizer.getVirtualItems();
@@ -289,7 +310,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
     virtualizer.scrollToIndex(row, { align: "auto" });
   };
   useLayoutEffect(() => {
-    control.current = {
+    link.connect({
       move: (command) => {
         const target = targetOf(command, cursor, total, pages, virtualizer);
         if (target === undefined) return false;
@@ -302,7 +323,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
           else goTo(row);
         });
       },
-    };
+    });
   });
 
   return (
@@ -332,7 +353,7 @@ function Body({ file: listed, layout, isWhole, find, control, fetchPage, sides, 
           path={file.path}
           items={items}
           firstItem={0}
-          virtualizer={virtualizer}
+          measure={virtualizer.measureElement}
           cursorRow={cursor}
           showEndings={differentEndings(file)}
           find={find}

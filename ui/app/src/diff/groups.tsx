@@ -4,7 +4,6 @@ import type { ComponentChildren } from "preact";
 import { LoadingLine, PairedLine, UnifiedLine, type LineOptions } from "./line.js";
 import type { RowPages } from "./rowPages.js";
 import type { DiffLayout, DiffRow } from "./rows.js";
-import type { RowVirtualizer } from "./virtual.js";
 import { hunkName } from "./words.js";
 
 export interface RowGroupsProps extends LineOptions {
@@ -15,7 +14,8 @@ export interface RowGroupsProps extends LineOptions {
   items: VirtualItem[];
   /** Index of the item of row 0. */
   firstItem: number;
-  virtualizer: RowVirtualizer;
+  /** Measures the element of an item. */
+  measure: (element: HTMLElement | null) => void;
   cursorRow: number | undefined;
   /** Number of the hunk among all files, and their total. */
   hunkNumber: (hunk: number) => { number: number; total: number };
@@ -36,7 +36,7 @@ interface Group {
 export function RowGroups(props: RowGroupsProps) {
   const { pages, items, firstItem, layout } = props;
   // The rows of later pages arrive with the next version.
-  pages.version.value;
+  pages.watch();
   const groups: Group[] = [];
   for (const item of items) {
     const hunk = hunkOf(pages, layout, item.index - firstItem);
@@ -94,7 +94,7 @@ function RowTable({ label, items, ...props }: RowGroupsProps & { label: string }
         <col />
       </colgroup>
       {items.map((item) => (
-        <tbody key={item.key} data-index={item.index} ref={props.virtualizer.measureElement}>
+        <tbody key={item.key} data-index={item.index} ref={props.measure}>
           <Item index={item.index - props.firstItem} {...props} items={items} />
         </tbody>
       ))}

@@ -33,6 +33,11 @@ export class RowPages {
 
   constructor(private readonly options: RowPagesOptions) {}
 
+  /** Draws the component that calls it again after each page. */
+  watch(): number {
+    return this.version.value;
+  }
+
   /** Number of rows. `undefined` until the first page. */
   get totalRows(): number | undefined {
     return this.total;

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { Icon } from "../icon.js";
 
@@ -12,7 +12,8 @@ interface SearchProps {
 /** Line that a search is typed into. */
 export function SearchLine({ text, onText, onFind, onClose }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key arrives, so that it is not lost.
+  useLayoutEffect(() => input.current?.focus(), []);
   return (
     <form
       class="search-line"

@@ -8,7 +8,8 @@ export interface VirtualOptions {
   scroller: HTMLElement | null;
   /** Element whose top is the start of the first item. */
   body: { current: HTMLElement | null };
-  itemKey: (index: number) => string;
+  /** A new function means that estimates have changed. */
+  itemKey: (index: number) => number;
   estimate: (index: number) => number;
   /** Height of what covers the scroller's top and bottom. */
   paddingStart?: number;

@@ -106,7 +106,9 @@ export function noDiffSentence(file: DiffFile): string | undefined {
   if (file.problem !== undefined) return `This change cannot be applied: ${file.problem}`;
   switch (file.noDiff) {
     case "unchanged":
-      return "(no changes)";
+      return fileFacts(file).length > 0 || file.operation !== "update"
+        ? "The content does not change."
+        : "(no changes)";
     case "binary":
       return `Binary content: ${binarySizes(file)}. It is not shown by line.`;
     case "contentGone":

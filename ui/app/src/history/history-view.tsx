@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
 
 import { describeFailure } from "@sayso/client";
 import { Change_Status, type Change } from "@sayso/client/proto/change";
@@ -36,24 +36,27 @@ export function HistoryView({ session }: { session?: string }) {
   const [problem, setProblem] = useState<string | null>(null);
   const [filter, setFilter] = useState<FilterName>("all");
   const [search, setSearch] = useState("");
-  const load = async (before: bigint | undefined, known: bigint[]) => {
-    try {
-      const { changes } = await api.review.listChanges({
-        limit: PAGE,
-        ...(before !== undefined && { before }),
-        ...(session !== undefined && { session }),
-      });
-      store.learnChanges(changes);
-      setNumbers([...known, ...changes.map((change) => change.change)]);
-      setComplete(changes.length < PAGE);
-      setProblem(null);
-    } catch (error) {
-      setProblem(describeFailure(error).message);
-    }
-  };
+  const load = useCallback(
+    async (before: bigint | undefined, known: bigint[]) => {
+      try {
+        const { changes } = await api.review.listChanges({
+          limit: PAGE,
+          ...(before !== undefined && { before }),
+          ...(session !== undefined && { session }),
+        });
+        store.learnChanges(changes);
+        setNumbers([...known, ...changes.map((change) => change.change)]);
+        setComplete(changes.length < PAGE);
+        setProblem(null);
+      } catch (error) {
+        setProblem(describeFailure(error).message);
+      }
+    },
+    [api, store, session],
+  );
   const newest = newestChange(store.sessions.all.value.values());
   // A new change starts the list again.
-  useEffect(() => void load(undefined, []), [newest, session]);
+  useEffect(() => void load(undefined, []), [load, newest]);
   const changes = numbers
     .map((number) => store.change(number).value)
     .filter((change): change is Change => change !== undefined)

@@ -1,11 +1,11 @@
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { count } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { keyName, PANEL_KEYS, shortcutOf, type Command } from "./keys.js";
 import { RuleView } from "./rule.js";
-import { approveLabel } from "./selection.js";
+import { approveLabel, isEmpty } from "./selection.js";
 import { canDecide, countsOf, pauseReason, type Input, type PanelState } from "./state.js";
 
 export interface BarProps {
@@ -16,7 +16,9 @@ export interface BarProps {
 
 /** Decision bar. It stays visible; the lines of a decision open above its buttons. */
 export function DecisionBar({ state, dispatch, barRef }: BarProps) {
-  const live = canDecide(state);
+  // A line or a field that is open takes the next step; its text would be lost.
+  const isBusy = state.dialog !== undefined && state.dialog.kind !== "help" && state.dialog.kind !== "search";
+  const live = canDecide(state) && !isBusy;
   return (
     <div class="decision-bar" ref={barRef}>
       <Opened state={state} dispatch={dispatch} />
@@ -32,12 +34,13 @@ export function DecisionBar({ state, dispatch, barRef }: BarProps) {
         <button
           type="button"
           class="button quiet help-button"
-          aria-label="Keys that work here"
           aria-keyshortcuts="?"
           aria-expanded={state.dialog?.kind === "help"}
           onClick={() => press(dispatch, "help")}
         >
-          <kbd>?</kbd>
+          <kbd aria-hidden="true">?</kbd>
+          <span class="touch-word">More</span>
+          <span class="visually-hidden"> keys that work here</span>
         </button>
       </div>
     </div>
@@ -54,20 +57,21 @@ interface ButtonProps {
   disabled?: boolean;
   class?: string;
   children: ComponentChildren;
-  name: string;
 }
 
-function KeyButton({ command, dispatch, disabled = false, class: extra = "", children, name }: ButtonProps) {
+function KeyButton({ command, dispatch, disabled = false, class: extra = "", children }: ButtonProps) {
   const entry = PANEL_KEYS.find((candidate) => candidate.command === command);
   return (
     <button
       type="button"
       class={`button ${extra}`}
       data-command={command}
-      aria-label={name}
       aria-keyshortcuts={shortcutOf(command)}
       disabled={disabled}
-      onClick={() => press(dispatch, command)}
+      onClick={() => {
+        if (command !== "help") dispatch({ kind: "cancel" });
+        press(dispatch, command);
+      }}
     >
       {children}
       {entry && <kbd aria-hidden="true">{keyName(entry.key)}</kbd>}
@@ -81,11 +85,12 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
   const isFiles = files.length > 0;
   const counts = countsOf(state);
   const label = isFiles ? approveLabel(counts) : state.editedAction === undefined ? "Approve" : "Approve as edited";
-  const [main, unseen] = label.split(/, (?=\d)/);
-  const isEmpty = isFiles && counts.total > 0 && counts.selected === 0;
+  const comma = label.search(/, \d/);
+  const main = comma < 0 ? label : label.slice(0, comma);
+  const unseen = comma < 0 ? undefined : label.slice(comma + 2);
   return (
     <>
-      <KeyButton command="approve" dispatch={dispatch} disabled={!live || isEmpty} class="ask" name={label}>
+      <KeyButton command="approve" dispatch={dispatch} disabled={!live || (isFiles && isEmpty(counts))} class="ask">
         <span class="approve-label">
           <span>{main}</span>
           {unseen !== undefined && (
@@ -96,30 +101,32 @@ function Buttons({ state, dispatch, live }: Omit<BarProps, "barRef"> & { live: b
           )}
         </span>
       </KeyButton>
-      <KeyButton command="deny" dispatch={dispatch} disabled={!live} class="deny" name="Deny…">
+      <KeyButton command="deny" dispatch={dispatch} disabled={!live} class="deny">
         Deny…
       </KeyButton>
-      {live && (
-        <KeyButton command="edit" dispatch={dispatch} class="less" name="Edit">
+      {canDecide(state) && (
+        <KeyButton command="edit" dispatch={dispatch} disabled={!live} class="less">
           <Icon name="edit" small class="touch-icon" />
           Edit
         </KeyButton>
       )}
-      {live && isFiles && (
-        <KeyButton command="comment" dispatch={dispatch} class="less" name="Comment">
+      {canDecide(state) && isFiles && (
+        <KeyButton command="comment" dispatch={dispatch} disabled={!live} class="less">
           <Icon name="chat" small class="touch-icon" />
           Comment
         </KeyButton>
       )}
       {subject.kind === "command" && subject.command.dryRun.length > 0 && (
-        <KeyButton command="dryRun" dispatch={dispatch} disabled={!live} class="less" name="Dry run">
+        <KeyButton command="dryRun" dispatch={dispatch} disabled={!live} class="less">
           Dry run
         </KeyButton>
       )}
       {isFiles && (
-        <KeyButton command="fullDiff" dispatch={dispatch} class="quiet less" name="View full diff">
+        <KeyButton command="fullDiff" dispatch={dispatch} class="quiet less">
           <Icon name="diff" small class="touch-icon" />
-          View <span class="wide-word">full </span>diff
+          <span>
+            View <span class="wide-word">full </span>diff
+          </span>
         </KeyButton>
       )}
     </>
@@ -207,7 +214,7 @@ function Opened({ state, dispatch }: Omit<BarProps, "barRef">) {
         </div>
       );
     case "help":
-      return <KeyList />;
+      return <KeyList dispatch={dispatch} />;
     default:
       return null;
   }
@@ -224,7 +231,8 @@ interface LineProps {
 /** Line of text. Enter confirms it, Esc goes back. */
 function TextLine({ label, placeholder, text, confirm, dispatch }: LineProps) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key arrives, so that it is not lost.
+  useLayoutEffect(() => input.current?.focus(), []);
   return (
     <form
       class="bar-line"
@@ -258,17 +266,25 @@ function TextLine({ label, placeholder, text, confirm, dispatch }: LineProps) {
   );
 }
 
-function KeyList() {
+/** Keys with their commands, which the pointer can run as well. */
+function KeyList({ dispatch }: { dispatch: (input: Input) => void }) {
   return (
-    <dl class="key-list" aria-label="Keys that work here">
-      {PANEL_KEYS.map(({ key, text }) => (
-        <div key={key}>
-          <dt>
+    <ul class="key-list" aria-label="Keys that work here">
+      {PANEL_KEYS.map(({ key, command, text }) => (
+        <li key={key}>
+          <button
+            type="button"
+            aria-keyshortcuts={shortcutOf(command)}
+            onClick={() => {
+              dispatch({ kind: "cancel" });
+              press(dispatch, command);
+            }}
+          >
             <kbd>{keyName(key)}</kbd>
-          </dt>
-          <dd>{text}</dd>
-        </div>
+            <span>{text}</span>
+          </button>
+        </li>
       ))}
-    </dl>
+    </ul>
   );
 }

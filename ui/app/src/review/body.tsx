@@ -1,7 +1,7 @@
 import "../diff/diff.css";
 
 import type { VirtualItem } from "@tanstack/virtual-core";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { rowAt, useFocusedRow } from "../diff/elements.js";
 import type { RowPages } from "../diff/rowPages.js";
@@ -14,12 +14,12 @@ import type { PanelActions } from "./props.js";
 import { cursorAt, rowOfCursor, useBodyControl } from "./rowMoves.js";
 import { useSeen } from "./seen.js";
 import type { Input, PanelState } from "./state.js";
-import type { ViewControl } from "./usePanel.js";
+import type { Panel } from "./usePanel.js";
 
 export interface BodyProps {
   state: PanelState;
   dispatch: (input: Input) => void;
-  control: { current: ViewControl | null };
+  panel: Panel;
   scroller: HTMLElement | null;
   actions: PanelActions;
   /** Heights of the header and the decision bar, which cover the scroller. */
@@ -33,35 +33,35 @@ const FILE_HEADER = 31;
 
 /** All files and hunks of the change in one list. Rows near the visible part are in the document. */
 export function PanelBody(props: BodyProps) {
-  const { state, dispatch, control, scroller, actions, headerHeight, barHeight } = props;
+  const { state, dispatch, panel, scroller, actions, headerHeight, barHeight } = props;
   const { files } = state.review;
   const body = useRef<HTMLDivElement>(null);
-  const latest = useRef(actions);
-  latest.current = actions;
-  const set = useMemo(() => new PageSet(state.review.previewHash, () => latest.current), []);
+  const [set] = useState(() => new PageSet(actions));
+  useLayoutEffect(() => set.use(actions), [set, actions]);
   const pages = files.map((file) => set.of(file, state));
-  for (const each of pages) each.version.value;
+  for (const each of pages) each.watch();
   const rows = files.map((file, index) => rowCount(file, pages[index]));
-  const layout = useMemo(() => new ListLayout(rows), [rows.join()]);
+  const lengths = rows.join();
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- the lengths stand for the rows
+  const layout = useMemo(() => new ListLayout(rows), [lengths]);
   const columns = columnsOf(scroller?.clientWidth ?? 900, 130, 12);
   const virtualizer = useVirtualizer({
     count: layout.count,
     scroller,
     body,
-    itemKey: (index) => {
-      const { file, row } = layout.at(index);
-      return `${files[file]?.path ?? ""}\n${row}`;
-    },
+    itemKey: useItemKey(layout, pages),
     estimate: (index) => estimate(layout, pages, columns, index),
     paddingStart: headerHeight + FILE_HEADER,
     paddingEnd: barHeight,
   });
   const items = virtualizer.getVirtualItems();
   useEffect(() => () => set.close(), [set]);
+  // Sizes of an earlier preview are those of other rows.
+  useLayoutEffect(() => virtualizer.measure(), [virtualizer, state.review.previewHash]);
   useNeededPages(items, layout, pages);
   useLoadedHunks(pages, state, dispatch);
   const at = { layout, pages, files, virtualizer };
-  useBodyControl({ ...at, state, dispatch, control, actions });
+  useBodyControl({ ...at, state, dispatch, panel, actions });
   const cursorRow = rowOfCursor(state.cursor, pages);
   useFocusedRow(body, cursorRow);
   useSeen({ body, scroller, headerHeight, barHeight, dispatch });
@@ -95,11 +95,27 @@ export function PanelBody(props: BodyProps) {
             index={group.file}
             pages={filePages}
             items={group.items}
+            measure={virtualizer.measureElement}
             cursorRow={state.cursor.file === group.file ? cursorRow : undefined}
           />
         );
       })}
     </div>
+  );
+}
+
+const MAX_ROWS = 10_000_000;
+
+/** Keys of the items. A page that arrives makes better estimates, and thereby a new function. */
+function useItemKey(layout: ListLayout, pages: RowPages[]): (index: number) => number {
+  const version = pages.reduce((sum, each) => sum + each.version.value, 0);
+  return useMemo(
+    () => (index: number) => {
+      const { file, row } = layout.at(index);
+      return file * MAX_ROWS + row + 1;
+    },
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- a new version makes a new function
+    [layout, version],
   );
 }
 
@@ -170,6 +186,7 @@ function useLoadedHunks(pages: RowPages[], state: PanelState, dispatch: (input: 
       const parts = Object.fromEntries([...each.hunks.values()].map((hunk) => [hunk.number, hunk.parts]));
       dispatch({ kind: "hunksLoaded", path, parts });
     });
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the sizes stand for the pages
   }, [sizes, state.review, dispatch]);
 }
 
@@ -179,6 +196,7 @@ function useShiftedCursor(state: PanelState, pages: RowPages[], dispatch: (input
   const row = cursor.row === undefined ? firstChanged(pages[cursor.file], cursor.hunk) : undefined;
   useLayoutEffect(() => {
     if (row !== undefined) dispatch({ kind: "cursor", cursor: cursorAt(cursor.file, row, pages[cursor.file]) });
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- only a new place moves the cursor
   }, [row, cursor.file]);
 }
 

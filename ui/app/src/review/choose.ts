@@ -51,7 +51,7 @@ function choose(state: PanelState, file: DiffFile, selection: FileSelection, com
 /** Says the result of a selection. */
 export function announceSelection(state: PanelState): Step {
   const counts = countsOf(state);
-  const text = `${counts.selected} of ${counts.total} selected. ${approveLabel(counts)}.`;
+  const text = `${approveLabel(counts)}.`;
   const effects: Effect[] = [{ kind: "announce", text }];
   return { state, effects };
 }

@@ -66,19 +66,15 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
 
 /** Lines of the script with numbers. The parts that cause a doubt are underlined. */
 export function Script({ text, doubts }: { text: string; doubts: CommandView["doubts"] }) {
-  let start = 0;
   const lines = text.replace(/\n$/, "").split("\n");
+  const starts = lines.map((_, index) => lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0));
   return (
     <ol class="script" aria-label="Script">
-      {lines.map((line, index) => {
-        const from = start;
-        start += line.length + 1;
-        return (
-          <li key={index}>
-            <code>{marked(line, from, doubts)}</code>
-          </li>
-        );
-      })}
+      {lines.map((line, index) => (
+        <li key={index}>
+          <code>{marked(line, starts[index] ?? 0, doubts)}</code>
+        </li>
+      ))}
     </ol>
   );
 }

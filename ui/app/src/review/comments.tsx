@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { DiffRow } from "../diff/rows.js";
 import { escapeUntrustedLines } from "../diff/words.js";
@@ -58,7 +58,7 @@ interface FieldProps {
 
 function CommentField({ dialog, state, dispatch }: FieldProps) {
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const { line, side } = dialog.target;
   const keep = (): void => dispatch({ kind: "confirm", time: performance.now() });
   return (

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { Code } from "../diff/line.js";
@@ -54,6 +55,14 @@ export function ConflictTable({ path, rows }: { path: string; rows: ConflictRow[
           : `${count(conflicts, "conflict")}: both changed the same lines.`}
       </p>
       <table class="diff-table conflict-table" aria-label={`base, theirs and yours of ${path}`}>
+        <colgroup>
+          {["base", "theirs", "yours"].map((side) => (
+            <Fragment key={side}>
+              <col class="number" />
+              <col />
+            </Fragment>
+          ))}
+        </colgroup>
         <thead>
           <tr>
             <th colSpan={2} scope="colgroup">

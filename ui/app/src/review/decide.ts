@@ -1,6 +1,6 @@
 /** The verdict that a command makes. */
 
-import { answerOf } from "./selection.js";
+import { answerOf, isEmpty } from "./selection.js";
 import { countsOf, pauseReason, type PanelState, type Step } from "./state.js";
 import type { Answer, Decision, RuleScope } from "./model.js";
 
@@ -48,7 +48,7 @@ function approval(state: PanelState): Answer | undefined {
   }
   if (files.length === 0) return { kind: "approve" };
   const counts = countsOf(state);
-  if (counts.total > 0 && counts.selected === 0) return undefined;
+  if (isEmpty(counts)) return undefined;
   const answer = answerOf(files, state.selection);
   return answer.kind === "deny" ? undefined : answer;
 }

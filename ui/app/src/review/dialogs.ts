@@ -65,8 +65,7 @@ export function withText(state: PanelState, text: string): PanelState {
     case "search":
       return { ...state, dialog: { ...dialog, text } };
     case "edit": {
-      const { error: _, ...rest } = dialog;
-      return { ...state, dialog: { ...rest, text } };
+      return { ...state, dialog: { kind: "edit", subject: dialog.subject, text } };
     }
     default:
       return state;

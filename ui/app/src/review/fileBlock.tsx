@@ -5,7 +5,7 @@ import { RowGroups } from "../diff/groups.js";
 import type { RowPages } from "../diff/rowPages.js";
 import type { DiffFile, DiffHunk, DiffRow } from "../diff/rows.js";
 import type { RowVirtualizer } from "../diff/virtual.js";
-import { differentEndings, escapeUntrusted, fileMarkers, hunkRange } from "../diff/words.js";
+import { differentEndings, escapeUntrusted, fileFacts, fileMarkers, hunkRange } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { Counts } from "../theme/counts.js";
 import { Path } from "../theme/path.js";
@@ -26,11 +26,12 @@ export interface FileBlockProps extends BodyProps {
   pages: RowPages;
   items: VirtualItem[];
   cursorRow: number | undefined;
+  measure: (element: HTMLElement | null) => void;
 }
 
 /** One file: its header, which sticks below the panel's header, and its visible rows between two spacers. */
 export function FileBlock(props: FileBlockProps) {
-  const { state, dispatch, layout, virtualizer, file, index, pages, cursorRow, headerHeight } = props;
+  const { state, dispatch, layout, virtualizer, file, index, pages, cursorRow, headerHeight, measure } = props;
   const rows = props.items.filter((item) => item.index > layout.start(index));
   const first = rows[0]?.index ?? layout.start(index + 1);
   const last = rows.at(-1)?.index ?? first - 1;
@@ -41,12 +42,7 @@ export function FileBlock(props: FileBlockProps) {
   const edited = editedText(state, file.path) !== undefined;
   return (
     <div class="file-block" data-file={index} data-path={file.path}>
-      <div
-        class="file-head"
-        data-index={layout.start(index)}
-        ref={virtualizer.measureElement}
-        style={{ top: `${headerHeight - 8}px` }}
-      >
+      <div class="file-head" data-index={layout.start(index)} ref={measure} style={{ top: `${headerHeight - 8}px` }}>
         <FileHead {...props} edited={edited} />
       </div>
       {pages.error.value !== undefined && (
@@ -64,7 +60,7 @@ export function FileBlock(props: FileBlockProps) {
         path={file.path}
         items={rows}
         firstItem={layout.start(index) + 1}
-        virtualizer={virtualizer}
+        measure={measure}
         cursorRow={cursorRow}
         showEndings={differentEndings(file)}
         find={state.search.toLowerCase()}
@@ -117,6 +113,9 @@ function FileHead({ state, dispatch, file, index, edited }: FileBlockProps & { e
         {file.renamedFrom !== undefined && (
           <span class="secondary ellipsis">renamed from {escapeUntrusted(file.renamedFrom)}</span>
         )}
+        {file.hunks > 0 && fileFacts(file).length > 0 && (
+          <span class="secondary file-fact">{fileFacts(file).join(", ")}</span>
+        )}
         <span class="grow" />
         {edited && (
           <>
@@ -136,7 +135,7 @@ function FileHead({ state, dispatch, file, index, edited }: FileBlockProps & { e
           </span>
         )}
       </h3>
-      <FileFacts file={file} />
+      <FileFacts file={file} shown={state.review.notes.map((note) => note.text)} />
     </>
   );
 }

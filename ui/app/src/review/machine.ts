@@ -253,8 +253,8 @@ function mergedSeen(state: PanelState, seen: { path: string; hunks: number[] }[]
 function discardEdit(state: PanelState, path: string | undefined): PanelState {
   if (path === undefined) return { ...state, editedAction: undefined };
   const selection = { ...state.selection };
-  const { edited: _, ...rest } = selectionOf(selection, path);
-  return { ...state, selection: { ...selection, [path]: { ...rest, deselected: [] } } };
+  const { split } = selectionOf(selection, path);
+  return { ...state, selection: { ...selection, [path]: { split, deselected: [] } } };
 }
 
 function existing(state: PanelState, target: { path: string; line: number; side: string }): string {

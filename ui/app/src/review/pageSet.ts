@@ -7,13 +7,13 @@ import type { PanelState } from "./state.js";
 /** Pages of the files of one preview. An edited file has the pages of its edited text. */
 export class PageSet {
   private readonly pages = new Map<string, { key: string; pages: RowPages }>();
-  private hash: string;
+  private hash = "";
 
-  constructor(
-    hash: string,
-    private readonly actions: () => PanelActions,
-  ) {
-    this.hash = hash;
+  constructor(private actions: PanelActions) {}
+
+  /** Later pages come from these actions. */
+  use(actions: PanelActions): void {
+    this.actions = actions;
   }
 
   /** Pages of a file in the present state. */
@@ -39,13 +39,13 @@ export class PageSet {
 
   private create(path: string, edited: string | undefined): RowPages {
     const fetchPage: FetchPage = (request) =>
-      edited === undefined ? this.actions().fetchPage(request) : this.actions().previewEdit(path, edited);
+      edited === undefined ? this.actions.fetchPage(request) : this.actions.previewEdit(path, edited);
     return new RowPages({
       path,
       layout: "unified",
       wholeFile: false,
       fetchPage,
-      ...(edited === undefined && { previewHash: this.hash, onOtherHash: () => this.actions().onOtherHash() }),
+      ...(edited === undefined && { previewHash: this.hash, onOtherHash: () => this.actions.onOtherHash() }),
     });
   }
 }

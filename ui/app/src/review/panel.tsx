@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { describeFailure } from "@sayso/client";
 import { Change_Status, type Change } from "@sayso/client/proto/change";
@@ -73,15 +73,17 @@ function Connected({ change, review, scroller, reload }: ConnectedProps) {
   const app = useApp();
   const { store } = app;
   const { active, activate } = useActivePanel(review.change);
-  const latest = useRef(review);
-  latest.current = review;
+  const latestRef = useRef(review);
+  useLayoutEffect(() => {
+    latestRef.current = review;
+  });
   const [isMine, setMine] = useState(false);
   const actions = useMemo(
     () =>
       panelActions({
         ...app,
         change: change.change,
-        review: () => latest.current,
+        review: () => latestRef.current,
         reload,
         onDecided: () => setMine(true),
       }),
@@ -146,6 +148,7 @@ function useDiff({ api }: AppContext, number: bigint, change: Change | undefined
         if (!stop.signal.aborted) setProblem(describeFailure(error).message);
       });
     return () => stop.abort();
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- a loaded list does not load it again
   }, [api, number, hash, attempt, isPending]);
   const reload = useMemo(() => () => setAttempt((count) => count + 1), []);
   return { loaded, problem, reload };
@@ -157,6 +160,7 @@ function useReview({ store }: AppContext, change: Change | undefined, loaded: Lo
   const reason = item?.agentReason;
   return useMemo(
     () => (change === undefined || loaded === undefined ? undefined : reviewOf(change, loaded.diff, item)),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- only these parts of the change and the item count
     [change?.change, change?.previewHash, loaded, reason],
   );
 }

@@ -21,7 +21,8 @@ import { usePanel, type Panel } from "./usePanel.js";
 /** Review panel: the only place that decides. */
 export function PanelView(props: PanelViewProps) {
   const panel = usePanel(props);
-  const { state, dispatch } = panel;
+  const { dispatch } = panel;
+  const state = panel.state.value;
   const root = useRef<HTMLElement>(null);
   const headerRef = useRef<HTMLElement>(null);
   const barRef = useRef<HTMLDivElement>(null);
@@ -56,7 +57,7 @@ export function PanelView(props: PanelViewProps) {
           <PanelBody
             state={state}
             dispatch={dispatch}
-            control={panel.control}
+            panel={panel}
             scroller={props.scroller}
             actions={props.actions}
             headerHeight={headerHeight}
@@ -69,7 +70,8 @@ export function PanelView(props: PanelViewProps) {
   );
 }
 
-function Subject({ panel: { state, dryRun } }: { panel: Panel }) {
+function Subject({ panel }: { panel: Panel }) {
+  const state = panel.state.value;
   const { subject } = state.review;
   const edited =
     state.dialog?.kind === "edited" && state.dialog.subject.kind !== "file" ? state.dialog.text : state.editedAction;
@@ -77,7 +79,7 @@ function Subject({ panel: { state, dryRun } }: { panel: Panel }) {
     case "files":
       return null;
     case "command":
-      return <CommandSubject command={subject.command} edited={edited} dryRun={dryRun} />;
+      return <CommandSubject command={subject.command} edited={edited} dryRun={panel.dryRun.value} />;
     case "tool":
       return <ToolSubject tool={subject.tool} edited={edited} />;
   }
@@ -118,11 +120,14 @@ function usePanelKeys(
   dispatch: (input: Input) => void,
   root: RefObject<HTMLElement>,
 ): void {
-  const current = useRef({ active: props.active, scroller: props.scroller, state });
-  current.current = { active: props.active, scroller: props.scroller, state };
+  const { active: isActive, scroller: streamScroller } = props;
+  const currentRef = useRef({ active: isActive, scroller: streamScroller, state });
+  useLayoutEffect(() => {
+    currentRef.current = { active: isActive, scroller: streamScroller, state };
+  });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
-      const { active, scroller, state: shown } = current.current;
+      const { active, scroller, state: shown } = currentRef.current;
       if (!active || event.defaultPrevented || shown.phase.kind === "settled") return;
       if (!isForPanel(event, root.current, scroller)) return;
       const command = readKey(event);
@@ -132,7 +137,7 @@ function usePanelKeys(
       dispatch({ kind: "command", command, time: performance.now() });
     };
     const onPaste = (): void => {
-      if (current.current.active) dispatch({ kind: "paste", time: performance.now() });
+      if (currentRef.current.active) dispatch({ kind: "paste", time: performance.now() });
     };
     document.addEventListener("keydown", onKeyDown, { capture: true });
     document.addEventListener("paste", onPaste, { capture: true });

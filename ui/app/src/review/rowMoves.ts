@@ -7,7 +7,7 @@ import type { RowVirtualizer } from "../diff/virtual.js";
 import type { ListLayout } from "./layout.js";
 import type { PanelActions } from "./props.js";
 import type { CommentTarget, Cursor, Input, LineMove, PanelState } from "./state.js";
-import type { ViewControl } from "./usePanel.js";
+import type { Panel } from "./usePanel.js";
 
 /** Cursor on a row, with its hunk and part. */
 export function cursorAt(file: number, row: number, pages: RowPages | undefined): Cursor {
@@ -40,21 +40,22 @@ export interface BodyControlOptions {
   virtualizer: RowVirtualizer;
   state: PanelState;
   dispatch: (input: Input) => void;
-  control: { current: ViewControl | null };
+  panel: Panel;
   actions: PanelActions;
 }
 
 /** Connects the effects of the state machine with the list. */
 export function useBodyControl(options: BodyControlOptions): void {
-  const { control } = options;
   useLayoutEffect(() => {
-    control.current = {
+    options.panel.connectView({
       reveal: (cursor) => void reveal(options, cursor),
       moveLine: (move) => moveLine(options, move),
       startComment: () => startComment(options),
       findNext: (text) => void findNext(options, text),
-    };
+    });
   });
+  const { panel } = options;
+  useLayoutEffect(() => () => panel.connectView(undefined), [panel]);
 }
 
 async function reveal({ layout, pages, virtualizer, dispatch }: BodyControlOptions, cursor: Cursor): Promise<void> {

@@ -12,11 +12,11 @@ export interface SeenOptions {
 
 /** Marks a hunk as seen when its last line is on screen, between the header and the decision bar, in a visible page. */
 export function useSeen({ body, scroller, headerHeight, barHeight, dispatch }: SeenOptions): void {
-  const observer = useRef<IntersectionObserver | null>(null);
-  const observed = useRef(new Set<Element>());
+  const observerRef = useRef<IntersectionObserver | null>(null);
+  const observedRef = useRef(new Set<Element>());
   useEffect(() => {
     if (scroller === null || headerHeight === 0) return undefined;
-    const marks = observed.current;
+    const marks = observedRef.current;
     const watcher = new IntersectionObserver(
       (entries) => {
         if (document.visibilityState === "visible") report(entries, dispatch);
@@ -29,27 +29,27 @@ export function useSeen({ body, scroller, headerHeight, barHeight, dispatch }: S
         watcher.observe(mark);
       }
     };
-    observer.current = watcher;
+    observerRef.current = watcher;
     observeAgain();
     document.addEventListener("visibilitychange", observeAgain);
     return () => {
       document.removeEventListener("visibilitychange", observeAgain);
       watcher.disconnect();
-      observer.current = null;
+      observerRef.current = null;
     };
   }, [scroller, headerHeight, barHeight, dispatch]);
 
   useEffect(() => {
     const present = new Set(body.current?.querySelectorAll("[data-ends-hunk]"));
-    for (const mark of observed.current) {
+    for (const mark of observedRef.current) {
       if (present.has(mark)) continue;
-      observer.current?.unobserve(mark);
-      observed.current.delete(mark);
+      observerRef.current?.unobserve(mark);
+      observedRef.current.delete(mark);
     }
     for (const mark of present) {
-      if (observed.current.has(mark)) continue;
-      observed.current.add(mark);
-      observer.current?.observe(mark);
+      if (observedRef.current.has(mark)) continue;
+      observedRef.current.add(mark);
+      observerRef.current?.observe(mark);
     }
   });
 }

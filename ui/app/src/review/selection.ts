@@ -140,7 +140,10 @@ export function answerOf(files: DiffFile[], selection: Selection): Answer {
 export interface SelectionCounts {
   /** Hunks, and files without hunks. */
   total: number;
+  /** Selected whole. */
   selected: number;
+  /** Selected in part. */
+  partial: number;
   /** Selected hunks that have not been on screen. */
   unseen: number;
   noun: "hunk" | "change";
@@ -154,7 +157,7 @@ export function countSelection(
   selection: Selection,
   seen: Readonly<Record<string, readonly number[]>>,
 ): SelectionCounts {
-  const counts: SelectionCounts = { total: 0, selected: 0, unseen: 0, noun: "hunk", left: [], edited: 0 };
+  const counts: SelectionCounts = { total: 0, selected: 0, partial: 0, unseen: 0, noun: "hunk", left: [], edited: 0 };
   let before = 0;
   for (const file of files.filter(isDecidable)) {
     const chosen = selectionOf(selection, file.path);
@@ -163,7 +166,8 @@ export function countSelection(
     for (let hunk = 1; hunk <= file.hunks; hunk++) {
       const state = hunkExtent(file, hunk, chosen);
       counts.total++;
-      if (state !== "none") counts.selected++;
+      if (state === "all") counts.selected++;
+      if (state === "some") counts.partial++;
       if (state !== "all") counts.left.push(...leftUnits(hunk, before + hunk, chosen, state));
       const wasSeen = Object.hasOwn(seen, file.path) && (seen[file.path] as readonly number[]).includes(hunk);
       if (state !== "none" && !wasSeen) counts.unseen++;
@@ -190,11 +194,17 @@ function leftUnits(hunk: number, shown: number, selection: FileSelection, state:
 /** Label of the button that approves. */
 export function approveLabel(counts: SelectionCounts): string {
   const unseen = counts.unseen > 0;
-  if (counts.total > 0 && counts.selected === 0) return "Nothing selected";
-  if (counts.total === counts.selected && counts.left.length === 0) {
+  if (isEmpty(counts)) return "Nothing selected";
+  if (counts.total === counts.selected) {
     const verb = counts.edited > 0 ? "Approve as edited" : "Approve";
     return unseen ? `${verb}, ${count(counts.unseen, "hunk")} not seen` : verb;
   }
   const all = `${counts.selected} of ${count(counts.total, counts.noun)}`;
-  return `Approve ${all}${unseen ? `, ${counts.unseen} not seen` : ""}`;
+  const partial = counts.partial > 0 ? `, ${counts.partial} in part` : "";
+  return `Approve ${all}${partial}${unseen ? `, ${counts.unseen} not seen` : ""}`;
+}
+
+/** `true` if an approval would approve nothing. */
+export function isEmpty(counts: SelectionCounts): boolean {
+  return counts.total > 0 && counts.selected + counts.partial === 0;
 }

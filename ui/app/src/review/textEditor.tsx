@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { EditorHandle } from "./codeMirror.js";
 
@@ -15,8 +15,10 @@ export interface TextEditorProps {
 export function TextEditor({ text, label, onText, onConfirm, onCancel }: TextEditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const [isPlain, setPlain] = useState(false);
-  const callbacks = useRef({ onText, onConfirm, onCancel });
-  callbacks.current = { onText, onConfirm, onCancel };
+  const callbacksRef = useRef({ onText, onConfirm, onCancel });
+  useLayoutEffect(() => {
+    callbacksRef.current = { onText, onConfirm, onCancel };
+  });
   useEffect(() => {
     let handle: EditorHandle | undefined;
     let isClosed = false;
@@ -24,9 +26,9 @@ export function TextEditor({ text, label, onText, onConfirm, onCancel }: TextEdi
       ({ createEditor }) => {
         if (isClosed || host.current === null) return;
         handle = createEditor(host.current, text, label, {
-          onText: (changed) => callbacks.current.onText(changed),
-          onConfirm: () => callbacks.current.onConfirm(),
-          onCancel: () => callbacks.current.onCancel(),
+          onText: (changed) => callbacksRef.current.onText(changed),
+          onConfirm: () => callbacksRef.current.onConfirm(),
+          onCancel: () => callbacksRef.current.onCancel(),
         });
       },
       () => setPlain(!isClosed),
@@ -35,6 +37,7 @@ export function TextEditor({ text, label, onText, onConfirm, onCancel }: TextEdi
       isClosed = true;
       handle?.destroy();
     };
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the editor holds the text from now on
   }, []);
   if (isPlain) {
     return (

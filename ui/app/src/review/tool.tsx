@@ -22,7 +22,7 @@ export function ToolSubject({ tool, edited }: { tool: ToolView; edited: string |
         </>
       )}
       {edited === undefined ? (
-        <Arguments list={tool.arguments} />
+        (tool.arguments.length > 0 || !delegation) && <Arguments list={tool.arguments} />
       ) : (
         <>
           <p class="panel-fact">Arguments as edited:</p>

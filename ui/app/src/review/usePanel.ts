@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { signal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 import { reduce } from "./machine.js";
 import type { DryRunResult } from "./model.js";
@@ -20,38 +21,6 @@ export interface DryRun {
   error?: string;
 }
 
-export interface Panel {
-  state: PanelState;
-  dispatch: (input: Input) => void;
-  control: { current: ViewControl | null };
-  dryRun: DryRun | undefined;
-}
-
-/** Runs the state machine: inputs in, effects out. */
-export function usePanel(props: PanelViewProps): Panel {
-  const latest = useRef(props);
-  latest.current = props;
-  const [, redraw] = useState(0);
-  const [dryRun, setDryRun] = useState<DryRun>();
-  const state = useRef<PanelState | null>(null);
-  state.current ??= reopened(props) ?? openPanel(props.review, props.seen, performance.now(), props.connected);
-  const control = useRef<ViewControl | null>(null);
-
-  const dispatch = useCallback((input: Input): void => {
-    if (state.current === null) return;
-    const step = reduce(state.current, input);
-    const changed = step.state !== state.current;
-    state.current = step.state;
-    for (const effect of step.effects) perform(effect, latest.current, dispatch, control, setDryRun);
-    if (!changed) return;
-    remember(step.state);
-    redraw((version) => version + 1);
-  }, []);
-
-  useOutsideChanges(props, state, dispatch);
-  return { state: state.current, dispatch, control, dryRun };
-}
-
 /** States of panels that are out of the document, because the stream holds only what is near its visible part. */
 const remembered = new Map<number, PanelState>();
 const MAX_REMEMBERED = 50;
@@ -68,94 +37,132 @@ function remember(state: PanelState): void {
 }
 
 /** The state of a panel that was in the document before. It opens with the guard of every panel. */
-function reopened({ review }: PanelViewProps): PanelState | undefined {
+function reopened({ review }: PanelViewProps, time: number): PanelState | undefined {
   const state = remembered.get(review.change);
-  if (state === undefined) return undefined;
-  return { ...state, guardUntil: Math.max(state.guardUntil, performance.now() + GUARD_MS) };
+  return state && { ...state, guardUntil: Math.max(state.guardUntil, time + GUARD_MS) };
 }
 
-/** Inputs that come with new properties. */
-function useOutsideChanges(
-  props: PanelViewProps,
-  state: { current: PanelState | null },
-  dispatch: (input: Input) => void,
-): void {
-  const { review, refresh, connected, settled, seen } = props;
-  useEffect(() => {
-    const shown = state.current?.review;
-    if (shown === undefined || shown === review) return;
+/** Runs the state machine: inputs in, effects out. */
+export class Panel {
+  readonly state: Signal<PanelState>;
+  readonly dryRun: Signal<DryRun | undefined> = signal(undefined);
+  /** Set by the list of rows while it is in the document. */
+  private view: ViewControl | undefined;
+
+  constructor(private props: PanelViewProps) {
+    const time = performance.now();
+    this.state = signal(reopened(props, time) ?? openPanel(props.review, props.seen, time, props.connected));
+  }
+
+  readonly dispatch = (input: Input): void => {
+    const step = reduce(this.state.peek(), input);
+    if (step.state !== this.state.peek()) {
+      this.state.value = step.state;
+      remember(step.state);
+    }
+    for (const effect of step.effects) this.perform(effect);
+  };
+
+  update(props: PanelViewProps): void {
+    this.props = props;
+  }
+
+  connectView(view: ViewControl | undefined): void {
+    this.view = view;
+  }
+
+  /** A new preview, or more facts about the present one. */
+  show({ review, refresh }: PanelViewProps): void {
+    const shown = this.state.peek().review;
+    if (shown === review) return;
     if (shown.previewHash === review.previewHash && shown.change === review.change) {
-      dispatch({ kind: "described", review });
+      this.dispatch({ kind: "described", review });
       return;
     }
     const described = describeRefresh(shown, review, refresh?.reason ?? "filesChanged", refresh?.predecessor);
-    dispatch({ kind: "refreshed", review, refresh: described, time: performance.now() });
-  }, [review, refresh, state, dispatch]);
-  useEffect(() => dispatch({ kind: "connection", connected, time: performance.now() }), [connected, dispatch]);
-  useEffect(() => {
-    if (settled !== undefined) dispatch({ kind: "settled", settled });
-  }, [settled, dispatch]);
-  useEffect(() => dispatch({ kind: "seenElsewhere", seen }), [seen, dispatch]);
+    this.dispatch({ kind: "refreshed", review, refresh: described, time: performance.now() });
+  }
+
+  private perform(effect: Effect): void {
+    const { actions, review } = this.props;
+    switch (effect.kind) {
+      case "decide":
+        actions.decide(effect.decision).catch((error: unknown) => {
+          this.dispatch({ kind: "failed", problem: wordsOf(error), time: performance.now() });
+        });
+        return;
+      case "openFullDiff":
+        actions.openFullDiff(review.files[effect.file]?.path ?? "");
+        return;
+      case "markSeen":
+        actions.markSeen(effect.path, effect.hunks);
+        return;
+      case "leave":
+        actions.leave();
+        return;
+      case "announce":
+        actions.announce(effect.text);
+        return;
+      case "suggestRule":
+      case "loadText":
+      case "dryRun":
+        this.load(effect);
+        return;
+      default:
+        this.drive(effect);
+    }
+  }
+
+  private drive(effect: Effect & { kind: "reveal" | "moveLine" | "startComment" | "findNext" }): void {
+    switch (effect.kind) {
+      case "reveal":
+        this.view?.reveal(effect.cursor);
+        return;
+      case "moveLine":
+        this.view?.moveLine(effect.move);
+        return;
+      case "startComment":
+        this.view?.startComment();
+        return;
+      case "findNext":
+        this.view?.findNext(effect.text);
+    }
+  }
+
+  /** Calls whose result goes into a dialog. */
+  private load(effect: Effect & { kind: "suggestRule" | "loadText" | "dryRun" }): void {
+    const { actions } = this.props;
+    const fail = (error: unknown): void => this.dispatch({ kind: "dialogFailed", error: wordsOf(error) });
+    switch (effect.kind) {
+      case "suggestRule":
+        actions.suggestRule(effect.scope).then((suggestion) => this.dispatch({ kind: "suggestion", suggestion }), fail);
+        return;
+      case "loadText":
+        if (effect.subject.kind !== "file") return;
+        actions.loadText(effect.subject.path).then((text) => this.dispatch({ kind: "textLoaded", text }), fail);
+        return;
+      case "dryRun":
+        this.dryRun.value = { state: "running" };
+        actions.dryRun().then(
+          (result) => (this.dryRun.value = { state: "done", result }),
+          (error: unknown) => (this.dryRun.value = { state: "failed", error: wordsOf(error) }),
+        );
+    }
+  }
 }
 
-function perform(
-  effect: Effect,
-  { actions, review }: PanelViewProps,
-  dispatch: (input: Input) => void,
-  control: { current: ViewControl | null },
-  setDryRun: (run: DryRun) => void,
-): void {
-  switch (effect.kind) {
-    case "decide":
-      actions
-        .decide(effect.decision)
-        .catch((error: unknown) => dispatch({ kind: "failed", problem: wordsOf(error), time: performance.now() }));
-      return;
-    case "reveal":
-      control.current?.reveal(effect.cursor);
-      return;
-    case "moveLine":
-      control.current?.moveLine(effect.move);
-      return;
-    case "startComment":
-      control.current?.startComment();
-      return;
-    case "findNext":
-      control.current?.findNext(effect.text);
-      return;
-    case "openFullDiff":
-      actions.openFullDiff(review.files[effect.file]?.path ?? "");
-      return;
-    case "markSeen":
-      actions.markSeen(effect.path, effect.hunks);
-      return;
-    case "suggestRule":
-      actions
-        .suggestRule(effect.scope)
-        .then((suggestion) => dispatch({ kind: "suggestion", suggestion }))
-        .catch((error: unknown) => dispatch({ kind: "dialogFailed", error: wordsOf(error) }));
-      return;
-    case "loadText":
-      if (effect.subject.kind !== "file") return;
-      actions
-        .loadText(effect.subject.path)
-        .then((text) => dispatch({ kind: "textLoaded", text }))
-        .catch((error: unknown) => dispatch({ kind: "dialogFailed", error: wordsOf(error) }));
-      return;
-    case "dryRun":
-      setDryRun({ state: "running" });
-      actions
-        .dryRun()
-        .then((result) => setDryRun({ state: "done", result }))
-        .catch((error: unknown) => setDryRun({ state: "failed", error: wordsOf(error) }));
-      return;
-    case "leave":
-      actions.leave();
-      return;
-    case "announce":
-      actions.announce(effect.text);
-      return;
-  }
+/** The panel of a view, with the inputs that come as properties. */
+export function usePanel(props: PanelViewProps): Panel {
+  const [panel] = useState(() => new Panel(props));
+  const { connected, settled, seen } = props;
+  useLayoutEffect(() => panel.update(props));
+  useEffect(() => panel.show(props));
+  useEffect(() => panel.dispatch({ kind: "connection", connected, time: performance.now() }), [panel, connected]);
+  useEffect(() => {
+    if (settled !== undefined) panel.dispatch({ kind: "settled", settled });
+  }, [panel, settled]);
+  useEffect(() => panel.dispatch({ kind: "seenElsewhere", seen }), [panel, seen]);
+  return panel;
 }
 
 export function wordsOf(error: unknown): string {

@@ -43,11 +43,12 @@ export function Sidebar({ isOpen }: { isOpen: Signal<boolean> }) {
         <button
           type="button"
           class="button quiet small"
-          aria-label="Keys that work here"
+          title="Keys that work here"
           aria-keyshortcuts="?"
           onClick={() => (dialogs.keys.value = true)}
         >
-          <kbd>?</kbd>
+          <span class="visually-hidden">Keys that work here</span>
+          <kbd aria-hidden="true">?</kbd>
         </button>
         <button
           type="button"

@@ -9,6 +9,7 @@ import { RequestLine } from "./request-line.js";
 import { ThinkingCard } from "./thinking-card.js";
 import { ToolCard } from "./tool-card.js";
 import { TurnEnd } from "./turn-end.js";
+import { escapeUntrusted } from "../diff/words.js";
 import { Icon } from "../icon.js";
 import { Markdown } from "../parts.js";
 
@@ -32,7 +33,7 @@ export function StreamArticle(props: { item: StreamItem; session: string; positi
   const { item, position, total } = props;
   return (
     <article
-      class={`article ${item.kind}`}
+      class={`article ${item.kind}-article`}
       aria-label={NAMES[item.kind]}
       aria-posinset={position}
       aria-setsize={total}
@@ -59,8 +60,8 @@ function content(item: StreamItem, session: string): ComponentChildren {
     case "attachment":
       return (
         <div class="row">
-          <Icon name="image" />
-          <span class="line secondary">{item.block.text}</span>
+          <Icon name={/image|\.(png|jpe?g|gif|webp)$/i.test(item.block.text) ? "image" : "file"} />
+          <span class="line secondary">{escapeUntrusted(item.block.text)}</span>
         </div>
       );
     case "compaction":

@@ -1,4 +1,4 @@
-import { Change_Status, type Change } from "@sayso/client/proto/change";
+import { Change_Status, Ruling, type Change } from "@sayso/client/proto/change";
 
 import { useApp } from "../context.js";
 import { count, escapeUntrusted, escapeUntrustedLines } from "../diff/words.js";
@@ -117,7 +117,7 @@ function fileVerb(change: Change): string {
 function rulingText(change: Change): string | null {
   const by = change.verdict?.by;
   if (by?.case !== "policy") return null;
-  const isToReview = change.ruling?.ruling === 2 && change.reviewedBy === undefined;
+  const isToReview = change.ruling?.ruling === Ruling.LATER && change.reviewedBy === undefined;
   return `by rule${isToReview ? ", to review later" : ""}`;
 }
 

@@ -1,4 +1,4 @@
-import { useComputed, useSignalEffect } from "@preact/signals";
+import { useComputed } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Change_Status } from "@sayso/client/proto/change";
@@ -56,23 +56,30 @@ export function StreamView({ session }: { session: string }) {
     keyOf: (index) => items[index]?.key ?? String(index),
   });
 
-  // The first view of a session shows what waits, or the end.
-  const opened = useRef<string | null>(null);
+  // The first view of a session shows what waits, or the end. Heights above it change while they are measured, so the target
+  // holds until the person scrolls.
+  const isOpened = useRef(false);
+  const target = useRef<string | null>(null);
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element || items.length === 0) return;
-    if (opened.current !== session) {
-      opened.current = session;
-      follows.current = true;
-      const waiting = items.findIndex((item) => pendingChange(item, store));
-      if (waiting >= 0) {
-        follows.current = false;
-        list.scrollTo(waiting, "start");
-        return;
-      }
+    if (!isOpened.current && store.loaded.value) {
+      const waiting = items.find((item) => pendingChange(item, store));
+      target.current = waiting?.key ?? null;
+      follows.current = waiting === undefined;
+      isOpened.current = conversation.state.value === "loaded";
     }
-    if (follows.current) element.scrollTop = element.scrollHeight;
+    const at = target.current === null ? -1 : items.findIndex((item) => item.key === target.current);
+    if (at >= 0) element.scrollTop = list.startOf(at);
+    else if (follows.current) element.scrollTop = element.scrollHeight;
   });
+  const release = () => (target.current = null);
+  // Keys that scroll work wherever the focus is.
+  useEffect(() => {
+    const onKey = () => (target.current = null);
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
 
   const onScroll = () => {
     const element = scroller.current;
@@ -80,14 +87,29 @@ export function StreamView({ session }: { session: string }) {
     follows.current = element.scrollHeight - element.scrollTop - element.clientHeight < FOLLOW_DISTANCE;
     setAway(!follows.current);
   };
-  useScrollRequests(items, list.scrollTo, () => (follows.current = false));
+  useScrollRequests(items, (key) => {
+    follows.current = false;
+    isOpened.current = true;
+    target.current = key;
+    list.update();
+  });
 
   const first = list.items[0]?.start ?? 0;
   const last = list.items.at(-1)?.end ?? 0;
   return (
     <div class="stream-frame">
       {/* Focusable, so that the arrow keys scroll it. */}
-      <div class="stream" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Stream" data-testid="stream">
+      <div
+        class="stream"
+        ref={scroller}
+        onScroll={onScroll}
+        onWheel={release}
+        onTouchMove={release}
+        onPointerDown={release}
+        tabIndex={0}
+        aria-label="Stream"
+        data-testid="stream"
+      >
         <div class="column" role="feed" aria-busy={conversation.state.value === "loading"}>
           <StreamState session={session} isEmpty={items.length === 0} />
           <div class="virtual-space" style={{ height: `${first}px` }} />
@@ -109,6 +131,7 @@ export function StreamView({ session }: { session: string }) {
           class="button small to-end"
           onClick={() => {
             follows.current = true;
+            release();
             const element = scroller.current;
             if (element) element.scrollTop = element.scrollHeight;
           }}
@@ -127,22 +150,17 @@ function pendingChange(item: StreamItem, store: ReturnType<typeof useApp>["store
 }
 
 /** Scrolls to the change that another view asked for. */
-function useScrollRequests(
-  items: StreamItem[],
-  scrollTo: (index: number, align: "start") => void,
-  onScroll: () => void,
-): void {
-  useSignalEffect(() => {
-    const wanted = preferences.scrollToChange.value;
+function useScrollRequests(items: StreamItem[], scrollTo: (key: string) => void): void {
+  const wanted = preferences.scrollToChange.value;
+  useEffect(() => {
     if (wanted === null) return;
-    const index = items.findIndex(
+    const found = items.find(
       (item) =>
         (item.kind === "change" && item.change === wanted) || (item.kind === "tool" && item.tool.change === wanted),
     );
-    if (index < 0) return;
+    if (!found) return;
     preferences.scrollToChange.value = null;
-    onScroll();
-    scrollTo(index, "start");
+    scrollTo(found.key);
   });
 }
 

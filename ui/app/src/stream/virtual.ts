@@ -14,7 +14,10 @@ export interface VirtualList {
   total: number;
   /** Reference for the element of each item, which has its index in `data-index`. */
   measure: (element: HTMLElement | null) => void;
-  scrollTo: (index: number, align: "start" | "center" | "end") => void;
+  /** Position of an item in pixels from the start of the list. */
+  startOf: (index: number) => number;
+  /** Renders again, such as after a change of the scroll target. */
+  update: () => void;
 }
 
 /** Renders a long list in part: only the items near the visible ones. Heights are measured. */
@@ -46,6 +49,7 @@ export function useVirtualList(options: {
     items: virtualizer.getVirtualItems(),
     total: virtualizer.getTotalSize(),
     measure: measured.current,
-    scrollTo: (index, align) => virtualizer.scrollToIndex(index, { align }),
+    startOf: (index) => virtualizer.getOffsetForIndex(index, "start")?.[0] ?? 0,
+    update: () => rerender(null),
   };
 }

@@ -1,10 +1,10 @@
 import { formatNumber } from "../diff/words.js";
 
-/** Numbers of added and removed lines, with words for screen readers. A zero is left out unless both are zero. */
+/** Numbers of added and removed lines, with words for screen readers. Zeros are left out. */
 export function Counts({ added, removed }: { added: number; removed: number }) {
   return (
     <span class="numeric counts">
-      {(added > 0 || removed === 0) && (
+      {added > 0 && (
         <span class="added">
           +{formatNumber(added)}
           <span class="visually-hidden"> added</span>

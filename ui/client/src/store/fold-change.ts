@@ -36,7 +36,7 @@ export function changeOf(event: Event): bigint | null {
 
 /** Returns the change after an event, in the same way as the engine folds it. The given change stays as it is. */
 export function foldChange(before: Change | undefined, event: Event): Change | undefined {
-  if (event.kind.case === "proposed") return before ?? propose(event);
+  if (event.kind.case === "proposed") return before ? withCards(before, event.kind.value.files) : propose(event);
   if (before === undefined) return undefined;
   const change = { ...before };
   apply(change, event);
@@ -46,6 +46,16 @@ export function foldChange(before: Change | undefined, event: Event): Change | u
       file.appliedPart === FileRecord_AppliedPart.PARTIAL || file.appliedPart === FileRecord_AppliedPart.NOTHING,
   );
   return change;
+}
+
+/** Adds the cards of files, which only events have, to a change that was read before its event arrived. */
+export function withCards(change: Change, files: readonly FileRecord[]): Change {
+  const cards = new Map(files.map((file) => [file.path, file.card]));
+  const merged = change.files.map((file) => {
+    const card = file.card ?? cards.get(file.path);
+    return card ? { ...file, card } : file;
+  });
+  return { ...change, files: merged };
 }
 
 function propose(event: Event): Change | undefined {

@@ -14,7 +14,7 @@ import { AgentLive } from "./agent.js";
 import { BoundedMap } from "./bounded-map.js";
 import { retryDelay, type Connection, type EngineInfo } from "./connection.js";
 import { Conversation } from "./conversation.js";
-import { changeOf, foldChange } from "./fold-change.js";
+import { changeOf, foldChange, withCards } from "./fold-change.js";
 import { foldRequest } from "./fold-request.js";
 import { Sessions } from "./sessions.js";
 import { changeEntry, requestEntry, Timeline, timelineEntry } from "./timeline.js";
@@ -124,6 +124,9 @@ export class Store {
   get builtIn(): ReadonlySignal<ReadonlyMap<string, AgentSession>> {
     return this.#builtIn;
   }
+  get changesInMemory(): number {
+    return this.#changes.size;
+  }
   get sessions(): Sessions {
     return this.#sessions;
   }
@@ -223,13 +226,7 @@ export class Store {
   learnChanges(changes: readonly Change[]): void {
     for (const change of changes) {
       const slot = this.#changeSlot(change.change);
-      const cards = new Map(slot.peek()?.files.map((file) => [file.path, file.card]));
-      // Only events have the cards of files.
-      const files = change.files.map((file) => {
-        const card = file.card ?? cards.get(file.path);
-        return card ? { ...file, card } : file;
-      });
-      slot.value = { ...change, files };
+      slot.value = withCards(change, slot.peek()?.files ?? []);
     }
   }
 
