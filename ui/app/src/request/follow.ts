@@ -39,7 +39,9 @@ export function conversationChoices(
     return choice;
   };
   for (const { session, agent, lastMs } of sessions) entry(session, agent, lastMs);
-  const newestFirst = [...requests].sort((a, b) => (a.request < b.request ? 1 : -1));
+  // A request may be in the list of recorded ones and among the held ones.
+  const byNumber = new Map(requests.map((request) => [request.request, request]));
+  const newestFirst = [...byNumber.values()].sort((a, b) => (a.request < b.request ? 1 : -1));
   for (const request of newestFirst) {
     const origin = request.received?.origin;
     const choice = entry(origin?.session ?? "", origin?.agent, request.timeMs);

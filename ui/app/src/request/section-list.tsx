@@ -24,6 +24,7 @@ export function SectionList({ onDialog, onReset }: { onDialog: (dialog: SideDial
   const { view, show, tree } = editor;
   const root = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
+  const allRef = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
     const element = root.current;
@@ -55,6 +56,10 @@ export function SectionList({ onDialog, onReset }: { onDialog: (dialog: SideDial
   });
   const side = <SidePane onDialog={onDialog} onLog={() => router.go({ view: "requests", part: "log" })} />;
   const [first] = list.items;
+  const toSide = () => {
+    const start = allRef.current?.offsetTop ?? 0;
+    scroller.current?.scrollTo({ top: start + list.startOf(rows.length - 1) });
+  };
   return (
     <div class={`request-columns${sideBelow ? " narrow" : ""}`} ref={root}>
       <div class="section-scroller" ref={scroller} tabIndex={-1}>
@@ -71,9 +76,9 @@ export function SectionList({ onDialog, onReset }: { onDialog: (dialog: SideDial
               : view.openAll(rows.flatMap((row) => (row.kind === "section" ? [row.node.section.id] : [])))
           }
           isAnyOpen={open.size > 0}
-          onSide={sideBelow ? () => list.scrollTo(rows.length - 1, "start") : undefined}
+          onSide={sideBelow ? toSide : undefined}
         />
-        <div class="virtual-all" style={{ height: `${list.total}px` }}>
+        <div class="virtual-all" ref={allRef} style={{ height: `${list.total}px` }}>
           <div style={{ transform: `translateY(${first?.start ?? 0}px)` }}>
             {list.items.map((item) => {
               const row = rows[item.index];

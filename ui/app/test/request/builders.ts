@@ -12,8 +12,10 @@ import {
   type Section,
 } from "@sayso/client/proto/request";
 
+type Fields = Exclude<MessageInitShape<typeof SectionSchema>, Section>;
+
 /** A section with the defaults of an editable text. */
-export function section(id: string, fields: MessageInitShape<typeof SectionSchema> = {}): Section {
+export function section(id: string, fields: Fields = {}): Section {
   return create(SectionSchema, {
     id,
     node: Section_NodeType.MESSAGE,
@@ -29,7 +31,7 @@ export function section(id: string, fields: MessageInitShape<typeof SectionSchem
   });
 }
 
-export function part(id: string, parent: string, fields: MessageInitShape<typeof SectionSchema> = {}): Section {
+export function part(id: string, parent: string, fields: Fields = {}): Section {
   return section(id, { parent, node: Section_NodeType.CONTENT_PART, ...fields });
 }
 

@@ -325,12 +325,29 @@ describe("conversation targeting", () => {
 
   test("follow_on_switches_to_new_paused_request", async () => {
     await openEditor();
-    await waitFor(() => expect(button("Resume send r")).toBeTruthy());
+    await screen.findByRole("option", { name: /1 paused/ });
     engine.others = [summary(9n, { held: true, status: RequestStatus.PAUSED })];
-    fireEvent.click(button(/^Pause next turn/));
-    const { modelsOf } = await import("../../src/request/shared.js");
-    expect(modelsOf).toBeTypeOf("function");
-    await waitFor(() => expect(engine.paused).toEqual([SESSION]));
+    engine.lastEvent.value += 1n;
+    await waitFor(() => expect(opened).toHaveBeenCalledWith(9n));
+  });
+
+  test("follow_off_keeps_the_selection", async () => {
+    requestPreferences.autoFollow.value = false;
+    await openEditor();
+    await screen.findByRole("option", { name: /1 paused/ });
+    engine.others = [summary(9n, { held: true, status: RequestStatus.PAUSED, conversation: "other" })];
+    engine.lastEvent.value += 1n;
+    await waitFor(() => expect(screen.getAllByRole("option")).toHaveLength(3));
+    expect(opened).not.toHaveBeenCalled();
+  });
+
+  test("followed_editor_flashes_once", async () => {
+    renderWith(engine, <RequestsView />);
+    await waitFor(() => expect(announcement.value).toBe("Now showing request 5"));
+    cleanup();
+    await openEditor();
+    expect(document.querySelector(".request-editor.flash")).not.toBeNull();
+    await waitFor(() => expect(document.querySelector(".request-editor.flash")).toBeNull());
   });
 
   test("toggle_is_a_switch_and_is_kept", async () => {
@@ -523,6 +540,7 @@ describe("interception", () => {
     await openEditor();
     fireEvent.click(inCard("more").getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(screen.getByTestId("dirty").textContent).toBe("1 edit"));
+    await waitFor(() => expect(button(/^Resume send/).getAttribute("aria-disabled")).toBe("false"));
     fireEvent.click(button(/^Resume send/));
     await waitFor(() => expect(engine.resumed).toEqual([{ request: 5n, revision: 1n }]));
   });

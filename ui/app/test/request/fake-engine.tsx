@@ -17,7 +17,6 @@ import {
   type Section,
 } from "@sayso/client/proto/request";
 import {
-  HeldRequests,
   RequestService,
   ShowRequestResponseSchema,
   type EditRequestRequest,
@@ -98,6 +97,7 @@ export class FakeEngine {
     });
   }
   capturedSections: bigint | undefined;
+  readonly lastEvent = signal(1n);
 
   #apply(edit: EditRequestRequest): void {
     this.edits.push(edit);
@@ -201,7 +201,7 @@ export class FakeEngine {
       connection: signal({ state: "live" }),
       canDecide: signal(true),
       readOnly: signal(false),
-      lastEvent: signal(1n),
+      lastEvent: this.lastEvent,
       engine: signal({}),
       sessions: { all: signal(new Map([[SESSION, { session: SESSION, title: "Add --json" }]])) },
       request: slot,
@@ -249,5 +249,3 @@ export function stubLayout(): void {
   };
   HTMLElement.prototype.setPointerCapture = () => undefined;
 }
-
-export const HELD = HeldRequests;
