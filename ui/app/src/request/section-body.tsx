@@ -204,6 +204,9 @@ function Content({ section }: { section: Section }) {
       );
   } else if (section.node === Section_NodeType.REQUEST_OPTION || section.node === Section_NodeType.METADATA) {
     body = <JsonText text={text} />;
+  } else if (section.kind === Section_Kind.CONTEXT) {
+    // Tags and line breaks of context matter more than markdown.
+    body = <p class="context-text">{escapeUntrustedLines(text)}</p>;
   } else {
     body = <Markdown text={text} />;
   }
