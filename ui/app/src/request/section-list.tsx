@@ -1,7 +1,6 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { formatNumber } from "../diff/words.js";
 import { useApp } from "../context.js";
 import { Icon } from "../icon.js";
 import { useVirtualList } from "../stream/virtual.js";
@@ -171,7 +170,6 @@ function Tools(props: { onToggleAll: () => void; isAnyOpen: boolean; onSide: (()
       <button type="button" class="button quiet small" onClick={onToggleAll}>
         {isAnyOpen ? "Collapse all" : "Expand all"}
       </button>
-      <span class="visually-hidden">{formatNumber(show.edits.length)} edits</span>
     </div>
   );
 }
