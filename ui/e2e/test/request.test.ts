@@ -41,6 +41,12 @@ async function setMode(mode: RequestMode, session?: string): Promise<void> {
   });
 }
 
+interface Violation {
+  id: string;
+  impact: string;
+  nodes: { html: string }[];
+}
+
 type Message = { role: string; content: unknown[] };
 
 const QUESTION = { type: "text", text: "Add a --json flag to ledger list." };
@@ -261,9 +267,9 @@ test.each([
   for (const view of ["", "/requests/log", "/requests/cost", "/requests/subagents"]) {
     if (view !== "") await page.goto(fixture.url + view);
     await page.locator(".request-editor, .requests-part").first().waitFor();
-    const violations = (await page.evaluate(
+    const violations = await page.evaluate<Violation[]>(
       `${axe}; axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)`,
-    )) as { id: string; impact: string; nodes: { html: string }[] }[];
+    );
     for (const { id, impact, nodes } of violations) {
       if (impact === "serious" || impact === "critical") serious.push(`${view} ${id}: ${nodes[0]?.html ?? ""}`);
     }
